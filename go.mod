@@ -1,0 +1,3 @@
+module github.com/gatehouse-gateway/gatehouse
+
+go 1.26.0

@@ -1,0 +1,260 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Change brings a reader from the revision it has to Revision.
+type Change struct {
+	Revision int64
+	// Full says that Entries holds every object there is, and that what the
+	// reader has and Entries does not name is gone.
+	Full bool
+	// Entries are in order of commit; an object comes after what it refers to.
+	Entries []Entry
+}
+
+// Entry is one object that was written. A nil Object means deleted.
+type Entry struct {
+	Key    Key
+	Object Object
+}
+
+// ServiceTree is a service with everything under it. It is immutable: when
+// anything in it changes, a new tree takes its place.
+type ServiceTree struct {
+	Service *Service
+	// Routes are in order of creation.
+	Routes []*RouteTree
+}
+
+// RouteTree is a route with the upstreams attached to it, sorted by name.
+type RouteTree struct {
+	Route     *Route
+	Upstreams []*Upstream
+}
+
+// ProxyTree is a proxy with the names of its services, in order of attachment.
+type ProxyTree struct {
+	Proxy    *Proxy
+	Services []string
+}
+
+// Config is the whole configuration at one revision. It belongs to one
+// goroutine; the objects and trees in it are immutable and may be shared.
+type Config struct {
+	Revision int64
+
+	objects map[Key]Object
+	// children lists, by owner or used object, the keys of what refers to it.
+	children map[Key]map[Key]struct{}
+	services map[string]*ServiceTree
+	proxies  map[string]*ProxyTree
+}
+
+// NewConfig returns an empty configuration at revision 0.
+func NewConfig() *Config {
+	return &Config{
+		objects:  map[Key]Object{},
+		children: map[Key]map[Key]struct{}{},
+		services: map[string]*ServiceTree{},
+		proxies:  map[string]*ProxyTree{},
+	}
+}
+
+// Touched names what a Change made different: the services and proxies whose
+// trees were replaced or removed, sorted.
+type Touched struct {
+	Services []string
+	Proxies  []string
+}
+
+// Service returns the tree of a service, or nil.
+func (c *Config) Service(name string) *ServiceTree { return c.services[name] }
+
+// Proxy returns the tree of a proxy, or nil.
+func (c *Config) Proxy(name string) *ProxyTree { return c.proxies[name] }
+
+// ProxiesOf lists the proxies that a service is attached to, sorted.
+func (c *Config) ProxiesOf(service string) []string {
+	var names []string
+	for k := range c.children[ServiceKey(service)] {
+		if l, ok := c.objects[k].(*ProxyService); ok {
+			names = append(names, l.Proxy)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Apply brings c to ch.Revision and says which trees were touched. The work is
+// in proportion to the change and the trees that it touches.
+func (c *Config) Apply(ch Change) Touched {
+	c.Revision = ch.Revision
+	dirty := dirtySet{services: map[string]map[Key]bool{}, proxies: map[string]bool{}}
+	if ch.Full {
+		named := make(map[Key]bool, len(ch.Entries))
+		for _, e := range ch.Entries {
+			named[e.Key] = true
+		}
+		for key := range c.objects {
+			if !named[key] {
+				c.put(key, nil, dirty)
+			}
+		}
+	}
+	for _, e := range ch.Entries {
+		c.put(e.Key, e.Object, dirty)
+	}
+	for name, routes := range dirty.services {
+		c.rebuildService(name, routes)
+	}
+	for name := range dirty.proxies {
+		c.rebuildProxy(name)
+	}
+	return Touched{
+		Services: slices.Sorted(maps.Keys(dirty.services)),
+		Proxies:  slices.Sorted(maps.Keys(dirty.proxies)),
+	}
+}
+
+// dirtySet collects the trees to rebuild; of a service, the routes too.
+type dirtySet struct {
+	services map[string]map[Key]bool
+	proxies  map[string]bool
+}
+
+func (d dirtySet) route(service string, route Key) {
+	if d.services[service] == nil {
+		d.services[service] = map[Key]bool{}
+	}
+	d.services[service][route] = true
+}
+
+func (d dirtySet) service(service string) { d.route(service, Key{}) }
+
+// put stores or removes one object and marks the trees that hold it.
+func (c *Config) put(key Key, obj Object, dirty dirtySet) {
+	old := c.objects[key]
+	if old != nil {
+		c.unlink(key, old)
+		delete(c.objects, key)
+	}
+	if obj != nil {
+		c.objects[key] = obj
+		c.link(key, obj)
+	}
+	for _, o := range []Object{old, obj} {
+		switch o := o.(type) {
+		case *Upstream:
+			for k := range c.children[key] {
+				if l, ok := c.objects[k].(*RouteUpstream); ok {
+					dirty.route(l.Service, l.Owner())
+				}
+			}
+		case *Service:
+			dirty.service(o.Name)
+		case *Route:
+			dirty.route(o.Service, key)
+		case *RouteUpstream:
+			dirty.route(o.Service, o.Owner())
+		case *Proxy:
+			dirty.proxies[o.Name] = true
+		case *ProxyService:
+			dirty.proxies[o.Proxy] = true
+		}
+	}
+}
+
+func (c *Config) link(key Key, obj Object) {
+	for _, to := range references(obj) {
+		if c.children[to] == nil {
+			c.children[to] = map[Key]struct{}{}
+		}
+		c.children[to][key] = struct{}{}
+	}
+}
+
+func (c *Config) unlink(key Key, obj Object) {
+	for _, to := range references(obj) {
+		delete(c.children[to], key)
+		if len(c.children[to]) == 0 {
+			delete(c.children, to)
+		}
+	}
+}
+
+func references(obj Object) []Key {
+	refs := obj.Uses()
+	if owner := obj.Owner(); owner != (Key{}) {
+		refs = append(refs, owner)
+	}
+	return refs
+}
+
+// rebuildService makes a new tree and keeps the route trees that did not
+// change.
+func (c *Config) rebuildService(name string, changed map[Key]bool) {
+	key := ServiceKey(name)
+	svc, ok := c.objects[key].(*Service)
+	if !ok {
+		delete(c.services, name)
+		return
+	}
+	old := map[string]*RouteTree{}
+	if t := c.services[name]; t != nil {
+		for _, r := range t.Routes {
+			old[r.Route.Name] = r
+		}
+	}
+	tree := &ServiceTree{Service: svc}
+	for k := range c.children[key] {
+		route, ok := c.objects[k].(*Route)
+		if !ok {
+			continue
+		}
+		if have := old[route.Name]; have != nil && !changed[k] {
+			tree.Routes = append(tree.Routes, have)
+			continue
+		}
+		tree.Routes = append(tree.Routes, c.buildRoute(k, route))
+	}
+	slices.SortFunc(tree.Routes, func(a, b *RouteTree) int { return cmp.Compare(a.Route.ID, b.Route.ID) })
+	c.services[name] = tree
+}
+
+func (c *Config) buildRoute(key Key, route *Route) *RouteTree {
+	tree := &RouteTree{Route: route}
+	for k := range c.children[key] {
+		if l, ok := c.objects[k].(*RouteUpstream); ok {
+			if u, ok := c.objects[UpstreamKey(l.Upstream)].(*Upstream); ok {
+				tree.Upstreams = append(tree.Upstreams, u)
+			}
+		}
+	}
+	slices.SortFunc(tree.Upstreams, func(a, b *Upstream) int { return cmp.Compare(a.Name, b.Name) })
+	return tree
+}
+
+func (c *Config) rebuildProxy(name string) {
+	key := ProxyKey(name)
+	proxy, ok := c.objects[key].(*Proxy)
+	if !ok {
+		delete(c.proxies, name)
+		return
+	}
+	var links []*ProxyService
+	for k := range c.children[key] {
+		if l, ok := c.objects[k].(*ProxyService); ok {
+			links = append(links, l)
+		}
+	}
+	slices.SortFunc(links, func(a, b *ProxyService) int { return cmp.Compare(a.ID, b.ID) })
+	tree := &ProxyTree{Proxy: proxy}
+	for _, l := range links {
+		tree.Services = append(tree.Services, l.Service)
+	}
+	c.proxies[name] = tree
+}

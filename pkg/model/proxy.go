@@ -1,0 +1,47 @@
+package model
+
+import "net/netip"
+
+// Proxy is the name under which Envoys fetch their configuration, and where
+// they listen.
+type Proxy struct {
+	ID   int64  `json:"proxy_id"`
+	Name string `json:"name"`
+	// HTTPPort and HTTPSPort are the ports of the two listeners.
+	HTTPPort  int `json:"http_port"`
+	HTTPSPort int `json:"https_port"`
+	// ListenIP is the address that both listeners bind.
+	ListenIP string `json:"listen_ip"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// NewProxy returns a proxy with the defaults of rest-api.md.
+func NewProxy() *Proxy { return &Proxy{HTTPPort: 8080, HTTPSPort: 8443, ListenIP: "0.0.0.0"} }
+
+// Key implements Object.
+func (p *Proxy) Key() Key { return ProxyKey(p.Name) }
+
+// Meta implements Object.
+func (p *Proxy) Meta() Meta { return Meta{&p.ID, &p.CreateTS, &p.UpdateTS} }
+
+// Owner implements Object: a proxy stands alone.
+func (p *Proxy) Owner() Key { return Key{} }
+
+// Uses implements Object.
+func (p *Proxy) Uses() []Key { return nil }
+
+// Validate implements Object.
+func (p *Proxy) Validate() []FieldError {
+	var v validator
+	v.name("Name", p.Name, true)
+	v.between("Http_port", p.HTTPPort, 1, 65535)
+	v.between("Https_port", p.HTTPSPort, 1, 65535)
+	if p.HTTPPort == p.HTTPSPort {
+		v.add("Https_port", "must differ from Http_port")
+	}
+	if _, err := netip.ParseAddr(p.ListenIP); err != nil {
+		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
+	}
+	return v.errs
+}

@@ -1,0 +1,246 @@
+package model
+
+import (
+	"bytes"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Route sends the requests of a service that match it to its upstreams.
+type Route struct {
+	ID      int64  `json:"route_id"`
+	Service string `json:"service_name"`
+	Name    string `json:"route_name"`
+	// Prefix is what the path is compared with; Config.Match says how.
+	Prefix   string      `json:"route_prefix"`
+	Config   RouteConfig `json:"route_config"`
+	CreateTS Time        `json:"create_ts"`
+	UpdateTS Time        `json:"update_ts"`
+}
+
+// RouteConfig is the optional JSON of Route_config. The zero value is a plain
+// string prefix without conditions.
+type RouteConfig struct {
+	// Match says how Route_prefix is compared with the path: "prefix" (the
+	// default, a string prefix: /shop also matches /shopping), "segment"
+	// (whole path segments), "exact", or "regex" (RE2, on the whole path).
+	Match string `json:"match,omitempty"`
+	// Methods limits the route to these HTTP methods; empty means all.
+	Methods []string `json:"methods,omitempty"`
+	// Headers and Query are conditions that must all hold.
+	Headers []ValueMatch `json:"headers,omitempty"`
+	Query   []ValueMatch `json:"query,omitempty"`
+	Rewrite *Rewrite     `json:"rewrite,omitempty"`
+	// Timeouts are durations such as "1.5s".
+	Timeouts *Timeouts `json:"timeouts,omitempty"`
+	Retries  *Retries  `json:"retries,omitempty"`
+	// Websocket allows upgrades; nil means true.
+	Websocket *bool `json:"websocket,omitempty"`
+}
+
+// ValueMatch is a condition on a header or a query parameter. At most one of
+// Exact, Prefix and Regex is set; none means that it must be present.
+type ValueMatch struct {
+	Name   string  `json:"name"`
+	Exact  *string `json:"exact,omitempty"`
+	Prefix *string `json:"prefix,omitempty"`
+	Regex  *string `json:"regex,omitempty"`
+	// Invert turns the condition round (headers only).
+	Invert bool `json:"invert,omitempty"`
+}
+
+// Rewrite changes what the upstream sees. Prefix replaces the matched
+// Route_prefix; Regex and Substitution replace in the whole path, with \1 for
+// the first group; Host replaces the Host header.
+type Rewrite struct {
+	Prefix       string `json:"prefix,omitempty"`
+	Regex        string `json:"regex,omitempty"`
+	Substitution string `json:"substitution,omitempty"`
+	Host         string `json:"host,omitempty"`
+}
+
+// Timeouts bound one request. Request is the whole exchange (default: no
+// bound), Idle the time without a byte (default: the listener's 300 s).
+type Timeouts struct {
+	Request Duration `json:"request,omitempty"`
+	Idle    Duration `json:"idle,omitempty"`
+}
+
+// Retries replace the default retry policy. Attempts 0 switches retries off.
+type Retries struct {
+	Attempts int `json:"attempts"`
+	// On is Envoy's retry_on list, for example ["connect-failure", "5xx"];
+	// empty means the default conditions.
+	On []string `json:"on,omitempty"`
+	// PerTry bounds each attempt; 0 means no bound of its own.
+	PerTry Duration `json:"per_try,omitempty"`
+}
+
+// Duration is a time.Duration written as text, for example "1.5s".
+type Duration time.Duration
+
+// MarshalText writes the duration as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads a duration with its unit.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as \"1.5s\"", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// ParseRouteConfig reads the JSON of Route_config; an unknown key is an error
+// that names it. Empty text is the zero value.
+func ParseRouteConfig(text string) (RouteConfig, error) {
+	var c RouteConfig
+	if strings.TrimSpace(text) == "" {
+		return c, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&c); err != nil {
+		return RouteConfig{}, fmt.Errorf("is not a route configuration: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return RouteConfig{}, errors.New("holds more than one JSON value")
+	}
+	return c, nil
+}
+
+// Value stores the configuration as JSON text (database/sql).
+func (c RouteConfig) Value() (driver.Value, error) {
+	b, err := json.Marshal(c)
+	return string(b), err
+}
+
+// Scan reads what Value stores (database/sql).
+func (c *RouteConfig) Scan(src any) error {
+	text, ok := src.(string)
+	if b, isBytes := src.([]byte); isBytes {
+		text, ok = string(b), true
+	}
+	if !ok {
+		return fmt.Errorf("reading route configuration: have %T, want text", src)
+	}
+	v, err := ParseRouteConfig(text)
+	*c = v
+	return err
+}
+
+// Key implements Object.
+func (r *Route) Key() Key { return RouteKey(r.Service, r.Name) }
+
+// Meta implements Object.
+func (r *Route) Meta() Meta { return Meta{&r.ID, &r.CreateTS, &r.UpdateTS} }
+
+// Owner implements Object: a route goes with its service.
+func (r *Route) Owner() Key { return ServiceKey(r.Service) }
+
+// Uses implements Object.
+func (r *Route) Uses() []Key { return nil }
+
+// Validate implements Object.
+func (r *Route) Validate() []FieldError {
+	var v validator
+	v.name("Route_Name", r.Name, false)
+	if r.Config.Match == "regex" {
+		v.pathRegex("Route_prefix", r.Prefix)
+	} else {
+		v.urlPath("Route_prefix", r.Prefix)
+	}
+	r.Config.validate(&v)
+	return v.errs
+}
+
+func (c RouteConfig) validate(v *validator) {
+	const field = "Route_config."
+	if c.Match != "" {
+		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", "regex"})
+	}
+	for i, m := range c.Methods {
+		v.token(fmt.Sprintf("%smethods[%d]", field, i), m)
+	}
+	for i, h := range c.Headers {
+		h.validate(v, fmt.Sprintf("%sheaders[%d]", field, i))
+	}
+	for i, q := range c.Query {
+		at := fmt.Sprintf("%squery[%d]", field, i)
+		q.validate(v, at)
+		if q.Invert {
+			v.add(at+".invert", "is for headers only")
+		}
+	}
+	if c.Rewrite != nil {
+		c.Rewrite.validate(v, field+"rewrite", c.Match)
+	}
+	if c.Timeouts != nil {
+		v.duration(field+"timeouts.request", c.Timeouts.Request)
+		v.duration(field+"timeouts.idle", c.Timeouts.Idle)
+	}
+	if c.Retries != nil {
+		v.between(field+"retries.attempts", c.Retries.Attempts, 0, 100)
+		v.duration(field+"retries.per_try", c.Retries.PerTry)
+		for i, on := range c.Retries.On {
+			v.oneOf(fmt.Sprintf("%sretries.on[%d]", field, i), on, retryConditions())
+		}
+	}
+}
+
+func (m ValueMatch) validate(v *validator, at string) {
+	if !strings.HasPrefix(m.Name, ":") || !slices.Contains([]string{":authority", ":path", ":method", ":scheme"}, m.Name) {
+		v.token(at+".name", m.Name)
+	}
+	kinds := 0
+	for _, p := range []*string{m.Exact, m.Prefix, m.Regex} {
+		if p != nil {
+			kinds++
+		}
+	}
+	if kinds > 1 {
+		v.add(at, "takes one of exact, prefix and regex, not several")
+	}
+	if m.Exact != nil && *m.Exact == "" {
+		v.add(at+".exact", "must not be empty")
+	}
+	if m.Prefix != nil && *m.Prefix == "" {
+		v.add(at+".prefix", "must not be empty")
+	}
+	if m.Regex != nil {
+		v.regex(at+".regex", *m.Regex)
+	}
+}
+
+func (r Rewrite) validate(v *validator, at, match string) {
+	if r.Prefix != "" {
+		v.urlPath(at+".prefix", r.Prefix)
+		if match == "regex" {
+			v.add(at+".prefix", "cannot replace a prefix where match is regex; use regex and substitution")
+		}
+		if r.Regex != "" {
+			v.add(at, "takes prefix or regex, not both")
+		}
+	}
+	if r.Regex != "" {
+		v.substitution(at, r.Regex, r.Substitution)
+	} else if r.Substitution != "" {
+		v.add(at+".substitution", "needs regex beside it")
+	}
+	if r.Host != "" {
+		v.headerValue(at+".host", r.Host)
+	}
+}
+
+// retryConditions are Envoy's retry_on values for HTTP routes.
+func retryConditions() []string {
+	return []string{"5xx", "gateway-error", "reset", "reset-before-request", "connect-failure",
+		"envoy-ratelimited", "retriable-4xx", "refused-stream", "http3-post-connect-failure"}
+}

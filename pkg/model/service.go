@@ -1,0 +1,32 @@
+package model
+
+// Service is a host name and the routes under it.
+type Service struct {
+	ID   int64  `json:"service_id"`
+	Name string `json:"service_name"`
+	// FQDN is the host that the service matches, without regard to case: an
+	// exact name, "*.suffix", or "*" for any host.
+	FQDN     string `json:"fqdn"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// Key implements Object.
+func (s *Service) Key() Key { return ServiceKey(s.Name) }
+
+// Meta implements Object.
+func (s *Service) Meta() Meta { return Meta{&s.ID, &s.CreateTS, &s.UpdateTS} }
+
+// Owner implements Object: a service stands alone.
+func (s *Service) Owner() Key { return Key{} }
+
+// Uses implements Object.
+func (s *Service) Uses() []Key { return nil }
+
+// Validate implements Object.
+func (s *Service) Validate() []FieldError {
+	var v validator
+	v.name("Service_Name", s.Name, true)
+	v.fqdn("fqdn", s.FQDN)
+	return v.errs
+}

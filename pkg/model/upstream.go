@@ -1,0 +1,102 @@
+package model
+
+import "net/netip"
+
+// Upstream is one backend: an address, a port and how to speak to it.
+type Upstream struct {
+	ID   int64  `json:"upstream_id"`
+	Name string `json:"upstream_name"`
+	// IP is an IPv4 or IPv6 address or a DNS name, which Envoy resolves.
+	IP   string `json:"upstream_ip"`
+	Port int    `json:"upstream_port"`
+	// Weight is this upstream's share beside the others of a route, 0 to
+	// 1000000. 0 takes it out of rotation.
+	Weight int `json:"upstream_weight"`
+	// HCPath is the path of the active health check; empty means none.
+	HCPath string `json:"upstream_hc_path"`
+	// HCHost is the Host header of the health check; empty means the
+	// cluster's name, Envoy's default.
+	HCHost string `json:"upstream_hc_host"`
+	// HCIntervalSeconds and HCTimeoutSeconds are in seconds.
+	HCIntervalSeconds         int `json:"upstream_hc_intervalseconds"`
+	HCTimeoutSeconds          int `json:"upstream_hc_timeoutseconds"`
+	HCUnhealthyThresholdCount int `json:"upstream_hc_unhealthythresholdcount"`
+	HCHealthyThresholdCount   int `json:"upstream_hc_healthythresholdcount"`
+	// Strategy is how a request picks one of a route's upstreams.
+	Strategy string `json:"upstream_strategy"`
+	// Protocol is how Envoy speaks to the backend: http (HTTP/1.1), h2c
+	// (HTTP/2 in the clear), tls (HTTP/1.1 over TLS) or h2 (HTTP/2 over TLS).
+	Protocol string `json:"upstream_protocol"`
+	// ValidationCACertificate names a secret, and ValidationSubjectName the
+	// name that the backend's certificate must carry.
+	ValidationCACertificate string `json:"upstream_validation_cacertificate"`
+	ValidationSubjectName   string `json:"upstream_validation_subjectname"`
+	CreateTS                Time   `json:"create_ts"`
+	UpdateTS                Time   `json:"update_ts"`
+}
+
+// Strategies and Protocols list the allowed values of the two fields.
+func Strategies() []string {
+	return []string{"round_robin", "least_request", "random", "ring_hash", "maglev"}
+}
+
+// Protocols lists the allowed values of Upstream.Protocol.
+func Protocols() []string { return []string{"http", "h2c", "tls", "h2"} }
+
+// NewUpstream returns an upstream with the defaults of rest-api.md.
+func NewUpstream() *Upstream {
+	return &Upstream{
+		Weight: 100, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
+		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
+		Strategy: "round_robin", Protocol: "http",
+	}
+}
+
+// Key implements Object.
+func (u *Upstream) Key() Key { return UpstreamKey(u.Name) }
+
+// Meta implements Object.
+func (u *Upstream) Meta() Meta { return Meta{&u.ID, &u.CreateTS, &u.UpdateTS} }
+
+// Owner implements Object: an upstream stands alone.
+func (u *Upstream) Owner() Key { return Key{} }
+
+// Uses implements Object.
+func (u *Upstream) Uses() []Key { return nil }
+
+// IsDNSName reports whether Envoy has to resolve the address.
+func (u *Upstream) IsDNSName() bool {
+	_, err := netip.ParseAddr(u.IP)
+	return err != nil
+}
+
+// Validate implements Object.
+func (u *Upstream) Validate() []FieldError {
+	var v validator
+	v.name("Upstream_name", u.Name, true)
+	v.address("Upstream_ip", u.IP)
+	v.between("Upstream_port", u.Port, 1, 65535)
+	v.between("Upstream_weight", u.Weight, 0, 1_000_000)
+	if u.HCPath != "" {
+		v.urlPath("Upstream_hc_path", u.HCPath)
+	}
+	if u.HCHost != "" {
+		v.headerValue("Upstream_hc_host", u.HCHost)
+	}
+	v.between("Upstream_hc_intervalseconds", u.HCIntervalSeconds, 1, 86400)
+	v.between("Upstream_hc_timeoutseconds", u.HCTimeoutSeconds, 1, 86400)
+	v.between("Upstream_hc_unhealthythresholdcount", u.HCUnhealthyThresholdCount, 1, 1000)
+	v.between("Upstream_hc_healthythresholdcount", u.HCHealthyThresholdCount, 1, 1000)
+	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
+	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
+	if u.ValidationCACertificate != "" {
+		v.add("Upstream_validation_cacertificate", "names secret %q, which does not exist: secrets cannot be stored yet", u.ValidationCACertificate)
+	}
+	if u.ValidationSubjectName != "" {
+		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)
+		if u.Protocol != "tls" && u.Protocol != "h2" {
+			v.add("Upstream_validation_subjectname", "needs Upstream_protocol tls or h2")
+		}
+	}
+	return v.errs
+}

@@ -1,0 +1,199 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// validator collects every bad field of one object.
+type validator struct{ errs []FieldError }
+
+func (v *validator) add(field, format string, args ...any) {
+	v.errs = append(v.errs, FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// reservedNames would hide the calls of the same name, such as
+// /service/dump/{s} (rest-api.md).
+func reservedNames() []string { return []string{"dump", "copy", "deepcopy", "copyroute"} }
+
+// name checks rest-api.md, "Names": 1-253 characters of A-Za-z0-9._-.
+func (v *validator) name(field, name string, noReserved bool) {
+	switch {
+	case name == "":
+		v.add(field, "is required")
+	case len(name) > 253:
+		v.add(field, "has %d characters; at most 253 are allowed", utf8.RuneCountInString(name))
+	case strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) }):
+		v.add(field, "%q may hold only the characters A-Z a-z 0-9 . _ -", name)
+	case name == "." || name == "..":
+		v.add(field, "%q would not survive in a URL path", name)
+	case noReserved && slices.Contains(reservedNames(), name):
+		v.add(field, "%q is reserved for a call of the API", name)
+	}
+}
+
+func isNameRune(r rune) bool {
+	return isAlphanumeric(r) || r == '.' || r == '_' || r == '-'
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+func (v *validator) between(field string, n, low, high int) {
+	if n < low || n > high {
+		v.add(field, "%d is not between %d and %d", n, low, high)
+	}
+}
+
+func (v *validator) oneOf(field, s string, allowed []string) {
+	if !slices.Contains(allowed, s) {
+		v.add(field, "%q is not one of %s", s, strings.Join(allowed, ", "))
+	}
+}
+
+// address accepts an IP address without zone, or a DNS name.
+func (v *validator) address(field, s string) {
+	if s == "" {
+		v.add(field, "is required")
+		return
+	}
+	if addr, err := netip.ParseAddr(s); err == nil && addr.Zone() == "" {
+		return
+	}
+	if !isDNSName(s) || looksLikeIPv4(s) {
+		v.add(field, "%q is not an IPv4 address, an IPv6 address or a DNS name", s)
+	}
+}
+
+// fqdn accepts "*", "*.suffix" and an exact host name.
+func (v *validator) fqdn(field, s string) {
+	switch {
+	case s == "":
+		v.add(field, `is required; "*" matches any host`)
+	case s == "*":
+	case !isDNSName(strings.TrimPrefix(s, "*.")) || strings.HasSuffix(s, "."):
+		v.add(field, `%q is not a host name such as shop.example.com, *.example.com or *`, s)
+	}
+}
+
+// isDNSName holds to RFC 1123 section 2.1, with the underscore that is common
+// in practice and an optional final dot.
+func isDNSName(s string) bool {
+	s = strings.TrimSuffix(s, ".")
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, r := range label {
+			if !isAlphanumeric(r) && r != '-' && r != '_' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// looksLikeIPv4 reports whether the last label is a number, which no DNS name
+// has (RFC 3696 section 2): 300.1.1.1 is a mistyped address.
+func looksLikeIPv4(s string) bool {
+	last := s[strings.LastIndexByte(strings.TrimSuffix(s, "."), '.')+1:]
+	return !strings.ContainsFunc(last, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// urlPath accepts an absolute path without query and fragment (RFC 3986
+// section 3.3, "path-absolute").
+func (v *validator) urlPath(field, s string) {
+	switch {
+	case s == "":
+		v.add(field, "is required")
+	case s[0] != '/':
+		v.add(field, `%q must start with "/"`, s)
+	case len(s) > 4096:
+		v.add(field, "has %d characters; at most 4096 are allowed", len(s))
+	case strings.ContainsAny(s, "?#"):
+		v.add(field, "%q must be a path without query (?) and fragment (#)", s)
+	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		v.add(field, "%q holds a space, a control character or a character that a URL has to percent-encode", s)
+	}
+}
+
+func (v *validator) pathRegex(field, s string) {
+	if s == "" || s[0] != '/' {
+		v.add(field, `%q must start with "/"`, s)
+		return
+	}
+	v.regex(field, s)
+}
+
+func (v *validator) regex(field, s string) {
+	if s == "" {
+		v.add(field, "must not be empty")
+		return
+	}
+	if len(s) > 1024 {
+		v.add(field, "has %d characters; at most 1024 are allowed", len(s))
+		return
+	}
+	if _, err := regexp.Compile(s); err != nil {
+		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+}
+
+// substitution checks that \N names a group that the expression has.
+func (v *validator) substitution(at, expr, subst string) {
+	re, err := regexp.Compile(expr)
+	if err != nil || len(expr) > 1024 {
+		v.regex(at+".regex", expr)
+		return
+	}
+	for i := 0; i < len(subst); i++ {
+		if c := subst[i]; c < ' ' || c >= 0x7f {
+			v.add(at+".substitution", "%q holds a control or non-ASCII character", subst)
+			return
+		}
+		if subst[i] != '\\' {
+			continue
+		}
+		i++
+		switch {
+		case i < len(subst) && subst[i] == '\\':
+		case i == len(subst) || subst[i] < '0' || subst[i] > '9':
+			v.add(at+".substitution", `%q: a backslash must be followed by a digit or a backslash`, subst)
+			return
+		case int(subst[i]-'0') > re.NumSubexp():
+			v.add(at+".substitution", `%q names group %c, but the expression has %d`, subst, subst[i], re.NumSubexp())
+			return
+		}
+	}
+}
+
+// token accepts an HTTP token: a method or field name (RFC 9110 section 5.6.2).
+func (v *validator) token(field, s string) {
+	if s == "" || strings.ContainsFunc(s, func(r rune) bool {
+		return !isAlphanumeric(r) && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	}) {
+		v.add(field, "%q is not an HTTP token", s)
+	}
+}
+
+// headerValue accepts visible ASCII without spaces, as a Host header is.
+func (v *validator) headerValue(field, s string) {
+	if len(s) > 255 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		v.add(field, "%q is not a host name, optionally with a port", s)
+	}
+}
+
+func (v *validator) duration(field string, d Duration) {
+	if d < 0 || time.Duration(d) > 24*time.Hour {
+		v.add(field, "%s is not between 0s and 24h", time.Duration(d))
+	}
+}

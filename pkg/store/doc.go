@@ -1,0 +1,10 @@
+// Package store is the interface between Gatehouse and its database: one
+// transaction, one revision, one change log.
+//
+// Invariants: every write that changes anything takes the next revision, in
+// order of commit and without a gap, and leaves an entry in the change log for
+// each object, in the same transaction; a signal on Changed carries no data, so
+// none can be lost.
+//
+// It imports pkg/model only. Implementations are held to store/storetest.
+package store

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Store keeps the configuration. It is safe for use by many goroutines. An
+// error is a *model.Error of kind Unavailable when the database is away.
+type Store interface {
+	Source
+
+	// Read runs fn on one consistent view of the configuration.
+	Read(ctx context.Context, fn func(Reader) error) error
+
+	// Write runs fn in one transaction. When fn changed something, it becomes
+	// the next revision, which is returned; else the current one is. When fn
+	// returns an error nothing is stored and that error comes back unchanged.
+	Write(ctx context.Context, origin Origin, fn func(Writer) error) (revision int64, err error)
+
+	// Ping reports whether the database answers.
+	Ping(ctx context.Context) error
+
+	// Run does the store's own work until ctx ends: it hears of the changes of
+	// other processes and compacts the change log.
+	Run(ctx context.Context) error
+
+	// Close releases the database.
+	Close() error
+}
+
+// Source is what the engine reads.
+type Source interface {
+	// Since returns what changed after revision: the entries of the change log
+	// where it still holds them, else (and for revision 0) everything.
+	Since(ctx context.Context, revision int64) (model.Change, error)
+
+	// Changed receives after a change was committed, here or, where the
+	// database is shared, in another process. It has capacity 1 and carries
+	// nothing; the reader asks Since. It has one reader.
+	Changed() <-chan struct{}
+}
+
+// Origin says where a write comes from; it is kept in the change log.
+type Origin struct {
+	// Actor is who, for example "api" or "standalone".
+	Actor string
+	// Request is what, for example "POST /upstream".
+	Request string
+}
+
+// Reader reads one consistent view.
+type Reader interface {
+	// Revision is the revision of this view.
+	Revision() (int64, error)
+	// Get returns one object, or a NotFound error.
+	Get(key model.Key) (model.Object, error)
+	// List returns objects of one kind, oldest first.
+	List(q Query) ([]model.Object, error)
+}
+
+// Query selects objects of one kind. A zero field does not restrict.
+type Query struct {
+	Kind model.Kind
+	// Service, Route, Upstream and Proxy restrict kinds that have the field
+	// (routes and links) to those that name it.
+	Service, Route, Upstream, Proxy string
+	// FQDN restricts services to those of this host, without regard to case.
+	FQDN string
+	// NamePrefix restricts kinds that have a name of their own.
+	NamePrefix string
+	// After is the ID behind which to start.
+	After int64
+	// Limit is the most objects to return; 0 means all.
+	Limit int
+}
+
+// Writer changes the configuration within a transaction. Its methods are
+// plain rows; the rules between objects are Create and Delete of this package.
+type Writer interface {
+	Reader
+	// Insert stores a new object and sets its ID and timestamps. A taken key
+	// is an Exists error.
+	Insert(obj model.Object) error
+	// Replace stores obj in place of the object of the same key and sets its
+	// ID and timestamps. An unknown key is a NotFound error.
+	Replace(obj model.Object) error
+	// Remove deletes one object. An unknown key is a NotFound error.
+	Remove(key model.Key) error
+}
