@@ -94,8 +94,8 @@ func (u *Upstream) Validate() []FieldError {
 	}
 	if u.ValidationSubjectName != "" {
 		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)
-		if u.Protocol != "tls" && u.Protocol != "h2" {
-			v.add("Upstream_validation_subjectname", "needs Upstream_protocol tls or h2")
+		if u.ValidationCACertificate == "" {
+			v.add("Upstream_validation_subjectname", "needs Upstream_validation_cacertificate beside it")
 		}
 	}
 	return v.errs

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gatehouse",
+		Short: "API gateway: Envoy, configured with a REST API",
+		Long: `Gatehouse is an API gateway. Its control plane stores upstreams, services,
+routes and proxies, which a REST API creates, and configures Envoy with them.`,
+		Example: `  gatehouse standalone --demo          # gateway, backend and a first service
+  gatehouse serve --database-url postgres://gatehouse@db/gatehouse
+  gatehouse bootstrap --proxy gw --xds-addr 127.0.0.1:18000 > envoy.yaml`,
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newVersion())
+	return root
+}
+
+func newServe() *cobra.Command {
+	return withSettings(&cobra.Command{
+		Use:   config.Serve,
+		Short: "Run the control plane: the REST API, and xDS for any number of Envoys",
+		Long: `Runs the control plane. Envoys connect to --xds-addr under the name of a proxy
+object; "gatehouse bootstrap" prints what they need for it.`,
+		Example: `  gatehouse serve
+  gatehouse serve --database-url postgres://gatehouse:secret@db.example/gatehouse --log-format json
+  GATEHOUSE_API_ADDR=127.0.0.1:0 gatehouse serve --config /etc/gatehouse.yaml`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd, app.Serve) },
+	})
+}
+
+func newStandalone() *cobra.Command {
+	return withSettings(&cobra.Command{
+		Use:   config.Standalone,
+		Short: "Run the control plane and one Envoy: a whole gateway in one process tree",
+		Long: `Runs the control plane and an Envoy that it starts, watches and stops. The
+Envoy gets the configuration of the proxy object named --proxy.`,
+		Example: `  gatehouse standalone --demo
+  gatehouse standalone --listen-ip 0.0.0.0 --http-port 80 --https-port 443 --data-dir /var/lib/gatehouse`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd, app.Standalone) },
+	})
+}
+
+func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
+	cfg, warnings, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	log := newLogger(os.Stderr, cfg)
+	for _, w := range warnings {
+		log.Warn("questionable setting", "reason", w)
+	}
+	env := app.Env{Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(), Log: log, Version: buildInfo().version}
+	if err := work(cmd.Context(), cfg, env); err != nil {
+		return &runError{err}
+	}
+	return nil
+}
+
+// withSettings gives cmd the flags of its settings.
+func withSettings(cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	for _, s := range config.Settings(cmd.Name()) {
+		f := flags.VarPF(&flagValue{text: s.Default, kind: s.Type}, s.Name, "", s.Usage)
+		if s.Type == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+	flags.VarP(&flagValue{kind: "file"}, config.FileFlag, "", "YAML file with settings; its keys are the names of the flags")
+	cmd.Args = cobra.NoArgs
+	cmd.Long += `
+
+Every flag can also be given as an environment variable (--api-addr is
+GATEHOUSE_API_ADDR) and as a key of the same name in the --config file. A flag
+wins over the environment, and the environment over the file.`
+	return cmd
+}
+
+func load(cmd *cobra.Command) (config.Config, []string, error) {
+	given := map[string]string{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = f.Value.String() })
+	return config.Load(cmd.Name(), given, os.Environ(), os.ReadFile)
+}
+
+// flagValue takes any text: pkg/config says what is wrong with it.
+type flagValue struct{ text, kind string }
+
+func (v *flagValue) String() string     { return v.text }
+func (v *flagValue) Set(s string) error { v.text = s; return nil }
+func (v *flagValue) Type() string       { return v.kind }
+
+// newLogger makes the log that cfg, which Load has checked, asks for.
+func newLogger(out *os.File, cfg config.Config) *slog.Logger {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}
+	opts := &slog.HandlerOptions{Level: levels[cfg.LogLevel]}
+	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && isTerminal(out) {
+		return slog.New(slog.NewTextHandler(out, opts))
+	}
+	return slog.New(slog.NewJSONHandler(out, opts))
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

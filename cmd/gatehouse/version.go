@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/envoy"
+)
+
+// version and commit are set by the linker, see the Makefile.
+var version, commit string //nolint:gochecknoglobals // -ldflags -X needs variables
+
+type build struct{ version, commit string }
+
+// buildInfo falls back to what the Go tool records, for "go install".
+func buildInfo() build {
+	b := build{version, commit}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	if b.version == "" {
+		b.version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && b.commit == "" {
+			b.commit = s.Value
+		}
+	}
+	if b.commit == "" {
+		b.commit = "unknown"
+	}
+	return b
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of the program and of the Envoy that it is made for",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := buildInfo()
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gatehouse %s\ncommit %s\n%s %s/%s\nmade for Envoy %s\n",
+				b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, envoy.Version)
+			return err
+		},
+	}
+}

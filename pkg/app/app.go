@@ -1,0 +1,25 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+// Env is what the program gets from its surroundings.
+type Env struct {
+	Stdout, Stderr io.Writer
+	Log            *slog.Logger
+	Version        string
+}
+
+// Serve runs the control plane until ctx ends.
+func Serve(ctx context.Context, cfg config.Config, env Env) error {
+	plane, err := openControlPlane(ctx, cfg, env, nil)
+	if err != nil {
+		return err
+	}
+	return plane.run(ctx)
+}

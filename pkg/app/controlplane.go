@@ -1,0 +1,170 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// apiDrain is how long running API requests may take to finish at the end.
+const apiDrain = 3 * time.Second
+
+// controlPlane is the store, the engine and the two servers.
+type controlPlane struct {
+	log      *slog.Logger
+	store    *sqlstore.Store
+	engine   *engine.Engine
+	api, xds net.Listener
+	http     *http.Server
+	grpc     *grpc.Server
+}
+
+// openControlPlane binds the addresses and opens the store. newProxy gives the
+// defaults of a new proxy object; nil means those of the model.
+func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy) (*controlPlane, error) {
+	p := &controlPlane{log: env.Log}
+	opened := false
+	defer func() {
+		if !opened {
+			p.close()
+		}
+	}()
+	var err error
+	if p.api, err = listen(ctx, cfg.APIAddr, "api-addr", "REST API"); err != nil {
+		return nil, err
+	}
+	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
+		return nil, err
+	}
+	dsn, err := databaseURL(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Log: env.Log}); err != nil {
+		return nil, err
+	}
+	env.Log.Info("database open", "url", config.RedactURL(dsn))
+
+	registry := status.NewRegistry()
+	ads := server.New(server.Options{Status: registry, Log: env.Log})
+	p.grpc = ads.GRPC()
+	p.engine = engine.New(engine.Options{
+		Source: p.store, Publisher: ads, Status: registry, Log: env.Log,
+		Settings: compile.Settings{AccessLog: cfg.AccessLog == "json"},
+	})
+	p.http = &http.Server{
+		Handler: rest.New(rest.Options{
+			Store: p.store, SchemaWord: cfg.SchemaWord, Log: env.Log, NewProxy: newProxy, Ready: p.ready,
+		}),
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(env.Log.Handler(), slog.LevelDebug),
+	}
+	opened = true
+	return p, nil
+}
+
+// run serves until ctx ends or a part fails.
+func (p *controlPlane) run(ctx context.Context) error {
+	defer p.close()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.store.Run(ctx) })
+	group.Go(func() error { return p.engine.Run(ctx) })
+	group.Go(func() error {
+		if err := p.http.Serve(p.api); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serving the REST API: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		if err := p.grpc.Serve(p.xds); err != nil {
+			return fmt.Errorf("serving xDS: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		p.log.Info("stopping")
+		// The streams of Envoys end last: they never end by themselves.
+		defer p.grpc.Stop()
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
+		defer cancel()
+		if err := p.http.Shutdown(drain); err != nil {
+			p.log.Warn("requests to the api were cut off", "err", err)
+			return p.http.Close()
+		}
+		return nil
+	})
+	p.log.Info("gatehouse is up", "api", "http://"+p.api.Addr().String(), "xds", p.xds.Addr().String())
+	return group.Wait()
+}
+
+// ready says why the control plane cannot serve yet.
+func (p *controlPlane) ready() error {
+	select {
+	case <-p.engine.Ready():
+		return nil
+	default:
+		return errors.New("the configuration is not loaded yet")
+	}
+}
+
+// close releases what was opened. Closing what Serve has closed is harmless.
+func (p *controlPlane) close() {
+	for _, l := range []net.Listener{p.api, p.xds} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if p.store != nil {
+		if err := p.store.Close(); err != nil {
+			p.log.Warn("closing the database", "err", err)
+		}
+	}
+}
+
+// listen binds an address that a flag sets.
+func listen(ctx context.Context, addr, flag, what string) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("the %s cannot listen on %s: %w: stop what uses the address, or choose another with --%s", what, addr, err, flag)
+	}
+	return l, nil
+}
+
+// databaseURL is the URL of the settings, or that of a file in the data
+// directory, which it makes.
+func databaseURL(cfg config.Config) (string, error) {
+	if cfg.DatabaseURL != "" {
+		return cfg.DatabaseURL, nil
+	}
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return "", fmt.Errorf("finding the data directory %q: %w", cfg.DataDir, err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the data directory: %w: choose another with --data-dir", err)
+	}
+	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "gatehouse.db")}).String(), nil
+}

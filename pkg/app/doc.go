@@ -1,0 +1,8 @@
+// Package app puts the parts together: it opens the store, binds the addresses
+// and runs everything in one group, in which the first failure ends the rest.
+//
+// Invariants: what cannot start says so before anything is served; on the end
+// of its context everything stops in good order, the Envoy first.
+//
+// It may import every package.
+package app

@@ -1,0 +1,95 @@
+package compile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// maxClusterName keeps names readable in statistics and logs; a longer one
+// ends in a hash.
+const maxClusterName = 120
+
+// Clusters groups upstreams, sorted by name, into clusters: one for each set
+// of equal settings. Routes with the same upstreams share their clusters, and
+// within one the weights are those of its endpoints. An upstream of weight 0
+// is out of rotation; a cluster without endpoints is left out.
+func Clusters(upstreams []*model.Upstream) []ir.WeightedCluster {
+	var order []settings
+	groups := map[settings][]*model.Upstream{}
+	for _, u := range upstreams {
+		s := settingsOf(u)
+		if groups[s] == nil {
+			order = append(order, s)
+		}
+		groups[s] = append(groups[s], u)
+	}
+	var list []ir.WeightedCluster
+	for _, s := range order {
+		cluster := buildCluster(s, groups[s])
+		share := 0
+		for _, e := range cluster.Endpoints {
+			share += e.Weight
+		}
+		if share > 0 {
+			list = append(list, ir.WeightedCluster{Cluster: cluster, Share: share})
+		}
+	}
+	return list
+}
+
+// settings are what all upstreams of a cluster have in common. It is
+// comparable; a zero health check means none.
+type settings struct {
+	strategy, protocol string
+	healthCheck        ir.HealthCheck
+}
+
+func settingsOf(u *model.Upstream) settings {
+	s := settings{strategy: u.Strategy, protocol: u.Protocol}
+	if u.HCPath != "" {
+		s.healthCheck = ir.HealthCheck{
+			Path: u.HCPath, Host: u.HCHost,
+			Interval:           time.Duration(u.HCIntervalSeconds) * time.Second,
+			Timeout:            time.Duration(u.HCTimeoutSeconds) * time.Second,
+			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
+			HealthyThreshold:   u.HCHealthyThresholdCount,
+		}
+	}
+	return s
+}
+
+func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
+	c := &ir.Cluster{
+		Name: clusterName(upstreams), Strategy: s.strategy, Protocol: s.protocol,
+	}
+	if s.healthCheck.Path != "" {
+		c.HealthCheck = &s.healthCheck
+	}
+	for _, u := range upstreams {
+		if u.Weight > 0 {
+			c.Endpoints = append(c.Endpoints, ir.Endpoint{
+				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight,
+			})
+		}
+	}
+	return c
+}
+
+// clusterName joins the upstreams' names with a character that no name holds.
+func clusterName(upstreams []*model.Upstream) string {
+	names := make([]string, len(upstreams))
+	for i, u := range upstreams {
+		names[i] = u.Name
+	}
+	name := strings.Join(names, "+")
+	if len(name) <= maxClusterName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxClusterName-33] + "+" + hex.EncodeToString(sum[:16])
+}

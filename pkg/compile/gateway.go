@@ -1,0 +1,62 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Settings are the settings of the process that shape every proxy.
+type Settings struct {
+	AccessLog bool
+}
+
+// Listener is where the proxy accepts plain HTTP.
+func Listener(p *model.Proxy, s Settings) ir.Listener {
+	return ir.Listener{Address: p.ListenIP, Port: p.HTTPPort, AccessLog: s.AccessLog}
+}
+
+// Host puts a service together. The routes come from route, so that a caller
+// can keep those that did not change.
+func Host(t *model.ServiceTree, route func(*model.RouteTree) *ir.Route) *ir.Host {
+	trees := slices.Clone(t.Routes)
+	slices.SortFunc(trees, compareRoutes)
+	host := &ir.Host{Name: t.Service.Name, Domain: Domain(t.Service)}
+	for _, r := range trees {
+		host.Routes = append(host.Routes, route(r))
+	}
+	return host
+}
+
+// Domain is the host of a service as proxies compare it: without regard to
+// case (RFC 9110 section 4.2.3).
+func Domain(s *model.Service) string { return strings.ToLower(s.FQDN) }
+
+// compareRoutes orders routes as they are tried: exact paths, then regular
+// expressions, then prefixes; within each the longest first, then the one with
+// most conditions, then the first created (rest-api.md, "Route_prefix").
+func compareRoutes(a, b *model.RouteTree) int {
+	return cmp.Or(
+		cmp.Compare(pathRank(a.Route), pathRank(b.Route)),
+		cmp.Compare(len(b.Route.Prefix), len(a.Route.Prefix)),
+		cmp.Compare(conditions(b.Route), conditions(a.Route)),
+		cmp.Compare(a.Route.ID, b.Route.ID),
+	)
+}
+
+func pathRank(r *model.Route) int {
+	switch r.Config.Match {
+	case "exact":
+		return 0
+	case "regex":
+		return 1
+	}
+	return 2
+}
+
+func conditions(r *model.Route) int {
+	return min(len(r.Config.Methods), 1) + len(r.Config.Headers) + len(r.Config.Query)
+}

@@ -1,0 +1,83 @@
+package compile
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Route compiles one route. A route that has nothing to forward to answers
+// 503, and the condition says so.
+func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
+	clusters := Clusters(t.Upstreams)
+	if len(clusters) == 0 {
+		what := "has no upstream"
+		if len(t.Upstreams) > 0 {
+			what = "has only upstreams of weight 0"
+		}
+		return Unavailable(t, model.NoUpstream, what)
+	}
+	c := t.Route.Config
+	forward := &ir.Forward{Clusters: clusters, NoUpgrade: c.Websocket != nil && !*c.Websocket}
+	if c.Rewrite != nil {
+		forward.Rewrite = ir.Rewrite(*c.Rewrite)
+	}
+	if c.Timeouts != nil {
+		forward.Timeout = time.Duration(c.Timeouts.Request)
+		forward.IdleTimeout = time.Duration(c.Timeouts.Idle)
+	}
+	if c.Retries != nil {
+		forward.Retries = &ir.Retries{
+			Attempts: c.Retries.Attempts, On: c.Retries.On, PerTry: time.Duration(c.Retries.PerTry),
+		}
+	}
+	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}, nil
+}
+
+// Unavailable is the route as a fixed 503, in place of what cannot work, with
+// the condition that tells why.
+func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condition) {
+	route := &ir.Route{
+		Name: t.Route.Name, Match: match(t.Route),
+		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "route " + t.Route.Name + " " + what + "\n"},
+	}
+	return route, &model.Condition{Key: t.Route.Key(), Code: code, Message: "the route " + what + " and answers 503"}
+}
+
+// QuarantinedRoute answers 503 to everything under a host that cannot work.
+func QuarantinedRoute() *ir.Route {
+	return &ir.Route{
+		Name: "quarantined", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},
+		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "this service is quarantined\n"},
+	}
+}
+
+func match(r *model.Route) ir.Match {
+	m := ir.Match{
+		PathKind: ir.PathKind(r.Config.Match), Path: r.Prefix, Methods: r.Config.Methods,
+		Headers: valueMatches(r.Config.Headers), Query: valueMatches(r.Config.Query),
+	}
+	if m.PathKind == "" {
+		m.PathKind = ir.PathPrefix
+	}
+	return m
+}
+
+func valueMatches(list []model.ValueMatch) []ir.ValueMatch {
+	var out []ir.ValueMatch
+	for _, v := range list {
+		m := ir.ValueMatch{Name: v.Name, Invert: v.Invert}
+		switch {
+		case v.Exact != nil:
+			m.Exact = *v.Exact
+		case v.Prefix != nil:
+			m.Prefix = *v.Prefix
+		case v.Regex != nil:
+			m.Regex = *v.Regex
+		}
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,306 @@
+package config_test
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+// given is what a run of the program finds.
+type given struct {
+	command string
+	flags   map[string]string
+	env     []string
+	file    string // the text of /etc/gw.yaml
+}
+
+func (g given) load() (config.Config, []string, error) {
+	if g.command == "" {
+		g.command = config.Standalone
+	}
+	env := append([]string{"HOME=/home/ann", "PATH=/bin"}, g.env...)
+	return config.Load(g.command, g.flags, env, func(name string) ([]byte, error) {
+		if name != "/etc/gw.yaml" {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return []byte(g.file), nil
+	})
+}
+
+func (g given) mustLoad() config.Config {
+	GinkgoHelper()
+	cfg, _, err := g.load()
+	Expect(err).NotTo(HaveOccurred())
+	return cfg
+}
+
+var _ = Describe("Load", func() {
+	It("has the documented defaults", func() {
+		Expect(given{}.mustLoad()).To(Equal(config.Config{
+			DataDir:    "/home/ann/.local/share/gatehouse",
+			APIAddr:    "127.0.0.1:1323",
+			XDSAddr:    "127.0.0.1:18000",
+			SchemaWord: "core_db",
+			LogLevel:   "info",
+			LogFormat:  "auto",
+			AccessLog:  "json",
+			Proxy:      "gw",
+			HTTPPort:   8080,
+			HTTPSPort:  8443,
+			ListenIP:   "127.0.0.1",
+			AdminAddr:  "127.0.0.1:9001",
+			Explicit:   map[string]bool{},
+		}))
+	})
+
+	DescribeTable("precedence: defaults < file < environment < flags",
+		func(g given, proxy string, explicit bool) {
+			cfg := g.mustLoad()
+			Expect(cfg.Proxy).To(Equal(proxy))
+			Expect(cfg.Explicit["proxy"]).To(Equal(explicit))
+		},
+		Entry("default", given{}, "gw", false),
+		Entry("file over default", given{
+			flags: map[string]string{"config": "/etc/gw.yaml"}, file: "proxy: from-file\n",
+		}, "from-file", true),
+		Entry("environment over file", given{
+			flags: map[string]string{"config": "/etc/gw.yaml"}, file: "proxy: from-file\n",
+			env: []string{"GATEHOUSE_PROXY=from-env"},
+		}, "from-env", true),
+		Entry("flag over environment and file", given{
+			flags: map[string]string{"config": "/etc/gw.yaml", "proxy": "from-flag"}, file: "proxy: from-file\n",
+			env: []string{"GATEHOUSE_PROXY=from-env"},
+		}, "from-flag", true),
+		Entry("the file named by the environment", given{
+			env: []string{"GATEHOUSE_CONFIG=/etc/gw.yaml"}, file: "proxy: from-file\n",
+		}, "from-file", true),
+		Entry("the file named by a flag over the one of the environment", given{
+			flags: map[string]string{"config": "/etc/gw.yaml"},
+			env:   []string{"GATEHOUSE_CONFIG=/not/there.yaml"}, file: "proxy: from-file\n",
+		}, "from-file", true),
+		Entry("an empty variable counts as unset", given{env: []string{"GATEHOUSE_PROXY="}}, "gw", false),
+		Entry("a key without a value counts as unset", given{
+			flags: map[string]string{"config": "/etc/gw.yaml"}, file: "proxy:\n",
+		}, "gw", false),
+		Entry("the value that is the default is still explicit", given{flags: map[string]string{"proxy": "gw"}}, "gw", true),
+	)
+
+	It("reads every setting from the file", func() {
+		cfg := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: `
+database-url: postgres://u:p@db/gw   # a comment
+data-dir: /var/lib/gw
+api-addr: 0.0.0.0:80
+xds-addr: "[::1]:0"
+schema-word: word
+log-level: debug
+log-format: json
+access-log: off
+proxy: edge
+envoy: /opt/envoy
+http-port: 81
+https-port: 444
+listen-ip: "::"
+admin-addr: 127.0.0.1:0
+demo: true
+`}.mustLoad()
+		Expect(cfg.Explicit).To(HaveLen(15))
+		cfg.Explicit = nil
+		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
+		cfg.DatabaseURL = ""
+		Expect(cfg).To(Equal(config.Config{
+			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
+			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
+			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", AdminAddr: "127.0.0.1:0", Demo: true,
+		}))
+	})
+
+	It("takes an empty file for no settings", func() {
+		g := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: "# nothing\n"}
+		Expect(g.mustLoad().Explicit).To(BeEmpty())
+	})
+
+	It("leaves settings of other commands alone, wherever they come from", func() {
+		g := given{
+			command: config.Serve, flags: map[string]string{"config": "/etc/gw.yaml"}, file: "http-port: 81\n",
+			env: []string{"GATEHOUSE_DEMO=banana"},
+		}
+		cfg := g.mustLoad()
+		Expect(cfg.HTTPPort).To(BeZero())
+		Expect(cfg.Explicit).To(BeEmpty())
+	})
+
+	DescribeTable("the data directory",
+		func(env []string, want string) {
+			Expect(given{env: env}.mustLoad().DataDir).To(Equal(want))
+		},
+		Entry("XDG", []string{"XDG_DATA_HOME=/xdg"}, "/xdg/gatehouse"),
+		Entry("a relative XDG_DATA_HOME is ignored", []string{"XDG_DATA_HOME=xdg"}, "/home/ann/.local/share/gatehouse"),
+		Entry("given", []string{"XDG_DATA_HOME=/xdg", "GATEHOUSE_DATA_DIR=here"}, "here"),
+	)
+
+	It("needs a data directory or a database", func() {
+		_, _, err := config.Load(config.Serve, nil, nil, nil)
+		Expect(err).To(MatchError("--data-dir: not given, and neither HOME nor XDG_DATA_HOME is set; give a directory, or --database-url"))
+		_, _, err = config.Load(config.Serve, map[string]string{"database-url": "postgres://db/gw"}, nil, nil)
+		Expect(err).NotTo(HaveOccurred())
+		_, _, err = config.Load(config.Bootstrap, nil, nil, nil)
+		Expect(err).NotTo(HaveOccurred())
+	})
+})
+
+var _ = Describe("A bad setting", func() {
+	const (
+		addr     = `is not an address HOST:PORT such as 127.0.0.1:1323`
+		xdsAddr  = `is not an address HOST:PORT such as 127.0.0.1:18000`
+		name     = `is not a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)`
+		database = `is not a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name`
+	)
+	long := strings.Repeat("n", 254)
+
+	DescribeTable("is named with where it comes from and what is allowed",
+		func(flag, text, rest string) {
+			for from, g := range map[string]given{
+				"the command line": {flags: map[string]string{flag: text}},
+				"environment GATEHOUSE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")): {
+					env: []string{"GATEHOUSE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) + "=" + text},
+				},
+				"/etc/gw.yaml line 3": {
+					flags: map[string]string{"config": "/etc/gw.yaml"},
+					file:  fmt.Sprintf("# settings\n\n%s: %q\n", flag, text),
+				},
+			} {
+				_, _, err := g.load()
+				Expect(err).To(MatchError(fmt.Sprintf("--%s: %q (from %s) %s", flag, text, from, rest)))
+			}
+		},
+		Entry(nil, "http-port", "70000", "is not a port, 1 to 65535"),
+		Entry(nil, "http-port", "0", "is not a port, 1 to 65535"),
+		Entry(nil, "http-port", "abc", "is not a port, 1 to 65535"),
+		Entry(nil, "http-port", "-1", "is not a port, 1 to 65535"),
+		Entry(nil, "https-port", "8443.0", "is not a port, 1 to 65535"),
+		Entry(nil, "api-addr", "1323", addr),
+		Entry(nil, "api-addr", "127.0.0.1", addr),
+		Entry(nil, "api-addr", "127.0.0.1:70000", addr),
+		Entry(nil, "api-addr", "http://127.0.0.1:1323", addr),
+		Entry(nil, "xds-addr", "::1:18000", xdsAddr),
+		Entry(nil, "admin-addr", "localhost:9001", "is not an address IP:PORT such as 127.0.0.1:9001"),
+		Entry(nil, "listen-ip", "localhost", "is not an IPv4 or IPv6 address"),
+		Entry(nil, "listen-ip", "127.0.0.1:80", "is not an IPv4 or IPv6 address"),
+		Entry(nil, "listen-ip", "fe80::1%eth0", "is not an IPv4 or IPv6 address"),
+		Entry(nil, "schema-word", "core-db", "is not a word of at most 63 letters, digits and underscores that starts with a letter"),
+		Entry(nil, "log-level", "INFO", "is not one of debug, info, warn, error"),
+		Entry(nil, "log-format", "xml", "is not one of auto, text, json"),
+		Entry(nil, "access-log", "on", "is not one of json, off"),
+		Entry(nil, "proxy", "a/b", name),
+		Entry(nil, "proxy", "dump", name),
+		Entry(nil, "proxy", "..", name),
+		Entry("a name of 254 characters", "proxy", long, name),
+		Entry(nil, "demo", "maybe", "is not true or false"),
+	)
+
+	DescribeTable("never shows a database URL, which may hold a password",
+		func(text string) {
+			_, _, err := given{flags: map[string]string{"database-url": text}}.load()
+			Expect(err).To(MatchError("--database-url: the value from the command line " + database))
+		},
+		Entry("another database", "mysql://u:hunter2@db/gw"),
+		Entry("no URL", "host=db password=hunter2"),
+		Entry("a bad escape", "postgres://u:hunter2%zz@db/gw"),
+		Entry("relative SQLite", "sqlite://hunter2.db"),
+		Entry("opaque SQLite", "sqlite:hunter2.db"),
+		Entry("a directory", "sqlite:///hunter2/"),
+	)
+
+	DescribeTable("in the file",
+		func(text, want string) {
+			_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: text}.load()
+			Expect(err).To(MatchError(want))
+		},
+		Entry("an unknown key", "api-addr: 127.0.0.1:1\nhttp_port: 80\n", `/etc/gw.yaml line 2: "http_port" is no setting; the nearest is "http-port"`),
+		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is no setting; the nearest is "envoy"`),
+		Entry("a key twice", "proxy: a\ndemo: true\nproxy: b\n", `/etc/gw.yaml line 3: "proxy" is given twice (first: /etc/gw.yaml line 1)`),
+		Entry("a list", "proxy: [a]\n", `/etc/gw.yaml line 1: "proxy" must be a single value`),
+		Entry("no mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),
+		Entry("no YAML", "proxy: \"a\n", "--config: /etc/gw.yaml is not YAML: line 2: found unexpected end of stream"),
+	)
+
+	It("is a file that is not there", func() {
+		_, _, err := given{env: []string{"GATEHOUSE_CONFIG=/not/there.yaml"}}.load()
+		Expect(err).To(MatchError("--config: reading /not/there.yaml: file does not exist"))
+	})
+
+	It("is one port for both listeners", func() {
+		_, _, err := given{env: []string{"GATEHOUSE_HTTP_PORT=8443"}}.load()
+		Expect(err).To(MatchError(`--https-port: "8443" (from the default) is also --http-port; the two must differ`))
+		_, _, err = given{flags: map[string]string{"https-port": "8080"}}.load()
+		Expect(err).To(MatchError(`--https-port: "8080" (from the command line) is also --http-port; the two must differ`))
+	})
+
+	It("is a standalone Envoy without an admin endpoint", func() {
+		g := given{flags: map[string]string{"admin-addr": ""}}
+		_, _, err := g.load()
+		Expect(err).To(MatchError(`--admin-addr: "" (from the command line) is not possible here: the program watches its Envoy there; port 0 means any free one`))
+		g.command = config.Bootstrap
+		Expect(g.mustLoad().AdminAddr).To(BeEmpty())
+	})
+})
+
+var _ = Describe("Warnings", func() {
+	It("name variables that do nothing, and not those of the tests", func() {
+		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG="}}.load()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(Equal([]string{
+			"environment GATEHOUSE_HTP_PORT is no setting and does nothing; the nearest is GATEHOUSE_HTTP_PORT",
+		}))
+	})
+
+	DescribeTable("name an API that others can reach",
+		func(addr string, warns bool) {
+			_, warnings, err := given{flags: map[string]string{"api-addr": addr}}.load()
+			Expect(err).NotTo(HaveOccurred())
+			if !warns {
+				Expect(warnings).To(BeEmpty())
+				return
+			}
+			Expect(warnings).To(Equal([]string{
+				"--api-addr " + addr + " is not a loopback address: whoever reaches it has the REST API without a password",
+			}))
+		},
+		Entry(nil, "127.0.0.1:1323", false),
+		Entry(nil, "[::1]:1323", false),
+		Entry(nil, "localhost:0", false),
+		Entry(nil, "0.0.0.0:1323", true),
+		Entry(nil, ":1323", true),
+		Entry(nil, "gw.example:1323", true),
+	)
+})
+
+var _ = Describe("Printing", func() {
+	It("hides user, password and query of the database URL", func() {
+		cfg := given{flags: map[string]string{"database-url": "postgres://ann:hunter2@db:5432/gw?password=hunter2"}}.mustLoad()
+		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+			Expect(fmt.Sprintf(format, cfg)).To(And(ContainSubstring("postgres://db:5432/gw "), Not(ContainSubstring("hunter2"))))
+		}
+		Expect(config.RedactURL("host=db password=hunter2")).To(Equal("<unreadable>"))
+		Expect(config.RedactURL("")).To(BeEmpty())
+		Expect(config.RedactURL("sqlite:///var/gw.db")).To(Equal("sqlite:///var/gw.db"))
+	})
+})
+
+var _ = Describe("The table", func() {
+	It("gives every setting a command, a usage and a variable that no test uses", func() {
+		for _, command := range []string{config.Serve, config.Standalone, config.Bootstrap} {
+			for _, s := range config.Settings(command) {
+				Expect(s.Usage).NotTo(BeEmpty(), s.Name)
+				Expect(s.Variable()).To(MatchRegexp("^GATEHOUSE_[A-Z_]+$"))
+				Expect(s.Variable()).NotTo(HavePrefix("GATEHOUSE_TEST_"))
+			}
+		}
+		Expect(config.Settings(config.Bootstrap)).To(HaveLen(3))
+	})
+})

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// errNotAllowed stands for "not what Setting.allowed says".
+var errNotAllowed = errors.New("not allowed")
+
+func anyText(s string) (string, error) {
+	if strings.ContainsRune(s, 0) {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
+func boolean(s string) (bool, error) { return strconv.ParseBool(s) }
+
+func word(s string) (string, error) {
+	return matching(s, `^[A-Za-z][A-Za-z0-9_]{0,62}$`)
+}
+
+// proxyName holds to rest-api.md, "Names", so that the object can be made.
+func proxyName(s string) (string, error) {
+	if slices.Contains([]string{"dump", "copy", "deepcopy", "copyroute", ".", ".."}, s) {
+		return "", errNotAllowed
+	}
+	return matching(s, `^[A-Za-z0-9._-]{1,253}$`)
+}
+
+func matching(s, expr string) (string, error) {
+	if !regexp.MustCompile(expr).MatchString(s) {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
+func port(s string) (int, error) {
+	n, err := portOrZero(s)
+	if n == 0 {
+		return 0, errNotAllowed
+	}
+	return n, err
+}
+
+func portOrZero(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return int(n), err
+}
+
+func splitHostPort(s string) (host string, portNumber int, err error) {
+	host, p, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, err
+	}
+	portNumber, err = portOrZero(p)
+	return host, portNumber, err
+}
+
+// listenAddr accepts any host, or none for every address of the machine.
+func listenAddr(s string) (string, error) {
+	host, _, err := splitHostPort(s)
+	if err != nil || strings.ContainsAny(host, " /@") {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
+// ipPort accepts an IP address only, for Envoy does not resolve names there;
+// or nothing.
+func ipPort(s string) (string, error) {
+	if s == "" {
+		return s, nil
+	}
+	_, err := netip.ParseAddrPort(s)
+	return s, err
+}
+
+func ipAddress(s string) (string, error) {
+	ip, err := netip.ParseAddr(s)
+	if err != nil || ip.Zone() != "" {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
+func databaseURL(s string) (string, error) {
+	if s == "" {
+		return s, nil
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return "", errNotAllowed
+	}
+	switch u.Scheme {
+	case "sqlite":
+		if u.Host != "" || !path.IsAbs(u.Path) || strings.HasSuffix(u.Path, "/") {
+			return "", errNotAllowed
+		}
+	case "postgres", "postgresql":
+		if u.Opaque != "" {
+			return "", errNotAllowed
+		}
+	default:
+		return "", errNotAllowed
+	}
+	return s, nil
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// The commands that have settings.
+const (
+	Serve      = "serve"
+	Standalone = "standalone"
+	Bootstrap  = "bootstrap"
+)
+
+// FileFlag is the flag that names the settings file. It has an environment
+// variable and no key in the file.
+const FileFlag = "config"
+
+// Setting is one row of the table of settings.
+type Setting struct {
+	// Name is the flag and the key in the file.
+	Name string
+	// Type is the word for its value in --help; "bool" needs no value.
+	Type    string
+	Default string
+	// Usage is the text for --help.
+	Usage string
+	// allowed completes the sentence "<value> is not ...".
+	allowed string
+	// secret says that the value may hold a password.
+	secret   bool
+	commands []string
+	// set parses s into c. Its error is not shown: allowed is.
+	set func(c *Config, s string) error
+}
+
+// Variable is the environment variable of the setting.
+func (s Setting) Variable() string { return variable(s.Name) }
+
+func variable(name string) string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+const variablePrefix = "GATEHOUSE_"
+
+// Settings returns the settings that a command has, in the order of --help.
+func Settings(command string) []Setting {
+	return slices.DeleteFunc(table(), func(s Setting) bool { return !slices.Contains(s.commands, command) })
+}
+
+func table() []Setting {
+	return append(append(serverSettings(), logSettings()...), proxySettings()...)
+}
+
+func serverSettings() []Setting {
+	servers := []string{Serve, Standalone}
+	return []Setting{
+		{
+			Name: "database-url", Type: "url", commands: servers, secret: true,
+			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: a SQLite file in --data-dir)",
+			allowed: "a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name",
+			set:     parsed(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
+		},
+		{
+			Name: "data-dir", Type: "directory", commands: servers,
+			Usage:   "directory for the program's own files (default: gatehouse in $XDG_DATA_HOME or ~/.local/share)",
+			allowed: "an absolute or relative path",
+			set:     parsed(func(c *Config) *string { return &c.DataDir }, anyText),
+		},
+		{
+			Name: "api-addr", Type: "host:port", Default: "127.0.0.1:1323", commands: servers,
+			Usage:   "address of the REST API; port 0 means any free one",
+			allowed: "an address HOST:PORT such as 127.0.0.1:1323",
+			set:     parsed(func(c *Config) *string { return &c.APIAddr }, listenAddr),
+		},
+		{
+			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap},
+			Usage:   "address from which Envoys get their configuration",
+			allowed: "an address HOST:PORT such as 127.0.0.1:18000",
+			set:     parsed(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
+		},
+		{
+			Name: "schema-word", Type: "word", Default: "core_db", commands: servers,
+			Usage:   "fixed word in the keys of API answers, as in insert_core_db_upstream",
+			allowed: "a word of at most 63 letters, digits and underscores that starts with a letter",
+			set:     parsed(func(c *Config) *string { return &c.SchemaWord }, word),
+		},
+		choice("access-log", servers, []string{"json", "off"}, "what Envoys write to their standard output about each request",
+			func(c *Config) *string { return &c.AccessLog }),
+	}
+}
+
+func logSettings() []Setting {
+	servers := []string{Serve, Standalone}
+	level := choice("log-level", servers, []string{"debug", "info", "warn", "error"}, "the least important lines to log",
+		func(c *Config) *string { return &c.LogLevel })
+	level.Default = "info"
+	return []Setting{
+		level,
+		choice("log-format", servers, []string{"auto", "text", "json"}, "format of the log; auto is text on a terminal, else json",
+			func(c *Config) *string { return &c.LogFormat }),
+	}
+}
+
+func proxySettings() []Setting {
+	own := []string{Standalone}
+	return []Setting{
+		{
+			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap},
+			Usage:   "name of the proxy object whose configuration the Envoy gets",
+			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)",
+			set:     parsed(func(c *Config) *string { return &c.Proxy }, proxyName),
+		},
+		{
+			Name: "envoy", Type: "file", commands: own,
+			Usage:   "the Envoy to run (default: beside the program, then in PATH)",
+			allowed: "a path",
+			set:     parsed(func(c *Config) *string { return &c.Envoy }, anyText),
+		},
+		{
+			Name: "http-port", Type: "port", Default: "8080", commands: own,
+			Usage: "port of the HTTP listener", allowed: "a port, 1 to 65535",
+			set: parsed(func(c *Config) *int { return &c.HTTPPort }, port),
+		},
+		{
+			Name: "https-port", Type: "port", Default: "8443", commands: own,
+			Usage: "port of the HTTPS listener", allowed: "a port, 1 to 65535",
+			set: parsed(func(c *Config) *int { return &c.HTTPSPort }, port),
+		},
+		{
+			Name: "listen-ip", Type: "address", Default: "127.0.0.1", commands: own,
+			Usage:   "address of the HTTP and HTTPS listeners; 0.0.0.0 for every network",
+			allowed: "an IPv4 or IPv6 address",
+			set:     parsed(func(c *Config) *string { return &c.ListenIP }, ipAddress),
+		},
+		{
+			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},
+			Usage:   "address of Envoy's admin endpoint; port 0 means any free one",
+			allowed: "an address IP:PORT such as 127.0.0.1:9001",
+			set:     parsed(func(c *Config) *string { return &c.AdminAddr }, ipPort),
+		},
+		{
+			Name: "demo", Type: "bool", Default: "false", commands: own,
+			Usage:   "run a small backend and, when the store is empty, configure a first service, showing the calls",
+			allowed: "true or false",
+			set:     parsed(func(c *Config) *bool { return &c.Demo }, boolean),
+		},
+	}
+}
+
+// choice is a setting with a few words to choose from; the first is the default.
+func choice(name string, commands, words []string, usage string, field func(*Config) *string) Setting {
+	return Setting{
+		Name: name, Type: strings.Join(words, "|"), Default: words[0], commands: commands, Usage: usage,
+		allowed: "one of " + strings.Join(words, ", "),
+		set: parsed(field, func(s string) (string, error) {
+			if !slices.Contains(words, s) {
+				return "", errNotAllowed
+			}
+			return s, nil
+		}),
+	}
+}
+
+// parsed makes a set function from a field and the parser of its type.
+func parsed[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
+	return func(c *Config, s string) error {
+		v, err := parse(s)
+		if err == nil {
+			*field(c) = v
+		}
+		return err
+	}
+}

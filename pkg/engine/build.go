@@ -1,0 +1,255 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+// Build keeps the configuration and what was made of it, and makes anew only
+// what a change touches. It belongs to one goroutine.
+type Build struct {
+	settings compile.Settings
+	head     *snapshot.RouteHead
+	config   *model.Config
+	loaded   bool
+	services map[string]*service
+	proxies  map[string]*proxy
+}
+
+// service is what was made of one service.
+type service struct {
+	parts  *snapshot.Parts
+	routes map[*model.RouteTree]*route
+}
+
+// route is what was made of one route.
+type route struct {
+	ir        *ir.Route
+	encoded   *snapshot.Route
+	clusters  []*snapshot.Resource
+	condition *model.Condition
+	// err says that not even a fixed answer can be made for the route.
+	err error
+}
+
+// proxy is what was made of one proxy.
+type proxy struct {
+	builder  *snapshot.Builder
+	services map[string]struct{}
+}
+
+// Result is what an Apply made anew.
+type Result struct {
+	// Snapshots by proxy; nil means that the proxy is gone.
+	Snapshots map[string]*snapshot.Snapshot
+	// Conditions by source; an empty list means that there are none any more.
+	Conditions map[string][]model.Condition
+}
+
+// NewBuild returns a build of the empty configuration.
+func NewBuild(settings compile.Settings) (*Build, error) {
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration())
+	if err != nil {
+		return nil, err
+	}
+	return &Build{
+		settings: settings, head: head, config: model.NewConfig(),
+		services: map[string]*service{}, proxies: map[string]*proxy{},
+	}, nil
+}
+
+// Revision is the revision of the configuration; 0 before the first change.
+func (b *Build) Revision() int64 { return b.config.Revision }
+
+// Apply brings the configuration to the change's revision and returns what is
+// different.
+func (b *Build) Apply(change model.Change) Result {
+	touched := b.config.Apply(change)
+	b.loaded = true
+	result := Result{Snapshots: map[string]*snapshot.Snapshot{}, Conditions: map[string][]model.Condition{}}
+	dirty := map[string]*proxy{}
+
+	clusters := clusterCache{}
+	for _, name := range touched.Services {
+		tree := b.config.Service(name)
+		if tree == nil {
+			delete(b.services, name)
+			result.Conditions["service "+name] = nil
+			continue
+		}
+		s, conditions := buildService(tree, b.services[name], clusters)
+		b.services[name] = s
+		result.Conditions["service "+name] = conditions
+		for _, p := range b.config.ProxiesOf(name) {
+			if state := b.proxies[p]; state != nil {
+				state.services[name] = struct{}{}
+				state.builder.SetHost(name, s.parts)
+				dirty[p] = state
+			}
+		}
+	}
+	for _, name := range touched.Proxies {
+		tree := b.config.Proxy(name)
+		if tree == nil {
+			delete(b.proxies, name)
+			result.Snapshots[name] = nil
+			result.Conditions["proxy "+name] = nil
+			continue
+		}
+		dirty[name] = b.applyProxy(tree)
+	}
+	for name, state := range dirty {
+		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
+		result.Conditions["proxy "+name] = conflicts(name, state.builder.Conflicts())
+	}
+	return result
+}
+
+// applyProxy brings one proxy's listeners and list of hosts up to date.
+func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
+	name := tree.Proxy.Name
+	p := b.proxies[name]
+	if p == nil {
+		p = &proxy{builder: snapshot.NewBuilder(b.head)}
+		b.proxies[name] = p
+	}
+	// A listener of a valid proxy is always valid; without one the proxy
+	// serves nothing, which is what is left of an invalid one.
+	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree.Proxy, b.settings))); err == nil {
+		p.builder.SetListeners([]*snapshot.Resource{l})
+	} else {
+		p.builder.SetListeners(nil)
+	}
+	wanted := map[string]struct{}{}
+	for _, s := range tree.Services {
+		if built := b.services[s]; built != nil {
+			wanted[s] = struct{}{}
+			if _, have := p.services[s]; !have {
+				p.builder.SetHost(s, built.parts)
+			}
+		}
+	}
+	for s := range p.services {
+		if _, keep := wanted[s]; !keep {
+			p.builder.SetHost(s, nil)
+		}
+	}
+	p.services = wanted
+	return p
+}
+
+func conflicts(proxy string, lost map[string]string) []model.Condition {
+	var list []model.Condition
+	for _, name := range slices.Sorted(maps.Keys(lost)) {
+		list = append(list, model.Condition{
+			Key: model.ProxyServiceKey(proxy, name), Code: model.HostConflict,
+			Message: fmt.Sprintf("service %q has the same host and is served instead", lost[name]),
+		})
+	}
+	return list
+}
+
+// clusterCache holds the clusters made in one Apply, by name: within one
+// configuration a name stands for one content.
+type clusterCache map[string]*snapshot.Resource
+
+// buildService makes a service anew and keeps the routes that did not change.
+func buildService(tree *model.ServiceTree, old *service, cache clusterCache) (*service, []model.Condition) {
+	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
+	byIR := make(map[*ir.Route]*route, len(tree.Routes))
+	host := compile.Host(tree, func(t *model.RouteTree) *ir.Route {
+		var r *route
+		if old != nil {
+			r = old.routes[t]
+		}
+		if r == nil {
+			r = buildRoute(t, cache)
+		}
+		s.routes[t] = r
+		byIR[r.ir] = r
+		return r.ir
+	})
+	var conditions []model.Condition
+	encoded := make([]*snapshot.Route, 0, len(host.Routes))
+	clusters := map[string]*snapshot.Resource{}
+	var broken error
+	for _, r := range host.Routes {
+		r := byIR[r]
+		if r.condition != nil {
+			conditions = append(conditions, *r.condition)
+		}
+		if r.err != nil {
+			broken = r.err
+		}
+		encoded = append(encoded, r.encoded)
+		for _, c := range r.clusters {
+			clusters[c.Name] = c
+		}
+	}
+	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
+	if broken == nil {
+		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded)
+	}
+	if broken != nil {
+		conditions = append(conditions, model.Condition{
+			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
+		})
+		s.parts.Host, broken = quarantined(host)
+		if broken != nil {
+			s.parts = nil // not even a 503 can be given: the host is left out
+		}
+		return s, conditions
+	}
+	for _, name := range slices.Sorted(maps.Keys(clusters)) {
+		s.parts.Clusters = append(s.parts.Clusters, clusters[name])
+	}
+	return s, conditions
+}
+
+// quarantined is a host that answers 503 to everything: an open door would be
+// worse.
+func quarantined(host *ir.Host) (*snapshot.Host, error) {
+	fixed, err := snapshot.NewRoute(translate.Route(compile.QuarantinedRoute()))
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), []*snapshot.Route{fixed})
+}
+
+// buildRoute makes one route. What Envoy would refuse becomes a fixed 503.
+func buildRoute(t *model.RouteTree, cache clusterCache) *route {
+	r := &route{}
+	r.ir, r.condition = compile.Route(t)
+	refusal := r.encode(cache)
+	if refusal == nil {
+		return r
+	}
+	r.ir, r.condition = compile.Unavailable(t, model.Quarantined, "would be refused by Envoy: "+refusal.Error())
+	r.err = r.encode(cache)
+	return r
+}
+
+func (r *route) encode(cache clusterCache) (err error) {
+	r.clusters = nil
+	if r.encoded, err = snapshot.NewRoute(translate.Route(r.ir)); err != nil || r.ir.Forward == nil {
+		return err
+	}
+	for _, c := range r.ir.Forward.Clusters {
+		if cache[c.Name] == nil {
+			resource, err := snapshot.NewCluster(translate.Cluster(c.Cluster))
+			if err != nil {
+				return err
+			}
+			cache[c.Name] = resource
+		}
+		r.clusters = append(r.clusters, cache[c.Name])
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+// Package engine is the loop that turns changes of the configuration into
+// published snapshots: read what changed, compile, translate, publish.
+//
+// Invariants: a signal says only "changed" and the engine reads again, so none
+// can be lost; work is in proportion to the change; what it publishes after
+// many changes equals what it would publish from scratch.
+//
+// It imports pkg/model, pkg/compile, pkg/ir, pkg/xds/translate,
+// pkg/xds/snapshot and pkg/status.
+package engine

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// Source is where the configuration comes from.
+type Source interface {
+	// Since returns what changed after a revision; everything for 0.
+	Since(ctx context.Context, revision int64) (model.Change, error)
+	// Changed receives, without content, after each change.
+	Changed() <-chan struct{}
+}
+
+// Publisher takes the snapshots of the proxies that changed to the Envoys; nil
+// means that the proxy does not exist any more. The first call holds every
+// proxy.
+type Publisher interface {
+	Publish(revision int64, changed map[string]*snapshot.Snapshot)
+}
+
+// Options of an Engine; all but Settings are required.
+type Options struct {
+	Source    Source
+	Publisher Publisher
+	Status    *status.Registry
+	Settings  compile.Settings
+	Log       *slog.Logger
+}
+
+// Engine is the loop. Use New.
+type Engine struct {
+	opts  Options
+	ready chan struct{}
+}
+
+// New returns an engine that has not read anything yet.
+func New(opts Options) *Engine { return &Engine{opts: opts, ready: make(chan struct{})} }
+
+// Ready is closed when the first complete configuration was published.
+func (e *Engine) Ready() <-chan struct{} { return e.ready }
+
+// Run works until ctx ends. An error of the source is logged and tried again:
+// what is published stays in force meanwhile.
+func (e *Engine) Run(ctx context.Context) error {
+	build, err := NewBuild(e.opts.Settings)
+	if err != nil {
+		return err
+	}
+	const firstDelay, lastDelay = 100 * time.Millisecond, 5 * time.Second
+	delay := firstDelay
+	for {
+		again := (<-chan time.Time)(nil)
+		if err := e.step(ctx, build); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			e.opts.Log.Warn("configuration cannot be read; what is live stays live", "err", err, "retry_in", delay)
+			again = time.After(delay)
+			delay = min(2*delay, lastDelay)
+		} else {
+			delay = firstDelay
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.opts.Source.Changed():
+		case <-again:
+		}
+	}
+}
+
+// step brings everything to the newest revision.
+func (e *Engine) step(ctx context.Context, build *Build) error {
+	change, err := e.opts.Source.Since(ctx, build.Revision())
+	if err != nil {
+		return fmt.Errorf("reading changes since revision %d: %w", build.Revision(), err)
+	}
+	first := !build.loaded
+	if !first && !change.Full && len(change.Entries) == 0 {
+		return nil
+	}
+	start := time.Now()
+	result := build.Apply(change)
+	e.opts.Publisher.Publish(change.Revision, result.Snapshots)
+	for source, conditions := range result.Conditions {
+		e.opts.Status.SetConditions(source, conditions)
+		for _, c := range conditions {
+			e.opts.Log.Debug("condition", "object", c.Key.Path(), "code", c.Code, "message", c.Message)
+		}
+	}
+	e.opts.Log.Info("configuration published", "rev", change.Revision, "changes", len(change.Entries),
+		"proxies", len(result.Snapshots), "took", time.Since(start).Round(time.Microsecond))
+	if first {
+		close(e.ready)
+	}
+	return nil
+}

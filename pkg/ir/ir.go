@@ -1,0 +1,146 @@
+package ir
+
+import "time"
+
+// Gateway is all that one proxy must do.
+type Gateway struct {
+	// Name is the proxy's name, which is the node id of its Envoys.
+	Name     string   `json:"name"`
+	Listener Listener `json:"listener"`
+	// Hosts are sorted by name.
+	Hosts []*Host `json:"hosts"`
+}
+
+// Listener is where a proxy accepts plain HTTP.
+type Listener struct {
+	Address string `json:"address"`
+	Port    int    `json:"port"`
+	// AccessLog writes a JSON line for every request to Envoy's stdout.
+	AccessLog bool `json:"accessLog,omitempty"`
+}
+
+// Host is a host name and the routes under it.
+type Host struct {
+	// Name is the service's name, unique within the gateway.
+	Name string `json:"name"`
+	// Domain is an exact host in lower case, "*.suffix" or "*".
+	Domain string `json:"domain"`
+	// Routes are in the order in which they are tried.
+	Routes []*Route `json:"routes"`
+}
+
+// Route is what to do with the requests that match.
+type Route struct {
+	// Name is the route's name, unique within the host.
+	Name  string `json:"name"`
+	Match Match  `json:"match"`
+	// Exactly one of Forward and Respond is set.
+	Forward *Forward `json:"forward,omitempty"`
+	Respond *Respond `json:"respond,omitempty"`
+}
+
+// PathKind says how a path is compared.
+type PathKind string
+
+// The ways to compare a path.
+const (
+	PathPrefix  PathKind = "prefix"
+	PathSegment PathKind = "segment"
+	PathExact   PathKind = "exact"
+	PathRegex   PathKind = "regex"
+)
+
+// Match selects requests. All conditions must hold.
+type Match struct {
+	PathKind PathKind `json:"pathKind"`
+	Path     string   `json:"path"`
+	// Methods is a list of alternatives; empty means all.
+	Methods []string     `json:"methods,omitempty"`
+	Headers []ValueMatch `json:"headers,omitempty"`
+	Query   []ValueMatch `json:"query,omitempty"`
+}
+
+// ValueMatch is a condition on a header or a query parameter. At most one of
+// Exact, Prefix and Regex is set; none means present.
+type ValueMatch struct {
+	Name   string `json:"name"`
+	Exact  string `json:"exact,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
+	Regex  string `json:"regex,omitempty"`
+	Invert bool   `json:"invert,omitempty"`
+}
+
+// Forward sends the request to one of the clusters.
+type Forward struct {
+	// Clusters are sorted by name; there is at least one.
+	Clusters []WeightedCluster `json:"clusters"`
+	Rewrite  Rewrite           `json:"rewrite,omitzero"`
+	// Timeout bounds the whole exchange; 0 means no bound.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// IdleTimeout bounds the time without a byte; 0 means the listener's.
+	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	// Retries replace the default policy; nil means the default.
+	Retries *Retries `json:"retries,omitempty"`
+	// NoUpgrade refuses websocket upgrades.
+	NoUpgrade bool `json:"noUpgrade,omitempty"`
+}
+
+// Respond answers without an upstream.
+type Respond struct {
+	Status int    `json:"status"`
+	Body   string `json:"body"`
+}
+
+// Rewrite changes the request before it is forwarded. At most one of Prefix
+// and Regex is set.
+type Rewrite struct {
+	Prefix       string `json:"prefix,omitempty"`
+	Regex        string `json:"regex,omitempty"`
+	Substitution string `json:"substitution,omitempty"`
+	Host         string `json:"host,omitempty"`
+}
+
+// Retries is a retry policy.
+type Retries struct {
+	Attempts int `json:"attempts"`
+	// On is a list of Envoy's conditions; empty means the default ones.
+	On     []string      `json:"on,omitempty"`
+	PerTry time.Duration `json:"perTry,omitempty"`
+}
+
+// WeightedCluster is a cluster and its share.
+type WeightedCluster struct {
+	*Cluster
+	Share int `json:"share"`
+}
+
+// Cluster is a set of endpoints with the same settings.
+type Cluster struct {
+	// Name is made of the names of its upstreams, in or out of rotation.
+	Name string `json:"name"`
+	// Endpoints are sorted by name.
+	Endpoints   []Endpoint   `json:"endpoints"`
+	Strategy    string       `json:"strategy"`
+	Protocol    string       `json:"protocol"`
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+}
+
+// Endpoint is one address.
+type Endpoint struct {
+	// Address is an IP address, or a DNS name if DNS is set.
+	Address string `json:"address"`
+	DNS     bool   `json:"dns,omitempty"`
+	Port    int    `json:"port"`
+	// Weight is at least 1.
+	Weight int `json:"weight"`
+}
+
+// HealthCheck is an active HTTP health check.
+type HealthCheck struct {
+	Path               string        `json:"path"`
+	Host               string        `json:"host,omitempty"`
+	Interval           time.Duration `json:"interval"`
+	Timeout            time.Duration `json:"timeout"`
+	UnhealthyThreshold int           `json:"unhealthyThreshold"`
+	HealthyThreshold   int           `json:"healthyThreshold"`
+}

@@ -1,0 +1,21 @@
+package model
+
+// Condition says something about an object that a user should know: why it is
+// not live, or not in the form that was written.
+type Condition struct {
+	Key Key `json:"-"`
+	// Code is stable, in upper camel case, for example NoUpstream.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// The codes of conditions.
+const (
+	// NoUpstream: a route has nothing to forward to and answers 503.
+	NoUpstream = "NoUpstream"
+	// HostConflict: another service of the proxy has the host; this one is
+	// left out.
+	HostConflict = "HostConflict"
+	// Quarantined: Envoy would refuse it; it answers 503.
+	Quarantined = "Quarantined"
+)

@@ -1,0 +1,19 @@
+// Package rest is the REST API of Gatehouse: Gin handlers that turn requests
+// into store transactions, and model errors into problem+json.
+//
+// Invariants: a request is at most one store.Read or one store.Write, so an
+// answer is one consistent view and a write happens as a whole or not at all;
+// nothing is written before the whole request was found valid; every error
+// leaves as application/problem+json, through one function (server.fail).
+//
+// The order of checks, where several things are wrong: Accept (406), path and
+// method (404, 405), query parameters (400), body (413, 415, 400), then the
+// names of the path (404, the first unknown one) and the rules between objects
+// (409). So a wrong body under an unknown parent is a 400.
+//
+// A kind is one file: a table of form fields, how its path leads to it, and
+// its routes. The handlers (objects.go, linked.go, links.go) are the same for
+// all kinds.
+//
+// The package starts no goroutine. It imports gin, pkg/model and pkg/store.
+package rest

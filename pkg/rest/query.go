@@ -1,0 +1,144 @@
+package rest
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+	// cursorVersion begins every cursor, so that a later form can be told from
+	// this one.
+	cursorVersion = "v1"
+)
+
+// page is what part of a list was asked for.
+type page struct {
+	// after is the ID behind which the page starts.
+	after int64
+	limit int
+	// prefix restricts the list to names that start with it.
+	prefix string
+}
+
+func listParameters() []string { return []string{"limit", "after", "name"} }
+
+// readPage reads the query of a list of kind.
+func readPage(c *gin.Context, kind model.Kind) (page, url.Values, error) {
+	query, err := readQuery(c, listParameters())
+	if err != nil {
+		return page{}, nil, err
+	}
+	p := page{limit: defaultLimit, prefix: query.Get("name")}
+	var errs fieldErrors
+	if query.Has("limit") {
+		n, err := strconv.Atoi(query.Get("limit"))
+		if err != nil || n < 1 || n > maxLimit {
+			errs.add("limit", "%q is not a whole number between 1 and %d", query.Get("limit"), maxLimit)
+		}
+		p.limit = n
+	}
+	if query.Has("after") {
+		p.after, err = readCursor(kind, query.Get("after"))
+		if err != nil {
+			errs.add("after", "%s", err)
+		}
+	}
+	return p, query, invalidFields(errs.list)
+}
+
+// readQuery refuses parameters that are not known, come twice or hold no text.
+// A call that took no notice of, say, dry_run would do what nobody wants.
+func readQuery(c *gin.Context, known []string) (url.Values, error) {
+	query, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return nil, &model.Error{Kind: model.Invalid, Message: "the query cannot be read: " + err.Error()}
+	}
+	var errs fieldErrors
+	for name, values := range query {
+		switch {
+		case !slices.Contains(known, name):
+			errs.add(name, "%s", unknownParameter(name, known))
+		case len(values) > 1:
+			errs.add(name, "is sent more than once")
+		default:
+			if err := checkText(values[0]); err != nil {
+				errs.add(name, "%s", err)
+			}
+		}
+	}
+	slices.SortFunc(errs.list, func(a, b model.FieldError) int { return strings.Compare(a.Field, b.Field) })
+	return query, invalidFields(errs.list)
+}
+
+func unknownParameter(name string, known []string) string {
+	if len(known) == 0 {
+		return "unknown query parameter; this call takes none"
+	}
+	if best := nearest(name, known); best != "" {
+		return "unknown query parameter; did you mean " + best + "?"
+	}
+	return "unknown query parameter; known are " + strings.Join(known, ", ")
+}
+
+// writeCursor and readCursor hide the ID in a text that means nothing to a
+// client and holds for lists of this kind only.
+func writeCursor(kind model.Kind, id int64) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %s %d", cursorVersion, kind, id))
+}
+
+func readCursor(kind model.Kind, cursor string) (int64, error) {
+	wrong := fmt.Errorf("%q is not a cursor of this list; use the one of a Link header", cursor)
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return 0, wrong
+	}
+	digits, ok := strings.CutPrefix(string(b), cursorVersion+" "+string(kind)+" ")
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || writeCursor(kind, id) != cursor {
+		return 0, wrong
+	}
+	return id, nil
+}
+
+// linkNext names the next page and keeps the other parameters (RFC 8288).
+func linkNext(c *gin.Context, query url.Values, kind model.Kind, last int64) {
+	query.Set("after", writeCursor(kind, last))
+	c.Header("Link", "<"+requestPath(c)+"?"+query.Encode()+`>; rel="next"`)
+}
+
+// names are the names in a path, by the word before them.
+type names map[model.Kind]string
+
+// pathNames decodes the names in the path. The error is NotFound, about the
+// first name that nothing can have.
+func pathNames(c *gin.Context) (names, error) {
+	n := names{}
+	for _, p := range c.Params {
+		name, err := url.PathUnescape(p.Value)
+		if err != nil || !canExist(name) {
+			return nil, &model.Error{
+				Kind: model.NotFound, Path: requestPath(c),
+				Message: fmt.Sprintf("%s %q does not exist", p.Key, name),
+				Hint:    "a name has 1 to 253 characters of A-Z a-z 0-9 . _ -",
+			}
+		}
+		n[model.Kind(p.Key)] = name
+	}
+	return n, nil
+}
+
+// noQuery is readQuery for a call without parameters.
+func noQuery(c *gin.Context) error {
+	_, err := readQuery(c, nil)
+	return err
+}

@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// revisionHeader carries the revision that contains a write.
+const revisionHeader = "Gatehouse-Revision"
+
+// writeJSON answers with v as JSON, without a final line feed and with HTML
+// characters as they are: text is returned as it was sent.
+func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any) {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		// No answer of this package can fail to encode.
+		panic("encoding answer: " + err.Error())
+	}
+	text := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	c.Header("Content-Length", strconv.Itoa(len(text))) // for HEAD too
+	c.Data(status, contentType, text)
+}
+
+// answer writes {"data":{"<key>":v}}.
+func (s *server) answer(c *gin.Context, status int, key string, v any) {
+	s.writeJSON(c, status, "application/json", map[string]any{"data": map[string]any{key: v}})
+}
+
+func (s *server) answerRead(c *gin.Context, kind model.Kind, v any) {
+	s.answer(c, http.StatusOK, s.word+"_"+string(kind), v)
+}
+
+// answerWrite says how many rows a verb (insert, delete) changed, and the
+// revision that holds the change.
+func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model.Kind, rows int, revision int64) {
+	setRevision(c, revision)
+	s.answer(c, status, verb+"_"+s.word+"_"+string(kind), map[string]int{"affected_rows": rows})
+}
+
+func setRevision(c *gin.Context, revision int64) {
+	c.Header(revisionHeader, strconv.FormatInt(revision, 10))
+}
+
+// checkAccept refuses a request whose Accept allows no answer of this API,
+// before anything is done (RFC 9110 section 12.5.1).
+func (s *server) checkAccept(c *gin.Context) {
+	accept := strings.Join(c.Request.Header.Values("Accept"), ",")
+	if strings.TrimSpace(accept) == "" || accepts(accept, "application/json") || accepts(accept, "application/problem+json") {
+		return
+	}
+	s.writeProblem(c, newProblem(http.StatusNotAcceptable, "not_acceptable",
+		"answers are application/json, errors application/problem+json; Accept allows neither"))
+	c.Abort()
+}
+
+// accepts reports whether the most specific range of accept that matches
+// mediaType has a weight above 0.
+func accepts(accept, mediaType string) bool {
+	// "*" alone is sent by old Java clients.
+	ranges := []string{"*", "*/*", "application/*", mediaType}
+	best, ok := -1, false
+	for part := range strings.SplitSeq(accept, ",") {
+		name, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		if at := slices.Index(ranges, name); at > best {
+			q, err := strconv.ParseFloat(params["q"], 64)
+			best, ok = at, err != nil || q > 0
+		}
+	}
+	return ok
+}

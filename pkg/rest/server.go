@@ -1,0 +1,171 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Options are what the API needs. Only Store is required.
+type Options struct {
+	Store store.Store
+	// SchemaWord is the fixed word in response keys; empty means core_db.
+	SchemaWord string
+	// Log gets writes at info and all other requests at debug; nil means none.
+	Log *slog.Logger
+	// NewProxy returns a proxy with the defaults for its name; nil means
+	// model.NewProxy for every name. A standalone gateway gives its own proxy
+	// other ports.
+	NewProxy func(name string) *model.Proxy
+	// Ready says why the process cannot serve yet; nil means that it always
+	// can. Its text is shown in the answer of GET /ready.
+	Ready func() error
+}
+
+type server struct {
+	store    store.Store
+	word     string
+	log      *slog.Logger
+	newProxy func(name string) *model.Proxy
+	ready    func() error
+	router   *gin.Engine
+}
+
+// New returns the handler of the whole API.
+func New(o Options) http.Handler {
+	s := &server{
+		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
+		newProxy: o.NewProxy, ready: o.Ready, router: newRouter(),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.newProxy == nil {
+		s.newProxy = func(string) *model.Proxy { return model.NewProxy() }
+	}
+	if s.ready == nil {
+		s.ready = func() error { return nil }
+	}
+	s.router.Use(s.logRequest, s.recover, s.checkAccept)
+	s.router.NoRoute(s.noRoute)
+	s.router.NoMethod(s.noMethod)
+
+	s.addUpstream()
+	s.addService()
+	s.addRoute()
+	s.addProxy()
+	s.addRouteUpstream()
+	s.addProxyService()
+	s.addDump()
+	s.addHealth()
+	return s.router
+}
+
+func newRouter() *gin.Engine {
+	// Gin prints its routes to stdout unless this switch, which is the
+	// package's and not an engine's, is set before gin.New. Nothing else in
+	// the program uses gin.
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	r.HandleMethodNotAllowed = true
+	r.RedirectTrailingSlash = false
+	// Routes match the path as sent, so that %2F in a name stays in the name;
+	// pathNames decodes them (gin would read "+" as a space).
+	r.UseEscapedPath = true
+	r.UnescapePathValues = false
+	return r
+}
+
+// handler answers a request, or returns the error to answer with.
+type handler func(c *gin.Context) error
+
+func (s *server) handle(method, path string, h handler) {
+	s.router.Handle(method, path, func(c *gin.Context) {
+		if err := h(c); err != nil {
+			s.fail(c, err)
+		}
+	})
+}
+
+// get registers a read; HEAD is the same without the body, which net/http
+// leaves out.
+func (s *server) get(path string, h handler) {
+	s.handle(http.MethodGet, path, h)
+	s.handle(http.MethodHead, path, h)
+}
+
+func (s *server) post(path string, h handler)   { s.handle(http.MethodPost, path, h) }
+func (s *server) delete(path string, h handler) { s.handle(http.MethodDelete, path, h) }
+
+func (s *server) logRequest(c *gin.Context) {
+	start := time.Now()
+	c.Next()
+	level, status := slog.LevelDebug, c.Writer.Status()
+	isRead := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
+	if !isRead && status < 300 {
+		level = slog.LevelInfo
+	}
+	s.log.Log(c.Request.Context(), level, "request answered",
+		"method", c.Request.Method, "path", requestPath(c), "status", status,
+		"rev", c.Writer.Header().Get(revisionHeader), "took", time.Since(start))
+}
+
+// recover answers for a handler that panicked. The stack is for debugging and
+// stays out of a normal log.
+func (s *server) recover(c *gin.Context) {
+	defer func() {
+		v := recover()
+		switch {
+		case v == nil:
+			return
+		case v == http.ErrAbortHandler:
+			panic(v) // net/http's own signal to drop the connection
+		}
+		ctx := c.Request.Context()
+		s.log.ErrorContext(ctx, "request handler panicked",
+			"method", c.Request.Method, "path", requestPath(c), "err", v)
+		if s.log.Enabled(ctx, slog.LevelDebug) {
+			s.log.DebugContext(ctx, "stack of the panic", "stack", string(debug.Stack()))
+		}
+		if !c.Writer.Written() {
+			s.writeProblem(c, internalProblem())
+		}
+		c.Abort()
+	}()
+	c.Next()
+}
+
+func (s *server) noRoute(c *gin.Context) {
+	p := newProblem(http.StatusNotFound, "not_found", "there is nothing at "+shorten(requestPath(c)))
+	if trimmed := strings.TrimRight(requestPath(c), "/"); trimmed != requestPath(c) && trimmed != "" {
+		p.Detail += "; paths have no slash at the end"
+	}
+	s.writeProblem(c, p)
+}
+
+func (s *server) noMethod(c *gin.Context) {
+	s.writeProblem(c, newProblem(http.StatusMethodNotAllowed, "method_not_allowed",
+		c.Request.Method+" is not possible here; allowed: "+c.Writer.Header().Get("Allow")))
+}
+
+// write runs fn as the one transaction of this request.
+func (s *server) write(c *gin.Context, fn func(store.Writer) error) (revision int64, err error) {
+	origin := store.Origin{Actor: "api", Request: c.Request.Method + " " + requestPath(c)}
+	return s.store.Write(c.Request.Context(), origin, fn)
+}
+
+func (s *server) read(ctx context.Context, fn func(store.Reader) error) error {
+	return s.store.Read(ctx, fn)
+}
+
+// requestPath is the path as it was sent.
+func requestPath(c *gin.Context) string { return c.Request.URL.EscapedPath() }

@@ -1,0 +1,176 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// EnvoyOptions says how to run an Envoy.
+type EnvoyOptions struct {
+	// Path is the program, as FindEnvoy returns it.
+	Path string
+	// Bootstrap is its configuration, with an admin endpoint.
+	Bootstrap []byte
+	// Ports are looked at before the first start: Envoy shares a port with
+	// another Envoy, or goes on without it, where the user needs an error.
+	Ports []Port
+	// Stdout receives the access log. An *os.File is handed to Envoy itself.
+	Stdout io.Writer
+	Log    *slog.Logger
+	// Drain is how long requests may take to finish when Run is to end; 0
+	// means 5 s. Run returns at most 3 s after that.
+	Drain time.Duration
+}
+
+// Port is an address that Envoy is to listen on, and the flag that sets it.
+type Port struct{ Addr, Flag string }
+
+// Limits of the supervisor.
+const (
+	defaultDrain = 5 * time.Second
+	// termWait is how long Envoy may take to obey SIGTERM.
+	termWait = 2 * time.Second
+	// minBackoff doubles with each restart up to maxBackoff; an Envoy that ran
+	// for healthyAfter starts from the beginning.
+	minBackoff   = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+	healthyAfter = time.Minute
+	// maxFailedStarts is how often Envoy may exit before it was ever ready.
+	maxFailedStarts = 3
+)
+
+// Envoy supervises one Envoy process.
+type Envoy struct {
+	opts   EnvoyOptions
+	admin  *http.Client
+	once   sync.Once
+	ready  chan struct{}
+	failed int // starts in a row, while it has never been ready
+}
+
+// NewEnvoy returns a supervisor. Run starts the process.
+func NewEnvoy(opts EnvoyOptions) *Envoy {
+	if opts.Drain == 0 {
+		opts.Drain = defaultDrain
+	}
+	return &Envoy{
+		opts:  opts,
+		ready: make(chan struct{}),
+		admin: &http.Client{
+			Timeout:   time.Second,
+			Transport: &http.Transport{DisableKeepAlives: true},
+		},
+	}
+}
+
+// Ready is closed once Envoy has its configuration and listens.
+func (e *Envoy) Ready() <-chan struct{} { return e.ready }
+
+// Run starts Envoy, and again whenever it exits, until ctx ends; then it lets
+// running requests finish and stops it. The error says why it cannot start.
+func (e *Envoy) Run(ctx context.Context) error {
+	if err := e.check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	dir, err := os.MkdirTemp("", "gatehouse-envoy-")
+	if err != nil {
+		return fmt.Errorf("making a directory for Envoy's bootstrap: %w", err)
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			e.opts.Log.Warn("envoy's bootstrap stays behind", "err", err)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(dir, bootstrapFile), e.opts.Bootstrap, 0o600); err != nil {
+		return fmt.Errorf("writing Envoy's bootstrap: %w", err)
+	}
+
+	backoff := minBackoff
+	for {
+		began := time.Now()
+		exit, err := e.runOnce(ctx, dir)
+		if err != nil {
+			return fmt.Errorf("starting Envoy %s: %w", e.opts.Path, err)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := e.countFailure(exit); err != nil {
+			return err
+		}
+		if time.Since(began) >= healthyAfter {
+			backoff = minBackoff
+		}
+		e.opts.Log.Error("envoy exited and is started again", "exit", exit.reason, "ran", time.Since(began).Round(time.Millisecond), "next_try_in", backoff)
+		if !wait(ctx, backoff) {
+			return nil
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// check finds what can be said before the first start.
+func (e *Envoy) check(ctx context.Context) error {
+	if err := checkVersion(ctx, e.opts.Path, e.opts.Log); err != nil {
+		return err
+	}
+	for _, p := range e.opts.Ports {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.Addr)
+		if err != nil {
+			return fmt.Errorf("envoy cannot listen on %s: %w: stop what uses it, or choose another address with --%s", p.Addr, cause(err), p.Flag)
+		}
+		if err := l.Close(); err != nil {
+			return fmt.Errorf("looking whether %s is free: %w", p.Addr, err)
+		}
+	}
+	return nil
+}
+
+// cause drops "listen tcp 127.0.0.1:80: bind: " from the error of a listen.
+func cause(err error) error {
+	var sys *os.SyscallError
+	if errors.As(err, &sys) {
+		return sys.Err
+	}
+	return err
+}
+
+// countFailure gives up on an Envoy that cannot start.
+func (e *Envoy) countFailure(x exit) error {
+	select {
+	case <-e.ready:
+		return nil
+	default:
+	}
+	e.failed++
+	if e.failed < maxFailedStarts {
+		return nil
+	}
+	return fmt.Errorf("envoy ended %d times before it was ready, last with %s; mend what its last lines say, or give another one with --envoy: %s",
+		e.failed, x.reason, strings.Join(x.lastLines, " | "))
+}
+
+// wait reports false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

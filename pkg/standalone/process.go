@@ -1,0 +1,189 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Files in Envoy's directory.
+const (
+	bootstrapFile = "bootstrap.yaml"
+	adminFile     = "admin-address"
+)
+
+// exit is how an Envoy ended.
+type exit struct {
+	reason string
+	// lastLines are the last warnings and errors that it logged.
+	lastLines []string
+}
+
+// process is a running Envoy.
+type process struct {
+	cmd  *exec.Cmd
+	done chan exit
+	// adminFile is where it writes the address of its admin endpoint.
+	adminFile string
+}
+
+// runOnce runs Envoy until it exits, or until ctx ends and it was stopped.
+func (e *Envoy) runOnce(ctx context.Context, dir string) (exit, error) {
+	p, err := e.start(ctx, dir)
+	if err != nil {
+		return exit{}, err
+	}
+	e.opts.Log.Debug("envoy started", "pid", p.cmd.Process.Pid)
+	watch, stopWatch := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		e.watchReady(watch, p)
+	}()
+	defer func() {
+		stopWatch()
+		<-watched
+	}()
+	select {
+	case x := <-p.done:
+		return x, nil
+	case <-ctx.Done():
+		return e.stop(context.WithoutCancel(ctx), p), nil
+	}
+}
+
+// start runs Envoy in a process group of its own, so that Ctrl-C in a terminal
+// reaches only this program, which lets Envoy drain first.
+func (e *Envoy) start(ctx context.Context, dir string) (*process, error) {
+	p := &process{done: make(chan exit, 1), adminFile: filepath.Join(dir, adminFile)}
+	if err := os.Remove(p.adminFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log}
+	p.cmd = exec.Command(e.opts.Path,
+		"-c", filepath.Join(dir, bootstrapFile),
+		"--admin-address-path", p.adminFile,
+		// Without hot restart, gateways on one machine have nothing in common.
+		"--disable-hot-restart",
+		"--log-format", logFormat,
+		"--log-level", logLevel(ctx, e.opts.Log),
+	)
+	p.cmd.Stdout, p.cmd.Stderr = e.opts.Stdout, log
+	p.cmd.SysProcAttr = childAttributes()
+	// A grandchild that holds the pipes open must not hold up Wait.
+	p.cmd.WaitDelay = time.Second
+
+	started := make(chan error)
+	go func() {
+		// The kernel ends the child with the thread that made it (see
+		// childAttributes), so this goroutine keeps its thread until then.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		err = p.cmd.Wait()
+		log.flush()
+		p.done <- exit{describe(p.cmd.ProcessState, err), log.last}
+	}()
+	return p, <-started
+}
+
+// describe says how a process ended.
+func describe(state *os.ProcessState, err error) string {
+	if state == nil {
+		return fmt.Sprint(err)
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return fmt.Sprintf("signal %d (%s)", int(ws.Signal()), ws.Signal())
+	}
+	return fmt.Sprintf("exit code %d", state.ExitCode())
+}
+
+// watchReady closes e.ready once Envoy says that it is ready.
+func (e *Envoy) watchReady(ctx context.Context, p *process) {
+	began := time.Now()
+	for {
+		if err := e.call(ctx, p, "GET", "/ready", nil); err == nil {
+			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin", p.adminAddr(), "took", time.Since(began).Round(time.Millisecond))
+			e.once.Do(func() { close(e.ready) })
+			return
+		}
+		if !wait(ctx, pollEvery) {
+			return
+		}
+	}
+}
+
+// stop lets running requests finish, for at most opts.Drain, and ends Envoy.
+func (e *Envoy) stop(ctx context.Context, p *process) exit {
+	if x, ended := e.drain(ctx, p); ended {
+		return x
+	}
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			e.opts.Log.Warn("envoy could not be signalled", "signal", s.String(), "err", err)
+		}
+		limit := time.NewTimer(termWait)
+		select {
+		case x := <-p.done:
+			limit.Stop()
+			return x
+		case <-limit.C:
+		}
+		e.opts.Log.Warn("envoy does not obey a signal", "signal", s.String())
+	}
+	return exit{reason: "not at all: it survived SIGKILL"}
+}
+
+// drain closes the listeners and waits until no request is running. Envoy then
+// answers what it has with "connection: close". New connections are refused at
+// once: with Envoy's graceful drain they would go on arriving until the end,
+// and those that run then would be cut.
+func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
+	ctx, cancel := context.WithTimeout(ctx, e.opts.Drain)
+	defer cancel()
+	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
+		if err := e.call(ctx, p, "POST", path, nil); err != nil {
+			e.opts.Log.Warn("envoy stops without draining", "err", err)
+			return exit{}, false
+		}
+	}
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		active, err := e.activeRequests(ctx, p)
+		if ctx.Err() == nil && err != nil {
+			e.opts.Log.Warn("envoy does not say how many requests are running", "err", err)
+		}
+		if err == nil && active == 0 {
+			return exit{}, false
+		}
+		select {
+		case x := <-p.done:
+			return x, true
+		case <-ctx.Done():
+			e.opts.Log.Warn("envoy stops with requests running", "requests", active, "waited", e.opts.Drain)
+			return exit{}, false
+		case <-poll.C:
+		}
+	}
+}
+
+// adminAddr is empty until Envoy listens there.
+func (p *process) adminAddr() string {
+	addr, err := os.ReadFile(p.adminFile)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(addr))
+}

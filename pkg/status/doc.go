@@ -1,0 +1,7 @@
+// Package status keeps what is known of the Envoys that are connected and of
+// the objects that are not live as written.
+//
+// Invariants: it only records; nothing that it holds steers anything.
+//
+// It imports pkg/model only.
+package status

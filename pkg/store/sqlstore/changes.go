@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Since implements store.Source.
+func (s *Store) Since(ctx context.Context, revision int64) (model.Change, error) {
+	var change model.Change
+	err := s.view(ctx, func(r *reader) error {
+		now, err := r.Revision()
+		if err != nil {
+			return err
+		}
+		change = model.Change{Revision: now}
+		if now == revision {
+			return nil
+		}
+		if change.Full, err = r.lacks(revision, now); err != nil {
+			return err
+		}
+		if change.Full {
+			change.Entries, err = r.everything()
+		} else {
+			change.Entries, err = r.changedAfter(revision)
+		}
+		return err
+	})
+	if err != nil {
+		return model.Change{}, err
+	}
+	return change, nil
+}
+
+// lacks reports whether the change log cannot lead from revision to now:
+// because it starts later, or because the database is older than revision (it
+// was restored from a backup).
+func (r *reader) lacks(revision, now int64) (bool, error) {
+	if revision <= 0 || revision > now {
+		return true, nil
+	}
+	var oldest sql.NullInt64
+	err := r.tx.Raw("SELECT min(revision) FROM change_log").Row().Scan(&oldest)
+	return !oldest.Valid || oldest.Int64 > revision+1, r.fail("reading the change log", err)
+}
+
+// everything loads every object, one before what refers to it.
+func (r *reader) everything() ([]model.Entry, error) {
+	var entries []model.Entry
+	for _, kind := range model.Kinds() {
+		list, err := r.List(store.Query{Kind: kind})
+		if err != nil {
+			return nil, err
+		}
+		entries = slices.Grow(entries, len(list))
+		for _, obj := range list {
+			entries = append(entries, model.Entry{Key: obj.Key(), Object: obj})
+		}
+	}
+	return entries, nil
+}
+
+// changedAfter loads the last state of every object that was written after
+// revision.
+func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
+	var rows []changeLog
+	err := r.tx.Select("kind", "name", "after").Where("revision > ?", revision).
+		Order("revision, seq").Find(&rows).Error
+	if err != nil {
+		return nil, r.fail("reading the change log", err)
+	}
+	last := map[model.Key]int{}
+	for i, row := range rows {
+		last[model.Key{Kind: row.Kind, Name: row.Name}] = i
+	}
+	var entries []model.Entry
+	for i, row := range rows {
+		key := model.Key{Kind: row.Kind, Name: row.Name}
+		// A kind that a newer program wrote means nothing to this one.
+		if _, known := r.store.tables[row.Kind]; !known || last[key] != i {
+			continue
+		}
+		obj, err := decode(row)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, model.Entry{Key: key, Object: obj})
+	}
+	sortEntries(entries)
+	return entries, nil
+}
+
+func decode(row changeLog) (model.Object, error) {
+	if row.After == nil {
+		return nil, nil
+	}
+	obj := model.New(row.Kind)
+	if err := json.Unmarshal([]byte(*row.After), obj); err != nil {
+		return nil, fmt.Errorf("reading %s %q from the change log: %w", row.Kind, row.Name, err)
+	}
+	return obj, nil
+}
+
+// sortEntries puts what is there in the order of model.Kinds and behind it what
+// is gone, the other way round. Within a kind the order of commit stays.
+func sortEntries(entries []model.Entry) {
+	rank := map[model.Kind]int{}
+	for i, kind := range model.Kinds() {
+		rank[kind] = i + 1
+	}
+	place := func(e model.Entry) int {
+		if e.Object == nil {
+			return 2*len(rank) - rank[e.Key.Kind] + 1
+		}
+		return rank[e.Key.Kind]
+	}
+	slices.SortStableFunc(entries, func(a, b model.Entry) int { return cmp.Compare(place(a), place(b)) })
+}
+
+// compact removes from the change log what is too old or too much; the newest
+// revision stays.
+func (s *Store) compact(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	tx := s.w.WithContext(ctx)
+	cut, err := s.compactionCut(tx)
+	if err != nil {
+		return s.fail(ctx, "reading the change log", err)
+	}
+	err = tx.Where("revision <= ?", cut).Where("revision < (SELECT revision FROM revision)").Delete(&changeLog{}).Error
+	return s.fail(ctx, "compacting the change log", err)
+}
+
+// compactionCut is the newest revision that may go.
+func (s *Store) compactionCut(tx *gorm.DB) (int64, error) {
+	var byAge, byCount sql.NullInt64
+	err := tx.Raw("SELECT max(revision) FROM change_log WHERE at < ?", model.At(s.opts.Now().Add(-s.opts.KeepAge))).
+		Row().Scan(&byAge)
+	if err != nil {
+		return 0, err
+	}
+	err = tx.Raw("SELECT max(revision) FROM (SELECT revision FROM change_log ORDER BY revision DESC, seq DESC LIMIT 1 OFFSET ?) AS beyond",
+		s.opts.KeepEntries).Row().Scan(&byCount)
+	return max(byAge.Int64, byCount.Int64), err
+}

@@ -1,0 +1,184 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Options say which database to open and how to keep it.
+type Options struct {
+	// URL is sqlite:///absolute/path.db or postgres://user@host:port/name.
+	URL string
+	// Log is told about migrations and lost connections; nil means silence.
+	Log *slog.Logger
+	// KeepEntries and KeepAge bound the change log: older entries are removed
+	// once an hour. 0 means 100000 entries and 30 days.
+	KeepEntries int
+	KeepAge     time.Duration
+	// PollInterval is how often Run looks for changes that it was not told of.
+	// 0 means 5 s.
+	PollInterval time.Duration
+	// Now is the clock of timestamps and compaction; nil means time.Now.
+	Now func() time.Time
+}
+
+const (
+	defaultKeepEntries  = 100_000
+	defaultKeepAge      = 30 * 24 * time.Hour
+	defaultPollInterval = 5 * time.Second
+	compactInterval     = time.Hour
+	// opTimeout bounds every transaction, so that a database that is cut off
+	// without a word is noticed.
+	opTimeout = 30 * time.Second
+)
+
+var errTooSlow = errors.New("the database took too long")
+
+// Store implements store.Store.
+type Store struct {
+	opts   Options
+	log    *slog.Logger
+	tables map[model.Kind]table
+	// w begins the transactions that write, r those that read.
+	w, r *gorm.DB
+	// pools are what is under w and r, to close.
+	pools []*sql.DB
+	// lockRevision reads the revision (and a text of no use) and keeps every
+	// other writer out until the end of the transaction.
+	lockRevision string
+	// notify tells other processes of a revision within its transaction; nil
+	// where there is no such thing.
+	notify func(tx *gorm.DB, revision int64) error
+	// listen hears what notify says until ctx ends; nil likewise.
+	listen func(ctx context.Context) error
+	// awayHint says what to do when the database does not answer.
+	awayHint string
+
+	changed chan struct{}
+	mu      sync.Mutex
+	// signalled is the newest revision that changed was signalled for.
+	signalled int64
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the database and migrates it to this program's schema; an SQLite
+// file is made when it is not there. Its errors are one line for a user and
+// never hold a password.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.KeepEntries <= 0 {
+		opts.KeepEntries = defaultKeepEntries
+	}
+	if opts.KeepAge <= 0 {
+		opts.KeepAge = defaultKeepAge
+	}
+	if opts.PollInterval <= 0 {
+		opts.PollInterval = defaultPollInterval
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	all, err := tables()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, log: opts.Log, tables: all, changed: make(chan struct{}, 1)}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	// What url.Parse says may quote a part of the password.
+	u, err := url.Parse(s.opts.URL)
+	if err != nil {
+		return badURL("is not a URL")
+	}
+	switch u.Scheme {
+	case "sqlite":
+		err = s.openSQLite(ctx, u)
+	case "postgres", "postgresql":
+		err = s.openPostgres(ctx)
+	case "":
+		err = badURL("has no scheme")
+	default:
+		err = badURL(fmt.Sprintf("has the unknown scheme %q", u.Scheme))
+	}
+	if err != nil {
+		return err
+	}
+	s.signalled, err = currentRevision(s.r.WithContext(ctx))
+	return s.fail(ctx, "reading the revision", err)
+}
+
+func badURL(what string) error {
+	return &model.Error{
+		Kind: model.Invalid, Message: "the database URL " + what,
+		Hint: "use sqlite:///absolute/path.db or postgres://user:password@host:5432/name; percent-encode special characters of the password",
+	}
+}
+
+// gormConfig is how GORM is used here: rows only, no logging (an error is
+// returned, and a statement holds values), no transaction of its own, no
+// prepared statements (within a transaction they are prepared anew each time).
+func gormConfig() *gorm.Config {
+	return &gorm.Config{
+		NamingStrategy:         naming(),
+		Logger:                 logger.Discard,
+		SkipDefaultTransaction: true,
+	}
+}
+
+// Changed implements store.Source.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
+
+// signal tells the reader of Changed about a revision, once.
+func (s *Store) signal(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if revision == s.signalled {
+		return
+	}
+	s.signalled = revision
+	select {
+	case s.changed <- struct{}{}:
+	default: // the reader has yet to look, and will see this one too
+	}
+}
+
+// Ping implements store.Store.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.view(ctx, func(r *reader) error {
+		_, err := r.Revision()
+		return err
+	})
+}
+
+// Close implements store.Store.
+func (s *Store) Close() error {
+	var errs []error
+	for _, pool := range s.pools {
+		errs = append(errs, pool.Close())
+	}
+	s.pools = nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing the database: %w", err)
+	}
+	return nil
+}

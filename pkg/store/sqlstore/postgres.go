@@ -1,0 +1,183 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+	gormpostgres "gorm.io/driver/postgres"
+	"gorm.io/gorm"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+const (
+	// channel is where revisions are announced within a database.
+	channel = "gatehouse_changed"
+
+	connectTimeout = 5 * time.Second
+	maxConnections = 10
+	// A connection that is not needed goes after a while; a long-lived one is
+	// replaced, so that load finds its way to a server that came back.
+	idleTime, lifeTime = 5 * time.Minute, time.Hour
+
+	minBackOff, maxBackOff = 250 * time.Millisecond, 10 * time.Second
+)
+
+func (s *Store) openPostgres(ctx context.Context) error {
+	cfg, err := pgx.ParseConfig(s.opts.URL)
+	if err != nil {
+		// The reason may quote a part of the password.
+		return badURL("cannot be read")
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTimeout
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "gatehouse"
+	}
+	// A peer that is gone without a word is noticed within half a minute.
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
+	cfg.DialFunc = (&net.Dialer{Timeout: cfg.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
+
+	s.awayHint = "check that Postgres at " + address(cfg) + " runs and can be reached, then try again"
+	// The row lock is what keeps writers in a line. A writer that stops in the
+	// middle (a paused machine) must not hold the line for ever.
+	s.lockRevision = "SELECT revision, set_config('idle_in_transaction_session_timeout', '30s', true) FROM revision FOR UPDATE"
+	s.notify = func(tx *gorm.DB, revision int64) error {
+		return tx.Exec("SELECT pg_notify(?, ?)", channel, strconv.FormatInt(revision, 10)).Error
+	}
+	s.listen = func(ctx context.Context) error { return s.listenAgainAndAgain(ctx, cfg) }
+
+	pool := stdlib.OpenDB(*cfg)
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
+	pool.SetConnMaxIdleTime(idleTime)
+	pool.SetConnMaxLifetime(lifeTime)
+	s.pools = append(s.pools, pool)
+
+	if err := pool.PingContext(ctx); err != nil {
+		return s.connectError(ctx, cfg, err)
+	}
+	// Asked for every second, for up to five minutes.
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return fmt.Errorf("preparing the migration lock: %w", err)
+	}
+	if err := migrate(ctx, s.log, pool, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker)); err != nil {
+		return s.connectError(ctx, cfg, err)
+	}
+	s.w, err = gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: pool}), gormConfig())
+	s.r = s.w
+	return s.fail(ctx, "opening Postgres", err)
+}
+
+func address(cfg *pgx.ConnConfig) string {
+	return net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))
+}
+
+// connectError tells a user in one line why Postgres cannot be used.
+func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return fmt.Errorf("connecting to Postgres at %s: %w", address(cfg), cause)
+	}
+	e := &model.Error{Kind: model.Unavailable, Hint: "check the database URL and that Postgres is running"}
+	var timeout net.Error
+	pg, isPostgres := errors.AsType[*pgconn.PgError](err)
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
+	case isPostgres:
+		e.Message = "says: " + pg.Message
+		switch pg.Code {
+		case "28P01", "28000":
+			e.Hint = "check the user and the password of the database URL, and the server's pg_hba.conf"
+		case "3D000":
+			e.Hint = "create the database first: createdb " + cfg.Database
+		case "42501":
+			e.Hint = fmt.Sprintf("user %q needs to own the database, or the right to create tables in its schema", cfg.User)
+		case "57P03", "53300":
+			e.Hint = "try again in a moment"
+		}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		e.Message = "refuses the connection"
+		e.Hint = "check that it is running and listens there"
+	case isDNS:
+		e.Message = "cannot be found: its host name does not resolve"
+		e.Hint = "check the host of the database URL"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		e.Message = "does not answer"
+		e.Hint = "check the address, and that no firewall is in between"
+	default:
+		// The last cause is one line and holds no part of the URL.
+		cause := err
+		for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
+			cause = next
+		}
+		e.Message = "cannot be used: " + cause.Error()
+	}
+	e.Message = "Postgres at " + address(cfg) + " " + e.Message
+	return e
+}
+
+// listenAgainAndAgain hears of the revisions of every process on this database
+// until ctx ends.
+func (s *Store) listenAgainAndAgain(ctx context.Context, cfg *pgx.ConnConfig) error {
+	wait := minBackOff
+	for {
+		err := s.listenOnce(ctx, cfg, func() { wait = minBackOff })
+		if ctx.Err() != nil {
+			return nil
+		}
+		if wait == minBackOff {
+			s.log.Warn("lost the connection that hears of changes, connecting again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, maxBackOff)
+	}
+}
+
+// listenOnce calls connected once it hears, and returns when the connection is
+// lost.
+func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected func()) error {
+	conn, err := pgx.ConnectConfig(ctx, cfg.Copy())
+	if err != nil {
+		return fmt.Errorf("connecting to Postgres: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx) // there is nothing left to lose on it
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return fmt.Errorf("listening for changes: %w", err)
+	}
+	// What was announced while nobody listened.
+	if err := s.poll(ctx); err != nil {
+		return err
+	}
+	connected()
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return fmt.Errorf("listening for changes: %w", err)
+		}
+		revision, err := strconv.ParseInt(n.Payload, 10, 64)
+		if err != nil {
+			return fmt.Errorf("listening for changes: %q is no revision", n.Payload)
+		}
+		s.signal(revision)
+	}
+}

@@ -1,0 +1,119 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"gorm.io/gorm"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// reader implements store.Reader in one transaction.
+type reader struct {
+	store *Store
+	tx    *gorm.DB
+}
+
+// Revision implements store.Reader.
+func (r *reader) Revision() (int64, error) {
+	revision, err := currentRevision(r.tx)
+	return revision, r.fail("reading the revision", err)
+}
+
+func currentRevision(tx *gorm.DB) (int64, error) {
+	var revision int64
+	err := tx.Raw("SELECT revision FROM revision").Row().Scan(&revision)
+	return revision, err
+}
+
+// Get implements store.Reader.
+func (r *reader) Get(key model.Key) (model.Object, error) {
+	t, ok := r.store.tables[key.Kind]
+	if !ok {
+		return nil, fmt.Errorf("reading %s %q: no such kind", key.Kind, key.Name)
+	}
+	where := t.where(key)
+	if where == nil {
+		return nil, model.NotFoundError(key)
+	}
+	obj := model.New(key.Kind)
+	err := r.tx.Where(where).Take(obj).Error
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return nil, model.NotFoundError(key)
+	}
+	if err != nil {
+		return nil, r.fail(fmt.Sprintf("reading %s %q", key.Kind, key.Name), err)
+	}
+	return obj, nil
+}
+
+// List implements store.Reader.
+func (r *reader) List(q store.Query) ([]model.Object, error) {
+	t, ok := r.store.tables[q.Kind]
+	if !ok {
+		return nil, fmt.Errorf("listing kind %q: no such kind", q.Kind)
+	}
+	tx := r.tx.Order("id")
+	if q.After > 0 {
+		tx = tx.Where("id > ?", q.After)
+	}
+	if q.Limit > 0 {
+		tx = tx.Limit(q.Limit)
+	}
+	for _, is := range []struct{ column, value string }{
+		{"service", q.Service}, {"route", q.Route}, {"upstream", q.Upstream}, {"proxy", q.Proxy},
+	} {
+		if is.value != "" {
+			tx = tx.Where(map[string]any{is.column: is.value})
+		}
+	}
+	if q.FQDN != "" {
+		tx = tx.Where("lower(fqdn) = lower(?)", q.FQDN)
+	}
+	if q.NamePrefix != "" {
+		tx = tx.Where("name >= ?", q.NamePrefix)
+		if end := prefixEnd(q.NamePrefix); end != "" {
+			tx = tx.Where("name < ?", end)
+		}
+	}
+	if !storable(q.Service + q.Route + q.Upstream + q.Proxy + q.FQDN + q.NamePrefix) {
+		return nil, nil
+	}
+	slice := t.newSlice()
+	if err := tx.Find(slice.Interface()).Error; err != nil {
+		return nil, r.fail(fmt.Sprintf("listing %s", q.Kind), err)
+	}
+	return objects(slice), nil
+}
+
+// prefixEnd is the first text behind all that start with prefix, or "" when
+// there is none. Both databases compare by byte, which for UTF-8 is by rune.
+func prefixEnd(prefix string) string {
+	runes := []rune(prefix)
+	for i := len(runes) - 1; i >= 0; i-- {
+		next := runes[i] + 1
+		if next == 0xD800 { // the surrogates are no runes
+			next = 0xE000
+		}
+		if next <= utf8.MaxRune {
+			return string(runes[:i]) + string(next)
+		}
+	}
+	return ""
+}
+
+// storable reports whether a row can hold the text: Postgres refuses to compare
+// with any other.
+func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// fail makes a store error of what happened in this transaction.
+func (r *reader) fail(doing string, err error) error {
+	return r.store.fail(r.context(), doing, err)
+}
+
+func (r *reader) context() context.Context { return r.tx.Statement.Context }

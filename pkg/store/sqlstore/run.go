@@ -1,0 +1,58 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Run implements store.Store. It returns nil when ctx ends; a database that is
+// away is waited for.
+func (s *Store) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.every(ctx, s.opts.PollInterval, "looking for changes", s.poll) })
+	group.Go(func() error { return s.every(ctx, compactInterval, "compacting the change log", s.compact) })
+	if s.listen != nil {
+		group.Go(func() error { return s.listen(ctx) })
+	}
+	return group.Wait()
+}
+
+// every does something now and after each interval until ctx ends. What went
+// wrong is tried again next time.
+func (s *Store) every(ctx context.Context, interval time.Duration, doing string, do func(context.Context) error) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	healthy := true
+	for {
+		err := do(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && healthy:
+			s.log.Warn("store task stopped, trying again", "task", doing, "err", err)
+		case err == nil && !healthy:
+			s.log.Info("store task works again", "task", doing)
+		}
+		healthy = err == nil
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// poll signals a revision that nobody told of: made by a process that shares
+// the file, while the connection that listens was down, or by a restore.
+func (s *Store) poll(ctx context.Context) error {
+	return s.view(ctx, func(r *reader) error {
+		revision, err := r.Revision()
+		if err != nil {
+			return err
+		}
+		s.signal(revision)
+		return nil
+	})
+}

@@ -1,0 +1,69 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"gorm.io/gorm"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Read implements store.Store.
+func (s *Store) Read(ctx context.Context, fn func(store.Reader) error) error {
+	return s.view(ctx, func(r *reader) error { return fn(r) })
+}
+
+// view runs fn on one snapshot.
+func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
+	return s.transact(ctx, s.r, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB) error {
+		return fn(&reader{store: s, tx: tx})
+	})
+}
+
+// Write implements store.Store.
+func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Writer) error) (int64, error) {
+	var revision int64
+	changed := false
+	err := s.transact(ctx, s.w, nil, func(tx *gorm.DB) error {
+		w := &writer{reader: reader{store: s, tx: tx}, origin: origin, now: model.At(s.opts.Now())}
+		var ignored string
+		if err := tx.Raw(s.lockRevision).Row().Scan(&revision, &ignored); err != nil {
+			return w.fail("waiting for other writers", err)
+		}
+		if err := fn(w); err != nil {
+			return err
+		}
+		if changed = w.revision != 0; !changed {
+			return nil
+		}
+		revision = w.revision
+		if s.notify == nil {
+			return nil
+		}
+		return w.fail("telling other processes", s.notify(tx, revision))
+	})
+	if err != nil {
+		return 0, err
+	}
+	if changed {
+		s.signal(revision)
+	}
+	return revision, nil
+}
+
+// transact runs fn in a transaction and returns its error unchanged.
+func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, fn func(*gorm.DB) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, opTimeout, errTooSlow)
+	defer cancel()
+	var fnErr error
+	err := db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+		fnErr = fn(tx)
+		return fnErr
+	}, opts)
+	if fnErr != nil {
+		return fnErr
+	}
+	return s.fail(ctx, "running a transaction", err)
+}

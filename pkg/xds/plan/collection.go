@@ -1,0 +1,206 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// collection is what one Envoy has of a type that it subscribes to as a whole
+// (clusters, listeners).
+type collection struct {
+	typeURL    string
+	subscribed bool
+	wanted     []*snapshot.Resource
+	held       map[string]*holding
+	// todo is wanted and not sent; alone is what has to be sent by itself.
+	todo  map[string]*snapshot.Resource
+	alone []*snapshot.Resource
+	// gone is held and no longer wanted, with the moment since when nothing
+	// names it; the zero time means not known yet.
+	gone map[string]time.Time
+	// refused are the versions that are not sent again.
+	refused map[string]string
+	// owed says that a new subscription waits for an answer, be it empty.
+	owed bool
+}
+
+// holding is one resource that was sent to the Envoy, or reported by it.
+type holding struct {
+	sent   string // version
+	acked  string // version; empty: none yet
+	warms  bool
+	sentAt time.Time // of the first version
+}
+
+func newCollection(typeURL string) collection {
+	return collection{
+		typeURL: typeURL, held: map[string]*holding{},
+		todo: map[string]*snapshot.Resource{}, gone: map[string]time.Time{}, refused: map[string]string{},
+	}
+}
+
+func (c *collection) subscribe(initial map[string]string) {
+	c.owed = c.subscribed || len(initial) == 0
+	c.subscribed = true
+	for name, version := range initial {
+		if c.held[name] == nil {
+			c.held[name] = &holding{sent: version, acked: version}
+		}
+	}
+	// What the Envoy reports may be what is wanted, or nothing that is.
+	wanted := c.wanted
+	c.wanted = nil
+	c.want(wanted)
+	for name := range initial {
+		if _, found := slices.BinarySearchFunc(wanted, name, compareName); !found {
+			c.gone[name] = time.Time{}
+		}
+	}
+}
+
+// want compares the new list, sorted by name, with the one before.
+func (c *collection) want(list []*snapshot.Resource) {
+	old := c.wanted
+	c.wanted = list
+	for len(old) > 0 || len(list) > 0 {
+		switch {
+		case len(list) == 0 || len(old) > 0 && old[0].Name < list[0].Name:
+			c.drop(old[0].Name)
+			old = old[1:]
+		case len(old) == 0 || list[0].Name < old[0].Name:
+			c.need(list[0])
+			list = list[1:]
+		default:
+			if old[0] != list[0] {
+				c.need(list[0])
+			}
+			old, list = old[1:], list[1:]
+		}
+	}
+}
+
+func (c *collection) need(r *snapshot.Resource) {
+	delete(c.gone, r.Name)
+	delete(c.todo, r.Name)
+	if v, ok := c.refused[r.Name]; ok {
+		if v == r.Version {
+			return
+		}
+		delete(c.refused, r.Name)
+	}
+	if h := c.held[r.Name]; h == nil || h.sent != r.Version {
+		c.todo[r.Name] = r
+	}
+}
+
+func (c *collection) drop(name string) {
+	delete(c.todo, name)
+	if c.held[name] != nil {
+		c.gone[name] = time.Time{}
+	}
+}
+
+// supply returns what to send now, a list for each message, and counts it as
+// sent.
+func (c *collection) supply(now time.Time) [][]*snapshot.Resource {
+	if !c.subscribed {
+		return nil
+	}
+	var batches [][]*snapshot.Resource
+	for _, r := range c.alone {
+		// It may have been replaced or dropped since the refusal.
+		if i, ok := slices.BinarySearchFunc(c.wanted, r.Name, compareName); ok && c.wanted[i].Version == r.Version {
+			batches = append(batches, []*snapshot.Resource{r})
+			delete(c.todo, r.Name)
+		}
+	}
+	c.alone = nil
+	if len(c.todo) > 0 {
+		batch := slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) })
+		batches = append(batches, batch)
+		clear(c.todo)
+	}
+	if c.owed && len(batches) == 0 {
+		batches = append(batches, nil)
+	}
+	c.owed = false
+	for _, batch := range batches {
+		for _, r := range batch {
+			h := c.held[r.Name]
+			if h == nil {
+				h = &holding{sentAt: now}
+				c.held[r.Name] = h
+			}
+			h.sent, h.warms = r.Version, r.Warms
+		}
+	}
+	return batches
+}
+
+func (c *collection) ack(resources []*snapshot.Resource) {
+	for _, r := range resources {
+		if h := c.held[r.Name]; h != nil {
+			h.acked = r.Version
+		}
+	}
+}
+
+// nack counts nothing of the message as delivered: Envoy may have dropped the
+// good resources with the bad one. Each is sent again alone; one that was
+// alone is the bad one.
+func (c *collection) nack(resources []*snapshot.Resource) {
+	for _, r := range resources {
+		h := c.held[r.Name]
+		if h == nil || h.sent != r.Version {
+			continue // removed or replaced since
+		}
+		h.sent = h.acked
+		if len(resources) == 1 {
+			c.refused[r.Name] = r.Version
+		} else {
+			c.alone = append(c.alone, r)
+		}
+	}
+}
+
+func (c *collection) remove(names []string) {
+	for _, name := range names {
+		delete(c.held, name)
+		delete(c.gone, name)
+		delete(c.refused, name)
+	}
+}
+
+// settled reports whether everything wanted was sent and nothing refused.
+func (c *collection) settled() bool {
+	return len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
+}
+
+// usable reports whether a route may name the cluster. If not, until is when
+// the wait for it ends; the zero time means that it waits for a new version.
+func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok bool, until time.Time) {
+	h := c.held[name]
+	switch {
+	case h == nil:
+		return false, now.Add(bound)
+	case h.acked != "":
+		return true, time.Time{}
+	case h.sent == "":
+		return false, time.Time{}
+	case !h.warms:
+		// Envoy reads a stream in order: the cluster is there when the route
+		// is read, and its acknowledgement may be held back by another's
+		// warming.
+		return true, time.Time{}
+	}
+	until = h.sentAt.Add(bound)
+	return !now.Before(until), until
+}
+
+func compareName(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) }
+
+func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,15 @@
+// Package plan decides, for one ADS stream, which messages bring one Envoy
+// safely from what it has to what it should have, or what to wait for and
+// until when: first what is new or changed (clusters), then listeners and the
+// hosts whose clusters are there, then, after a grace, removals.
+//
+// Invariants: no route ever names a cluster that Envoy was not given; only
+// the hosts that name a slow or refused cluster wait for it, and not longer
+// than a bound; nothing that a route of this Envoy may still name is removed;
+// the same version is not sent twice, except alone after a refusal of a
+// larger message or after a new subscription; what is there in the end does
+// not depend on the order of events.
+//
+// A Stream does no I/O, has no clock and never blocks. It imports
+// pkg/xds/snapshot only.
+package plan

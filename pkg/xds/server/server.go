@@ -1,0 +1,145 @@
+package server
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// Options of a Server. Status and Log are required.
+type Options struct {
+	Plan   plan.Options
+	Status *gatestatus.Registry
+	Log    *slog.Logger
+}
+
+// Server is the aggregated discovery service. Use New.
+type Server struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+
+	opts Options
+	ids  atomic.Int64
+
+	mu        sync.Mutex
+	revision  int64
+	published bool
+	snapshots map[string]*snapshot.Snapshot
+	streams   map[*stream]struct{}
+}
+
+// New returns a server that has nothing to say until Publish is called.
+func New(opts Options) *Server {
+	return &Server{opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{}}
+}
+
+// GRPC returns a gRPC server that serves s. The limits fit Envoys with large
+// configurations, and dead connections are noticed.
+func (s *Server) GRPC() *grpc.Server {
+	const maxRequestBytes = 64 << 20 // an Envoy reports all that it has when it reconnects
+	g := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequestBytes),
+		grpc.MaxConcurrentStreams(1000),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
+	return g
+}
+
+// Publish takes the snapshots of the proxies that changed; nil means that the
+// proxy does not exist any more. The first call must hold every proxy.
+func (s *Server) Publish(revision int64, changed map[string]*snapshot.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.published
+	s.revision, s.published = revision, true
+	for proxy, snap := range changed {
+		if snap == nil {
+			delete(s.snapshots, proxy)
+		} else {
+			s.snapshots[proxy] = snap
+		}
+	}
+	for st := range s.streams {
+		if _, ok := changed[st.proxy]; ok || first {
+			st.wake()
+		}
+	}
+}
+
+// snapshotOf is what the proxy should have now: nil before the first publish,
+// and empty for a name that no proxy has.
+func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.published {
+		return nil
+	}
+	if snap := s.snapshots[proxy]; snap != nil {
+		return snap
+	}
+	return snapshot.Empty(s.revision)
+}
+
+// DeltaAggregatedResources serves one Envoy until it goes away.
+func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	first, err := rpc.Recv()
+	if err != nil {
+		return err
+	}
+	node := first.GetNode()
+	if node.GetId() == "" {
+		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
+	}
+	st := newStream(s, rpc, node.GetId())
+	s.mu.Lock()
+	s.streams[st] = struct{}{}
+	_, exists := s.snapshots[st.proxy]
+	s.mu.Unlock()
+	s.opts.Status.Connect(gatestatus.Envoy{
+		ID: st.id, Proxy: st.proxy, Address: addressOf(rpc), Version: versionOf(node), Connected: time.Now(),
+	})
+	st.log.Info("envoy connected", "version", versionOf(node), "address", addressOf(rpc), "proxy_exists", exists)
+	defer func() {
+		s.mu.Lock()
+		delete(s.streams, st)
+		s.mu.Unlock()
+		s.opts.Status.Disconnect(st.id)
+		st.log.Info("envoy disconnected")
+	}()
+	return st.run(first)
+}
+
+// StreamAggregatedResources refuses the older protocol, in which an Envoy
+// cannot be planned for resource by resource.
+func (s *Server) StreamAggregatedResources(discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+	return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
+}
+
+func addressOf(rpc grpc.ServerStream) string {
+	if p, ok := peer.FromContext(rpc.Context()); ok {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+func versionOf(node *corev3.Node) string {
+	v := node.GetUserAgentBuildVersion().GetVersion()
+	if v == nil {
+		return ""
+	}
+	return formatVersion(v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
+}

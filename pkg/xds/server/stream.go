@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+type deltaRPC = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+
+// stream is one connected Envoy.
+type stream struct {
+	server *Server
+	rpc    deltaRPC
+	id     int64
+	proxy  string
+	log    *slog.Logger
+
+	changed chan struct{} // capacity 1: the proxy has a new snapshot
+	plan    *plan.Stream
+	have    *snapshot.Snapshot // what plan was last told to want
+	applied int64
+}
+
+func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
+	id := s.ids.Add(1)
+	st := &stream{
+		server: s, rpc: rpc, id: id, proxy: proxy,
+		log:     s.opts.Log.With("node", proxy, "stream", id),
+		changed: make(chan struct{}, 1),
+		plan:    plan.NewStream(s.opts.Plan),
+	}
+	st.wake()
+	return st
+}
+
+// wake tells the stream to look for a new snapshot; it never blocks.
+func (st *stream) wake() {
+	select {
+	case st.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run is the stream's loop. What can happen: the Envoy says something, its
+// proxy changes, a wait ends, the Envoy goes away.
+func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
+	ctx, cancel := context.WithCancel(st.rpc.Context())
+	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
+	gone := make(chan error, 1)
+	// It ends with the RPC, whose context gRPC cancels when this returns.
+	go func() { gone <- st.receive(ctx, requests) }()
+	defer cancel()
+
+	st.hear(first)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case req := <-requests:
+			st.hear(req)
+		case <-st.changed:
+			if snap := st.server.snapshotOf(st.proxy); snap != nil && snap != st.have {
+				st.have = snap
+				st.plan.Want(snap)
+			}
+		case <-timer.C:
+		case err := <-gone:
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		wake, err := st.advance()
+		if err != nil {
+			return err
+		}
+		timer.Stop()
+		if !wake.IsZero() {
+			timer.Reset(time.Until(wake))
+		}
+	}
+}
+
+func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDiscoveryRequest) error {
+	for {
+		req, err := st.rpc.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- req:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// hear takes one request: an answer to a response, a change of subscriptions,
+// or both.
+func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
+	if nonce := req.GetResponseNonce(); nonce != "" {
+		st.answer(nonce, req)
+	}
+	first := req.GetResponseNonce() == "" && len(req.GetResourceNamesUnsubscribe()) == 0
+	if names := req.GetResourceNamesSubscribe(); first || len(names) > 0 {
+		st.plan.Subscribe(req.GetTypeUrl(), names, req.GetInitialResourceVersions())
+	}
+	if names := req.GetResourceNamesUnsubscribe(); len(names) > 0 {
+		st.plan.Unsubscribe(req.GetTypeUrl(), names)
+	}
+}
+
+func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
+	if detail := req.GetErrorDetail(); detail != nil {
+		if m := st.plan.Nack(nonce); m != nil {
+			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, detail.GetMessage()))
+			st.log.Warn("envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
+				"resources", resourceNames(m), "err", detail.GetMessage())
+		}
+		return
+	}
+	if m := st.plan.Ack(nonce); m != nil {
+		st.server.opts.Status.Acked(st.id, m.Type, toAnswer(m, ""))
+	}
+}
+
+// advance sends what is safe to send now and returns when to look again.
+func (st *stream) advance() (wake time.Time, err error) {
+	messages, wake := st.plan.Next(time.Now())
+	for _, m := range messages {
+		if err := st.rpc.Send(toResponse(m)); err != nil {
+			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
+		}
+		st.log.Debug("response sent", "type_url", m.Type, "rev", m.Revision, "resources", len(m.Resources), "removed", len(m.Removed))
+	}
+	if rev, ok := st.plan.Applied(); ok && rev != st.applied {
+		st.applied = rev
+		st.server.opts.Status.Applied(st.id, rev)
+		st.log.Debug("revision applied", "rev", rev)
+	}
+	return wake, nil
+}
+
+func toResponse(m plan.Message) *discoveryv3.DeltaDiscoveryResponse {
+	out := &discoveryv3.DeltaDiscoveryResponse{
+		TypeUrl: m.Type, Nonce: m.Nonce, SystemVersionInfo: strconv.FormatInt(m.Revision, 10),
+		RemovedResources: m.Removed,
+		Resources:        make([]*discoveryv3.Resource, len(m.Resources)),
+	}
+	for i, r := range m.Resources {
+		out.Resources[i] = &discoveryv3.Resource{Name: r.Name, Version: r.Version, Resource: r.Body}
+	}
+	return out
+}
+
+func toAnswer(m *plan.Message, text string) gatestatus.Answer {
+	a := gatestatus.Answer{Revision: m.Revision, At: time.Now(), Text: text}
+	for _, r := range m.Resources {
+		a.Resources = append(a.Resources, gatestatus.Resource{Name: r.Name, Version: r.Version})
+	}
+	return a
+}
+
+// resourceNames are the names of a message for a log line, not more than fit.
+func resourceNames(m *plan.Message) []string {
+	const most = 10
+	var names []string
+	for _, r := range m.Resources[:min(most, len(m.Resources))] {
+		names = append(names, r.Name)
+	}
+	if more := len(m.Resources) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return names
+}
+
+func formatVersion(major, minor, patch uint32) string {
+	return fmt.Sprintf("%d.%d.%d", major, minor, patch)
+}

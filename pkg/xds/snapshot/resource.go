@@ -1,0 +1,195 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// The types of resources, as they are named on the wire.
+const (
+	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
+	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
+)
+
+// Resource is one named resource as it goes on the wire.
+type Resource struct {
+	Name string
+	// Version is a hash of the content.
+	Version string
+	Body    *anypb.Any
+	// Warms says that Envoy does not use the resource as soon as it has read
+	// it: a cluster with a health check or with names to resolve.
+	Warms bool
+}
+
+// NewCluster makes a resource of a cluster that Envoy's constraints allow.
+func NewCluster(c *clusterv3.Cluster) (*Resource, error) {
+	body, sum, err := encode(c)
+	if err != nil {
+		return nil, fmt.Errorf("encoding cluster %q: %w", c.GetName(), err)
+	}
+	return &Resource{
+		Name: c.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ClusterType, Value: body},
+		Warms: len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC,
+	}, nil
+}
+
+// NewListener makes a resource of a listener that Envoy's constraints allow.
+func NewListener(l *listenerv3.Listener) (*Resource, error) {
+	body, sum, err := encode(l)
+	if err != nil {
+		return nil, fmt.Errorf("encoding listener %q: %w", l.GetName(), err)
+	}
+	return &Resource{Name: l.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ListenerType, Value: body}}, nil
+}
+
+// Route is one route of a virtual host, as bytes.
+type Route struct {
+	body     []byte
+	sum      hash
+	clusters []string
+}
+
+// NewRoute makes the bytes of a route that Envoy's constraints allow.
+func NewRoute(r *routev3.Route) (*Route, error) {
+	body, sum, err := encode(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding route %q: %w", r.GetName(), err)
+	}
+	return &Route{body: body, sum: sum, clusters: clustersOf(r)}, nil
+}
+
+func clustersOf(r *routev3.Route) []string {
+	action := r.GetRoute()
+	if name := action.GetCluster(); name != "" {
+		return []string{name}
+	}
+	var names []string
+	for _, c := range action.GetWeightedClusters().GetClusters() {
+		names = append(names, c.GetName())
+	}
+	return names
+}
+
+// Host is the piece of a route configuration that one virtual host is.
+type Host struct {
+	Name string
+	// Version is a hash of the content.
+	Version string
+	// Clusters are the names that its routes forward to, sorted.
+	Clusters []string
+
+	body []byte
+	sum  hash
+}
+
+// NewHost puts a virtual host that has no routes yet and its routes together.
+func NewHost(vh *routev3.VirtualHost, routes []*Route) (*Host, error) {
+	body, sum, err := encode(vh)
+	if err != nil {
+		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
+	}
+	sums := sha256.New()
+	sums.Write(sum[:])
+	size := len(body)
+	for _, r := range routes {
+		size += len(r.body) + approximateFieldOverhead
+	}
+	body = slices.Grow(body, size-len(body))
+	names := map[string]struct{}{}
+	for _, r := range routes {
+		body = appendMessage(body, virtualHostRoutesField, r.body)
+		sums.Write(r.sum[:])
+		for _, c := range r.clusters {
+			names[c] = struct{}{}
+		}
+	}
+	host := &Host{Name: vh.GetName(), body: body, sum: hash(sums.Sum(nil))}
+	host.Version = host.sum.String()
+	for name := range names {
+		host.Clusters = append(host.Clusters, name)
+	}
+	slices.Sort(host.Clusters)
+	return host, nil
+}
+
+// The numbers of two repeated fields (route.proto, route_components.proto): a
+// protobuf message is extended by appending them.
+const (
+	virtualHostRoutesField   = 3
+	routeConfigHostsField    = 2
+	approximateFieldOverhead = 6
+)
+
+// RouteHead is a route configuration without its hosts.
+type RouteHead struct {
+	name string
+	body []byte
+	sum  hash
+}
+
+// NewRouteHead makes the bytes of a route configuration that has no hosts yet.
+func NewRouteHead(rc *routev3.RouteConfiguration) (*RouteHead, error) {
+	body, sum, err := encode(rc)
+	if err != nil {
+		return nil, fmt.Errorf("encoding route configuration %q: %w", rc.GetName(), err)
+	}
+	return &RouteHead{name: rc.GetName(), body: body, sum: sum}, nil
+}
+
+// Name is the name of the route configuration.
+func (h *RouteHead) Name() string { return h.name }
+
+// With puts the route configuration together from pieces, sorted by name.
+func (h *RouteHead) With(hosts []*Host) *Resource {
+	size := len(h.body)
+	for _, host := range hosts {
+		size += len(host.body) + approximateFieldOverhead
+	}
+	body := append(make([]byte, 0, size), h.body...)
+	sums := sha256.New()
+	sums.Write(h.sum[:])
+	for _, host := range hosts {
+		body = appendMessage(body, routeConfigHostsField, host.body)
+		sums.Write(host.sum[:])
+	}
+	return &Resource{
+		Name: h.name, Version: hash(sums.Sum(nil)).String(),
+		Body: &anypb.Any{TypeUrl: RouteType, Value: body},
+	}
+}
+
+// hash is the SHA-256 of a message, or of the hashes of its parts.
+type hash [sha256.Size]byte
+
+// String is the hash in a length that is still unique.
+func (h hash) String() string { return hex.EncodeToString(h[:16]) }
+
+// validated is a message with the constraints of its .proto file.
+type validated interface {
+	proto.Message
+	ValidateAll() error
+}
+
+func encode(m validated) ([]byte, hash, error) {
+	if err := m.ValidateAll(); err != nil {
+		return nil, hash{}, err
+	}
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	return body, sha256.Sum256(body), err
+}
+
+func appendMessage(to []byte, field protowire.Number, body []byte) []byte {
+	to = protowire.AppendTag(to, field, protowire.BytesType)
+	return protowire.AppendBytes(to, body)
+}

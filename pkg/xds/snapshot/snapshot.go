@@ -1,0 +1,238 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// Snapshot is what one proxy should have at one revision.
+type Snapshot struct {
+	Revision int64
+	// Clusters, Listeners and Hosts are sorted by name.
+	Clusters  []*Resource
+	Listeners []*Resource
+	Hosts     []*Host
+
+	head   *RouteHead
+	routes func() *Resource
+}
+
+// Empty is the snapshot of a proxy that does not exist.
+func Empty(revision int64) *Snapshot { return &Snapshot{Revision: revision} }
+
+// RouteName is the name of the proxy's route configuration; empty when it has
+// none.
+func (s *Snapshot) RouteName() string {
+	if s.head == nil {
+		return ""
+	}
+	return s.head.Name()
+}
+
+// Routes is the route configuration of the given hosts. That of all hosts of
+// the snapshot is made once and shared.
+func (s *Snapshot) Routes(hosts []*Host) *Resource {
+	if slices.Equal(hosts, s.Hosts) {
+		return s.routes()
+	}
+	return s.head.With(hosts)
+}
+
+// Parts are a host and the clusters that it names.
+type Parts struct {
+	Host *Host
+	// Domain is the host that it claims; of two that claim the same, the one
+	// with the lower Order wins and the other is left out.
+	Domain   string
+	Order    int64
+	Clusters []*Resource
+}
+
+// Builder keeps what one proxy should have and makes a Snapshot of it. The work
+// for a Snapshot is in proportion to the change, but for copying the lists of
+// pointers. It belongs to one goroutine.
+type Builder struct {
+	head      *RouteHead
+	listeners []*Resource
+	parts     map[string]*Parts
+	claims    map[string][]string // domain -> names of hosts
+	served    map[string]*Parts   // the winners
+	lost      map[string]struct{}
+	clusters  map[string]*counted
+
+	hosts           []*Host
+	list            []*Resource
+	changedHosts    map[string]*Host
+	changedClusters map[string]struct{}
+}
+
+type counted struct {
+	resource *Resource
+	users    int
+}
+
+// NewBuilder returns a builder for a proxy that has nothing yet.
+func NewBuilder(head *RouteHead) *Builder {
+	return &Builder{
+		head: head, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
+		clusters: map[string]*counted{}, changedHosts: map[string]*Host{}, changedClusters: map[string]struct{}{},
+	}
+}
+
+// SetListeners replaces the listeners.
+func (b *Builder) SetListeners(listeners []*Resource) {
+	b.listeners = slices.Clone(listeners)
+	slices.SortFunc(b.listeners, byName)
+}
+
+// SetHost replaces or, with nil, removes a host.
+func (b *Builder) SetHost(name string, parts *Parts) {
+	old := b.parts[name]
+	if old != nil {
+		b.claims[old.Domain] = slices.DeleteFunc(b.claims[old.Domain], func(n string) bool { return n == name })
+		delete(b.parts, name)
+	}
+	if parts != nil {
+		b.parts[name] = parts
+		b.claims[parts.Domain] = append(b.claims[parts.Domain], name)
+	}
+	// What claims a domain that this host has left or come to is looked at
+	// again, the host itself first.
+	b.settle(name)
+	for _, p := range []*Parts{old, parts} {
+		if p != nil {
+			for _, n := range b.claims[p.Domain] {
+				b.settle(n)
+			}
+		}
+	}
+	if old != nil && len(b.claims[old.Domain]) == 0 {
+		delete(b.claims, old.Domain)
+	}
+}
+
+// Conflicts returns the hosts that are left out, with the host that has the
+// domain instead.
+func (b *Builder) Conflicts() map[string]string {
+	lost := make(map[string]string, len(b.lost))
+	for name := range b.lost {
+		lost[name] = b.winner(b.parts[name].Domain)
+	}
+	return lost
+}
+
+func (b *Builder) winner(domain string) string {
+	return slices.MinFunc(b.claims[domain], func(x, y string) int {
+		return cmp.Or(cmp.Compare(b.parts[x].Order, b.parts[y].Order), cmp.Compare(x, y))
+	})
+}
+
+// settle brings what is served of one host in line with what is wanted.
+func (b *Builder) settle(name string) {
+	want := b.parts[name]
+	delete(b.lost, name)
+	if want != nil && b.winner(want.Domain) != name {
+		b.lost[name] = struct{}{}
+		want = nil
+	}
+	have := b.served[name]
+	if have == want {
+		return
+	}
+	if want != nil {
+		for _, c := range want.Clusters {
+			b.addCluster(c)
+		}
+		b.served[name] = want
+		b.changedHosts[name] = want.Host
+	} else {
+		delete(b.served, name)
+		b.changedHosts[name] = nil
+	}
+	if have != nil {
+		for _, c := range have.Clusters {
+			b.dropCluster(c.Name)
+		}
+	}
+}
+
+func (b *Builder) addCluster(c *Resource) {
+	n := b.clusters[c.Name]
+	if n == nil {
+		n = &counted{}
+		b.clusters[c.Name] = n
+	}
+	n.users++
+	if n.resource == nil || n.resource.Version != c.Version {
+		n.resource = c
+		b.changedClusters[c.Name] = struct{}{}
+	}
+}
+
+func (b *Builder) dropCluster(name string) {
+	n := b.clusters[name]
+	n.users--
+	if n.users == 0 {
+		delete(b.clusters, name)
+		b.changedClusters[name] = struct{}{}
+	}
+}
+
+// Snapshot is what the proxy should have now.
+func (b *Builder) Snapshot(revision int64) *Snapshot {
+	if len(b.changedHosts) > 0 {
+		old := make(map[string]*Host, len(b.changedHosts))
+		for _, h := range b.hosts {
+			if _, ok := b.changedHosts[h.Name]; ok {
+				old[h.Name] = h
+			}
+		}
+		for name, h := range b.changedHosts {
+			if h != nil && old[name] != nil && old[name].Version == h.Version {
+				b.changedHosts[name] = old[name]
+			}
+		}
+		b.hosts = merge(b.hosts, b.changedHosts, func(h *Host) string { return h.Name })
+		b.changedHosts = map[string]*Host{}
+	}
+	if len(b.changedClusters) > 0 {
+		changed := make(map[string]*Resource, len(b.changedClusters))
+		for name := range b.changedClusters {
+			changed[name] = nil
+			if n := b.clusters[name]; n != nil {
+				changed[name] = n.resource
+			}
+		}
+		b.list = merge(b.list, changed, func(r *Resource) string { return r.Name })
+		b.changedClusters = map[string]struct{}{}
+	}
+	s := &Snapshot{Revision: revision, Clusters: b.list, Listeners: b.listeners, Hosts: b.hosts, head: b.head}
+	s.routes = sync.OnceValue(func() *Resource { return s.head.With(s.Hosts) })
+	return s
+}
+
+// merge returns the sorted list with the changes made; a nil change removes.
+func merge[T any](list []*T, changes map[string]*T, name func(*T) string) []*T {
+	added := make([]*T, 0, len(changes))
+	for _, v := range changes {
+		if v != nil {
+			added = append(added, v)
+		}
+	}
+	slices.SortFunc(added, func(x, y *T) int { return cmp.Compare(name(x), name(y)) })
+	out := make([]*T, 0, len(list)+len(added))
+	for _, v := range list {
+		if _, changed := changes[name(v)]; changed {
+			continue
+		}
+		for len(added) > 0 && name(added[0]) < name(v) {
+			out = append(out, added[0])
+			added = added[1:]
+		}
+		out = append(out, v)
+	}
+	return append(out, added...)
+}
+
+func byName(a, b *Resource) int { return cmp.Compare(a.Name, b.Name) }

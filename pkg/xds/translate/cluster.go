@@ -1,0 +1,141 @@
+package translate
+
+import (
+	"slices"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+const (
+	connectTimeout = 5 * time.Second
+	// maxRetries lets retries work when many requests fail at once: with
+	// Envoy's default of 3, one killed endpoint of two failed 22% of requests.
+	maxRetries = 1024
+)
+
+// Cluster holds its endpoints inline, so that it is ready as soon as Envoy has
+// read it, unless it has a health check or a DNS name.
+func Cluster(c *ir.Cluster) *clusterv3.Cluster {
+	out := &clusterv3.Cluster{
+		Name:                          c.Name,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:                seconds(connectTimeout),
+		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
+		LoadAssignment:                loadAssignment(c),
+		LbPolicy:                      lbPolicy(c.Strategy),
+		// An unhealthy upstream gets no traffic, even when all are.
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
+		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{
+			{MaxRetries: u32(maxRetries)},
+		}},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(httpProtocolOptions(c.Protocol)),
+		},
+		TransportSocket: transportSocket(c.Protocol),
+	}
+	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
+		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+		out.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+		out.RespectDnsTtl = true
+	}
+	if c.HealthCheck != nil {
+		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c.HealthCheck, c.Protocol)}
+	}
+	return out
+}
+
+func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
+	locality := &endpointv3.LocalityLbEndpoints{}
+	for _, e := range c.Endpoints {
+		endpoint := &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}
+		if e.DNS {
+			endpoint.Hostname = e.Address
+		}
+		locality.LbEndpoints = append(locality.LbEndpoints, &endpointv3.LbEndpoint{
+			HostIdentifier:      &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint},
+			LoadBalancingWeight: u32(e.Weight),
+		})
+	}
+	return &endpointv3.ClusterLoadAssignment{
+		ClusterName: c.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{locality},
+	}
+}
+
+func lbPolicy(strategy string) clusterv3.Cluster_LbPolicy {
+	switch strategy {
+	case "least_request":
+		return clusterv3.Cluster_LEAST_REQUEST
+	case "random":
+		return clusterv3.Cluster_RANDOM
+	case "ring_hash":
+		return clusterv3.Cluster_RING_HASH
+	case "maglev":
+		return clusterv3.Cluster_MAGLEV
+	}
+	return clusterv3.Cluster_ROUND_ROBIN
+}
+
+// hashes reports whether the strategy needs a hash policy on the route.
+func hashes(strategy string) bool { return strategy == "ring_hash" || strategy == "maglev" }
+
+func isHTTP2(protocol string) bool { return protocol == "h2c" || protocol == "h2" }
+
+func httpProtocolOptions(protocol string) *httpv3.HttpProtocolOptions {
+	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
+			HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+		},
+	}
+	if isHTTP2(protocol) {
+		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+			Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
+				InitialStreamWindowSize:     u32(streamWindowBytes),
+				InitialConnectionWindowSize: u32(connectionWindowBytes),
+			},
+		}
+	}
+	return &httpv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
+	}
+}
+
+// transportSocket speaks TLS where the protocol asks for it, with the DNS name
+// of the endpoint, if it has one, as SNI. The certificate is not verified.
+func transportSocket(protocol string) *corev3.TransportSocket {
+	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[protocol]
+	if alpn == "" {
+		return nil
+	}
+	return &corev3.TransportSocket{
+		Name: "envoy.transport_sockets.tls",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: anyOf(&tlsv3.UpstreamTlsContext{
+			AutoHostSni:      true,
+			CommonTlsContext: &tlsv3.CommonTlsContext{AlpnProtocols: []string{alpn}},
+		})},
+	}
+}
+
+func healthCheck(h *ir.HealthCheck, protocol string) *corev3.HealthCheck {
+	http := &corev3.HealthCheck_HttpHealthCheck{Host: h.Host, Path: h.Path}
+	if isHTTP2(protocol) {
+		http.CodecClientType = typev3.CodecClientType_HTTP2
+	}
+	return &corev3.HealthCheck{
+		Timeout:  seconds(h.Timeout),
+		Interval: seconds(h.Interval),
+		// Envoy's default checks a cluster without traffic once a minute only.
+		NoTrafficInterval:  seconds(h.Interval),
+		UnhealthyThreshold: u32(h.UnhealthyThreshold),
+		HealthyThreshold:   u32(h.HealthyThreshold),
+		HealthChecker:      &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: http},
+	}
+}

@@ -1,0 +1,115 @@
+package translate
+
+import (
+	"time"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// The limits of Envoy's guide for a proxy at the edge of a network ("Configuring
+// Envoy as an edge proxy").
+const (
+	connectionBufferBytes = 32 * 1024
+	maxConcurrentStreams  = 100
+	streamWindowBytes     = 64 * 1024
+	connectionWindowBytes = 1024 * 1024
+	streamIdleTimeout     = 300 * time.Second
+	connectionIdleTimeout = time.Hour
+	// requestTimeout bounds the time to receive a whole request.
+	requestTimeout = 300 * time.Second
+	// requestHeadersTimeout bounds the time to receive a request's headers.
+	requestHeadersTimeout = 10 * time.Second
+)
+
+// Listener accepts plain HTTP/1.1 and HTTP/2 and takes its routes from the
+// proxy's route configuration.
+func Listener(l ir.Listener) *listenerv3.Listener {
+	return &listenerv3.Listener{
+		Name:                          ListenerName(l),
+		Address:                       socketAddress(l.Address, l.Port),
+		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
+		FilterChains: []*listenerv3.FilterChain{{
+			Filters: []*listenerv3.Filter{{
+				Name:       "envoy.filters.network.http_connection_manager",
+				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: anyOf(httpConnectionManager(l))},
+			}},
+		}},
+	}
+}
+
+func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
+	out := &hcmv3.HttpConnectionManager{
+		StatPrefix: "http",
+		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+			ConfigSource: adsSource(), RouteConfigName: RouteConfigName,
+		}},
+		HttpFilters:                  httpFilters(),
+		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
+		UseRemoteAddress:             wrapperspb.Bool(true),
+		NormalizePath:                wrapperspb.Bool(true),
+		MergeSlashes:                 true,
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
+		StreamIdleTimeout:            seconds(streamIdleTimeout),
+		RequestTimeout:               seconds(requestTimeout),
+		RequestHeadersTimeout:        seconds(requestHeadersTimeout),
+		ServerName:                   "gatehouse",
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
+			IdleTimeout:                  seconds(connectionIdleTimeout),
+			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST,
+		},
+		Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
+			MaxConcurrentStreams:        u32(maxConcurrentStreams),
+			InitialStreamWindowSize:     u32(streamWindowBytes),
+			InitialConnectionWindowSize: u32(connectionWindowBytes),
+		},
+	}
+	if l.AccessLog {
+		out.AccessLog = []*accesslogv3.AccessLog{accessLog()}
+	}
+	return out
+}
+
+// accessLog writes one JSON line for a request to Envoy's stdout.
+func accessLog() *accesslogv3.AccessLog {
+	fields := map[string]*structpb.Value{}
+	for name, format := range map[string]string{
+		"start_time":                       "%START_TIME%",
+		"method":                           "%REQ(:METHOD)%",
+		"path":                             "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
+		"protocol":                         "%PROTOCOL%",
+		"authority":                        "%REQ(:AUTHORITY)%",
+		"user_agent":                       "%REQ(USER-AGENT)%",
+		"request_id":                       "%REQ(X-REQUEST-ID)%",
+		"response_code":                    "%RESPONSE_CODE%",
+		"response_code_details":            "%RESPONSE_CODE_DETAILS%",
+		"response_flags":                   "%RESPONSE_FLAGS%",
+		"bytes_received":                   "%BYTES_RECEIVED%",
+		"bytes_sent":                       "%BYTES_SENT%",
+		"duration_ms":                      "%DURATION%",
+		"upstream_duration_ms":             "%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%",
+		"route":                            "%ROUTE_NAME%",
+		"upstream_cluster":                 "%UPSTREAM_CLUSTER_RAW%",
+		"upstream_host":                    "%UPSTREAM_HOST%",
+		"upstream_transport_failure":       "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
+		"downstream_remote_address":        "%DOWNSTREAM_REMOTE_ADDRESS%",
+		"downstream_direct_remote_address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
+	} {
+		fields[name] = structpb.NewStringValue(format)
+	}
+	return &accesslogv3.AccessLog{
+		Name: "envoy.access_loggers.stdout",
+		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: anyOf(&streamv3.StdoutAccessLog{
+			AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
+				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
+			}},
+		})},
+	}
+}

@@ -1,0 +1,39 @@
+package translate
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+func anyOf(m proto.Message) *anypb.Any {
+	var a anypb.Any
+	// Marshalling fails only for invalid UTF-8, which no model object holds;
+	// an Any without content is refused by ValidateAll.
+	if err := anypb.MarshalFrom(&a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		return &anypb.Any{}
+	}
+	return &a
+}
+
+func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32(uint32(n)) } //nolint:gosec // bounded by model's validation
+
+func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
+
+func adsSource() *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+	}
+}
+
+func socketAddress(host string, port int) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address:       host,
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)}, //nolint:gosec // bounded by model's validation
+	}}}
+}
