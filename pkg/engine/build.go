@@ -78,19 +78,12 @@ func (b *Build) Apply(change model.Change) Result {
 
 	clusters := clusterCache{}
 	for _, name := range touched.Services {
-		tree := b.config.Service(name)
-		if tree == nil {
-			delete(b.services, name)
-			result.Conditions["service "+name] = nil
-			continue
-		}
-		s, conditions := buildService(tree, b.services[name], clusters)
-		b.services[name] = s
+		parts, conditions := b.applyService(name, clusters)
 		result.Conditions["service "+name] = conditions
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil {
 				state.services[name] = struct{}{}
-				state.builder.SetHost(name, s.parts)
+				state.builder.SetHost(name, parts)
 				dirty[p] = state
 			}
 		}
@@ -99,6 +92,7 @@ func (b *Build) Apply(change model.Change) Result {
 		tree := b.config.Proxy(name)
 		if tree == nil {
 			delete(b.proxies, name)
+			delete(dirty, name)
 			result.Snapshots[name] = nil
 			result.Conditions["proxy "+name] = nil
 			continue
@@ -110,6 +104,18 @@ func (b *Build) Apply(change model.Change) Result {
 		result.Conditions["proxy "+name] = conflicts(name, state.builder.Conflicts())
 	}
 	return result
+}
+
+// applyService makes a service anew, or forgets it.
+func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, []model.Condition) {
+	tree := b.config.Service(name)
+	if tree == nil {
+		delete(b.services, name)
+		return nil, nil
+	}
+	s, conditions := buildService(tree, b.services[name], cache)
+	b.services[name] = s
+	return s.parts, conditions
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.

@@ -12,7 +12,9 @@ type Change struct {
 	// Full says that Entries holds every object there is, and that what the
 	// reader has and Entries does not name is gone.
 	Full bool
-	// Entries are in order of commit; an object comes after what it refers to.
+	// Entries name each object once, as it is at Revision. What is there comes
+	// in the order of Kinds, an object after what it refers to; then what is
+	// gone, the other way round.
 	Entries []Entry
 }
 

@@ -33,7 +33,7 @@ type holding struct {
 	sent   string // version
 	acked  string // version; empty: none yet
 	warms  bool
-	sentAt time.Time // of the first version
+	sentAt time.Time // of the first version since a refusal
 }
 
 func newCollection(typeURL string) collection {
@@ -104,9 +104,8 @@ func (c *collection) drop(name string) {
 	}
 }
 
-// supply returns what to send now, a list for each message, and counts it as
-// sent.
-func (c *collection) supply(now time.Time) [][]*snapshot.Resource {
+// supply returns the messages to send now and counts them as sent.
+func (c *collection) supply(now time.Time) []*flight {
 	if !c.subscribed {
 		return nil
 	}
@@ -128,38 +127,49 @@ func (c *collection) supply(now time.Time) [][]*snapshot.Resource {
 		batches = append(batches, nil)
 	}
 	c.owed = false
-	for _, batch := range batches {
+	flights := make([]*flight, len(batches))
+	for i, batch := range batches {
+		flights[i] = &flight{Message: Message{Type: c.typeURL, Resources: batch}}
 		for _, r := range batch {
-			h := c.held[r.Name]
-			if h == nil {
-				h = &holding{sentAt: now}
-				c.held[r.Name] = h
-			}
-			h.sent, h.warms = r.Version, r.Warms
+			flights[i].holdings = append(flights[i].holdings, c.count(r, now))
 		}
 	}
-	return batches
+	return flights
 }
 
-func (c *collection) ack(resources []*snapshot.Resource) {
-	for _, r := range resources {
-		if h := c.held[r.Name]; h != nil {
-			h.acked = r.Version
-		}
+// count notes that a resource is sent.
+func (c *collection) count(r *snapshot.Resource, now time.Time) *holding {
+	h := c.held[r.Name]
+	if h == nil {
+		h = &holding{}
+		c.held[r.Name] = h
+	}
+	if h.sentAt.IsZero() {
+		h.sentAt = now
+	}
+	h.sent, h.warms = r.Version, r.Warms
+	return h
+}
+
+// ack notes what the Envoy has now. What was removed since, and perhaps sent
+// anew, is another holding.
+func (c *collection) ack(f *flight) {
+	for i, r := range f.Resources {
+		f.holdings[i].acked = r.Version
 	}
 }
 
 // nack counts nothing of the message as delivered: Envoy may have dropped the
 // good resources with the bad one. Each is sent again alone; one that was
 // alone is the bad one.
-func (c *collection) nack(resources []*snapshot.Resource) {
-	for _, r := range resources {
-		h := c.held[r.Name]
-		if h == nil || h.sent != r.Version {
+func (c *collection) nack(f *flight) {
+	for i, r := range f.Resources {
+		h := f.holdings[i]
+		if h != c.held[r.Name] || h.sent != r.Version {
 			continue // removed or replaced since
 		}
-		h.sent = h.acked
-		if len(resources) == 1 {
+		h.sent, h.sentAt = h.acked, time.Time{}
+		if len(f.Resources) == 1 {
 			c.refused[r.Name] = r.Version
 		} else {
 			c.alone = append(c.alone, r)

@@ -56,7 +56,7 @@ func (r *routes) nack(f *flight) {
 
 // has reports whether the Envoy acknowledged exactly these hosts.
 func (r *routes) has(hosts []*snapshot.Host) bool {
-	return r.known && r.flight == nil && slices.Equal(r.acked, hosts)
+	return r.known && r.flight == nil && same(r.acked, hosts)
 }
 
 // nextRoutes returns the route configuration to send now, or nil. It is put
@@ -82,7 +82,7 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		}
 		next.by(until)
 	}
-	if r.known && slices.Equal(hosts, r.sent) && !r.again {
+	if r.known && same(hosts, r.sent) && !r.again {
 		return nil
 	}
 	resource := s.want.Routes(hosts)
@@ -102,7 +102,7 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 // cluster.
 func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.want.Hosts, s.routes.sent
-	if slices.Equal(want, have) {
+	if same(want, have) {
 		return want, time.Time{}
 	}
 	var wait due
@@ -115,16 +115,18 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 		if len(have) > 0 && have[0].Name == h.Name {
 			old = have[0]
 		}
-		if old == h || s.ready(h, now, &wait) {
+		if old != nil && old.Version == h.Version || s.ready(h, now, &wait) {
 			hosts = append(hosts, h)
 		} else if old != nil {
 			hosts = append(hosts, old)
 		}
 	}
-	if slices.Equal(hosts, want) {
-		hosts = want
-	}
 	return hosts, wait.at
+}
+
+// same compares what the hosts are; most are the same pointers.
+func same(a, b []*snapshot.Host) bool {
+	return slices.EqualFunc(a, b, func(x, y *snapshot.Host) bool { return x == y || x.Version == y.Version })
 }
 
 // ready reports whether every cluster that the host names is usable.

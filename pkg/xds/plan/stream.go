@@ -53,8 +53,8 @@ type Stream struct {
 // flight is a message that was sent and not yet answered.
 type flight struct {
 	Message
-	hosts []*snapshot.Host // of a route configuration
-	warms bool             // holds a cluster that warms
+	holdings []*holding       // one for each resource of a collection
+	hosts    []*snapshot.Host // of a route configuration
 }
 
 // NewStream returns the state of a stream on which nothing was said yet.
@@ -104,9 +104,9 @@ func (s *Stream) Ack(nonce string) *Message {
 	}
 	switch f.Type {
 	case snapshot.ClusterType:
-		s.clusters.ack(f.Resources)
+		s.clusters.ack(f)
 	case snapshot.ListenerType:
-		s.listeners.ack(f.Resources)
+		s.listeners.ack(f)
 	case snapshot.RouteType:
 		s.routes.ack(f)
 	}
@@ -122,9 +122,9 @@ func (s *Stream) Nack(nonce string) *Message {
 	}
 	switch f.Type {
 	case snapshot.ClusterType:
-		s.clusters.nack(f.Resources)
+		s.clusters.nack(f)
 	case snapshot.ListenerType:
-		s.listeners.nack(f.Resources)
+		s.listeners.nack(f)
 	case snapshot.RouteType:
 		s.routes.nack(f)
 	}
@@ -144,14 +144,8 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		return nil, time.Time{}
 	}
 	var next due
-	for _, batch := range s.clusters.supply(now) {
-		messages = append(messages, s.send(&flight{
-			Message: Message{Type: snapshot.ClusterType, Resources: batch},
-			warms:   slices.ContainsFunc(batch, func(r *snapshot.Resource) bool { return r.Warms }),
-		}))
-	}
-	for _, batch := range s.listeners.supply(now) {
-		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType, Resources: batch}}))
+	for _, f := range append(s.clusters.supply(now), s.listeners.supply(now)...) {
+		messages = append(messages, s.send(f))
 	}
 	if f := s.nextRoutes(now, &next); f != nil {
 		messages = append(messages, s.send(f))
@@ -182,7 +176,8 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 		return 0, false
 	}
 	for _, f := range s.flights {
-		if f.warms || f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
+		warms := slices.ContainsFunc(f.Resources, func(r *snapshot.Resource) bool { return r.Warms })
+		if warms || f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
 			return 0, false
 		}
 	}

@@ -24,8 +24,11 @@ func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32
 
 func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
+// adsSource waits for its resource without a bound: a listener that opens
+// before it has its routes would answer 404 for hosts that exist.
 func adsSource() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
+		InitialFetchTimeout:   seconds(0),
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 	}

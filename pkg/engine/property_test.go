@@ -1,0 +1,190 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// writer changes a configuration at random, as users would and also as they
+// could not: references to nothing, two services with one host.
+type writer struct {
+	rng     *rand.Rand
+	id      int64
+	objects map[model.Key]model.Object
+}
+
+func newWriter(seed uint64) *writer {
+	return &writer{rng: rand.New(rand.NewPCG(seed, 7)), objects: map[model.Key]model.Object{}} //nolint:gosec // a seeded test
+}
+
+func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", prefix, w.rng.IntN(n)) }
+
+// entry writes or deletes one object.
+func (w *writer) entry() model.Entry {
+	var obj model.Object
+	switch w.rng.IntN(8) {
+	case 0, 1:
+		u := model.NewUpstream()
+		u.Name, u.IP, u.Port, u.Weight = w.name("u", 6), "192.0.2.1", 1+w.rng.IntN(3), w.rng.IntN(3)
+		u.Protocol = []string{"http", "h2c"}[w.rng.IntN(2)]
+		obj = u
+	case 2:
+		obj = &model.Service{Name: w.name("s", 5), FQDN: w.name("host", 4) + ".test"}
+	case 3, 4:
+		obj = &model.Route{Service: w.name("s", 5), Name: w.name("r", 4), Prefix: "/" + w.name("p", 3)}
+	case 5:
+		p := model.NewProxy()
+		p.Name, p.HTTPPort = w.name("gw", 2), 8080+w.rng.IntN(2)
+		obj = p
+	case 6:
+		obj = &model.RouteUpstream{Service: w.name("s", 5), Route: w.name("r", 4), Upstream: w.name("u", 6)}
+	case 7:
+		obj = &model.ProxyService{Proxy: w.name("gw", 2), Service: w.name("s", 5)}
+	}
+	key := obj.Key()
+	old := w.objects[key]
+	if old != nil && w.rng.IntN(3) == 0 {
+		delete(w.objects, key)
+		return model.Entry{Key: key}
+	}
+	w.id++
+	*obj.Meta().ID = w.id
+	if old != nil {
+		*obj.Meta().ID = *old.Meta().ID // a write keeps the ID
+	}
+	w.objects[key] = obj
+	return model.Entry{Key: key, Object: obj}
+}
+
+// everything is the configuration as one full change, in any order.
+func (w *writer) everything(revision int64) model.Change {
+	c := model.Change{Revision: revision, Full: true}
+	for key, obj := range w.objects {
+		c.Entries = append(c.Entries, model.Entry{Key: key, Object: obj})
+	}
+	w.rng.Shuffle(len(c.Entries), func(i, j int) { c.Entries[i], c.Entries[j] = c.Entries[j], c.Entries[i] })
+	return c
+}
+
+// versions are the names and versions of all that a snapshot holds.
+func versions(s *snapshot.Snapshot) map[string]string {
+	if s == nil {
+		return nil
+	}
+	all := map[string]string{"routes": s.Routes(s.Hosts).Version}
+	for _, r := range s.Clusters {
+		all["cluster "+r.Name] = r.Version
+	}
+	for _, r := range s.Listeners {
+		all["listener "+r.Name] = r.Version
+	}
+	for _, h := range s.Hosts {
+		all["host "+h.Name] = h.Version
+	}
+	return all
+}
+
+func newBuild() *engine.Build {
+	b, err := engine.NewBuild(compile.Settings{})
+	Expect(err).NotTo(HaveOccurred())
+	return b
+}
+
+var _ = Describe("the result of many changes", func() {
+	It("equals the result from scratch, in any order of input", func() {
+		for seed := range uint64(20) {
+			w, build := newWriter(seed), newBuild()
+			live := map[string]*snapshot.Snapshot{}
+			conditions := map[string][]model.Condition{}
+			for revision := range int64(80) {
+				change := model.Change{Revision: revision + 1}
+				for range 1 + w.rng.IntN(4) {
+					change.Entries = append(change.Entries, w.entry())
+				}
+				if w.rng.IntN(20) == 0 {
+					change = w.everything(revision + 1)
+				}
+				result := build.Apply(change)
+				maps.Copy(live, result.Snapshots)
+				maps.Copy(conditions, result.Conditions)
+
+				scratch := newBuild().Apply(w.everything(revision + 1))
+				for name, want := range scratch.Snapshots {
+					Expect(versions(live[name])).To(Equal(versions(want)), "seed %d revision %d proxy %s", seed, revision+1, name)
+				}
+				for name, s := range live {
+					if s != nil {
+						Expect(scratch.Snapshots).To(HaveKey(name), "seed %d revision %d", seed, revision+1)
+					}
+				}
+				for source, want := range scratch.Conditions {
+					Expect(sorted(conditions[source])).To(Equal(sorted(want)), "seed %d revision %d %s", seed, revision+1, source)
+				}
+			}
+		}
+	})
+
+	It("keeps what did not change as the same pointers", func() {
+		w, build := newWriter(1), newBuild()
+		for range 400 {
+			w.entry()
+		}
+		before := build.Apply(w.everything(1)).Snapshots["gw0"]
+		after := build.Apply(w.everything(2)).Snapshots["gw0"]
+		Expect(len(after.Hosts)).To(BeNumerically(">", 1))
+		for i := range after.Hosts {
+			Expect(after.Hosts[i]).To(BeIdenticalTo(before.Hosts[i]))
+		}
+		for i := range after.Clusters {
+			Expect(after.Clusters[i]).To(BeIdenticalTo(before.Clusters[i]))
+		}
+	})
+
+	It("changes only what an edit is about", func() {
+		build := newBuild()
+		build.Apply(readInput("testdata/cases/service-hosts/in.yaml"))
+		change := model.Change{Revision: 2, Entries: []model.Entry{{
+			Key:    model.RouteKey("exact", "root"),
+			Object: &model.Route{ID: 3, Service: "exact", Name: "root", Prefix: "/moved"},
+		}}}
+		before := versions(build.Apply(model.Change{Revision: 2, Entries: []model.Entry{{
+			Key: model.ProxyKey("gw"), Object: proxyNamed("gw"),
+		}}}).Snapshots["gw"])
+		result := build.Apply(change)
+		Expect(result.Snapshots).To(HaveLen(1), "another proxy is not touched")
+		after := versions(result.Snapshots["gw"])
+		var different []string
+		for name := range after {
+			if after[name] != before[name] {
+				different = append(different, name)
+			}
+		}
+		slices.Sort(different)
+		Expect(different).To(Equal([]string{"host exact", "routes"}))
+	})
+})
+
+func proxyNamed(name string) *model.Proxy {
+	p := model.NewProxy()
+	p.ID, p.Name = 1, name
+	return p
+}
+
+func sorted(list []model.Condition) []string {
+	var out []string
+	for _, c := range list {
+		out = append(out, fmt.Sprint(c))
+	}
+	slices.Sort(out)
+	return out
+}

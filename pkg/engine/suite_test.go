@@ -1,0 +1,17 @@
+package engine_test
+
+import (
+	"flag"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// update writes the golden files instead of comparing them (make golden).
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestEngine(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "engine")
+}

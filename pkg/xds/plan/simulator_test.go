@@ -1,0 +1,304 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+const (
+	simGrace = 2 * time.Second
+	simBound = 20 * time.Second
+)
+
+// envoy is a model of one Envoy: it reads messages in order, warms clusters,
+// withholds the answers of clusters while one warms, and refuses clusters
+// whose name begins with "bad".
+type envoy struct {
+	clusters  map[string]*simCluster
+	listeners map[string]string
+	routes    map[string][]string // host -> clusters
+	routesV   string
+	dropped   map[string]time.Time // good clusters lost with a bad one, and when they were sent
+	inbox     []letter
+	withheld  []answer
+	outbox    []answer
+}
+
+// letter is a message on its way.
+type letter struct {
+	plan.Message
+	sentAt time.Time
+}
+
+type simCluster struct {
+	version string
+	// activeAt is when it is ready; a cluster that was active stays so.
+	activeAt, sentAt time.Time
+}
+
+type answer struct {
+	nonce string
+	ok    bool
+}
+
+func newEnvoy() *envoy {
+	return &envoy{dropped: map[string]time.Time{}, clusters: map[string]*simCluster{}, listeners: map[string]string{}, routes: map[string][]string{}}
+}
+
+func (e *envoy) read(rng *rand.Rand, now time.Time) {
+	m := e.inbox[0]
+	e.inbox = e.inbox[1:]
+	switch m.Type {
+	case snapshot.ClusterType:
+		ok := true
+		for _, r := range m.Resources {
+			ok = ok && !strings.HasPrefix(r.Name, "bad")
+		}
+		// Of a refused message the good clusters may or may not apply.
+		apply := ok || rng.IntN(2) == 0
+		for _, r := range m.Resources {
+			switch {
+			case strings.HasPrefix(r.Name, "bad"):
+			case apply:
+				sentAt := m.sentAt
+				if first, lost := e.dropped[r.Name]; lost {
+					sentAt = first
+				}
+				e.takeCluster(r, rng, sentAt, now)
+				delete(e.dropped, r.Name)
+			default:
+				if _, lost := e.dropped[r.Name]; !lost {
+					e.dropped[r.Name] = m.sentAt
+				}
+			}
+		}
+		for _, name := range m.Removed {
+			for host, clusters := range e.routes {
+				Expect(clusters).NotTo(ContainElement(name), "cluster %s is removed while host %s names it", name, host)
+			}
+			delete(e.clusters, name)
+		}
+		e.withheld = append(e.withheld, answer{m.Nonce, ok})
+	case snapshot.ListenerType:
+		for _, r := range m.Resources {
+			e.listeners[r.Name] = r.Version
+		}
+		for _, name := range m.Removed {
+			delete(e.listeners, name)
+		}
+		e.outbox = append(e.outbox, answer{m.Nonce, true})
+	case snapshot.RouteType:
+		e.routes, e.routesV = clustersByHost(m.Resources[0]), m.Resources[0].Version
+		e.outbox = append(e.outbox, answer{m.Nonce, true})
+	}
+}
+
+func (e *envoy) takeCluster(r *snapshot.Resource, rng *rand.Rand, sentAt, now time.Time) {
+	c := e.clusters[r.Name]
+	if c == nil {
+		c = &simCluster{activeAt: now, sentAt: sentAt}
+		if r.Warms {
+			c.activeAt = now.Add(time.Duration(rng.IntN(40)) * time.Second) // some beyond the bound
+		}
+		e.clusters[r.Name] = c
+	}
+	c.version = r.Version
+}
+
+// tick lets the answers go that no warming cluster holds back.
+func (e *envoy) tick(now time.Time) {
+	for _, c := range e.clusters {
+		if now.Before(c.activeAt) {
+			return
+		}
+	}
+	e.outbox = append(e.outbox, e.withheld...)
+	e.withheld = nil
+}
+
+// check holds the invariant: no route names a cluster that is not there,
+// unless it was refused, alone or with others, or passed the bound.
+func (e *envoy) check(now time.Time, reconnected bool) {
+	for host, clusters := range e.routes {
+		for _, name := range clusters {
+			c := e.clusters[name]
+			_, lost := e.dropped[name]
+			if strings.HasPrefix(name, "bad") || lost {
+				continue
+			}
+			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which is not there", host, name)
+			// What warms at a reconnect is reported like what is active.
+			Expect(reconnected || !now.Before(c.activeAt) || !now.Before(c.sentAt.Add(simBound))).To(BeTrue(),
+				"host %s names cluster %s, which warms", host, name)
+		}
+	}
+}
+
+// sim is one Envoy, its stream, and a configuration that changes at random.
+type sim struct {
+	rng         *rand.Rand
+	now         time.Time
+	envoy       *envoy
+	stream      *plan.Stream
+	builder     *snapshot.Builder
+	hosts       map[string][]string
+	editions    map[string]int
+	revision    int64
+	wake        time.Time
+	reconnected bool
+}
+
+func newSim(seed uint64) *sim {
+	s := &sim{
+		rng: rand.New(rand.NewPCG(seed, 1)), now: time.Unix(1_800_000_000, 0), envoy: newEnvoy(), //nolint:gosec // a seeded test
+		hosts: map[string][]string{}, editions: map[string]int{},
+	}
+	s.connect()
+	return s
+}
+
+func (s *sim) connect() {
+	s.stream = plan.NewStream(plan.Options{Grace: simGrace, WarmBound: simBound})
+	e := s.envoy
+	e.inbox, e.outbox, e.withheld = nil, nil, nil
+	clusters := map[string]string{}
+	for name, c := range e.clusters {
+		clusters[name] = c.version
+		s.reconnected = s.reconnected || s.now.Before(c.activeAt)
+	}
+	routes := map[string]string{}
+	if e.routesV != "" {
+		routes["rc"] = e.routesV
+	}
+	s.stream.Subscribe(snapshot.ClusterType, nil, clusters)
+	s.stream.Subscribe(snapshot.ListenerType, nil, maps.Clone(e.listeners))
+	s.stream.Subscribe(snapshot.RouteType, []string{"rc"}, routes)
+	s.want()
+}
+
+func (s *sim) want() {
+	s.revision++
+	var parts []*snapshot.Parts
+	for name, clusters := range s.hosts {
+		var resources []*snapshot.Resource
+		for _, c := range clusters {
+			resources = append(resources, cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")))
+		}
+		parts = append(parts, host(name, resources...))
+	}
+	s.stream.Want(world(s.revision, parts...))
+}
+
+// change edits the configuration at random.
+func (s *sim) change(allowBad bool) {
+	name := fmt.Sprintf("h%d", s.rng.IntN(6))
+	switch s.rng.IntN(5) {
+	case 0:
+		delete(s.hosts, name)
+	case 1:
+		s.editions[s.pick(allowBad)]++
+	default:
+		set := map[string]bool{}
+		for range 1 + s.rng.IntN(3) {
+			set[s.pick(allowBad)] = true
+		}
+		s.hosts[name] = slices.Sorted(maps.Keys(set))
+	}
+	s.want()
+}
+
+func (s *sim) pick(allowBad bool) string {
+	kinds := []string{"fast", "fast", "slow", "bad"}
+	if !allowBad {
+		kinds = kinds[:3]
+	}
+	return fmt.Sprintf("%s%d", kinds[s.rng.IntN(len(kinds))], s.rng.IntN(4))
+}
+
+// step lets one thing happen.
+func (s *sim) step(quiet bool) {
+	switch n := s.rng.IntN(20); {
+	case n < 6 && len(s.envoy.inbox) > 0:
+		s.envoy.read(s.rng, s.now)
+	case n < 12 && len(s.envoy.outbox) > 0:
+		a := s.envoy.outbox[0]
+		s.envoy.outbox = s.envoy.outbox[1:]
+		if a.ok {
+			s.stream.Ack(a.nonce)
+		} else {
+			s.stream.Nack(a.nonce)
+		}
+	case n < 15:
+		s.now = s.now.Add(time.Duration(s.rng.IntN(2000)) * time.Millisecond)
+	case n == 15 && quiet && !s.wake.IsZero() && s.now.Before(s.wake):
+		s.now = s.wake
+	case n < 18 && !quiet:
+		s.change(true)
+	case n == 18 && !quiet && s.rng.IntN(10) == 0:
+		s.connect()
+	case n == 19 && !quiet && s.rng.IntN(20) == 0:
+		s.envoy, s.reconnected = newEnvoy(), false
+		s.connect()
+	}
+	s.envoy.tick(s.now)
+	messages, wake := s.stream.Next(s.now)
+	s.wake = wake
+	for _, m := range messages {
+		s.envoy.inbox = append(s.envoy.inbox, letter{m, s.now})
+	}
+	s.envoy.check(s.now, s.reconnected)
+}
+
+// run makes a storm, mends what is bad, and looks where it all ends.
+func (s *sim) run(steps int) {
+	for range steps {
+		s.step(false)
+	}
+	for name := range s.hosts {
+		s.hosts[name] = slices.DeleteFunc(s.hosts[name], func(c string) bool { return strings.HasPrefix(c, "bad") })
+	}
+	s.want()
+	want := map[string][]string{}
+	clusters := map[string]string{}
+	for name, list := range s.hosts {
+		want[name] = append([]string(nil), list...)
+		for _, c := range list {
+			clusters[c] = cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")).Version
+		}
+	}
+	done := func() bool {
+		have := map[string]string{}
+		for name, c := range s.envoy.clusters {
+			have[name] = c.version
+		}
+		_, applied := s.stream.Applied()
+		return applied && maps.Equal(have, clusters) && maps.EqualFunc(s.envoy.routes, want, slices.Equal)
+	}
+	for range 3000 {
+		if done() {
+			return
+		}
+		s.step(true)
+	}
+	Fail(fmt.Sprintf("the Envoy never got there: has hosts %v, wants %v; clusters %v, wants %v",
+		s.envoy.routes, want, slices.Sorted(maps.Keys(s.envoy.clusters)), slices.Sorted(maps.Keys(clusters))))
+}
+
+var _ = Describe("a simulated Envoy under a storm of changes", func() {
+	It("never has a route without its cluster and ends where it should", func() {
+		for seed := range uint64(300) {
+			By(fmt.Sprintf("seed %d", seed))
+			newSim(seed).run(200)
+		}
+	})
+})

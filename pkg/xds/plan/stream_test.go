@@ -1,0 +1,327 @@
+package plan_test
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// say writes messages down: "clusters +a +b", "routes shop=a,b", "clusters -a".
+func say(messages []plan.Message) []string {
+	var lines []string
+	for _, m := range messages {
+		line := map[string]string{
+			snapshot.ClusterType: "clusters", snapshot.ListenerType: "listeners", snapshot.RouteType: "routes",
+		}[m.Type]
+		for _, r := range m.Resources {
+			if m.Type != snapshot.RouteType {
+				line += " +" + r.Name
+				continue
+			}
+			hosts := clustersByHost(r)
+			for _, name := range []string{"blog", "shop"} {
+				if clusters, ok := hosts[name]; ok {
+					line += " " + name + "=" + strings.Join(clusters, ",")
+				}
+			}
+		}
+		for _, name := range m.Removed {
+			line += " -" + name
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+var _ = Describe("a stream", func() {
+	var (
+		s   *plan.Stream
+		now time.Time
+		// last holds the nonces of the last messages, by what say calls them.
+		last map[string]string
+	)
+	next := func() []string {
+		messages, _ := s.Next(now)
+		lines := say(messages)
+		for i, m := range messages {
+			last[strings.Fields(lines[i])[0]] = m.Nonce
+		}
+		return lines
+	}
+	ackAll := func() {
+		for what, nonce := range last {
+			s.Ack(nonce)
+			delete(last, what)
+		}
+	}
+	subscribe := func() {
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+	}
+	a, b := func() *snapshot.Resource { return cluster("a", 1, false) }, func() *snapshot.Resource { return cluster("b", 1, false) }
+	slow := func() *snapshot.Resource { return cluster("slow", 1, true) }
+	// live brings the stream to the snapshot and acknowledges everything.
+	live := func(w *snapshot.Snapshot) {
+		s.Want(w)
+		for range 3 {
+			next()
+			ackAll()
+		}
+	}
+
+	BeforeEach(func() {
+		s = plan.NewStream(plan.Options{Grace: 2 * time.Second, WarmBound: 20 * time.Second})
+		now = time.Unix(1_800_000_000, 0)
+		last = map[string]string{}
+	})
+
+	It("says nothing before there is a snapshot", func() {
+		subscribe()
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("answers an empty snapshot, so that the Envoy does not wait", func() {
+		subscribe()
+		s.Want(snapshot.Empty(3))
+		Expect(next()).To(Equal([]string{"clusters", "listeners"}))
+		ackAll()
+		Expect(next()).To(BeEmpty())
+		rev, ok := s.Applied()
+		Expect(ok).To(BeTrue())
+		Expect(rev).To(Equal(int64(3)))
+	})
+
+	It("sends clusters, then listeners, then routes", func() {
+		subscribe()
+		s.Want(world(1, host("shop", a())))
+		Expect(next()).To(Equal([]string{"clusters +a", "listeners +http", "routes shop=a"}))
+		_, ok := s.Applied()
+		Expect(ok).To(BeFalse())
+		ackAll()
+		_, ok = s.Applied()
+		Expect(ok).To(BeTrue())
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("sends a route configuration only once it is subscribed to", func() {
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Want(world(1, host("shop", a())))
+		Expect(next()).To(Equal([]string{"clusters +a", "listeners +http"}))
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		Expect(next()).To(Equal([]string{"routes shop=a"}))
+	})
+
+	It("makes, switches, and breaks after the grace", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(world(2, host("shop", b())))
+		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+		now = now.Add(time.Hour)
+		Expect(next()).To(BeEmpty(), "the old cluster is named by what the Envoy has")
+		ackAll()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		now = now.Add(1999 * time.Millisecond)
+		Expect(next()).To(BeEmpty())
+		now = now.Add(time.Millisecond)
+		Expect(next()).To(Equal([]string{"clusters -a"}))
+	})
+
+	It("keeps a cluster that comes back within the grace", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		live(world(2, host("shop", b())))
+		s.Want(world(3, host("shop", a())))
+		Expect(next()).To(Equal([]string{"routes shop=a"}))
+		ackAll()
+		now = now.Add(time.Minute)
+		next()
+		now = now.Add(time.Minute)
+		Expect(next()).To(Equal([]string{"clusters -b"}))
+	})
+
+	It("lets only the host wait that names a warming cluster", func() {
+		subscribe()
+		live(world(1, host("blog", a()), host("shop", a())))
+		s.Want(world(2, host("blog", b()), host("shop", slow())))
+		Expect(next()).To(Equal([]string{"clusters +b +slow", "routes blog=b shop=a"}))
+		s.Ack(last["routes"])
+		Expect(next()).To(BeEmpty())
+		s.Ack(last["clusters"])
+		Expect(next()).To(Equal([]string{"routes blog=b shop=slow"}))
+	})
+
+	It("stops waiting for a warming cluster at the bound", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(world(2, host("shop", slow())))
+		messages, wake := s.Next(now)
+		Expect(say(messages)).To(Equal([]string{"clusters +slow"}))
+		Expect(wake).To(Equal(now.Add(20 * time.Second)))
+		now = wake
+		Expect(next()).To(Equal([]string{"routes shop=slow"}))
+	})
+
+	It("does not wait for a new content of a cluster that is there", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(world(2, host("blog", cluster("a", 2, true)), host("shop", cluster("a", 2, true))))
+		Expect(next()).To(Equal([]string{"clusters +a", "routes blog=a shop=a"}))
+	})
+
+	It("holds a first route configuration back until it is complete", func() {
+		subscribe()
+		s.Want(world(1, host("blog", a()), host("shop", slow())))
+		Expect(next()).To(Equal([]string{"clusters +a +slow", "listeners +http"}))
+		s.Ack(last["clusters"])
+		Expect(next()).To(Equal([]string{"routes blog=a shop=slow"}))
+	})
+
+	It("sends a first route configuration at the bound", func() {
+		subscribe()
+		s.Want(world(1, host("blog", a()), host("shop", slow())))
+		next()
+		now = now.Add(20 * time.Second)
+		Expect(next()).To(Equal([]string{"routes blog=a shop=slow"}))
+	})
+
+	It("takes the newest snapshot in the middle of a plan", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(world(2, host("shop", slow())))
+		Expect(next()).To(Equal([]string{"clusters +slow"}))
+		s.Want(world(3, host("shop", b())))
+		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+	})
+
+	It("removes a host at once", func() {
+		subscribe()
+		live(world(1, host("blog", a()), host("shop", a())))
+		s.Want(world(2, host("shop", a())))
+		Expect(next()).To(Equal([]string{"routes shop=a"}))
+	})
+
+	Describe("after a refusal", func() {
+		It("sends each cluster of the message alone, and a bad one never again", func() {
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("blog", cluster("bad", 1, false)), host("shop", b())))
+			Expect(next()).To(Equal([]string{"clusters +b +bad", "routes blog=bad shop=b"}))
+			s.Ack(last["routes"])
+			s.Nack(last["clusters"])
+			messages, _ := s.Next(now)
+			Expect(say(messages)).To(Equal([]string{"clusters +b", "clusters +bad"}))
+			s.Ack(messages[0].Nonce)
+			s.Nack(messages[1].Nonce)
+			Expect(next()).To(BeEmpty())
+			_, ok := s.Applied()
+			Expect(ok).To(BeFalse())
+
+			By("the next version of it is tried")
+			s.Want(world(3, host("blog", cluster("bad", 2, false)), host("shop", b())))
+			Expect(next()).To(Equal([]string{"clusters +bad"}))
+			ackAll()
+			rev, ok := s.Applied()
+			Expect(ok).To(BeTrue())
+			Expect(rev).To(Equal(int64(3)))
+		})
+
+		It("lets only the hosts wait that name a refused cluster", func() {
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("blog", cluster("bad", 1, true)), host("shop", a())))
+			Expect(next()).To(Equal([]string{"clusters +bad"}))
+			s.Nack(last["clusters"])
+			Expect(next()).To(BeEmpty())
+			s.Want(world(3, host("blog", cluster("bad", 1, true)), host("shop", b())))
+			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+		})
+
+		It("keeps refused routes out until they change", func() {
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("shop", b())))
+			next()
+			s.Ack(last["clusters"])
+			s.Nack(last["routes"])
+			now = now.Add(time.Hour)
+			Expect(next()).To(BeEmpty(), "and the old cluster stays, for the Envoy uses it")
+			now = now.Add(time.Hour)
+			Expect(next()).To(BeEmpty())
+			s.Want(world(3, host("shop", a(), b())))
+			Expect(next()).To(Equal([]string{"routes shop=a,b"}))
+		})
+	})
+
+	Describe("after a reconnect", func() {
+		versions := func(w *snapshot.Snapshot) (clusters, listeners, routes map[string]string) {
+			clusters, listeners = map[string]string{}, map[string]string{}
+			for _, r := range w.Clusters {
+				clusters[r.Name] = r.Version
+			}
+			for _, r := range w.Listeners {
+				listeners[r.Name] = r.Version
+			}
+			return clusters, listeners, map[string]string{"rc": w.Routes(w.Hosts).Version}
+		}
+		reconnect := func(had *snapshot.Snapshot) {
+			clusters, listeners, routes := versions(had)
+			s.Subscribe(snapshot.ClusterType, []string{"*"}, clusters)
+			s.Subscribe(snapshot.ListenerType, []string{"*"}, listeners)
+			s.Subscribe(snapshot.RouteType, []string{"rc"}, routes)
+		}
+
+		It("sends nothing when nothing changed", func() {
+			reconnect(world(1, host("shop", a())))
+			s.Want(world(1, host("shop", a())))
+			Expect(next()).To(BeEmpty())
+			rev, ok := s.Applied()
+			Expect(ok).To(BeTrue())
+			Expect(rev).To(Equal(int64(1)))
+		})
+
+		It("sends what changed and removes what is gone only after the new routes", func() {
+			reconnect(world(1, host("shop", a())))
+			s.Want(world(2, host("shop", b())))
+			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+			now = now.Add(time.Hour)
+			Expect(next()).To(BeEmpty())
+			ackAll()
+			next()
+			now = now.Add(2 * time.Second)
+			Expect(next()).To(Equal([]string{"clusters -a"}))
+		})
+
+		It("does the same when the subscription comes after the snapshot", func() {
+			s.Want(world(2, host("shop", b())))
+			Expect(next()).To(BeEmpty())
+			reconnect(world(1, host("shop", a())))
+			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+		})
+	})
+
+	It("takes listeners and clusters away when the proxy is deleted", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(snapshot.Empty(2))
+		Expect(next()).To(Equal([]string{"listeners -http"}))
+		ackAll()
+		s.Unsubscribe(snapshot.RouteType, []string{"rc"})
+		Expect(next()).To(BeEmpty())
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"clusters -a"}))
+	})
+
+	It("answers a subscription that is made again", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		Expect(next()).To(Equal([]string{"routes shop=a"}))
+	})
+})

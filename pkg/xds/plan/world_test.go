@@ -1,0 +1,88 @@
+package plan_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// cluster makes a cluster; edition changes its content and so its version.
+func cluster(name string, edition int, warms bool) *snapshot.Resource {
+	c := &clusterv3.Cluster{
+		Name:                 name,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:       durationpb.New(time.Duration(edition) * time.Second),
+	}
+	if warms {
+		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+	}
+	r, err := snapshot.NewCluster(c)
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+func listener(name string) *snapshot.Resource {
+	r, err := snapshot.NewListener(&listenerv3.Listener{
+		Name: name,
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 8080},
+		}}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// host makes a host whose routes forward to the clusters, one each.
+func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
+	var routes []*snapshot.Route
+	for i, c := range clusters {
+		r, err := snapshot.NewRoute(&routev3.Route{
+			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: fmt.Sprintf("/%d", i)}},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: c.Name},
+			}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		routes = append(routes, r)
+	}
+	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}, routes)
+	Expect(err).NotTo(HaveOccurred())
+	return &snapshot.Parts{Host: h, Domain: name + ".test", Clusters: clusters}
+}
+
+// world makes a snapshot of hosts behind one listener.
+func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"})
+	Expect(err).NotTo(HaveOccurred())
+	b := snapshot.NewBuilder(head)
+	b.SetListeners([]*snapshot.Resource{listener("http")})
+	for _, h := range hosts {
+		b.SetHost(h.Host.Name, h)
+	}
+	return b.Snapshot(revision)
+}
+
+// clustersByHost reads back what a route configuration on the wire says.
+func clustersByHost(r *snapshot.Resource) map[string][]string {
+	var rc routev3.RouteConfiguration
+	Expect(r.Body.UnmarshalTo(&rc)).To(Succeed())
+	hosts := map[string][]string{}
+	for _, vh := range rc.GetVirtualHosts() {
+		set := map[string]bool{}
+		for _, route := range vh.GetRoutes() {
+			set[route.GetRoute().GetCluster()] = true
+		}
+		hosts[vh.GetName()] = slices.Sorted(maps.Keys(set))
+	}
+	return hosts
+}
