@@ -107,11 +107,19 @@ func (v *flagValue) Type() string       { return v.kind }
 // newLogger makes the log that cfg, which Load has checked, asks for.
 func newLogger(out *os.File, cfg config.Config) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}
-	opts := &slog.HandlerOptions{Level: levels[cfg.LogLevel]}
+	opts := &slog.HandlerOptions{Level: levels[cfg.LogLevel], ReplaceAttr: readableDuration}
 	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && isTerminal(out) {
 		return slog.New(slog.NewTextHandler(out, opts))
 	}
 	return slog.New(slog.NewJSONHandler(out, opts))
+}
+
+// readableDuration writes "218ms" where JSON would have nanoseconds.
+func readableDuration(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 func isTerminal(f *os.File) bool {

@@ -46,7 +46,26 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 		defer stopPlane()
 		return child.Run(ctx)
 	})
+	if cfg.Demo {
+		group.Go(func() error {
+			select {
+			case <-child.Ready():
+				return demo(cfg, plane, env).Run(ctx)
+			case <-ctx.Done():
+				return nil
+			}
+		})
+	}
 	return group.Wait()
+}
+
+func demo(cfg config.Config, plane *controlPlane, env Env) standalone.Demo {
+	api := plane.api.Addr().(*net.TCPAddr)
+	return standalone.Demo{
+		API:     "http://" + net.JoinHostPort(reachable(api.IP.String()), strconv.Itoa(api.Port)),
+		Gateway: "http://" + net.JoinHostPort(reachable(cfg.ListenIP), strconv.Itoa(cfg.HTTPPort)),
+		Proxy:   cfg.Proxy, Out: env.Stdout,
+	}
 }
 
 // newProxy returns the defaults of a new proxy object: the gateway's own gets

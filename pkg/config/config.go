@@ -150,7 +150,7 @@ func (c *Config) warnings(command string) []string {
 }
 
 func isLoopback(addr string) bool {
-	host, _, err := splitHostPort(addr)
+	host, err := hostOf(addr)
 	if err != nil {
 		return false
 	}

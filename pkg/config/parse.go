@@ -56,18 +56,19 @@ func portOrZero(s string) (int, error) {
 	return int(n), err
 }
 
-func splitHostPort(s string) (host string, portNumber int, err error) {
+// hostOf returns the host of HOST:PORT.
+func hostOf(s string) (string, error) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", 0, err
+		return "", err
 	}
-	portNumber, err = portOrZero(p)
-	return host, portNumber, err
+	_, err = portOrZero(p)
+	return host, err
 }
 
 // listenAddr accepts any host, or none for every address of the machine.
 func listenAddr(s string) (string, error) {
-	host, _, err := splitHostPort(s)
+	host, err := hostOf(s)
 	if err != nil || strings.ContainsAny(host, " /@") {
 		return "", errNotAllowed
 	}

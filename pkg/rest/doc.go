@@ -12,7 +12,7 @@
 // (409). So a wrong body under an unknown parent is a 400.
 //
 // A kind is one file: a table of form fields, how its path leads to it, and
-// its routes. The handlers (objects.go, linked.go, links.go) are the same for
+// its routes. The handlers (objects.go, links.go) are the same for
 // all kinds.
 //
 // The package starts no goroutine. It imports gin, pkg/model and pkg/store.

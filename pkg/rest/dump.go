@@ -38,6 +38,8 @@ type (
 	}
 )
 
+// addDump shares its path with the objects of a service called "dump", which
+// is why that name is reserved.
 func (s *server) addDump() {
 	s.get("/service/dump/:service", s.dumpService)
 }

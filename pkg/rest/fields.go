@@ -85,7 +85,7 @@ func bind[T model.Object](table []field[T], obj T, sent []value, creating bool) 
 	for _, v := range sent {
 		at := slices.IndexFunc(table, func(f field[T]) bool { return strings.EqualFold(f.name, v.name) })
 		if at < 0 {
-			if len(unknown.list) < maxFieldErrors {
+			if len(unknown.list) < maxFieldErrors && !unknown.bad[v.name] {
 				unknown.add(v.name, "%s", unknownField(v.name, namesOf(table)))
 			}
 			continue
@@ -105,7 +105,7 @@ func bind[T model.Object](table []field[T], obj T, sent []value, creating bool) 
 			known.add(f.name, "is required")
 		}
 	}
-	merged := append(known.list, others(obj.Validate(), known.bad)...)
+	merged := slices.Concat(known.list, others(obj.Validate(), known.bad))
 	slices.SortStableFunc(merged, func(a, b model.FieldError) int {
 		return cmp.Compare(position(table, a.Field), position(table, b.Field))
 	})

@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -124,10 +125,10 @@ func (s *server) logRequest(c *gin.Context) {
 func (s *server) recover(c *gin.Context) {
 	defer func() {
 		v := recover()
-		switch {
-		case v == nil:
+		if v == nil {
 			return
-		case v == http.ErrAbortHandler:
+		}
+		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(v) // net/http's own signal to drop the connection
 		}
 		ctx := c.Request.Context()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -25,6 +26,27 @@ import (
 func TestREST(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "REST API")
+}
+
+// emptyDatabase is a database file with its tables, which take long to make.
+var emptyDatabase []byte
+
+var _ = BeforeSuite(func() {
+	path := filepath.Join(GinkgoT().TempDir(), "empty.db")
+	Expect(openStore(path).Close()).To(Succeed())
+	var err error
+	emptyDatabase, err = os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+func openStore(path string) *sqlstore.Store {
+	GinkgoHelper()
+	db, err := sqlstore.Open(context.Background(), sqlstore.Options{
+		URL: "sqlite://" + path,
+		Now: func() time.Time { return time.Date(2026, 11, 21, 8, 7, 39, 123456000, time.UTC) },
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return db
 }
 
 // timestamp is the clock of every store here, as the API shows it.
@@ -60,11 +82,9 @@ func startAPIThatFails(change ...func(*rest.Options)) *api {
 	before := gleak.Goroutines()
 	DeferCleanup(func() { Eventually(gleak.Goroutines).WithTimeout(10 * time.Second).ShouldNot(gleak.HaveLeaked(before)) })
 
-	db, err := sqlstore.Open(context.Background(), sqlstore.Options{
-		URL: "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db"),
-		Now: func() time.Time { return time.Date(2026, 11, 21, 8, 7, 39, 123456000, time.UTC) },
-	})
-	Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
+	Expect(os.WriteFile(path, emptyDatabase, 0o600)).To(Succeed())
+	db := openStore(path)
 	DeferCleanup(func() { Expect(db.Close()).To(Succeed()) })
 
 	a := &api{store: db, log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}

@@ -34,7 +34,7 @@ func (e *Envoy) call(ctx context.Context, p *process, method, path string, answe
 	if err != nil {
 		return fmt.Errorf("asking Envoy for %s: %w", path, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("asking Envoy for %s: %w", path, err)

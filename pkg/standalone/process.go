@@ -74,6 +74,8 @@ func (e *Envoy) start(ctx context.Context, dir string) (*process, error) {
 		"--disable-hot-restart",
 		"--log-format", logFormat,
 		"--log-level", logLevel(ctx, e.opts.Log),
+		// Envoy's default keeps lines of the access log back for 10 s.
+		"--file-flush-interval-msec", "1000",
 	)
 	p.cmd.Stdout, p.cmd.Stderr = e.opts.Stdout, log
 	p.cmd.SysProcAttr = childAttributes()
@@ -131,7 +133,7 @@ func (e *Envoy) stop(ctx context.Context, p *process) exit {
 	}
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			e.opts.Log.Warn("envoy could not be signalled", "signal", s.String(), "err", err)
+			e.opts.Log.Warn("sending a signal to envoy", "signal", s.String(), "err", err)
 		}
 		limit := time.NewTimer(termWait)
 		select {

@@ -68,7 +68,8 @@ type Query struct {
 	Service, Route, Upstream, Proxy string
 	// FQDN restricts services to those of this host, without regard to case.
 	FQDN string
-	// NamePrefix restricts kinds that have a name of their own.
+	// NamePrefix restricts kinds that have a name of their own, with regard to
+	// case.
 	NamePrefix string
 	// After is the ID behind which to start.
 	After int64
@@ -84,7 +85,8 @@ type Writer interface {
 	// is an Exists error.
 	Insert(obj model.Object) error
 	// Replace stores obj in place of the object of the same key and sets its
-	// ID and timestamps. An unknown key is a NotFound error.
+	// ID and timestamps. An object that is equal but for those changes nothing.
+	// An unknown key is a NotFound error.
 	Replace(obj model.Object) error
 	// Remove deletes one object. An unknown key is a NotFound error.
 	Remove(key model.Key) error

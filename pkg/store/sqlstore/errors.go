@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
@@ -100,6 +101,18 @@ func classify(err error) class {
 		return classAway
 	}
 	return classOther
+}
+
+// lostConnection reports whether a connection to Postgres that stood is gone,
+// so that another one may do.
+func lostConnection(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return false
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "57P01" || e.Code == "57P02" // the server was stopped, or crashed
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // classifyPostgres knows the codes of the manual's appendix A.

@@ -66,7 +66,7 @@ func openGORM(pool *sql.DB) (*gorm.DB, error) {
 func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, error) {
 	// FULL makes an acknowledged write survive a power cut, which in WAL mode
 	// NORMAL does not.
-	for _, pragma := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(1)"} {
+	for _, pragma := range []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(1)"} {
 		params.Add("_pragma", pragma)
 	}
 	params.Set("_time_format", "sqlite")

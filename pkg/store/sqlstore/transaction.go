@@ -57,13 +57,23 @@ func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Wr
 func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, fn func(*gorm.DB) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, opTimeout, errTooSlow)
 	defer cancel()
-	var fnErr error
-	err := db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
-		fnErr = fn(tx)
-		return fnErr
-	}, opts)
-	if fnErr != nil {
-		return fnErr
+	var err error
+	// Postgres may have ended every connection of the pool since its last use
+	// (a restart). That shows when a transaction begins, one at a time.
+	for range maxConnections + 1 {
+		began := false
+		var fnErr error
+		err = db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
+			began = true
+			fnErr = fn(tx)
+			return fnErr
+		}, opts)
+		if fnErr != nil {
+			return fnErr
+		}
+		if began || !lostConnection(err) {
+			break
+		}
 	}
 	return s.fail(ctx, "running a transaction", err)
 }

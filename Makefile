@@ -1,0 +1,66 @@
+# Everything that is made, fetched or built goes to bin/. `make` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# Packages whose specs start no Envoy and no database.
+UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/xds/...
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/gatehouse
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/gatehouse ./cmd/gatehouse
+
+.PHONY: envoy
+envoy: ## fetch the pinned Envoy to bin/envoy
+	@hack/envoy.sh
+
+.PHONY: postgres
+postgres: ## fetch the PostgreSQL of the tests to bin/postgres
+	@hack/postgres.sh >/dev/null
+
+.PHONY: tools
+tools: ## build the pinned linter into bin/tools
+	@hack/tools.sh
+
+.PHONY: run
+run: build envoy ## build, fetch Envoy, and run a gateway with a demo in the foreground
+	exec bin/gatehouse standalone --demo
+
+.PHONY: test
+test: build envoy postgres ## run all tests, with a real Envoy and a real PostgreSQL
+	go test -race ./...
+	@echo "make test: everything passed"
+
+.PHONY: test-unit
+test-unit: ## run the tests that start no other program
+	go test -race $(UNIT)
+
+.PHONY: golden
+golden: ## write the golden files anew and delete stale ones
+	go test ./pkg/engine -run TestEngine -count=1 -update
+
+.PHONY: bench
+bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration
+	@[ -x hack/bench.sh ] || { echo "hack/bench.sh is not there"; exit 1; }
+	hack/bench.sh
+
+.PHONY: soak
+soak: build envoy ## run the gateway for long, under changes and load
+	@[ -x hack/soak.sh ] || { echo "hack/soak.sh is not there"; exit 1; }
+	hack/soak.sh
+
+.PHONY: lint
+lint: tools ## check the code, its formatting, go.mod and the scripts
+	@hack/lint.sh
+
+.PHONY: clean
+clean: ## remove what was built; fetched programs stay
+	rm -f bin/gatehouse
+	go clean -testcache

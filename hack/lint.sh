@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Runs every check that needs no test, and fails at the end if one did.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$(gatehouse_root)"
+
+bad=0
+# check NAME COMMAND... runs a command that is silent when all is well.
+check() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1) && [ -z "$out" ]; then
+		log "ok    $name"
+	else
+		log "WRONG $name"
+		log "$out"
+		bad=1
+	fi
+}
+
+unformatted() {
+	git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l
+}
+
+script_syntax() {
+	local f
+	while IFS= read -r -d '' f; do
+		[ -f "$f" ] && ! bash -n "$f" && return 1
+	done < <(git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run)
+	return 0
+}
+
+# It says "0 issues." when all is well.
+golangci() {
+	bin/tools/golangci-lint run ./... | sed '/^0 issues\.$/d'
+}
+
+check "gofmt" unformatted
+check "go.mod (go mod tidy)" go mod tidy -diff
+check "shell syntax" script_syntax
+check "golangci-lint" golangci
+[ "$bad" -eq 0 ] || fail "make lint found something"
+log "make lint: everything is clean"

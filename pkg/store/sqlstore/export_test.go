@@ -1,0 +1,10 @@
+package sqlstore
+
+// Pragma reads a setting of the connection that writes.
+func Pragma(s *Store, name string) (value string, err error) {
+	err = s.pools[0].QueryRow("PRAGMA " + name).Scan(&value)
+	return value, err
+}
+
+// PrefixEnd is prefixEnd.
+var PrefixEnd = prefixEnd

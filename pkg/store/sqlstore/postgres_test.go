@@ -1,0 +1,161 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/storetest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
+)
+
+var databases atomic.Int64
+
+// newPostgres makes an empty database and returns its URL.
+func newPostgres(ctx context.Context) string {
+	GinkgoHelper()
+	name := fmt.Sprintf("spec_%d", databases.Add(1))
+	Expect(server.CreateDatabase(ctx, name)).To(Succeed())
+	return server.URL(name)
+}
+
+// openStore opens a store that never polls while the spec lasts, and runs it.
+func openStore(ctx context.Context, url string) *sqlstore.Store {
+	GinkgoHelper()
+	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url, PollInterval: time.Hour})
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	DeferCleanup(func() error {
+		cancel()
+		Eventually(done, "10s").Should(Receive(BeNil()))
+		return s.Close()
+	})
+	return s
+}
+
+// addProxy stores a proxy, the smallest change there is.
+func addProxy(ctx context.Context, s store.Store, name string) error {
+	_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+		return w.Insert(&model.Proxy{Name: name})
+	})
+	return err
+}
+
+var _ = Describe("Postgres", func() {
+	storetest.Specs(func(ctx context.Context) storetest.Open { return opener(newPostgres(ctx)) })
+
+	It("hears of each change of another process at once", func(ctx SpecContext) {
+		url := newPostgres(ctx)
+		one, two := openStore(ctx, url), openStore(ctx, url)
+		for i := range 5 {
+			// The first may be found when the listener connects, the rest not.
+			Expect(addProxy(ctx, one, fmt.Sprint("p", i))).To(Succeed())
+			Eventually(ctx, two.Changed(), "15s").Should(Receive())
+		}
+	})
+
+	It("says that the server is away, and works again when it is back", func(ctx SpecContext) {
+		url := newPostgres(ctx)
+		one, two := openStore(ctx, url), openStore(ctx, url)
+		Expect(addProxy(ctx, one, "before")).To(Succeed())
+		Eventually(ctx, two.Changed(), "15s").Should(Receive())
+
+		Expect(server.Stop()).To(Succeed())
+		DeferCleanup(server.Restart)
+		for range 3 { // first with connections that broke, then with none
+			away := MatchError(HavePrefix("the database does not answer (check that Postgres at 127.0.0.1:"))
+			Expect(addProxy(ctx, one, "away")).To(away)
+			Expect(one.Ping(ctx)).To(away)
+			_, err := one.Since(ctx, 0)
+			Expect(err).To(away)
+			Expect(model.IsKind(err, model.Unavailable)).To(BeTrue())
+		}
+
+		Expect(server.Restart(ctx)).To(Succeed())
+		Expect(addProxy(ctx, one, "after")).To(Succeed())
+		Eventually(ctx, two.Changed(), "15s").Should(Receive())
+		Expect(addProxy(ctx, one, "again")).To(Succeed())
+		Eventually(ctx, two.Changed(), "15s").Should(Receive())
+		change, err := two.Since(ctx, 1)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(change.Entries).To(HaveLen(2))
+	})
+
+	It("finds connections that broke while nobody used them", func(ctx SpecContext) {
+		s := openStore(ctx, newPostgres(ctx))
+		Expect(addProxy(ctx, s, "before")).To(Succeed())
+		Expect(server.Restart(ctx)).To(Succeed())
+		Expect(addProxy(ctx, s, "after")).To(Succeed())
+	})
+
+	DescribeTable("says in one line why it cannot open", func(ctx SpecContext, url func() string, want string) {
+		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: url()})
+		Expect(err).To(MatchError(HavePrefix(want)))
+		Expect(err.Error()).NotTo(ContainSubstring("\n"))
+		Expect(err.Error()).NotTo(ContainSubstring("s3cret"))
+	},
+		Entry("a wrong password", func() string { return withPassword("wr0ng-s3cret") },
+			"Postgres at 127.0.0.1:"),
+		Entry("a database that is not there", func() string { return server.URL("none") }, "Postgres at 127.0.0.1:"),
+		Entry("nobody listens", func() string { return fmt.Sprintf("postgres://me:s3cret@127.0.0.1:%d/x", closedPort()) },
+			"Postgres at 127.0.0.1:"),
+		Entry("two addresses where nobody listens", func() string { return fmt.Sprintf("postgresql://me:s3cret@localhost:%d/x", closedPort()) },
+			"Postgres at localhost:"),
+		Entry("a host that is not there", func() string { return "postgres://me:s3cret@gatehouse.invalid/x" },
+			"Postgres at gatehouse.invalid:5432 cannot be found"),
+		Entry("a slash in the password", func() string { return "postgres://me:s3cret/y@127.0.0.1/x" },
+			"the database URL is not a URL (use sqlite:///"),
+		Entry("a port that is no number", func() string { return "postgres://me:s3cret@127.0.0.1:s3cret/x" },
+			"the database URL is not a URL"),
+		Entry("a parameter with a bad value", func() string { return "postgres://me:s3cret@127.0.0.1/x?sslmode=s3cret" },
+			"the database URL cannot be read"),
+		Entry("another database", func() string { return "mysql://me:s3cret@127.0.0.1/x" },
+			`the database URL has the unknown scheme "mysql"`),
+		Entry("no URL", func() string { return "gatehouse.db" }, "the database URL has no scheme"),
+	)
+
+	It("names what to do about a password, a database and a closed port", func(ctx SpecContext) {
+		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: withPassword("wr0ng")})
+		Expect(err).To(MatchError(ContainSubstring(`says: password authentication failed for user "with_password" (check the user and the password`)))
+		_, err = sqlstore.Open(ctx, sqlstore.Options{URL: server.URL("none")})
+		Expect(err).To(MatchError(HaveSuffix(`says: database "none" does not exist (create the database first: createdb none)`)))
+		_, err = sqlstore.Open(ctx, sqlstore.Options{URL: fmt.Sprintf("postgres://127.0.0.1:%d/x", closedPort())})
+		Expect(err).To(MatchError(HaveSuffix("refuses the connection (check that it is running and listens there)")))
+	})
+
+	It("opens with a password", func(ctx SpecContext) {
+		url := newPostgres(ctx)
+		conn, err := pgx.Connect(ctx, url)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = conn.Exec(ctx, "CREATE ROLE "+postgres.PasswordUser+" SUPERUSER LOGIN PASSWORD 's3cret'")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(conn.Close(ctx)).To(Succeed())
+		s := openStore(ctx, strings.Replace(url, "postgres@", postgres.PasswordUser+":s3cret@", 1))
+		Expect(addProxy(ctx, s, "gw")).To(Succeed())
+	})
+})
+
+func withPassword(password string) string {
+	return strings.Replace(server.URL("postgres"), "postgres@", postgres.PasswordUser+":"+password+"@", 1)
+}
+
+// closedPort is a port that nobody listens on.
+func closedPort() int {
+	GinkgoHelper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(l.Close()).To(Succeed())
+	return l.Addr().(*net.TCPAddr).Port
+}

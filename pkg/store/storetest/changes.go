@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+func revisionSpecs(h *harness) {
+	It("starts at 0 and counts the transactions that change something", func(ctx SpecContext) {
+		Expect(h.revision(ctx)).To(BeZero())
+		Expect(h.create(ctx, upstream("a"), upstream("b"))).To(Equal(int64(1)))
+		Expect(h.create(ctx, upstream("c"))).To(Equal(int64(2)))
+		Expect(h.revision(ctx)).To(Equal(int64(2)))
+	})
+
+	It("takes none when nothing changes", func(ctx SpecContext) {
+		h.create(ctx, upstream("a"))
+		Expect(h.write(ctx, func(store.Writer) error { return nil })).To(Equal(int64(1)))
+		By("replacing an object with its like")
+		Expect(h.write(ctx, func(w store.Writer) error { return w.Replace(upstream("a")) })).To(Equal(int64(1)))
+		Expect(h.since(ctx, 1).Entries).To(BeEmpty())
+		Expect(h.create(ctx, upstream("b"))).To(Equal(int64(2)))
+	})
+
+	It("is seen by its own transaction", func(ctx SpecContext) {
+		h.write(ctx, func(w store.Writer) error {
+			Expect(w.Revision()).To(Equal(int64(0)))
+			Expect(w.Insert(upstream("a"))).To(Succeed())
+			Expect(w.Revision()).To(Equal(int64(1)))
+			Expect(w.Get(model.UpstreamKey("a"))).NotTo(BeNil())
+			return nil
+		})
+	})
+
+	It("stores nothing when the transaction fails", func(ctx SpecContext) {
+		h.create(ctx, upstream("a"))
+		refused := errors.New("refused")
+		_, err := h.store.Write(ctx, origin(), func(w store.Writer) error {
+			Expect(w.Insert(upstream("b"))).To(Succeed())
+			Expect(w.Remove(model.UpstreamKey("a"))).To(Succeed())
+			return refused
+		})
+		Expect(err).To(BeIdenticalTo(refused))
+		Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(Equal([]string{"a"}))
+		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1}))
+		Expect(h.create(ctx, upstream("c"))).To(Equal(int64(2)))
+	})
+}
+
+func changeSpecs(h *harness) {
+	It("says nothing when nothing changed", func(ctx SpecContext) {
+		Expect(h.since(ctx, 0)).To(Equal(model.Change{}))
+		h.create(ctx, upstream("a"))
+		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1}))
+	})
+
+	It("gives only what changed", func(ctx SpecContext) {
+		h.create(ctx, shop()...)
+		h.create(ctx, upstream("green"))
+		h.create(ctx, uses("shop", "root", "green"))
+
+		change := h.since(ctx, 2)
+		Expect(change.Revision).To(Equal(int64(3)))
+		Expect(change.Full).To(BeFalse())
+		Expect(paths(change)).To(Equal([]string{"/service/shop/route/root/upstream/green"}))
+		Expect(paths(h.since(ctx, 1))).To(Equal([]string{"/upstream/green", "/service/shop/route/root/upstream/green"}))
+
+		full := h.since(ctx, 0)
+		Expect(full.Full).To(BeTrue())
+		Expect(full.Revision).To(Equal(int64(3)))
+		Expect(full.Entries).To(HaveLen(8))
+	})
+
+	It("gives the last state of each object once, behind what it refers to", func(ctx SpecContext) {
+		h.create(ctx, upstream("start"))
+		h.create(ctx, shop()...)
+		h.create(ctx, upstream("gone"))
+		_, err := h.remove(ctx, model.UpstreamKey("gone"))
+		Expect(err).NotTo(HaveOccurred())
+		for _, host := range []string{"a.example", "b.example"} {
+			h.write(ctx, func(w store.Writer) error { return w.Replace(service("shop", host)) })
+		}
+		change := h.since(ctx, 1)
+		Expect(paths(change)).To(Equal([]string{
+			"/upstream/blue", "/service/shop", "/service/shop/route/root", "/proxy/gw",
+			"/service/shop/route/root/upstream/blue", "/proxy/gw/service/shop", "-/upstream/gone",
+		}))
+		Expect(change.Entries[1].Object.(*model.Service).FQDN).To(Equal("b.example"))
+	})
+
+	It("gives everything to a reader that is ahead", func(ctx SpecContext) {
+		h.create(ctx, upstream("a"))
+		change := h.since(ctx, 7)
+		Expect(change.Full).To(BeTrue())
+		Expect(change.Revision).To(Equal(int64(1)))
+		Expect(paths(change)).To(Equal([]string{"/upstream/a"}))
+	})
+
+	It("signals a change after it is committed, and nothing else", func(ctx SpecContext) {
+		Expect(h.store.Changed()).NotTo(Receive())
+		h.write(ctx, func(w store.Writer) error {
+			Expect(w.Insert(upstream("a"))).To(Succeed())
+			Expect(h.store.Changed()).NotTo(Receive())
+			return nil
+		})
+		Expect(h.store.Changed()).To(Receive())
+		h.write(ctx, func(store.Writer) error { return nil })
+		Expect(h.tryCreate(ctx, upstream("a"))).NotTo(Succeed())
+		Expect(h.store.Changed()).NotTo(Receive())
+		By("many changes are one signal to a reader that is slow")
+		h.create(ctx, upstream("b"))
+		h.create(ctx, upstream("c"))
+		Expect(h.store.Changed()).To(Receive())
+		Expect(h.store.Changed()).NotTo(Receive())
+	})
+
+	It("signals what another process changed", func(ctx SpecContext) {
+		other := h.open(ctx, Settings{PollInterval: 10 * time.Millisecond})
+		h.run(ctx, other)
+		Consistently(other.Changed(), "100ms").ShouldNot(Receive())
+		h.create(ctx, upstream("a"))
+		Eventually(ctx, other.Changed(), "10s").Should(Receive())
+		change, err := other.Since(ctx, 0)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(paths(change)).To(Equal([]string{"/upstream/a"}))
+	})
+}
+
+func compactionSpecs(h *harness) {
+	createFive := func(ctx context.Context) {
+		GinkgoHelper()
+		for i := range 5 {
+			h.create(ctx, upstream(fmt.Sprintf("u%d", i+1)))
+		}
+	}
+	isFull := func(ctx context.Context, revision int64) func() bool {
+		return func() bool { return h.since(ctx, revision).Full }
+	}
+
+	It("keeps as many entries as it was told", func(ctx SpecContext) {
+		createFive(ctx)
+		h.run(ctx, h.open(ctx, Settings{KeepEntries: 2}))
+		Eventually(ctx, isFull(ctx, 2), "10s").Should(BeTrue())
+		Expect(paths(h.since(ctx, 3))).To(Equal([]string{"/upstream/u4", "/upstream/u5"}))
+		change := h.since(ctx, 2)
+		Expect(change.Revision).To(Equal(int64(5)))
+		Expect(change.Entries).To(HaveLen(5))
+	})
+
+	It("removes what is too old, but not the newest revision", func(ctx SpecContext) {
+		createFive(ctx)
+		later := func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
+		h.run(ctx, h.open(ctx, Settings{Now: later}))
+		Eventually(ctx, isFull(ctx, 3), "10s").Should(BeTrue())
+		Expect(paths(h.since(ctx, 4))).To(Equal([]string{"/upstream/u5"}))
+		Expect(h.revision(ctx)).To(Equal(int64(5)))
+		Expect(h.create(ctx, upstream("u6"))).To(Equal(int64(6)))
+	})
+
+	It("keeps what is neither", func(ctx SpecContext) {
+		createFive(ctx)
+		later := func() time.Time { return time.Now().Add(29 * 24 * time.Hour) }
+		h.run(ctx, h.open(ctx, Settings{Now: later, KeepEntries: 5}))
+		Consistently(ctx, isFull(ctx, 1), "200ms").Should(BeFalse())
+	})
+}
+
+// run runs a store until the spec ends, and sees that it returns then.
+func (h *harness) run(ctx context.Context, s store.Store) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Eventually(done, "10s").Should(Receive(BeNil()))
+	})
+}

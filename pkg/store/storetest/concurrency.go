@@ -1,0 +1,171 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+const writers, writesEach = 8, 15
+
+func concurrencySpecs(h *harness) {
+	It("gives 8 writers of two processes revisions without a gap", func(ctx SpecContext) {
+		stores := []store.Store{h.store, h.open(ctx, Settings{})}
+		revisions := make([][]int64, writers)
+		inParallel(writers, func(n int) {
+			for i := range writesEach {
+				revision, err := stores[n%2].Write(ctx, origin(), func(w store.Writer) error {
+					if i%3 == 2 { // a failed transaction takes none
+						return fmt.Errorf("refused")
+					}
+					return w.Insert(upstream(fmt.Sprintf("u-%d-%d", n, i)))
+				})
+				if i%3 == 2 {
+					Expect(err).To(MatchError("refused"))
+					continue
+				}
+				Expect(err).NotTo(HaveOccurred())
+				revisions[n] = append(revisions[n], revision)
+			}
+		})
+		all := slices.Sorted(slices.Values(slices.Concat(revisions...)))
+		for i, revision := range all {
+			Expect(revision).To(Equal(int64(i + 1)))
+		}
+		Expect(all).To(HaveLen(writers * 10))
+		for _, own := range revisions {
+			Expect(slices.IsSorted(own)).To(BeTrue())
+		}
+	})
+
+	It("lets one process at a time write, so that what it has checked holds", func(ctx SpecContext) {
+		other, began := h.open(ctx, Settings{}), make(chan struct{})
+		var second sync.WaitGroup
+		h.write(ctx, func(w store.Writer) error {
+			Expect(w.List(store.Query{Kind: model.KindUpstream})).To(BeEmpty())
+			second.Go(func() {
+				defer GinkgoRecover()
+				_, err := other.Write(ctx, origin(), func(w store.Writer) error {
+					close(began)
+					Expect(w.List(store.Query{Kind: model.KindUpstream})).To(HaveLen(1))
+					return nil
+				})
+				Expect(err).NotTo(HaveOccurred())
+			})
+			Consistently(began, "200ms").ShouldNot(BeClosed())
+			return w.Insert(upstream("a"))
+		})
+		second.Wait()
+		Expect(began).To(BeClosed())
+	})
+
+	It("attaches one of many services of the same host", func(ctx SpecContext) {
+		h.create(ctx, proxy("gw"))
+		for n := range writers {
+			h.create(ctx, service(fmt.Sprintf("s%d", n), "shop.example.com"))
+		}
+		errs := make([]error, writers)
+		inParallel(writers, func(n int) { errs[n] = h.tryCreate(ctx, attached("gw", fmt.Sprintf("s%d", n))) })
+		Expect(errs).To(ContainElement(BeNil(), &errs))
+		Expect(errs).To(HaveLen(1))
+		Expect(h.names(ctx, store.Query{Kind: model.KindProxyService})).To(HaveLen(1))
+	})
+
+	It("shows a reader one view while others write", func(ctx SpecContext) {
+		Expect(h.store.Read(ctx, func(r store.Reader) error {
+			Expect(r.Revision()).To(BeZero())
+			h.create(ctx, upstream("a")) // the reader does not hold up a writer
+			Expect(r.Revision()).To(BeZero())
+			Expect(r.List(store.Query{Kind: model.KindUpstream})).To(BeEmpty())
+			_, err := r.Get(model.UpstreamKey("a"))
+			Expect(err).To(beOfKind(model.NotFound))
+			return nil
+		})).To(Succeed())
+		Expect(h.revision(ctx)).To(Equal(int64(1)))
+	})
+
+	It("does not hold up a reader while a writer is at work", func(ctx SpecContext) {
+		h.write(ctx, func(w store.Writer) error {
+			Expect(w.Insert(upstream("a"))).To(Succeed())
+			Expect(h.revision(ctx)).To(BeZero())
+			Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(BeEmpty())
+			Expect(h.since(ctx, 0).Entries).To(BeEmpty())
+			return nil
+		})
+		Expect(h.revision(ctx)).To(Equal(int64(1)))
+	})
+
+	It("gives the entries and the revision of one view", func(ctx SpecContext) {
+		ctxWrites, stop := context.WithCancel(ctx)
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			defer GinkgoRecover()
+			for i := 0; ctxWrites.Err() == nil; i++ { // revision n makes the n-th upstream
+				h.create(ctx, upstream(fmt.Sprint(i)))
+			}
+		})
+		DeferCleanup(writing.Wait)
+		DeferCleanup(stop)
+		config, seen := model.NewConfig(), 0
+		for config.Revision < 40 {
+			change := h.since(ctx, config.Revision)
+			for _, e := range change.Entries {
+				Expect(*e.Object.Meta().ID).To(Equal(int64(seen + 1)))
+				seen++
+			}
+			Expect(change.Revision).To(Equal(int64(seen)))
+			config.Apply(change)
+			if seen == 0 {
+				config = model.NewConfig()
+			}
+		}
+		stop()
+		writing.Wait()
+	})
+
+	It("comes up in several processes at once on an empty database", func(ctx SpecContext) {
+		// The first store of the spec has migrated already, hence a new database.
+		again := h.newDatabase(ctx)
+		errs := make([]error, writers)
+		stores := make([]store.Store, writers)
+		inParallel(writers, func(n int) { stores[n], errs[n] = again(ctx, Settings{}) })
+		for n, s := range stores {
+			Expect(errs[n]).NotTo(HaveOccurred())
+			DeferCleanup(s.Close)
+			revision, err := s.Write(ctx, origin(), func(w store.Writer) error { return w.Insert(upstream(fmt.Sprint(n))) })
+			Expect(err).NotTo(HaveOccurred())
+			Expect(revision).To(Equal(int64(n + 1)))
+		}
+	})
+
+	It("returns from Run when its context ends", func(ctx SpecContext) {
+		ctx2, cancel := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- h.store.Run(ctx2) }()
+		Consistently(done, "50ms").ShouldNot(Receive())
+		cancel()
+		Eventually(ctx, done, "10s").Should(Receive(BeNil()))
+	})
+}
+
+// inParallel runs fn n times at once and waits for all.
+func inParallel(n int, fn func(n int)) {
+	var group sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		group.Go(func() {
+			defer GinkgoRecover()
+			<-start
+			fn(i)
+		})
+	}
+	close(start)
+	group.Wait()
+}

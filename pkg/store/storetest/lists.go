@@ -1,0 +1,60 @@
+package storetest
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+func listSpecs(h *harness) {
+	BeforeEach(func(ctx SpecContext) {
+		h.create(ctx,
+			service("shop", "shop.example.com"), service("Shop", "*"), service("sh%p", "SHOP.example.COM"), service("blog", "*.example.com"),
+			upstream("blue"), upstream("green"),
+			route("shop", "root"), route("blog", "root"), route("shop", "api"),
+			proxy("gw"), proxy("edge"),
+			uses("shop", "root", "green"), uses("shop", "root", "blue"), uses("shop", "api", "blue"), uses("blog", "root", "blue"),
+			attached("gw", "blog"), attached("edge", "blog"), attached("gw", "shop"),
+		)
+	})
+
+	DescribeTable("selects, oldest first", func(ctx SpecContext, q store.Query, want ...string) {
+		Expect(h.names(ctx, q)).To(HaveExactElements(want))
+	},
+		Entry("all", store.Query{Kind: model.KindService}, "shop", "Shop", "sh%p", "blog"),
+		Entry("a page", store.Query{Kind: model.KindService, Limit: 2}, "shop", "Shop"),
+		Entry("the next page", store.Query{Kind: model.KindService, After: 2, Limit: 2}, "sh%p", "blog"),
+		Entry("the page behind the last", store.Query{Kind: model.KindService, After: 4, Limit: 2}),
+		Entry("by prefix, in that case", store.Query{Kind: model.KindService, NamePrefix: "sh"}, "shop", "sh%p"),
+		Entry("by prefix and page", store.Query{Kind: model.KindService, NamePrefix: "sh", After: 1, Limit: 5}, "sh%p"),
+		Entry("by the whole name", store.Query{Kind: model.KindService, NamePrefix: "shop"}, "shop"),
+		Entry("by a wildcard, which is none", store.Query{Kind: model.KindService, NamePrefix: "%"}),
+		Entry("by another, which is in a name", store.Query{Kind: model.KindService, NamePrefix: "sh%"}, "sh%p"),
+		Entry("by an underscore", store.Query{Kind: model.KindService, NamePrefix: "sho_"}),
+		Entry("by a quote", store.Query{Kind: model.KindService, NamePrefix: `'"`}),
+		Entry("by the last character there is", store.Query{Kind: model.KindService, NamePrefix: "\U0010FFFF"}),
+		Entry("by what is not UTF-8", store.Query{Kind: model.KindService, NamePrefix: "\xff"}),
+		Entry("by host, in any case", store.Query{Kind: model.KindService, FQDN: "Shop.Example.com"}, "shop", "sh%p"),
+		Entry("by the host *, which is no wildcard", store.Query{Kind: model.KindService, FQDN: "*"}, "Shop"),
+		Entry("routes of a service", store.Query{Kind: model.KindRoute, Service: "shop"}, "shop/root", "shop/api"),
+		Entry("routes by prefix", store.Query{Kind: model.KindRoute, NamePrefix: "r"}, "shop/root", "blog/root"),
+		Entry("links of an upstream", store.Query{Kind: model.KindRouteUpstream, Upstream: "blue"},
+			"shop/root/blue", "shop/api/blue", "blog/root/blue"),
+		Entry("links of a route", store.Query{Kind: model.KindRouteUpstream, Service: "shop", Route: "root"},
+			"shop/root/green", "shop/root/blue"),
+		Entry("services of a proxy", store.Query{Kind: model.KindProxyService, Proxy: "gw"}, "gw/blog", "gw/shop"),
+		Entry("proxies of a service", store.Query{Kind: model.KindProxyService, Service: "blog"}, "gw/blog", "edge/blog"),
+		Entry("of nothing", store.Query{Kind: model.KindRoute, Service: "none"}),
+	)
+
+	It("lists as a type", func(ctx SpecContext) {
+		Expect(h.store.Read(ctx, func(r store.Reader) error {
+			list, err := store.List[*model.Upstream](r, store.Query{Kind: model.KindUpstream, NamePrefix: "g"})
+			Expect(list).To(HaveLen(1))
+			Expect(list[0].Name).To(Equal("green"))
+			return err
+		})).To(Succeed())
+	})
+}

@@ -1,0 +1,96 @@
+package storetest
+
+import (
+	"errors"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+func ruleSpecs(h *harness) {
+	DescribeTable("creates nothing without what it needs", func(ctx SpecContext, obj model.Object, message string) {
+		h.create(ctx, service("shop", "*"), proxy("gw"))
+		err := h.tryCreate(ctx, obj)
+		Expect(err).To(beOfKind(model.NotFound))
+		Expect(err).To(MatchError(message))
+		Expect(h.revision(ctx)).To(Equal(int64(1)))
+	},
+		Entry("a route without its service", route("none", "root"), `service "none" does not exist`),
+		Entry("a link without its route", uses("shop", "none", "blue"), `route "none" of service "shop" does not exist`),
+		Entry("an attachment without its proxy", attached("none", "shop"), `proxy "none" does not exist`),
+		Entry("an attachment without its service", attached("gw", "none"), `service "none" does not exist`),
+	)
+
+	It("links no upstream that is not there", func(ctx SpecContext) {
+		h.create(ctx, service("shop", "*"), route("shop", "root"))
+		Expect(h.tryCreate(ctx, uses("shop", "root", "blue"))).To(MatchError(`upstream "blue" does not exist`))
+	})
+
+	It("creates nothing twice", func(ctx SpecContext) {
+		h.create(ctx, shop()...)
+		for _, obj := range shop() {
+			err := h.tryCreate(ctx, obj)
+			Expect(err).To(beOfKind(model.Exists), "%s", obj.Key().Path())
+		}
+		Expect(h.revision(ctx)).To(Equal(int64(1)))
+	})
+
+	DescribeTable("attaches one service per host", func(ctx SpecContext, host string) {
+		h.create(ctx, append(shop(), service("other", host), proxy("edge"))...)
+		err := h.tryCreate(ctx, attached("gw", "other"))
+		Expect(err).To(beOfKind(model.Conflict))
+		Expect(err).To(MatchError(HavePrefix(`proxy "gw" already serves host "` + host + `" with service "shop"`)))
+		By("another proxy may have it")
+		Expect(h.tryCreate(ctx, attached("edge", "other"))).To(Succeed())
+	},
+		Entry("the same host", "shop.example.com"),
+		Entry("in another case", "Shop.EXAMPLE.com"),
+	)
+
+	It("keeps what others use", func(ctx SpecContext) {
+		h.create(ctx, shop()...)
+		h.create(ctx, route("shop", "api"), uses("shop", "api", "blue"))
+
+		_, err := h.remove(ctx, model.UpstreamKey("blue"))
+		Expect(err).To(beOfKind(model.InUse))
+		inUse, _ := errors.AsType[*model.Error](err)
+		Expect(inUse.ReferencedBy).To(Equal([]string{"/service/shop/route/root", "/service/shop/route/api"}))
+
+		_, err = h.remove(ctx, model.ServiceKey("shop"))
+		Expect(err).To(beOfKind(model.InUse))
+		inUse, _ = errors.AsType[*model.Error](err)
+		Expect(inUse.ReferencedBy).To(Equal([]string{"/proxy/gw"}))
+		Expect(h.revision(ctx)).To(Equal(int64(2)))
+	})
+
+	It("deletes an object with all that it owns, in one revision", func(ctx SpecContext) {
+		h.create(ctx, shop()...)
+		revision, err := h.remove(ctx, model.ProxyKey("gw"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(revision).To(Equal(int64(2)))
+		Expect(paths(h.since(ctx, 1))).To(Equal([]string{"-/proxy/gw/service/shop", "-/proxy/gw"}))
+
+		revision, err = h.remove(ctx, model.ServiceKey("shop"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(revision).To(Equal(int64(3)))
+		Expect(paths(h.since(ctx, 2))).To(Equal([]string{
+			"-/service/shop/route/root/upstream/blue", "-/service/shop/route/root", "-/service/shop",
+		}))
+
+		revision, err = h.remove(ctx, model.UpstreamKey("blue"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(revision).To(Equal(int64(4)))
+		full := h.since(ctx, 0)
+		Expect(full.Full).To(BeTrue())
+		Expect(full.Entries).To(BeEmpty())
+	})
+
+	It("deletes nothing that is not there", func(ctx SpecContext) {
+		_, err := h.remove(ctx, model.RouteKey("shop", "root"))
+		Expect(err).To(MatchError(`route "root" of service "shop" does not exist`))
+		Expect(h.names(ctx, store.Query{Kind: model.KindRoute})).To(BeEmpty())
+	})
+}

@@ -1,0 +1,198 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+	"github.com/onsi/gomega/types"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Settings are what the suite asks of a store; a zero field means the default.
+type Settings struct {
+	// KeepEntries and KeepAge bound the change log.
+	KeepEntries int
+	KeepAge     time.Duration
+	// PollInterval is how often Run looks for changes of other processes.
+	PollInterval time.Duration
+	// Now is the store's clock.
+	Now func() time.Time
+}
+
+// Open opens a database; each call opens the same one again.
+type Open func(ctx context.Context, settings Settings) (store.Store, error)
+
+// Specs registers the suite. newDatabase is called once per spec, for an empty
+// database.
+func Specs(newDatabase func(ctx context.Context) Open) {
+	h := &harness{newDatabase: newDatabase}
+	Describe("as every store", func() {
+		BeforeEach(func(ctx SpecContext) {
+			before := gleak.Goroutines()
+			DeferCleanup(func() {
+				Eventually(gleak.Goroutines, "10s").ShouldNot(gleak.HaveLeaked(before))
+			})
+			h.openAgain = newDatabase(ctx)
+			h.store = h.open(ctx, Settings{})
+		})
+		Describe("objects", func() { objectSpecs(h) })
+		Describe("lists", func() { listSpecs(h) })
+		Describe("rules", func() { ruleSpecs(h) })
+		Describe("revisions", func() { revisionSpecs(h) })
+		Describe("the change feed", func() { changeSpecs(h) })
+		Describe("compaction", func() { compactionSpecs(h) })
+		Describe("many at once", func() { concurrencySpecs(h) })
+	})
+}
+
+// harness is what the specs share; its fields are new for each.
+type harness struct {
+	newDatabase func(ctx context.Context) Open
+	openAgain   Open
+	store       store.Store
+}
+
+// open opens the spec's database (again) and closes it when the spec ends.
+func (h *harness) open(ctx context.Context, settings Settings) store.Store {
+	GinkgoHelper()
+	s, err := h.openAgain(ctx, settings)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(s.Close)
+	return s
+}
+
+// origin is where the writes of the suite come from.
+func origin() store.Origin { return store.Origin{Actor: "tester", Request: "POST /test"} }
+
+// write runs fn in a transaction that has to succeed.
+func (h *harness) write(ctx context.Context, fn func(store.Writer) error) int64 {
+	GinkgoHelper()
+	revision, err := h.store.Write(ctx, origin(), fn)
+	Expect(err).NotTo(HaveOccurred())
+	return revision
+}
+
+// create stores objects in one transaction.
+func (h *harness) create(ctx context.Context, objs ...model.Object) int64 {
+	GinkgoHelper()
+	return h.write(ctx, func(w store.Writer) error { return createAll(w, objs...) })
+}
+
+func createAll(w store.Writer, objs ...model.Object) error {
+	for _, obj := range objs {
+		if err := store.Create(w, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tryCreate stores one object, which may be refused.
+func (h *harness) tryCreate(ctx context.Context, obj model.Object) error {
+	_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Create(w, obj) })
+	return err
+}
+
+// remove deletes what key names with everything it owns.
+func (h *harness) remove(ctx context.Context, key model.Key) (int64, error) {
+	return h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Delete(w, key) })
+}
+
+// get reads one object.
+func (h *harness) get(ctx context.Context, key model.Key) (obj model.Object, err error) {
+	err = h.store.Read(ctx, func(r store.Reader) error {
+		obj, err = r.Get(key)
+		return err
+	})
+	return obj, err
+}
+
+// names lists the keys that q selects.
+func (h *harness) names(ctx context.Context, q store.Query) (names []string) {
+	GinkgoHelper()
+	err := h.store.Read(ctx, func(r store.Reader) error {
+		list, err := r.List(q)
+		for _, obj := range list {
+			names = append(names, obj.Key().Name)
+		}
+		return err
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return names
+}
+
+// revision reads the current revision.
+func (h *harness) revision(ctx context.Context) (revision int64) {
+	GinkgoHelper()
+	err := h.store.Read(ctx, func(r store.Reader) (err error) {
+		revision, err = r.Revision()
+		return err
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return revision
+}
+
+// since asks for the changes after a revision.
+func (h *harness) since(ctx context.Context, revision int64) model.Change {
+	GinkgoHelper()
+	change, err := h.store.Since(ctx, revision)
+	Expect(err).NotTo(HaveOccurred())
+	return change
+}
+
+// paths lists the entries of a change, those that are gone with a "-".
+func paths(change model.Change) []string {
+	list := []string{}
+	for _, e := range change.Entries {
+		if e.Object == nil {
+			list = append(list, "-"+e.Key.Path())
+			continue
+		}
+		list = append(list, e.Key.Path())
+	}
+	return list
+}
+
+func upstream(name string) *model.Upstream {
+	u := model.NewUpstream()
+	u.Name, u.IP, u.Port = name, "10.0.0.1", 8000
+	return u
+}
+
+func service(name, fqdn string) *model.Service { return &model.Service{Name: name, FQDN: fqdn} }
+
+func route(service, name string) *model.Route {
+	return &model.Route{Service: service, Name: name, Prefix: "/"}
+}
+
+func proxy(name string) *model.Proxy {
+	p := model.NewProxy()
+	p.Name = name
+	return p
+}
+
+func uses(service, route, upstream string) *model.RouteUpstream {
+	return &model.RouteUpstream{Service: service, Route: route, Upstream: upstream}
+}
+
+func attached(proxy, service string) *model.ProxyService {
+	return &model.ProxyService{Proxy: proxy, Service: service}
+}
+
+// shop is a service with a route to blue, attached to gw, in order of creation.
+func shop() []model.Object {
+	return []model.Object{
+		upstream("blue"), service("shop", "shop.example.com"), route("shop", "root"), proxy("gw"),
+		uses("shop", "root", "blue"), attached("gw", "shop"),
+	}
+}
+
+// beOfKind matches a *model.Error of that kind.
+func beOfKind(kind model.ErrorKind) types.GomegaMatcher {
+	return WithTransform(func(err error) bool { return model.IsKind(err, kind) }, BeTrue())
+}

@@ -1,0 +1,145 @@
+package testkit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/websocket"
+)
+
+// BackendHeader names the backend in its answers.
+const BackendHeader = "X-Backend"
+
+// HealthPath is the path of a backend that tells its health, see SetHealthy.
+const HealthPath = "/healthz"
+
+// BackendOptions say what a backend speaks. The zero value is HTTP/1.1 in the
+// clear on 127.0.0.1.
+type BackendOptions struct {
+	// IP is where it listens.
+	IP string
+	// Protocol is http, h2c, tls or h2, as Upstream_protocol.
+	Protocol string
+}
+
+// Backend answers every request with an Echo of it. The query parameters
+// delay=2s and status=503 delay the answer and set its status; a websocket
+// gets back what it sends.
+type Backend struct {
+	Name string
+	IP   string
+	Port int
+
+	server   *httptest.Server
+	requests atomic.Int64
+	sick     atomic.Bool
+	mu       sync.Mutex
+	failures int
+}
+
+// Echo is what a backend saw of a request.
+type Echo struct {
+	Backend, Method, Path, Host, Proto string
+	Headers                            http.Header
+}
+
+// StartBackend runs a backend on a free port until Close.
+func StartBackend(name string, o BackendOptions) (*Backend, error) {
+	if o.IP == "" {
+		o.IP = "127.0.0.1"
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(o.IP, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("starting backend %q: %w", name, err)
+	}
+	b := &Backend{Name: name, IP: o.IP, Port: l.Addr().(*net.TCPAddr).Port}
+	config := &http.Server{Handler: b, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{}}
+	b.server = &httptest.Server{Listener: l, Config: config}
+	switch o.Protocol {
+	case "", "http":
+		config.Protocols.SetHTTP1(true)
+		b.server.Start()
+	case "h2c":
+		config.Protocols.SetUnencryptedHTTP2(true)
+		b.server.Start()
+	case "tls":
+		config.Protocols.SetHTTP1(true)
+		b.server.StartTLS()
+	case "h2":
+		config.Protocols.SetHTTP2(true)
+		b.server.EnableHTTP2 = true
+		b.server.StartTLS()
+	default:
+		return nil, fmt.Errorf("starting backend %q: unknown protocol %q", name, o.Protocol)
+	}
+	return b, nil
+}
+
+// Close cuts all connections and ends the backend.
+func (b *Backend) Close() {
+	b.server.CloseClientConnections()
+	b.server.Close()
+}
+
+// Requests counts what arrived, health checks aside.
+func (b *Backend) Requests() int { return int(b.requests.Load()) }
+
+// SetHealthy decides whether HealthPath answers 200, as at the start, or 503.
+func (b *Backend) SetHealthy(ok bool) { b.sick.Store(!ok) }
+
+// FailNext makes the next n requests fail with 503.
+func (b *Backend) FailNext(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures = n
+}
+
+func (b *Backend) failsNow() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failures == 0 {
+		return false
+	}
+	b.failures--
+	return true
+}
+
+func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(BackendHeader, b.Name)
+	if r.URL.Path == HealthPath {
+		if b.sick.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return
+	}
+	b.requests.Add(1)
+	if r.Header.Get("Upgrade") == "websocket" {
+		websocket.Server{Handler: func(ws *websocket.Conn) { _, _ = io.Copy(ws, ws) }}.ServeHTTP(w, r)
+		return
+	}
+	if d, err := time.ParseDuration(r.URL.Query().Get("delay")); err == nil {
+		select {
+		case <-time.After(d):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	status := http.StatusOK
+	if s, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil {
+		status = s
+	}
+	if b.failsNow() {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(Echo{b.Name, r.Method, r.RequestURI, r.Host, r.Proto, r.Header})
+}

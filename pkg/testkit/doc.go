@@ -1,0 +1,10 @@
+// Package testkit runs the program and what surrounds it for tests: gatehouse
+// and Envoy as processes, backends, traffic, and an xDS client.
+//
+// Invariants: a missing binary is an error that says how to build it, never a
+// skipped test; everything is on loopback; whoever starts something ends it,
+// and a child process ends with the test's process at the latest. What a test
+// is to judge is returned, so that it can be used without a test framework.
+//
+// It may import every package.
+package testkit

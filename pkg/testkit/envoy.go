@@ -1,0 +1,68 @@
+package testkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Envoy is a running Envoy.
+type Envoy struct {
+	*Process
+	// Admin is its admin endpoint.
+	Admin API
+}
+
+// StartEnvoy runs an Envoy with what "gatehouse bootstrap" prints for a proxy
+// and a control plane, and returns when it has its configuration. dir is an
+// empty directory.
+func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
+	bootstrap, err := printBootstrap(ctx, proxy, xdsAddr)
+	if err != nil {
+		return nil, err
+	}
+	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
+	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
+		return nil, err
+	}
+	path, err := Binary("envoy")
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProcess(path, nil, "-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning")
+	if err != nil {
+		return nil, err
+	}
+	e := &Envoy{Process: p}
+	err = p.await(ctx, "Envoy is live", func() error {
+		addr, err := os.ReadFile(admin)
+		if err != nil {
+			return err
+		}
+		e.Admin = API{URL: "http://" + string(addr)}
+		a, err := e.Admin.Get(ctx, "/ready")
+		if err == nil && strings.TrimSpace(a.Body) != "LIVE" {
+			err = errors.New(a.Body)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return e, nil
+}
+
+func printBootstrap(ctx context.Context, proxy, xdsAddr string) (string, error) {
+	p, err := SpawnGatehouse(nil, "bootstrap", "--proxy", proxy, "--xds-addr", xdsAddr, "--admin-addr", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	code, err := p.Wait(ctx)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("printing the bootstrap: exit code %d: %s", code, p.Stderr)
+	}
+	return p.Stdout.String(), err
+}

@@ -1,0 +1,80 @@
+package testkit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Gatehouse is a running gatehouse serve or standalone.
+type Gatehouse struct {
+	*Process
+	// API is the REST API.
+	API API
+	// XDSAddr is where Envoys connect, HOST:PORT.
+	XDSAddr string
+}
+
+// StartGatehouse runs the program until it says that it is up. Give
+// --api-addr and --xds-addr port 0 unless a test needs to know them before.
+// env are variables of the form NAME=value.
+func StartGatehouse(ctx context.Context, env []string, args ...string) (*Gatehouse, error) {
+	p, err := SpawnGatehouse(env, args...)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gatehouse{Process: p}
+	if err := p.await(ctx, "gatehouse is up", g.readAddresses); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return g, nil
+}
+
+// SpawnGatehouse runs the program and waits for nothing, for example because
+// it is expected to refuse.
+func SpawnGatehouse(env []string, args ...string) (*Process, error) {
+	path, err := Binary("gatehouse")
+	if err != nil {
+		return nil, err
+	}
+	return startProcess(path, env, args...)
+}
+
+var errNotUp = errors.New("it has not said so yet")
+
+func (g *Gatehouse) readAddresses() error {
+	records := g.Records("gatehouse is up")
+	if len(records) == 0 {
+		return errNotUp
+	}
+	api, _ := records[0]["api"].(string)
+	xds, _ := records[0]["xds"].(string)
+	g.API, g.XDSAddr = API{URL: api}, xds
+	return nil
+}
+
+// Records returns the records of the log with that message. The log has to be
+// JSON, which it is unless the arguments say otherwise.
+func (g *Gatehouse) Records(msg string) []map[string]any {
+	var list []map[string]any
+	for _, line := range g.Stderr.Lines() {
+		var record map[string]any
+		if json.Unmarshal([]byte(line), &record) == nil && record["msg"] == msg {
+			list = append(list, record)
+		}
+	}
+	return list
+}
+
+// WaitReady returns when GET /ready says 200.
+func (g *Gatehouse) WaitReady(ctx context.Context) error {
+	return g.await(ctx, "gatehouse is ready", func() error {
+		a, err := g.API.Get(ctx, "/ready")
+		if err == nil && a.Status != http.StatusOK {
+			err = fmt.Errorf("status %d: %s", a.Status, a.Body)
+		}
+		return err
+	})
+}

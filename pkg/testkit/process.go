@@ -1,0 +1,132 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a program that was started. Its methods are for many goroutines.
+type Process struct {
+	Stdout, Stderr *Output
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// Output is what a process has written so far.
+type Output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// Lines returns the lines that are complete.
+func (o *Output) Lines() []string {
+	lines := strings.Split(o.String(), "\n")
+	return lines[:len(lines)-1]
+}
+
+// startProcess runs a program with more environment variables. Those of the
+// program itself that the test's own environment has are left out.
+func startProcess(path string, env []string, args ...string) (*Process, error) {
+	p := &Process{Stdout: &Output{}, Stderr: &Output{}, exited: make(chan struct{})}
+	p.cmd = exec.Command(path, args...)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GATEHOUSE_") {
+			p.cmd.Env = append(p.cmd.Env, v)
+		}
+	}
+	p.cmd.Env = append(p.cmd.Env, env...)
+	p.cmd.Stdout, p.cmd.Stderr = p.Stdout, p.Stderr
+	p.cmd.SysProcAttr = sysProcAttr()
+	// A child of the process may hold its output open a little longer.
+	p.cmd.WaitDelay = 5 * time.Second
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", path, err)
+	}
+	go func() {
+		defer close(p.exited)
+		_ = p.cmd.Wait() // the exit code is in the state
+	}()
+	return p, nil
+}
+
+// Pid is the process id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Exited is closed when the process has ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Wait returns the exit code once the process has ended; -1 means by a signal.
+func (p *Process) Wait(ctx context.Context) (int, error) {
+	select {
+	case <-p.exited:
+		return p.cmd.ProcessState.ExitCode(), nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("waiting for the end of %s: %w", p.cmd.Path, ctx.Err())
+	}
+}
+
+// Signal sends a signal; a process that has ended is fine.
+func (p *Process) Signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signalling %s: %w", p.cmd.Path, err)
+	}
+	return nil
+}
+
+// Stop sends SIGTERM and returns the exit code.
+func (p *Process) Stop(ctx context.Context) (int, error) {
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	return p.Wait(ctx)
+}
+
+// Kill ends the process without a chance to clean up (kill -9).
+func (p *Process) Kill() error {
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.exited
+	return nil
+}
+
+// await asks until there is an answer, the process ends or ctx does.
+func (p *Process) await(ctx context.Context, what string, ask func() error) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			return fmt.Errorf("waiting until %s: it ended with exit code %d: %s", what, p.cmd.ProcessState.ExitCode(), p.Stderr)
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s: %w: %w: %s", what, ctx.Err(), err, p.Stderr)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package testkit_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+func TestTestkit(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	RunSpecs(t, "Testkit")
+}
+
+var _ = BeforeEach(func() {
+	before := gleak.Goroutines()
+	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+})
+
+var _ = Describe("Traffic", func() {
+	It("counts every answer, and every failure with its time", func() {
+		b, err := testkit.StartBackend("blue", testkit.BackendOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(b.Close)
+		b.FailNext(3)
+		t := testkit.StartTraffic(testkit.TrafficOptions{Addr: fmt.Sprintf("127.0.0.1:%d", b.Port), Rate: 500, Connections: 5})
+		DeferCleanup(t.Stop)
+		Eventually(func() int { return t.Report().Requests }).Should(BeNumerically(">", 50))
+		report := t.Stop()
+		Expect(report.Requests).To(Equal(b.Requests()))
+		Expect(report.Backends).To(Equal(map[string]int{"blue": report.Requests - 3}))
+		Expect(report.Failures).To(HaveLen(3))
+		Expect(report.Failures[0].Reason).To(HavePrefix("status 503"))
+		Expect(report.String()).To(ContainSubstring("3 failed"))
+	})
+
+	It("counts a connection that is cut", func() {
+		b, err := testkit.StartBackend("blue", testkit.BackendOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		t := testkit.StartTraffic(testkit.TrafficOptions{Addr: fmt.Sprintf("127.0.0.1:%d", b.Port), Rate: 500, Connections: 5})
+		DeferCleanup(t.Stop)
+		Eventually(func() int { return t.Report().Requests }).Should(BeNumerically(">", 10))
+		b.Close()
+		Eventually(func() int { return len(t.Report().Failures) }).Should(BeNumerically(">", 0))
+	})
+})
+
+var _ = Describe("XDSClient", func() {
+	const clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+
+	It("takes what it acknowledges, and not what it refuses", func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		DeferCleanup(cancel)
+		g, err := testkit.StartGatehouse(ctx, nil, "serve", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero()) }, NodeTimeout(time.Minute))
+		Expect(g.WaitReady(ctx)).To(Succeed())
+		for i, name := range []string{"blue", "green"} {
+			post(g.API, "/upstream", "Upstream_name="+name, "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(8081+i))
+		}
+		post(g.API, "/service", "Service_Name=shop", "fqdn=*")
+		post(g.API, "/service/shop/route", "Route_Name=root", "Route_prefix=/")
+		post(g.API, "/service/shop/route/root/upstream/blue")
+		post(g.API, "/proxy", "Name=gw")
+		post(g.API, "/proxy/gw/service/shop")
+
+		refused := make(chan string, 10)
+		x, err := testkit.DialXDS(g.XDSAddr, "gw", func(r *testkit.XDSResponse) {
+			for _, resource := range r.GetResources() {
+				if resource.GetName() == "green" {
+					refused <- resource.GetName()
+					_ = r.Nack("no green here")
+					return
+				}
+			}
+			_ = r.Ack()
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(x.Close)
+		Expect(x.Subscribe(clusters)).To(Succeed())
+		has := func(name string) func(map[string]*discoveryv3.Resource) bool {
+			return func(have map[string]*discoveryv3.Resource) bool { return have[name] != nil }
+		}
+		Expect(x.Wait(ctx, clusters, has("blue"))).To(Succeed())
+
+		post(g.API, "/service/shop/route", "Route_Name=green", "Route_prefix=/green")
+		post(g.API, "/service/shop/route/green/upstream/green")
+		Eventually(refused).Should(Receive(Equal("green")))
+		Expect(x.Resources(clusters)).To(And(HaveKey("blue"), Not(HaveKey("green"))))
+		Eventually(g.Records).WithArguments("envoy refused configuration and keeps what it had").Should(
+			ContainElement(HaveKeyWithValue("err", "no green here")))
+	})
+})
+
+func post(api testkit.API, path string, fields ...string) {
+	GinkgoHelper()
+	a, err := api.Post(context.Background(), path, fields...)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.Status).To(Equal(201), a.Body)
+}

@@ -1,0 +1,199 @@
+package testkit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// TrafficOptions say what to send. Addr is required.
+type TrafficOptions struct {
+	// Addr is HOST:PORT of the gateway, Host the Host header (default Addr),
+	// Path the target (default /).
+	Addr, Host, Path string
+	// Rate is the number of requests per second, over Connections connections
+	// that are kept alive. 0 means 1000 and 20.
+	Rate, Connections int
+}
+
+// Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it
+// tries nothing again: what a client could see counts.
+type Traffic struct {
+	opts   TrafficOptions
+	began  time.Time
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mu     sync.Mutex
+	report Report
+}
+
+// Report is what became of the requests.
+type Report struct {
+	// Requests counts those that ended, one way or the other.
+	Requests int
+	// Backends counts the answers with status 200 by BackendHeader.
+	Backends map[string]int
+	// Failures are all that ended otherwise.
+	Failures []Failure
+	// Slowest is the longest time to an answer, and Took that of all.
+	Slowest, Took time.Duration
+}
+
+// Failure is a request that did not get a 200.
+type Failure struct {
+	// At is the time since the start of the traffic.
+	At     time.Duration
+	Reason string
+}
+
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d requests in %s (%.0f a second), %d failed, slowest %s, by backend %v",
+		r.Requests, r.Took.Round(time.Millisecond), float64(r.Requests)/r.Took.Seconds(), len(r.Failures),
+		r.Slowest.Round(time.Millisecond), r.Backends)
+	for _, f := range r.Failures[:min(len(r.Failures), 20)] {
+		fmt.Fprintf(&b, "\n  at %s: %s", f.At.Round(time.Millisecond), f.Reason)
+	}
+	return b.String()
+}
+
+// StartTraffic begins to send.
+func StartTraffic(o TrafficOptions) *Traffic {
+	if o.Host == "" {
+		o.Host = o.Addr
+	}
+	if o.Path == "" {
+		o.Path = "/"
+	}
+	if o.Rate == 0 {
+		o.Rate = 1000
+	}
+	if o.Connections == 0 {
+		o.Connections = 20
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &Traffic{opts: o, began: time.Now(), cancel: cancel, report: Report{Backends: map[string]int{}}}
+	interval := time.Duration(o.Connections) * time.Second / time.Duration(o.Rate)
+	for i := range o.Connections {
+		first := t.began.Add(interval * time.Duration(i) / time.Duration(o.Connections))
+		t.group.Go(func() { t.run(ctx, first, interval) })
+	}
+	return t
+}
+
+// Stop lets running requests end and reports.
+func (t *Traffic) Stop() Report {
+	t.cancel()
+	t.group.Wait()
+	return t.Report()
+}
+
+// Report is what there is so far.
+func (t *Traffic) Report() Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.report
+	r.Took = time.Since(t.began)
+	r.Failures = append([]Failure(nil), r.Failures...)
+	r.Backends = map[string]int{}
+	for name, n := range t.report.Backends {
+		r.Backends[name] = n
+	}
+	return r
+}
+
+// run sends over one connection at a time, at fixed times. What is late is
+// sent at once, and not at all where it is later than a second.
+func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duration) {
+	c := &keptConn{opts: t.opts}
+	defer c.close()
+	timer := time.NewTimer(time.Until(next))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		sent := time.Now()
+		backend, err := c.request()
+		t.note(sent, backend, err)
+		next = next.Add(interval)
+		if late := time.Since(next); late > time.Second {
+			next = next.Add(late)
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+func (t *Traffic) note(sent time.Time, backend string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.report.Requests++
+	t.report.Slowest = max(t.report.Slowest, time.Since(sent))
+	if err != nil {
+		t.report.Failures = append(t.report.Failures, Failure{sent.Sub(t.began), err.Error()})
+		return
+	}
+	t.report.Backends[backend]++
+}
+
+// keptConn is a connection that is opened again where the gateway asked to
+// close it, or after an error.
+type keptConn struct {
+	opts TrafficOptions
+	conn net.Conn
+	read *bufio.Reader
+}
+
+func (c *keptConn) close() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// request returns the backend that answered 200.
+func (c *keptConn) request() (backend string, err error) {
+	const limit = 15 * time.Second
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	if c.conn == nil {
+		if c.conn, err = net.DialTimeout("tcp", c.opts.Addr, limit); err != nil {
+			return "", err
+		}
+		c.read = bufio.NewReader(c.conn)
+	}
+	if err := c.conn.SetDeadline(time.Now().Add(limit)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", c.opts.Path, c.opts.Host); err != nil {
+		return "", fmt.Errorf("sending: %w", err)
+	}
+	resp, err := http.ReadResponse(c.read, nil)
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // nothing was written
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	if resp.Close {
+		c.close()
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("status %d: %s", resp.StatusCode, body)
+	}
+	return resp.Header.Get(BackendHeader), nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// backend answers every request with 200 and a short text, with little
+// effort.
+type backend struct {
+	listener net.Listener
+	answer   string
+	keep     bool
+	handlers sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // nil: closed
+}
+
+// newBackend starts a backend. One that does not keep connections spares a
+// run with thousands of upstreams as many of them.
+func newBackend(ctx context.Context, keep bool) (*backend, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting a backend: %w", err)
+	}
+	b := &backend{listener: l, keep: keep, conns: map[net.Conn]struct{}{}}
+	b.answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
+	if !keep {
+		b.answer += "Connection: close\r\n"
+	}
+	b.answer += "\r\nok\n"
+	b.handlers.Go(b.accept)
+	return b, nil
+}
+
+func (b *backend) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
+
+func (b *backend) accept() {
+	for {
+		conn, err := b.listener.Accept()
+		if err != nil {
+			return
+		}
+		b.mu.Lock()
+		open := b.conns != nil
+		if open {
+			b.conns[conn] = struct{}{}
+		}
+		b.mu.Unlock()
+		if !open {
+			_ = conn.Close()
+			return
+		}
+		b.handlers.Go(func() { b.serve(conn) })
+	}
+}
+
+// serve answers requests without a body.
+func (b *backend) serve(conn net.Conn) {
+	defer func() {
+		b.mu.Lock()
+		delete(b.conns, conn)
+		b.mu.Unlock()
+		_ = conn.Close()
+	}()
+	answer := []byte(b.answer)
+	r := bufio.NewReader(conn)
+	for {
+		for {
+			line, err := r.ReadSlice('\n')
+			if err != nil {
+				return
+			}
+			if len(line) <= len("\r\n") {
+				break
+			}
+		}
+		if _, err := conn.Write(answer); err != nil || !b.keep {
+			return
+		}
+	}
+}
+
+func (b *backend) close() {
+	_ = b.listener.Close()
+	b.mu.Lock()
+	for conn := range b.conns {
+		_ = conn.Close()
+	}
+	b.conns = nil
+	b.mu.Unlock()
+	b.handlers.Wait()
+}

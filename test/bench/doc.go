@@ -1,0 +1,19 @@
+// Command bench is the yardstick of Gatehouse: it measures the program with
+// real Envoys beside what it could at best be, in one run and in turns, so
+// that both sides see the same machine. Ratios count, not times.
+//
+//   - latency: from a call that changes one route until Envoy serves it
+//   - bulk: thousands of routes in one go
+//   - start: from nothing to the first answer with thousands of stored routes
+//   - rps: requests per second through an Envoy that Gatehouse configures
+//   - idle: what it costs to do nothing
+//
+// The other side is the floor (test/bench/floor), a bare SnapshotCache of
+// go-control-plane, and for rps an Envoy with a configuration written by hand
+// (static.yaml.tmpl). Both sides hold the same routes (test/bench/layout),
+// which is checked, and have an Envoy each, started alike. Backends and
+// clients are in this process.
+//
+// It asserts nothing about time: the exit code is 0 unless something broke.
+// It needs Linux for /proc.
+package main

@@ -1,0 +1,59 @@
+package layout
+
+import "fmt"
+
+// PerService is how many of the routes that are there from the start share a
+// service, and so a host.
+const PerService = 10
+
+// Node is the name of the proxy, and the node id of the Envoys.
+const Node = "gw"
+
+// Route is a route of a service and its one upstream on this machine.
+type Route struct {
+	Service  string `json:"service"`
+	Name     string `json:"name"`
+	Prefix   string `json:"prefix"`
+	Upstream string `json:"upstream"`
+	Port     int    `json:"port"`
+}
+
+// Address is where every upstream is.
+const Address = "127.0.0.1"
+
+// FQDN is the host of a service.
+func FQDN(service string) string { return service + ".bench.example" }
+
+// FQDN is the host of the route's service.
+func (r Route) FQDN() string { return FQDN(r.Service) }
+
+// Services lists the services of n routes.
+func Services(n int) []string {
+	var list []string
+	for i := range (n + PerService - 1) / PerService {
+		list = append(list, fmt.Sprintf("s%04d", i))
+	}
+	return list
+}
+
+// Routes are the n routes that are there from the start. Their names are of one
+// length, so that no prefix is the start of another.
+func Routes(n, port int) []Route {
+	services := Services(n)
+	list := make([]Route, n)
+	for i := range list {
+		list[i] = route(services[i/PerService], fmt.Sprintf("r%05d", i), port)
+	}
+	return list
+}
+
+// Added is the i-th route that is added beside n that are there: each to
+// another of their services, as long as there are some.
+func Added(i, n, port int) Route {
+	services := Services(n)
+	return route(services[i%len(services)], fmt.Sprintf("new%05d", i), port)
+}
+
+func route(service, name string, port int) Route {
+	return Route{Service: service, Name: name, Prefix: "/" + name, Upstream: "u-" + name, Port: port}
+}

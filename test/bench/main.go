@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	only                     []string
+	gatehouse, floor, envoy  string
+	json                     string
+	sizes, starts            []int
+	samples, bulk            int
+	startRounds              int
+	rpsRounds, rpsConns      int
+	rpsRound, idle, poll     time.Duration
+	idleRoutes, bulkConns    int
+	concurrency, idleChanges int
+}
+
+// part is one thing to measure.
+type part struct {
+	name string
+	run  func(*lab, context.Context) ([]section, error)
+}
+
+func parts() []part {
+	return []part{
+		{"latency", (*lab).latency},
+		{"bulk", (*lab).bulk},
+		{"start", (*lab).start},
+		{"rps", (*lab).rps},
+		{"idle", (*lab).idle},
+	}
+}
+
+func main() {
+	opts, err := parse(os.Args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	// A second signal ends this process at once, and the kernel the others.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	if err := run(ctx, opts); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, opts options) (err error) {
+	l, err := newLab(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			l.printLogs(os.Stderr)
+		}
+		err = errors.Join(err, l.close())
+	}()
+	r := report{Machine: l.machine}
+	if err := r.writeHead(os.Stdout); err != nil {
+		return err
+	}
+	for _, p := range parts() {
+		if !slices.Contains(opts.only, p.name) {
+			continue
+		}
+		began := time.Now()
+		sections, err := p.run(l, ctx)
+		if err != nil {
+			return fmt.Errorf("measuring %s: %w", p.name, err)
+		}
+		for _, s := range sections {
+			if err := s.write(os.Stdout); err != nil {
+				return err
+			}
+		}
+		r.Sections = append(r.Sections, sections...)
+		fmt.Fprintf(os.Stderr, "%s took %s\n", p.name, time.Since(began).Round(time.Second))
+	}
+	if err := r.writeVerdict(os.Stdout); err != nil || opts.json == "" {
+		return err
+	}
+	return r.writeJSON(opts.json)
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := f.String("only", strings.Join(names, ","), "what to measure, separated by commas")
+	f.StringVar(&o.json, "json", "", "file to write the results to, as JSON")
+	f.StringVar(&o.gatehouse, "gatehouse", "bin/gatehouse", "the program")
+	f.StringVar(&o.floor, "floor", "bin/bench/floor", "the floor")
+	f.StringVar(&o.envoy, "envoy", "bin/envoy", "the Envoy")
+	sizes := f.String("sizes", "10,1000,3000", "latency: routes that are there")
+	f.IntVar(&o.samples, "samples", 200, "latency: changes of each kind for each side and size")
+	f.DurationVar(&o.poll, "poll", 200*time.Microsecond, "latency: pause between two questions to an Envoy")
+	f.IntVar(&o.bulk, "bulk", 5000, "bulk: routes")
+	f.IntVar(&o.bulkConns, "bulk-connections", 4, "bulk: connections to the API")
+	starts := f.String("starts", "1000,5000", "start: stored routes")
+	f.IntVar(&o.startRounds, "start-rounds", 7, "start: starts of each side")
+	f.IntVar(&o.rpsRounds, "rps-rounds", 15, "rps: rounds of each side and setting")
+	f.DurationVar(&o.rpsRound, "rps-round", time.Second, "rps: length of a round")
+	f.IntVar(&o.rpsConns, "rps-connections", 16, "rps: client connections")
+	f.DurationVar(&o.idle, "idle", 30*time.Second, "idle: for how long")
+	f.IntVar(&o.idleRoutes, "idle-routes", 3000, "idle: routes that are there")
+	f.IntVar(&o.idleChanges, "idle-changes", 20, "idle: changes afterwards")
+	f.IntVar(&o.concurrency, "concurrency", 2, "worker threads of an Envoy; rps uses 1, so that connections spread alike")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("%q is not a flag", f.Arg(0))
+	}
+	for _, name := range strings.Split(*only, ",") {
+		if !slices.Contains(names, name) {
+			return o, fmt.Errorf("--only: %q is none of %s", name, strings.Join(names, ", "))
+		}
+		o.only = append(o.only, name)
+	}
+	var err error
+	if o.sizes, err = numbers("sizes", *sizes); err != nil {
+		return o, err
+	}
+	o.starts, err = numbers("starts", *starts)
+	return o, err
+}
+
+func numbers(name, text string) ([]int, error) {
+	var list []int
+	for _, word := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("--%s: %q is not a number above 0", name, word)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stopWait is how long a process may take to obey SIGTERM.
+const stopWait = 15 * time.Second
+
+// process is a program that runs, with its standard output thrown away and
+// its standard error in a file.
+type process struct {
+	name, log string
+	cmd       *exec.Cmd
+	done      chan struct{} // closed when it has ended
+}
+
+func startProcess(name, log, path string, args ...string) (*process, error) {
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	defer func() { _ = file.Close() }() // the child has its own
+	p := &process{name: name, log: log, cmd: exec.Command(path, args...), done: make(chan struct{})}
+	p.cmd.Stderr = file
+	p.cmd.SysProcAttr = childAttributes()
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// stop ends the process and waits for its end.
+func (p *process) stop() error {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return fmt.Errorf("stopping %s: %w", p.name, err)
+		}
+		limit := time.NewTimer(stopWait)
+		select {
+		case <-p.done:
+			limit.Stop()
+			return nil
+		case <-limit.C:
+		}
+	}
+	return fmt.Errorf("stopping %s: process %d survived SIGKILL", p.name, p.cmd.Process.Pid)
+}
+
+// ended reports whether the process has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// usage is what a process has used so far.
+type usage struct {
+	cpu time.Duration
+	// rss is the resident memory now, peak the most there was; in bytes.
+	rss, peak float64
+}
+
+// clockTick is the unit of times in /proc/PID/stat, on every Linux of today.
+const clockTick = 10 * time.Millisecond
+
+func (p *process) usage() (usage, error) {
+	var u usage
+	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	stat, err := os.ReadFile(dir + "stat")
+	if err != nil {
+		return u, fmt.Errorf("reading the CPU time of %s: %w", p.name, err)
+	}
+	if u.cpu, err = cpuTime(stat); err != nil {
+		return u, fmt.Errorf("reading the CPU time of %s: %w", p.name, err)
+	}
+	status, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return u, fmt.Errorf("reading the memory of %s: %w", p.name, err)
+	}
+	for line := range strings.Lines(string(status)) {
+		key, value, _ := strings.Cut(line, ":")
+		to := map[string]*float64{"VmRSS": &u.rss, "VmHWM": &u.peak}[key]
+		if to == nil {
+			continue
+		}
+		kb, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+		if err != nil {
+			return u, fmt.Errorf("reading the memory of %s: %w", p.name, err)
+		}
+		*to = kb * 1024
+	}
+	return u, nil
+}
+
+// cpuTime is the time in user and in kernel mode of /proc/PID/stat (proc(5):
+// fields 14 and 15; the second field, a name in brackets, may hold anything).
+func cpuTime(stat []byte) (time.Duration, error) {
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const user, system = 14 - 3, 15 - 3
+	if len(fields) <= system {
+		return 0, errors.New("too few fields")
+	}
+	var ticks time.Duration
+	for _, i := range []int{user, system} {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * clockTick, nil
+}

@@ -1,0 +1,87 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A change of the configuration", func() {
+	DescribeTable("loses no request while a route moves between two upstreams 50 times", func(fields ...string) {
+		_, gw := standalone("--access-log", "off")
+		// Two names and three backends: a name that comes back means another
+		// backend than the last time.
+		names := []string{"blue", "green"}
+		backends := []*testkit.Backend{backend("one"), backend("two"), backend("three")}
+		add := func(move int) (upstream string, b *testkit.Backend) {
+			upstream, b = names[move%2], backends[move%3]
+			post(gw.api, "/upstream", append([]string{
+				"Upstream_name=" + upstream, "Upstream_ip=127.0.0.1", "Upstream_port=" + strconv.Itoa(b.Port),
+			}, fields...)...)
+			return upstream, b
+		}
+		old, b := add(0)
+		addService(gw.api, "shop", "*", old)
+		addProxy(gw.api, "gw", gw.port, "shop")
+		gw.expect("shop.example", "/", b.Name)
+
+		traffic, stop := gw.traffic("shop.example", 1000)
+		const link = "/service/shop/route/root/upstream/"
+		for move := 1; move <= 50; move++ {
+			upstream, b := add(move)
+			post(gw.api, link+upstream)
+			remove(gw.api, link+old)
+			remove(gw.api, "/upstream/"+old)
+			old = upstream
+			// Half of the moves follow on one another before Envoy has the
+			// last one, half wait until all traffic has moved.
+			if move%2 == 0 {
+				Eventually(func() string { return served(traffic, b.Name) }).Should(Equal("only " + b.Name))
+			}
+		}
+		stop()
+	},
+		Entry("that are ready at once"),
+		Entry("that have to be found healthy first", "Upstream_hc_path="+testkit.HealthPath),
+	)
+
+	It("moves the gateway's port on a restart with another --http-port", func() {
+		dir := GinkgoT().TempDir()
+		b := backend("blue")
+		first, second := freePort(), freePort()
+		g := start(nil, standaloneArgs(dir, first)...)
+		addUpstream(g.API, b)
+		addService(g.API, "shop", "*", "blue")
+		post(g.API, "/proxy", "Name=gw")
+		post(g.API, "/proxy/gw/service/shop")
+		gateway{g.API, first}.expect("shop.example", "/", "blue")
+		Expect(g.Stop(limit())).To(BeZero())
+
+		g = start(nil, standaloneArgs(dir, second)...)
+		gateway{g.API, second}.expect("shop.example", "/", "blue")
+		Expect(gateway{g.API, first}.answers("shop.example", "/")).To(ContainSubstring("connection refused"))
+		Expect(read(g.API, "/proxy/gw")).To(ContainSubstring(fmt.Sprintf(`"http_port":%d,`, second)))
+	})
+})
+
+// served says whether one backend answered everything between two looks at the
+// traffic.
+func served(t *testkit.Traffic, backend string) string {
+	const enough = 20
+	before := t.Report()
+	var after testkit.Report
+	Eventually(func() int {
+		after = t.Report()
+		return after.Requests - before.Requests
+	}).Should(BeNumerically(">=", enough))
+	for name, n := range after.Backends {
+		if name != backend && n > before.Backends[name] {
+			return "also " + name
+		}
+	}
+	return "only " + backend
+}
