@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"net"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,17 +23,22 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 	if err != nil {
 		return err
 	}
-	if err := adoptSettings(ctx, plane.store, cfg); err != nil {
-		plane.close()
-		return err
-	}
-	bootstrap, err := envoy.Bootstrap(envoy.Params{Node: cfg.Proxy, XDSAddr: plane.xds.Addr().String(), AdminAddr: cfg.AdminAddr})
+	own, err := adoptSettings(ctx, plane.store, cfg)
 	if err != nil {
 		plane.close()
 		return err
 	}
+	bootstrap, err := envoy.Bootstrap(envoy.Params{
+		Node: cfg.Proxy, XDSAddr: reachable(plane.xds.Addr()), AdminAddr: cfg.AdminAddr,
+	})
+	if err != nil {
+		plane.close()
+		return err
+	}
+	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, Stdout: env.Stdout, Log: env.Log, Ports: ports(cfg),
+		Path: path, Bootstrap: bootstrap, Stdout: env.Stdout, Log: env.Log,
+		Ports: []standalone.Port{{Addr: cfg.AdminAddr, Flag: "admin-addr"}, {Addr: gateway.String(), Flag: "http-port"}},
 	})
 
 	// The control plane outlives the Envoy, which drains first.
@@ -50,22 +54,17 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 		group.Go(func() error {
 			select {
 			case <-child.Ready():
-				return demo(cfg, plane, env).Run(ctx)
+				demo := standalone.Demo{
+					API: "http://" + reachable(plane.api.Addr()), Gateway: "http://" + reachable(gateway),
+					Proxy: cfg.Proxy, Out: env.Stdout,
+				}
+				return demo.Run(ctx)
 			case <-ctx.Done():
 				return nil
 			}
 		})
 	}
 	return group.Wait()
-}
-
-func demo(cfg config.Config, plane *controlPlane, env Env) standalone.Demo {
-	api := plane.api.Addr().(*net.TCPAddr)
-	return standalone.Demo{
-		API:     "http://" + net.JoinHostPort(reachable(api.IP.String()), strconv.Itoa(api.Port)),
-		Gateway: "http://" + net.JoinHostPort(reachable(cfg.ListenIP), strconv.Itoa(cfg.HTTPPort)),
-		Proxy:   cfg.Proxy, Out: env.Stdout,
-	}
 }
 
 // newProxy returns the defaults of a new proxy object: the gateway's own gets
@@ -79,17 +78,20 @@ func newProxy(cfg config.Config, name string) *model.Proxy {
 }
 
 // adoptSettings writes listener settings that were given explicitly to the
-// gateway's own proxy object, so that the API shows what is true.
-func adoptSettings(ctx context.Context, s store.Store, cfg config.Config) error {
-	_, err := s.Write(ctx, store.Origin{Actor: "standalone", Request: "listener settings"}, func(w store.Writer) error {
+// gateway's own proxy object, so that the API shows what is true. It returns
+// that object, or what it will be when it is made.
+func adoptSettings(ctx context.Context, s store.Store, cfg config.Config) (own *model.Proxy, err error) {
+	_, err = s.Write(ctx, store.Origin{Actor: "standalone", Request: "listener settings"}, func(w store.Writer) error {
 		stored, err := store.Get[*model.Proxy](w, model.ProxyKey(cfg.Proxy))
 		if model.IsKind(err, model.NotFound) {
+			own = newProxy(cfg, cfg.Proxy)
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		own := *stored
+		adopted := *stored
+		own = &adopted
 		if cfg.Explicit["http-port"] {
 			own.HTTPPort = cfg.HTTPPort
 		}
@@ -99,29 +101,20 @@ func adoptSettings(ctx context.Context, s store.Store, cfg config.Config) error 
 		if cfg.Explicit["listen-ip"] {
 			own.ListenIP = cfg.ListenIP
 		}
-		if own == *stored {
-			return nil
-		}
-		return w.Replace(&own)
+		return w.Replace(own)
 	})
-	return err
+	return own, err
 }
 
-// ports are the addresses that Envoy is going to listen on.
-func ports(cfg config.Config) []standalone.Port {
-	return []standalone.Port{
-		{Addr: cfg.AdminAddr, Flag: "admin-addr"},
-		{Addr: net.JoinHostPort(cfg.ListenIP, strconv.Itoa(cfg.HTTPPort)), Flag: "http-port"},
+// reachable is an address of this machine at which a listener answers: that of
+// a listener on all addresses is the loopback.
+func reachable(listener net.Addr) string {
+	addr := *listener.(*net.TCPAddr)
+	switch {
+	case addr.IP.Equal(net.IPv4zero):
+		addr.IP = net.IPv4(127, 0, 0, 1)
+	case addr.IP.IsUnspecified():
+		addr.IP = net.IPv6loopback
 	}
-}
-
-// reachable is an address of this machine that a listener on ip answers.
-func reachable(ip string) string {
-	switch ip {
-	case "0.0.0.0":
-		return "127.0.0.1"
-	case "::":
-		return "::1"
-	}
-	return ip
+	return addr.String()
 }

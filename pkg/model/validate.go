@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -143,9 +144,41 @@ func (v *validator) regex(field, s string) {
 		v.add(field, "has %d characters; at most 1024 are allowed", len(s))
 		return
 	}
-	if _, err := regexp.Compile(s); err != nil {
+	size, err := regexSize(s)
+	switch {
+	case err != nil:
 		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	case size > maxRegexSize:
+		v.add(field, "%q is too large for a proxy: its repetitions and character classes make %d steps, at most %d are allowed", s, size, maxRegexSize)
 	}
+}
+
+// maxRegexSize keeps expressions below the limit of Envoy's bootstrap
+// (re2.max_program_size.error_level), beyond which Envoy refuses them.
+const maxRegexSize = 4000
+
+// regexSize estimates, not too low, the size of the program that RE2 makes.
+func regexSize(expr string) (int, error) {
+	parsed, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	size := 0
+	for _, inst := range prog.Inst {
+		size++
+		switch inst.Op {
+		case syntax.InstRune:
+			size += 2 * len(inst.Rune) // RE2 works on bytes: a range of runes takes several steps
+		case syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			size += 10
+		default:
+		}
+	}
+	return size, nil
 }
 
 // substitution checks that \N names a group that the expression has.

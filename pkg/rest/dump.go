@@ -64,7 +64,6 @@ func (s *server) dumpService(c *gin.Context) error {
 	return nil
 }
 
-// readDump takes four queries, however many routes there are.
 func readDump(r store.Reader, name string) (dumpedService, error) {
 	svc, err := store.Get[*model.Service](r, model.ServiceKey(name))
 	if err != nil {
@@ -95,19 +94,19 @@ func readDump(r store.Reader, name string) (dumpedService, error) {
 // route's name, in the order in which they were attached.
 func readAttached(r store.Reader, service string) (map[string][]dumpedRouteUpstream, error) {
 	links, err := store.List[*model.RouteUpstream](r, store.Query{Kind: model.KindRouteUpstream, Service: service})
-	if err != nil || len(links) == 0 {
-		return nil, err
-	}
-	upstreams, err := store.List[*model.Upstream](r, store.Query{Kind: model.KindUpstream})
 	if err != nil {
 		return nil, err
 	}
-	byName := make(map[string]dumpedUpstream, len(upstreams))
-	for _, u := range upstreams {
-		byName[u.Name] = dumpedUpstream{ID: u.ID, Name: u.Name, IP: u.IP, Port: u.Port}
-	}
+	byName := map[string]dumpedUpstream{}
 	attached := map[string][]dumpedRouteUpstream{}
 	for _, l := range links {
+		if _, read := byName[l.Upstream]; !read {
+			u, err := store.Get[*model.Upstream](r, model.UpstreamKey(l.Upstream))
+			if err != nil {
+				return nil, err
+			}
+			byName[l.Upstream] = dumpedUpstream{ID: u.ID, Name: u.Name, IP: u.IP, Port: u.Port}
+		}
 		attached[l.Route] = append(attached[l.Route], dumpedRouteUpstream{byName[l.Upstream]})
 	}
 	return attached, nil

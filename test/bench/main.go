@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -56,25 +57,35 @@ func main() {
 	// A second signal ends this process at once, and the kernel the others.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	if err := run(ctx, opts); err != nil {
+	err = run(ctx, opts, os.Stdout, os.Stderr)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "bench: interrupted; what it had started is ended")
+		os.Exit(exitInterrupted)
+	default:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, opts options) (err error) {
+// exitInterrupted is what shells make of SIGINT.
+const exitInterrupted = 128 + int(syscall.SIGINT)
+
+// run writes the tables to out, and how far it is to progress.
+func run(ctx context.Context, opts options, out, progress io.Writer) (err error) {
 	l, err := newLab(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			l.printLogs(os.Stderr)
+			l.printLogs(progress)
 		}
 		err = errors.Join(err, l.close())
 	}()
 	r := report{Machine: l.machine}
-	if err := r.writeHead(os.Stdout); err != nil {
+	if err := r.writeHead(out); err != nil {
 		return err
 	}
 	for _, p := range parts() {
@@ -87,14 +98,14 @@ func run(ctx context.Context, opts options) (err error) {
 			return fmt.Errorf("measuring %s: %w", p.name, err)
 		}
 		for _, s := range sections {
-			if err := s.write(os.Stdout); err != nil {
+			if err := s.write(out); err != nil {
 				return err
 			}
 		}
 		r.Sections = append(r.Sections, sections...)
-		fmt.Fprintf(os.Stderr, "%s took %s\n", p.name, time.Since(began).Round(time.Second))
+		fmt.Fprintf(progress, "%s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
-	if err := r.writeVerdict(os.Stdout); err != nil || opts.json == "" {
+	if err := r.writeVerdict(out); err != nil || opts.json == "" {
 		return err
 	}
 	return r.writeJSON(opts.json)

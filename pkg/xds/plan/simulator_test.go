@@ -150,7 +150,6 @@ type sim struct {
 	now         time.Time
 	envoy       *envoy
 	stream      *plan.Stream
-	builder     *snapshot.Builder
 	hosts       map[string][]string
 	editions    map[string]int
 	revision    int64

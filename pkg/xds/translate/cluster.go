@@ -45,7 +45,6 @@ func Cluster(c *ir.Cluster) *clusterv3.Cluster {
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 		out.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
-		out.RespectDnsTtl = true
 	}
 	if c.HealthCheck != nil {
 		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c.HealthCheck, c.Protocol)}

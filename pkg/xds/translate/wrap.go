@@ -20,7 +20,7 @@ func anyOf(m proto.Message) *anypb.Any {
 	return &a
 }
 
-func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32(uint32(n)) } //nolint:gosec // bounded by model's validation
+func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32(uint32(n)) }
 
 func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
@@ -37,6 +37,6 @@ func adsSource() *corev3.ConfigSource {
 func socketAddress(host string, port int) *corev3.Address {
 	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address:       host,
-		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)}, //nolint:gosec // bounded by model's validation
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)}, //nolint:gosec // bounded by validation
 	}}}
 }

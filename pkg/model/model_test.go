@@ -1,0 +1,111 @@
+package model_test
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+var _ = Describe("Time", func() {
+	It("is written with six digits and a numeric offset, and read back", func() {
+		t := model.At(time.Date(2026, 11, 21, 9, 7, 39, 123456789, time.FixedZone("", 3600)))
+		text, err := json.Marshal(t)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).To(Equal(`"2026-11-21T08:07:39.123456+00:00"`))
+		var back model.Time
+		Expect(json.Unmarshal(text, &back)).To(Succeed())
+		Expect(back).To(Equal(t))
+	})
+})
+
+var _ = DescribeTable("Key.Path", func(key model.Key, path string) {
+	Expect(key.Path()).To(Equal(path))
+},
+	Entry(nil, model.UpstreamKey("blue"), "/upstream/blue"),
+	Entry(nil, model.ServiceKey("shop"), "/service/shop"),
+	Entry(nil, model.ProxyKey("gw"), "/proxy/gw"),
+	Entry(nil, model.RouteKey("shop", "root"), "/service/shop/route/root"),
+	Entry(nil, model.RouteUpstreamKey("shop", "root", "blue"), "/service/shop/route/root/upstream/blue"),
+	Entry(nil, model.ProxyServiceKey("gw", "shop"), "/proxy/gw/service/shop"),
+)
+
+var _ = Describe("Error", func() {
+	It("says what, where, what next and why", func() {
+		e := &model.Error{
+			Kind: model.Invalid, Message: "invalid upstream", Hint: "mend them",
+			Fields: []model.FieldError{{Field: "a", Message: "x"}, {Field: "b", Message: "y"}}, Err: errors.New("cause"),
+		}
+		Expect(e.Error()).To(Equal("invalid upstream: a: x; b: y (mend them): cause"))
+	})
+	It("names what does not exist, in a nested path too", func() {
+		Expect(model.NotFoundError(model.RouteKey("shop", "root")).Message).To(Equal(`route "root" of service "shop" does not exist`))
+		Expect(model.NotFoundError(model.RouteUpstreamKey("shop", "root", "blue")).Message).
+			To(Equal(`the link from route "shop/root" to upstream "blue" does not exist`))
+		Expect(model.ExistsError(model.ProxyKey("gw")).Message).To(Equal(`proxy "gw" already exists`))
+	})
+})
+
+var _ = Describe("Config.Apply", func() {
+	var c *model.Config
+	entry := func(o model.Object) model.Entry { return model.Entry{Key: o.Key(), Object: o} }
+	apply := func(full bool, entries ...model.Entry) model.Touched {
+		return c.Apply(model.Change{Revision: c.Revision + 1, Full: full, Entries: entries})
+	}
+	shop := &model.Service{ID: 1, Name: "shop", FQDN: "*"}
+	root := &model.Route{ID: 1, Service: "shop", Name: "root", Prefix: "/"}
+	api := &model.Route{ID: 2, Service: "shop", Name: "api", Prefix: "/api"}
+	blue := &model.Upstream{ID: 1, Name: "blue"}
+	link := &model.RouteUpstream{ID: 1, Service: "shop", Route: "root", Upstream: "blue"}
+	gw := &model.Proxy{ID: 1, Name: "gw"}
+	attached := &model.ProxyService{ID: 1, Proxy: "gw", Service: "shop"}
+
+	BeforeEach(func() {
+		c = model.NewConfig()
+		apply(true, entry(shop), entry(root), entry(api), entry(blue), entry(link), entry(gw), entry(attached))
+	})
+
+	It("puts the trees together", func() {
+		tree := c.Service("shop")
+		Expect(tree.Service).To(BeIdenticalTo(shop))
+		Expect(tree.Routes).To(HaveLen(2))
+		Expect(tree.Routes[0]).To(Equal(&model.RouteTree{Route: root, Upstreams: []*model.Upstream{blue}}))
+		Expect(tree.Routes[1]).To(Equal(&model.RouteTree{Route: api}))
+		Expect(c.Proxy("gw")).To(Equal(&model.ProxyTree{Proxy: gw, Services: []string{"shop"}}))
+		Expect(c.ProxiesOf("shop")).To(Equal([]string{"gw"}))
+	})
+
+	It("replaces what an upstream touches and keeps the rest", func() {
+		before := c.Service("shop")
+		touched := apply(false, entry(&model.Upstream{ID: 1, Name: "blue", Port: 81}))
+		Expect(touched).To(Equal(model.Touched{Services: []string{"shop"}}))
+		after := c.Service("shop")
+		Expect(after).NotTo(BeIdenticalTo(before))
+		Expect(after.Routes[0].Upstreams[0].Port).To(Equal(81))
+		Expect(after.Routes[1]).To(BeIdenticalTo(before.Routes[1]))
+	})
+
+	It("touches a proxy by its own change and by an attachment", func() {
+		Expect(apply(false, entry(&model.Proxy{ID: 1, Name: "gw", HTTPPort: 81}))).To(Equal(model.Touched{Proxies: []string{"gw"}}))
+		Expect(apply(false, model.Entry{Key: attached.Key()})).To(Equal(model.Touched{Proxies: []string{"gw"}}))
+		Expect(c.Proxy("gw").Services).To(BeEmpty())
+	})
+
+	It("forgets what is deleted", func() {
+		apply(false, model.Entry{Key: link.Key()}, model.Entry{Key: root.Key()}, model.Entry{Key: api.Key()},
+			model.Entry{Key: attached.Key()}, model.Entry{Key: shop.Key()})
+		Expect(c.Service("shop")).To(BeNil())
+		Expect(c.ProxiesOf("shop")).To(BeEmpty())
+	})
+
+	It("forgets what a full change does not name", func() {
+		touched := apply(true, entry(blue), entry(gw))
+		Expect(touched.Services).To(Equal([]string{"shop"}))
+		Expect(c.Service("shop")).To(BeNil())
+		Expect(c.Proxy("gw").Services).To(BeEmpty())
+	})
+})

@@ -1,0 +1,189 @@
+package model_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+func validUpstream() *model.Upstream {
+	u := model.NewUpstream()
+	u.Name, u.IP, u.Port = "blue", "192.0.2.1", 80
+	return u
+}
+
+func fields(errs []model.FieldError) []string {
+	var names []string
+	for _, e := range errs {
+		names = append(names, e.Field)
+	}
+	return names
+}
+
+var _ = Describe("Upstream.Validate", func() {
+	It("accepts the defaults with a name, an address and a port", func() {
+		Expect(validUpstream().Validate()).To(BeEmpty())
+	})
+
+	It("names every bad field", func() {
+		u := &model.Upstream{HCPath: "health", HCHost: "a b", Port: 70000, Weight: -1}
+		Expect(fields(u.Validate())).To(Equal([]string{
+			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
+			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds",
+			"Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
+			"Upstream_strategy", "Upstream_protocol",
+		}))
+	})
+
+	DescribeTable("the address", func(ip string, ok bool) {
+		u := validUpstream()
+		u.IP = ip
+		if ok {
+			Expect(u.Validate()).To(BeEmpty())
+		} else {
+			Expect(fields(u.Validate())).To(Equal([]string{"Upstream_ip"}))
+		}
+	},
+		Entry("IPv4", "192.0.2.1", true),
+		Entry("IPv6", "2001:db8::1", true),
+		Entry("IPv6 loopback", "::1", true),
+		Entry("a name", "backend.example.com", true),
+		Entry("a name with a final dot", "backend.example.com.", true),
+		Entry("one label", "localhost", true),
+		Entry("a label with an underscore", "my_backend", true),
+		Entry("a mistyped IPv4", "300.1.1.1", false),
+		Entry("too few parts", "192.0.2", false),
+		Entry("a port in it", "192.0.2.1:80", false),
+		Entry("brackets", "[::1]", false),
+		Entry("a zone", "fe80::1%eth0", false),
+		Entry("a URL", "http://backend", false),
+		Entry("an empty label", "a..b", false),
+		Entry("a label that begins with a hyphen", "-a.b", false),
+		Entry("a long label", strings.Repeat("a", 64), false),
+		Entry("a long name", strings.Repeat("a.", 127)+"b", false),
+	)
+
+	DescribeTable("the bounds", func(set func(*model.Upstream), field string) {
+		u := validUpstream()
+		set(u)
+		var want []string
+		if field != "" {
+			want = []string{field}
+		}
+		Expect(fields(u.Validate())).To(Equal(want))
+	},
+		Entry("port 1", func(u *model.Upstream) { u.Port = 1 }, ""),
+		Entry("port 65535", func(u *model.Upstream) { u.Port = 65535 }, ""),
+		Entry("port 0", func(u *model.Upstream) { u.Port = 0 }, "Upstream_port"),
+		Entry("port 65536", func(u *model.Upstream) { u.Port = 65536 }, "Upstream_port"),
+		Entry("weight 0", func(u *model.Upstream) { u.Weight = 0 }, ""),
+		Entry("weight 1000000", func(u *model.Upstream) { u.Weight = 1_000_000 }, ""),
+		Entry("weight 1000001", func(u *model.Upstream) { u.Weight = 1_000_001 }, "Upstream_weight"),
+		Entry("interval 0", func(u *model.Upstream) { u.HCIntervalSeconds = 0 }, "Upstream_hc_intervalseconds"),
+		Entry("a query in the health path", func(u *model.Upstream) { u.HCPath = "/health?x" }, "Upstream_hc_path"),
+		Entry("an unknown protocol", func(u *model.Upstream) { u.Protocol = "HTTP" }, "Upstream_protocol"),
+		Entry("a CA, which cannot be stored yet", func(u *model.Upstream) { u.ValidationCACertificate = "ca" }, "Upstream_validation_cacertificate"),
+		Entry("a subject name without a CA", func(u *model.Upstream) { u.ValidationSubjectName = "backend" }, "Upstream_validation_subjectname"),
+	)
+})
+
+var _ = Describe("a name", func() {
+	DescribeTable("is checked", func(name, message string) {
+		errs := (&model.Service{Name: name, FQDN: "*"}).Validate()
+		if message == "" {
+			Expect(errs).To(BeEmpty())
+			return
+		}
+		Expect(errs).To(Equal([]model.FieldError{{Field: "Service_Name", Message: message}}))
+	},
+		Entry("one character", "a", ""),
+		Entry("all that is allowed", "aZ09._-", ""),
+		Entry("253 characters", strings.Repeat("a", 253), ""),
+		Entry("254 characters", strings.Repeat("a", 254), "has 254 characters; at most 253 are allowed"),
+		Entry("empty", "", "is required"),
+		Entry("a slash", "a/b", `"a/b" may hold only the characters A-Z a-z 0-9 . _ -`),
+		Entry("a space", "a b", `"a b" may hold only the characters A-Z a-z 0-9 . _ -`),
+		Entry("an umlaut", "bär", `"bär" may hold only the characters A-Z a-z 0-9 . _ -`),
+		Entry("dots", "..", `".." would not survive in a URL path`),
+		Entry("reserved", "dump", `"dump" is reserved for a call of the API`),
+		Entry("reserved in another case", "Dump", ""),
+	)
+
+	It("of a route may be a reserved word", func() {
+		Expect((&model.Route{Service: "shop", Name: "dump", Prefix: "/"}).Validate()).To(BeEmpty())
+	})
+})
+
+var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
+	errs := (&model.Service{Name: "shop", FQDN: fqdn}).Validate()
+	if ok {
+		Expect(errs).To(BeEmpty())
+	} else {
+		Expect(fields(errs)).To(Equal([]string{"fqdn"}))
+	}
+},
+	Entry("any", "*", true),
+	Entry("suffix", "*.example.com", true),
+	Entry("exact", "Shop.Example.com", true),
+	Entry("one label", "localhost", true),
+	Entry("empty", "", false),
+	Entry("two stars", "*.*.example.com", false),
+	Entry("a star inside", "a.*.example.com", false),
+	Entry("a prefix", "shop.*", false),
+	Entry("a star without a dot", "*example.com", false),
+	Entry("a port", "example.com:80", false),
+	Entry("a final dot", "example.com.", false),
+	Entry("nothing behind the star", "*.", false),
+)
+
+var _ = Describe("Proxy.Validate", func() {
+	It("names every bad field", func() {
+		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost"}
+		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip"}))
+	})
+	It("refuses one port for both listeners", func() {
+		p := model.NewProxy()
+		p.Name, p.HTTPSPort = "gw", 8080
+		Expect(p.Validate()).To(Equal([]model.FieldError{{Field: "Https_port", Message: "must differ from Http_port"}}))
+	})
+})
+
+var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string) {
+	c, err := model.ParseRouteConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	r := &model.Route{Service: "shop", Name: "root", Prefix: prefix, Config: c}
+	if len(bad) == 0 {
+		Expect(r.Validate()).To(BeEmpty())
+		return
+	}
+	Expect(fields(r.Validate())).To(Equal(bad))
+},
+	Entry("nothing", "/", ""),
+	Entry("everything", "/a", `{"match":"segment","methods":["GET"],"headers":[{"name":"x","exact":"1"}],"query":[{"name":"q"}],
+		"rewrite":{"prefix":"/b","host":"inner"},"timeouts":{"request":"1s"},"retries":{"attempts":1,"on":["5xx"]},"websocket":false}`),
+	Entry("a prefix without a slash", "shop", "", "Route_prefix"),
+	Entry("a prefix with a query", "/a?b", "", "Route_prefix"),
+	Entry("a prefix with a line end", "/a\nb", "", "Route_prefix"),
+	Entry("a regular expression", "/items/[0-9]+", `{"match":"regex"}`),
+	Entry("a bad regular expression", "/a(b", `{"match":"regex"}`, "Route_prefix"),
+	Entry("many at once", "/", `{"match":"fuzzy","methods":["GE T"],"headers":[{"name":"a b"},{"name":"x","exact":"1","regex":"1"}],
+		"query":[{"name":"q","invert":true}],"timeouts":{"request":"25h"},"retries":{"attempts":-1,"on":["always"]}}`,
+		"Route_config.match", "Route_config.methods[0]", "Route_config.headers[0].name", "Route_config.headers[1]",
+		"Route_config.query[0].invert", "Route_config.timeouts.request", "Route_config.retries.attempts", "Route_config.retries.on[0]"),
+	Entry("a substitution without its group", "/", `{"rewrite":{"regex":"^/a","substitution":"\\1"}}`, "Route_config.rewrite.substitution"),
+	Entry("a substitution alone", "/", `{"rewrite":{"substitution":"x"}}`, "Route_config.rewrite.substitution"),
+	Entry("both kinds of rewrite", "/", `{"rewrite":{"prefix":"/a","regex":"b"}}`, "Route_config.rewrite"),
+)
+
+var _ = DescribeTable("ParseRouteConfig refuses", func(text, message string) {
+	_, err := model.ParseRouteConfig(text)
+	Expect(err).To(MatchError(ContainSubstring(message)))
+},
+	Entry("an unknown key", `{"matches":"prefix"}`, `unknown field "matches"`),
+	Entry("two values", `{}{}`, "more than one JSON value"),
+	Entry("a list", `[]`, "is not a route configuration"),
+	Entry("a duration without a unit", `{"timeouts":{"request":"5"}}`, `"5" is not a duration such as "1.5s"`),
+)

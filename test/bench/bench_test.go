@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	"github.com/onsi/gomega/gleak"
+)
+
+func TestBench(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "bench")
+}
+
+var _ = Describe("The yardstick", func() {
+	It("measures everything, says what it holds against what, and leaves nothing behind", func(ctx SpecContext) {
+		floor, err := gexec.Build("github.com/gatehouse-gateway/gatehouse/test/bench/floor")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(gexec.CleanupBuildArtifacts)
+		tmp := GinkgoT().TempDir()
+		GinkgoT().Setenv("TMPDIR", tmp)
+		file := filepath.Join(GinkgoT().TempDir(), "results.json")
+		opts, err := parse([]string{
+			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--floor", floor, "--json", file,
+			"--sizes", "12", "--samples", "2", "--bulk", "25", "--starts", "12", "--start-rounds", "1",
+			"--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
+		})
+		Expect(err).NotTo(HaveOccurred())
+		var out bytes.Buffer
+		Expect(run(ctx, opts, &out, GinkgoWriter)).To(Succeed())
+
+		var r report
+		text, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(json.Unmarshal(text, &r)).To(Succeed())
+		var titles []string
+		for _, s := range r.Sections {
+			titles = append(titles, s.Title)
+			Expect(out.String()).To(ContainSubstring("\n## " + s.Title + "\n"))
+			for _, row := range s.Rows {
+				// CPU time is counted in steps that are too long here.
+				if !strings.Contains(row.What, "CPU") {
+					Expect(row.Gatehouse).To(BeNumerically(">", 0), "%s: %s", s.Title, row.What)
+				}
+			}
+		}
+		Expect(titles).To(Equal([]string{
+			"One change with 12 routes", "Calls in a row with 12 routes",
+			"Bulk load of 25 routes", "Bulk load of 25 routes, beside a floor that coalesces",
+			"Start with 12 stored routes",
+			"Requests per second through Envoy",
+			"Idle for 100ms with 12 routes, and one change",
+		}))
+		Expect(filepath.Glob(filepath.Join(tmp, "gatehouse-bench-*"))).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+})
+
+var _ = Describe("parse", func() {
+	DescribeTable("refuses",
+		func(want string, args ...string) {
+			_, err := parse(args)
+			Expect(err).To(MatchError(want))
+		},
+		Entry("an unknown part", `--only: "speed" is none of latency, bulk, start, rps, idle`, "--only", "idle,speed"),
+		Entry("a size of nothing", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
+		Entry("a stray word", `"rps" is not a flag`, "rps"),
+	)
+})
+
+var _ = DescribeTable("quantile",
+	func(share, want float64, values ...float64) { Expect(quantile(values, share)).To(Equal(want)) },
+	Entry("of nothing", 0.5, 0.0),
+	Entry("of one", 0.99, 7.0, 7.0),
+	Entry("the median of four is the second", 0.5, 2.0, 4.0, 1.0, 3.0, 2.0),
+	Entry("the p99 of four is the last", 0.99, 4.0, 4.0, 1.0, 3.0, 2.0),
+)
+
+var _ = Describe("A row", func() {
+	It("is held against its aim as it is shown, to two digits", func() {
+		Expect(beside("", "ms", 1.004, 1).atMost(1).verdict()).To(Equal("ok"))
+		Expect(beside("", "ms", 1.006, 1).atMost(1).verdict()).To(Equal("MISSED"))
+		Expect(beside("", "req/s", 0.966, 1).atLeast(0.97).verdict()).To(Equal("ok"))
+		Expect(beside("", "req/s", 0.964, 1).atLeast(0.97).verdict()).To(Equal("MISSED"))
+		Expect(beside("", "%", 1, 5).below(1).verdict()).To(Equal("MISSED"))
+		Expect(beside("", "%", 0.99, 0).below(1).verdict()).To(Equal("ok"))
+		Expect(beside("", "ms", 1, 2).verdict()).To(BeEmpty())
+	})
+
+	It("is written as a line of a table", func() {
+		var out bytes.Buffer
+		s := section{Title: "T", Beside: "floor", Notes: []string{"note"}, Rows: []row{beside("what", "ms", 3, 2).atMost(1)}}
+		Expect(s.write(&out)).To(Succeed())
+		Expect(out.String()).To(Equal(`
+## T
+
+|      | gatehouse |  floor | ratio | aim    |        |
+|------|----------:|-------:|------:|--------|--------|
+| what |    3.0 ms | 2.0 ms |  1.50 | <= 1 x | MISSED |
+
+- note
+`))
+	})
+})
+
+var _ = Describe("cpuTime", func() {
+	It("adds user and system time, whatever the program is called", func() {
+		stat := []byte("42 (a) b) S 1 42 42 0 -1 4194560 100 0 0 0 150 25 0 0 20 0 8 0 100 1000 10")
+		Expect(cpuTime(stat)).To(Equal(1750 * time.Millisecond))
+	})
+
+	It("refuses something else", func() {
+		_, err := cpuTime([]byte("42 (a) S 1"))
+		Expect(err).To(MatchError("too few fields"))
+	})
+})
+
+var _ = Describe("wire", func() {
+	DescribeTable("asks again and again, whether the connection is kept or not",
+		func(ctx SpecContext, keep bool) {
+			before := gleak.Goroutines()
+			b, err := newBackend(ctx, keep)
+			Expect(err).NotTo(HaveOccurred())
+			w := wire{addr: local(b.port())}
+			answers := 0
+			for range 100 {
+				if status, err := w.ask(ctx, get("shop.example", "/")); err == nil {
+					Expect(status).To(Equal(http.StatusOK))
+					answers++
+				}
+			}
+			w.close()
+			b.close()
+			Expect(answers).To(Equal(map[bool]int{true: 100, false: 50}[keep]))
+			Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
+		},
+		Entry("kept", true),
+		Entry("not kept: every second question finds it closed", false),
+	)
+
+	It("stops waiting when its context ends", func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		w := wire{addr: "127.0.0.1:1"}
+		_, err := w.until(ctx, get("shop.example", "/"), http.StatusOK, 0)
+		Expect(err).To(MatchError(context.Canceled))
+	})
+})
