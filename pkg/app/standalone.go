@@ -52,16 +52,11 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 	})
 	if cfg.Demo {
 		group.Go(func() error {
-			select {
-			case <-child.Ready():
-				demo := standalone.Demo{
-					API: "http://" + reachable(plane.api.Addr()), Gateway: "http://" + reachable(gateway),
-					Proxy: cfg.Proxy, Out: env.Stdout,
-				}
-				return demo.Run(ctx)
-			case <-ctx.Done():
-				return nil
+			demo := standalone.Demo{
+				API: "http://" + reachable(plane.api.Addr()), Gateway: "http://" + reachable(gateway),
+				Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
 			}
+			return demo.Run(planeCtx)
 		})
 	}
 	return group.Wait()

@@ -35,6 +35,9 @@ type Demo struct {
 	API, Gateway string
 	// Proxy is the name of the gateway's proxy object.
 	Proxy string
+	// Ready is closed when Envoy serves: a first configuration is made only
+	// then, while the backend of an earlier one is there before.
+	Ready <-chan struct{}
 	// Out is for the person who watches.
 	Out io.Writer
 }
@@ -85,6 +88,11 @@ func (d Demo) resume(ctx context.Context) error {
 
 // show makes the specification's calls, then a request through Envoy.
 func (d Demo) show(ctx context.Context, port int) error {
+	select {
+	case <-d.Ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	d.say("\nThe store is empty. These calls configure a first service; each is followed by its answer.\n")
 	for _, c := range d.calls(port) {
 		status, body, err := c.do(ctx)

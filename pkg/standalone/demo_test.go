@@ -62,7 +62,9 @@ var _ = Describe("Demo", func() {
 	}
 	demo := func() (out *gbytes.Buffer, stop func()) {
 		out = gbytes.NewBuffer()
-		d := standalone.Demo{API: api, Gateway: gateway, Proxy: "edge", Out: io.MultiWriter(out, GinkgoWriter)}
+		ready := make(chan struct{})
+		close(ready)
+		d := standalone.Demo{API: api, Gateway: gateway, Proxy: "edge", Ready: ready, Out: io.MultiWriter(out, GinkgoWriter)}
 		return out, background(d.Run)
 	}
 

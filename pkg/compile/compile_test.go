@@ -1,0 +1,75 @@
+package compile_test
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+func TestCompile(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "compile")
+}
+
+func upstream(name string, set ...func(*model.Upstream)) *model.Upstream {
+	u := model.NewUpstream()
+	u.Name, u.IP, u.Port = name, "192.0.2.1", 80
+	for _, f := range set {
+		f(u)
+	}
+	return u
+}
+
+var _ = Describe("Clusters", func() {
+	names := func(list ...*model.Upstream) []string {
+		var out []string
+		for _, c := range compile.Clusters(list) {
+			out = append(out, c.Name)
+		}
+		return out
+	}
+
+	It("makes one of upstreams with equal settings, named by them", func() {
+		Expect(names(upstream("a"), upstream("b"))).To(Equal([]string{"a+b"}))
+	})
+	It("separates what needs other settings", func() {
+		check := func(u *model.Upstream) { u.HCPath = "/healthz" }
+		Expect(names(upstream("a"), upstream("b", check), upstream("c"))).To(Equal([]string{"a+c", "b"}))
+	})
+	It("does not separate by health settings that are not used", func() {
+		other := func(u *model.Upstream) { u.HCIntervalSeconds = 9 }
+		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a+b"}))
+	})
+	It("keeps the name when an upstream is out of rotation", func() {
+		rest := func(u *model.Upstream) { u.Weight = 0 }
+		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)})
+		Expect(list).To(HaveLen(1))
+		Expect(list[0].Name).To(Equal("a+b"))
+		Expect(list[0].Endpoints).To(HaveLen(1))
+		Expect(list[0].Share).To(Equal(100))
+		Expect(names(upstream("a", rest))).To(BeEmpty())
+	})
+	It("shortens a long name without a collision", func() {
+		long := strings.Repeat("x", 200)
+		first, second := names(upstream(long+"1"))[0], names(upstream(long + "2"))[0]
+		Expect(first).To(HaveLen(120))
+		Expect(second).To(HaveLen(120))
+		Expect(first).NotTo(Equal(second))
+		Expect(first).To(HavePrefix("xxx"))
+	})
+})
+
+var _ = Describe("Route", func() {
+	It("answers 503 without an upstream and says so", func() {
+		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}})
+		Expect(r.Forward).To(BeNil())
+		Expect(r.Respond.Status).To(Equal(503))
+		Expect(c.Code).To(Equal("NoUpstream"))
+		Expect(c.Key).To(Equal(model.RouteKey("shop", "root")))
+	})
+})

@@ -1,0 +1,114 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// source answers from a list of changes; an error comes before it.
+type source struct {
+	mu      sync.Mutex
+	err     error
+	changes []model.Change
+	asked   []int64
+	changed chan struct{}
+}
+
+func (s *source) Changed() <-chan struct{} { return s.changed }
+
+func (s *source) Since(_ context.Context, revision int64) (model.Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, revision)
+	if err := s.err; err != nil {
+		s.err = nil
+		return model.Change{}, err
+	}
+	for _, c := range s.changes {
+		if c.Revision > revision {
+			return c, nil
+		}
+	}
+	return model.Change{Revision: revision}, nil
+}
+
+func (s *source) add(c model.Change) {
+	s.mu.Lock()
+	s.changes = append(s.changes, c)
+	s.mu.Unlock()
+	s.changed <- struct{}{}
+}
+
+// publisher remembers what was published.
+type publisher chan map[string]*snapshot.Snapshot
+
+func (p publisher) Publish(_ int64, changed map[string]*snapshot.Snapshot) { p <- changed }
+
+var _ = Describe("the loop", func() {
+	var (
+		src  *source
+		pub  publisher
+		loop *engine.Engine
+	)
+	start := func() {
+		loop = engine.New(engine.Options{
+			Source: src, Publisher: pub, Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- loop.Run(ctx) }()
+		DeferCleanup(func() {
+			cancel()
+			Expect(<-done).To(Succeed())
+		})
+	}
+	proxy := model.Entry{Key: model.ProxyKey("gw"), Object: proxyNamed("gw")}
+
+	BeforeEach(func() {
+		src = &source{changed: make(chan struct{}, 1)}
+		pub = make(publisher, 10)
+	})
+
+	It("publishes an empty configuration too, and is ready then", func() {
+		start()
+		Eventually(pub).Should(Receive(BeEmpty()))
+		Eventually(loop.Ready()).Should(BeClosed())
+	})
+
+	It("reads again after each signal, from where it is", func() {
+		src.changes = []model.Change{{Revision: 5, Full: true, Entries: []model.Entry{proxy}}}
+		start()
+		Eventually(pub).Should(Receive(HaveKey("gw")))
+		src.add(model.Change{Revision: 6, Entries: []model.Entry{{Key: proxy.Key}}})
+		Eventually(pub).Should(Receive(Equal(map[string]*snapshot.Snapshot{"gw": nil})))
+		src.mu.Lock()
+		defer src.mu.Unlock()
+		Expect(src.asked).To(Equal([]int64{0, 5}))
+	})
+
+	It("tries again when the source fails, and publishes nothing meanwhile", func() {
+		src.err = errors.New("the database is away")
+		src.changes = []model.Change{{Revision: 1, Full: true, Entries: []model.Entry{proxy}}}
+		start()
+		Eventually(pub).Should(Receive(HaveKey("gw")))
+		Expect(pub).NotTo(Receive())
+	})
+
+	It("publishes nothing for a signal without a change", func() {
+		start()
+		Eventually(pub).Should(Receive())
+		src.changed <- struct{}{}
+		src.add(model.Change{Revision: 1, Entries: []model.Entry{proxy}})
+		Eventually(pub).Should(Receive(HaveKey("gw")))
+	})
+})
