@@ -56,7 +56,7 @@ var _ = Describe("Clusters", func() {
 	})
 	It("shortens a long name without a collision", func() {
 		long := strings.Repeat("x", 200)
-		first, second := names(upstream(long+"1"))[0], names(upstream(long + "2"))[0]
+		first, second := names(upstream(long + "1"))[0], names(upstream(long + "2"))[0]
 		Expect(first).To(HaveLen(120))
 		Expect(second).To(HaveLen(120))
 		Expect(first).NotTo(Equal(second))

@@ -46,11 +46,11 @@ func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condi
 	return route, &model.Condition{Key: t.Route.Key(), Code: code, Message: "the route " + what + " and answers 503"}
 }
 
-// QuarantinedRoute answers 503 to everything under a host that cannot work.
-func QuarantinedRoute() *ir.Route {
+// UnavailableRoute answers 503 to everything under a host that cannot work.
+func UnavailableRoute() *ir.Route {
 	return &ir.Route{
-		Name: "quarantined", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},
-		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "this service is quarantined\n"},
+		Name: "unavailable", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},
+		Respond: &ir.Respond{Status: http.StatusServiceUnavailable, Body: "this service is not available\n"},
 	}
 }
 

@@ -55,7 +55,7 @@ type Result struct {
 
 // NewBuild returns a build of the empty configuration.
 func NewBuild(settings compile.Settings) (*Build, error) {
-	head, err := snapshot.NewRouteHead(translate.RouteConfiguration())
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), translate.Route(compile.UnavailableRoute()))
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, 
 		delete(b.services, name)
 		return nil, nil
 	}
-	s, conditions := buildService(tree, b.services[name], cache)
+	s, conditions := buildService(tree, b.services[name], b.head, cache)
 	b.services[name] = s
 	return s.parts, conditions
 }
@@ -167,7 +167,7 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 type clusterCache map[string]*snapshot.Resource
 
 // buildService makes a service anew and keeps the routes that did not change.
-func buildService(tree *model.ServiceTree, old *service, cache clusterCache) (*service, []model.Condition) {
+func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, cache clusterCache) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
 	host := compile.Host(tree, func(t *model.RouteTree) *ir.Route {
@@ -207,26 +207,18 @@ func buildService(tree *model.ServiceTree, old *service, cache clusterCache) (*s
 		conditions = append(conditions, model.Condition{
 			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
 		})
-		s.parts.Host, broken = quarantined(host)
-		if broken != nil {
+		bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil)
+		if err != nil {
 			s.parts = nil // not even a 503 can be given: the host is left out
+			return s, conditions
 		}
+		s.parts.Host = head.Unavailable(bare) // an open door would be worse
 		return s, conditions
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		s.parts.Clusters = append(s.parts.Clusters, clusters[name])
 	}
 	return s, conditions
-}
-
-// quarantined is a host that answers 503 to everything: an open door would be
-// worse.
-func quarantined(host *ir.Host) (*snapshot.Host, error) {
-	fixed, err := snapshot.NewRoute(translate.Route(compile.QuarantinedRoute()))
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), []*snapshot.Route{fixed})
 }
 
 // buildRoute makes one route. What Envoy would refuse becomes a fixed 503.

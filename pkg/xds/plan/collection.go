@@ -161,8 +161,8 @@ func (c *collection) ack(f *flight) {
 
 // nack counts nothing of the message as delivered: Envoy may have dropped the
 // good resources with the bad one. Each is sent again alone; one that was
-// alone is the bad one.
-func (c *collection) nack(f *flight) {
+// alone is the bad one, whose name it returns.
+func (c *collection) nack(f *flight) (guilty string) {
 	for i, r := range f.Resources {
 		h := f.holdings[i]
 		if h != c.held[r.Name] || h.sent != r.Version {
@@ -171,10 +171,12 @@ func (c *collection) nack(f *flight) {
 		h.sent, h.sentAt = h.acked, time.Time{}
 		if len(f.Resources) == 1 {
 			c.refused[r.Name] = r.Version
+			guilty = r.Name
 		} else {
 			c.alone = append(c.alone, r)
 		}
 	}
+	return guilty
 }
 
 func (c *collection) remove(names []string) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,9 +17,27 @@ type routes struct {
 	known       bool
 	acked, sent []*snapshot.Host
 	flight      *flight
-	refused     string    // version
 	since       time.Time // when the first configuration began to wait
 	again       bool      // subscribed anew: an answer is owed
+	// refused are the pieces that the Envoy refused, by host; refusedWhole is
+	// the version of a configuration of which no piece is to blame.
+	refused      map[string]refusal
+	refusedWhole string
+	// most is how many changed pieces a message may hold while a guilty one
+	// is looked for; 0 means any number.
+	most    int
+	limited bool // the last choice left pieces out for that
+}
+
+// refusal is a piece that is not sent again.
+type refusal struct {
+	version string
+	// unavailable says that its fixed answer was refused too.
+	unavailable bool
+}
+
+func newRoutes() routes {
+	return routes{names: map[string]bool{}, reported: map[string]string{}, refused: map[string]refusal{}}
 }
 
 func (r *routes) subscribe(names []string, initial map[string]string) {
@@ -37,20 +56,80 @@ func (r *routes) unsubscribe(names []string) {
 		delete(r.reported, name)
 	}
 	if len(r.names) == 0 {
-		*r = routes{names: r.names, reported: r.reported}
+		*r = newRoutes()
 	}
 }
 
 func (r *routes) ack(f *flight) {
-	if r.flight == f {
-		r.flight, r.acked, r.known, r.refused = nil, f.hosts, true, ""
+	if r.flight != f {
+		return
+	}
+	r.flight, r.acked, r.known, r.refusedWhole = nil, f.hosts, true, ""
+	r.most *= 2
+	if !r.limited {
+		r.most = 0
 	}
 }
 
-// nack leaves the Envoy with what it acknowledged before.
-func (r *routes) nack(f *flight) {
-	if r.flight == f {
-		r.flight, r.sent, r.refused = nil, r.acked, f.Resources[0].Version
+// nack leaves the Envoy with what it acknowledged before and returns the host
+// to blame. While there is more than one that may be, the next message holds
+// half of them.
+func (r *routes) nack(f *flight) (guilty string) {
+	if r.flight != f {
+		return ""
+	}
+	changed := changedPieces(r.acked, f.hosts)
+	r.flight, r.sent = nil, r.acked
+	switch {
+	case len(changed) == 0 || !r.known && len(r.reported) > 0:
+		// The Envoy has a configuration that we do not know piece by piece:
+		// one with fewer hosts would take hosts away.
+		r.refusedWhole = f.Resources[0].Version
+	case len(changed) > 1:
+		r.most = len(changed) / 2
+	default:
+		h := changed[0]
+		if h.Unavailable {
+			r.refused[h.Name] = refusal{r.refused[h.Name].version, true}
+		} else {
+			r.refused[h.Name] = refusal{version: h.Version}
+		}
+		guilty = h.Name
+		r.most *= 2
+	}
+	return guilty
+}
+
+// changedPieces are those of to that from has not, or not so.
+func changedPieces(from, to []*snapshot.Host) []*snapshot.Host {
+	var changed []*snapshot.Host
+	for _, h := range to {
+		old := pieceOf(&from, h.Name)
+		if old == nil || old.Version != h.Version {
+			changed = append(changed, h)
+		}
+	}
+	return changed
+}
+
+// pieceOf finds a host in a sorted list and drops what comes before it.
+func pieceOf(list *[]*snapshot.Host, name string) *snapshot.Host {
+	for len(*list) > 0 && (*list)[0].Name < name {
+		*list = (*list)[1:]
+	}
+	if len(*list) > 0 && (*list)[0].Name == name {
+		return (*list)[0]
+	}
+	return nil
+}
+
+// forget drops the refusals of hosts that nobody wants any more.
+func (r *routes) forget(want []*snapshot.Host) {
+	for name := range r.refused {
+		_, found := slices.BinarySearchFunc(want, name, func(h *snapshot.Host, name string) int { return cmp.Compare(h.Name, name) })
+		if !found {
+			delete(r.refused, name)
+		}
 	}
 }
 
@@ -86,7 +165,7 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		return nil
 	}
 	resource := s.want.Routes(hosts)
-	if resource.Version == r.refused {
+	if resource.Version == r.refusedWhole {
 		return nil
 	}
 	if !r.known && r.reported[name] == resource.Version && !r.again {
@@ -107,18 +186,30 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 	}
 	var wait due
 	hosts = make([]*snapshot.Host, 0, len(want))
+	changed := 0
+	s.routes.limited = false
 	for _, h := range want {
-		for len(have) > 0 && have[0].Name < h.Name {
-			have = have[1:]
+		old := pieceOf(&have, h.Name)
+		next := h
+		switch {
+		case old != nil && old.Version == h.Version:
+		case s.routes.refused[h.Name].version == h.Version:
+			next = old
+			if old == nil && !s.routes.refused[h.Name].unavailable {
+				next = s.want.Unavailable(h)
+			}
+		case !s.ready(h, now, &wait):
+			next = old
 		}
-		var old *snapshot.Host
-		if len(have) > 0 && have[0].Name == h.Name {
-			old = have[0]
+		if next != nil && (old == nil || old.Version != next.Version) {
+			if s.routes.most > 0 && changed == s.routes.most {
+				s.routes.limited, next = true, old
+			} else {
+				changed++
+			}
 		}
-		if old != nil && old.Version == h.Version || s.ready(h, now, &wait) {
-			hosts = append(hosts, h)
-		} else if old != nil {
-			hosts = append(hosts, old)
+		if next != nil {
+			hosts = append(hosts, next)
 		}
 	}
 	return hosts, wait.at

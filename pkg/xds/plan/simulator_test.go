@@ -22,7 +22,8 @@ const (
 
 // envoy is a model of one Envoy: it reads messages in order, warms clusters,
 // withholds the answers of clusters while one warms, and refuses clusters
-// whose name begins with "bad".
+// whose name begins with "bad" and routes to one whose name begins with
+// "poison".
 type envoy struct {
 	clusters  map[string]*simCluster
 	listeners map[string]string
@@ -98,6 +99,10 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 		}
 		e.outbox = append(e.outbox, answer{m.Nonce, true})
 	case snapshot.RouteType:
+		if poisoned(clustersByHost(m.Resources[0])) {
+			e.outbox = append(e.outbox, answer{m.Nonce, false})
+			return
+		}
 		e.routes, e.routesV = clustersByHost(m.Resources[0]), m.Resources[0].Version
 		e.outbox = append(e.outbox, answer{m.Nonce, true})
 	}
@@ -217,9 +222,9 @@ func (s *sim) change(allowBad bool) {
 }
 
 func (s *sim) pick(allowBad bool) string {
-	kinds := []string{"fast", "fast", "slow", "bad"}
+	kinds := []string{"fast", "fast", "fast", "slow", "slow", "bad", "poison"}
 	if !allowBad {
-		kinds = kinds[:3]
+		kinds = kinds[:5]
 	}
 	return fmt.Sprintf("%s%d", kinds[s.rng.IntN(len(kinds))], s.rng.IntN(4))
 }
@@ -264,7 +269,9 @@ func (s *sim) run(steps int) {
 		s.step(false)
 	}
 	for name := range s.hosts {
-		s.hosts[name] = slices.DeleteFunc(s.hosts[name], func(c string) bool { return strings.HasPrefix(c, "bad") })
+		s.hosts[name] = slices.DeleteFunc(s.hosts[name], func(c string) bool {
+			return strings.HasPrefix(c, "bad") || strings.HasPrefix(c, "poison")
+		})
 	}
 	s.want()
 	want := map[string][]string{}

@@ -63,7 +63,7 @@ func NewStream(opts Options) *Stream {
 		opts:      opts.withDefaults(),
 		clusters:  newCollection(snapshot.ClusterType),
 		listeners: newCollection(snapshot.ListenerType),
-		routes:    routes{names: map[string]bool{}, reported: map[string]string{}},
+		routes:    newRoutes(),
 		flights:   map[string]*flight{},
 	}
 }
@@ -73,6 +73,7 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.want = want
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
+	s.routes.forget(want.Hosts)
 }
 
 // Subscribe notes a subscription: names for routes, a wildcard for the other
@@ -114,21 +115,22 @@ func (s *Stream) Ack(nonce string) *Message {
 }
 
 // Nack notes that the Envoy refused a message and returns it; nil for a nonce
-// that was not sent on this stream.
-func (s *Stream) Nack(nonce string) *Message {
+// that was not sent on this stream. guilty is the resource, or the host of a
+// route configuration, that is to blame; empty while it is looked for.
+func (s *Stream) Nack(nonce string) (m *Message, guilty string) {
 	f := s.land(nonce)
 	if f == nil {
-		return nil
+		return nil, ""
 	}
 	switch f.Type {
 	case snapshot.ClusterType:
-		s.clusters.nack(f)
+		guilty = s.clusters.nack(f)
 	case snapshot.ListenerType:
-		s.listeners.nack(f)
+		guilty = s.listeners.nack(f)
 	case snapshot.RouteType:
-		s.routes.nack(f)
+		guilty = s.routes.nack(f)
 	}
-	return &f.Message
+	return &f.Message, guilty
 }
 
 func (s *Stream) land(nonce string) *flight {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -243,19 +244,86 @@ var _ = Describe("a stream", func() {
 			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 		})
 
-		It("keeps refused routes out until they change", func() {
+		It("keeps a refused host as it was until it changes", func() {
 			subscribe()
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("shop", b())))
 			next()
 			s.Ack(last["clusters"])
-			s.Nack(last["routes"])
+			_, guilty := s.Nack(last["routes"])
+			Expect(guilty).To(Equal("shop"))
 			now = now.Add(time.Hour)
 			Expect(next()).To(BeEmpty(), "and the old cluster stays, for the Envoy uses it")
 			now = now.Add(time.Hour)
 			Expect(next()).To(BeEmpty())
 			s.Want(world(3, host("shop", a(), b())))
 			Expect(next()).To(Equal([]string{"routes shop=a,b"}))
+		})
+
+		It("gives a host 503 that was refused from the first", func() {
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("blog", a()), host("shop", a())))
+			Expect(next()).To(Equal([]string{"routes blog=a shop=a"}))
+			s.Nack(last["routes"])
+			Expect(next()).To(Equal([]string{"routes blog= shop=a"}))
+			ackAll()
+			Expect(next()).To(BeEmpty())
+			_, ok := s.Applied()
+			Expect(ok).To(BeFalse())
+
+			By("unless that is refused too: then it is left out")
+			s = plan.NewStream(plan.Options{})
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("blog", a()), host("shop", a())))
+			next()
+			s.Nack(last["routes"])
+			next()
+			s.Nack(last["routes"])
+			Expect(next()).To(BeEmpty())
+		})
+
+		It("finds the guilty hosts among many in few messages, and the others get theirs", func() {
+			subscribe()
+			live(world(1))
+			var hosts []*snapshot.Parts
+			for i := range 100 {
+				name := fmt.Sprintf("h%03d", i)
+				if i%25 == 7 {
+					hosts = append(hosts, host(name, cluster("poison", 1, false)))
+				} else {
+					hosts = append(hosts, host(name, a()))
+				}
+			}
+			s.Want(world(2, hosts...))
+			refusals, have := 0, map[string][]string{}
+			var blamed []string
+			for range 200 {
+				messages, _ := s.Next(now)
+				for _, m := range messages {
+					if m.Type != snapshot.RouteType {
+						s.Ack(m.Nonce)
+						continue
+					}
+					names := clustersByHost(m.Resources[0])
+					if poisoned(names) {
+						refusals++
+						if _, guilty := s.Nack(m.Nonce); guilty != "" {
+							blamed = append(blamed, guilty)
+						}
+						continue
+					}
+					s.Ack(m.Nonce)
+					have = names
+				}
+			}
+			Expect(blamed).To(ConsistOf("h007", "h032", "h057", "h082"))
+			Expect(have).To(HaveLen(100))
+			Expect(have["h000"]).To(Equal([]string{"a"}))
+			Expect(have["h099"]).To(Equal([]string{"a"}))
+			Expect(have["h032"]).To(BeEmpty(), "a fixed answer")
+			Expect(refusals).To(BeNumerically("<=", 40), "some log2 of 100 for each")
 		})
 	})
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -62,7 +63,7 @@ func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 
 // world makes a snapshot of hosts behind one listener.
 func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"})
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head)
 	b.SetListeners([]*snapshot.Resource{listener("http")})
@@ -70,6 +71,16 @@ func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
 		b.SetHost(h.Host.Name, h)
 	}
 	return b.Snapshot(revision)
+}
+
+// poisoned reports whether an Envoy of these tests refuses the routes.
+func poisoned(hosts map[string][]string) bool {
+	for _, clusters := range hosts {
+		if slices.ContainsFunc(clusters, func(c string) bool { return strings.HasPrefix(c, "poison") }) {
+			return true
+		}
+	}
+	return false
 }
 
 // clustersByHost reads back what a route configuration on the wire says.
@@ -80,9 +91,19 @@ func clustersByHost(r *snapshot.Resource) map[string][]string {
 	for _, vh := range rc.GetVirtualHosts() {
 		set := map[string]bool{}
 		for _, route := range vh.GetRoutes() {
-			set[route.GetRoute().GetCluster()] = true
+			if name := route.GetRoute().GetCluster(); name != "" {
+				set[name] = true
+			}
 		}
 		hosts[vh.GetName()] = slices.Sorted(maps.Keys(set))
 	}
 	return hosts
+}
+
+// unavailable is the route of a host that was refused.
+func unavailable() *routev3.Route {
+	return &routev3.Route{
+		Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+	}
 }

@@ -32,7 +32,7 @@ func withCluster(revision int64, name string) *snapshot.Snapshot {
 	Expect(err).NotTo(HaveOccurred())
 	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: "shop", Domains: []string{"*"}}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"})
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head)
 	b.SetHost("shop", &snapshot.Parts{Host: h, Domain: "*", Clusters: []*snapshot.Resource{c}})
@@ -134,3 +134,11 @@ var _ = Describe("the server", func() {
 		Eventually(registry.Envoys).Should(BeEmpty())
 	})
 })
+
+// unavailable is the route of a host that was refused.
+func unavailable() *routev3.Route {
+	return &routev3.Route{
+		Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+	}
+}

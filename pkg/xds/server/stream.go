@@ -123,10 +123,10 @@ func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
 
 func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	if detail := req.GetErrorDetail(); detail != nil {
-		if m := st.plan.Nack(nonce); m != nil {
+		if m, guilty := st.plan.Nack(nonce); m != nil {
 			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, detail.GetMessage()))
 			st.log.Warn("envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
-				"resources", resourceNames(m), "err", detail.GetMessage())
+				"resources", resourceNames(m), "guilty", guilty, "err", detail.GetMessage())
 		}
 		return
 	}

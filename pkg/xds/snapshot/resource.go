@@ -88,24 +88,32 @@ type Host struct {
 	Version string
 	// Clusters are the names that its routes forward to, sorted.
 	Clusters []string
+	// Unavailable says that the host answers 503 to everything, in place of
+	// what an Envoy refused.
+	Unavailable bool
 
-	body []byte
-	sum  hash
+	// head is the host without its routes, body the whole.
+	head, body []byte
+	sum        hash
 }
 
 // NewHost puts a virtual host that has no routes yet and its routes together.
 func NewHost(vh *routev3.VirtualHost, routes []*Route) (*Host, error) {
-	body, sum, err := encode(vh)
+	head, _, err := encode(vh)
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
 	}
-	sums := sha256.New()
-	sums.Write(sum[:])
-	size := len(body)
+	return hostOf(vh.GetName(), head, routes), nil
+}
+
+func hostOf(name string, head []byte, routes []*Route) *Host {
+	size := len(head)
 	for _, r := range routes {
 		size += len(r.body) + approximateFieldOverhead
 	}
-	body = slices.Grow(body, size-len(body))
+	body := append(make([]byte, 0, size), head...)
+	sums := sha256.New()
+	sums.Write(head)
 	names := map[string]struct{}{}
 	for _, r := range routes {
 		body = appendMessage(body, virtualHostRoutesField, r.body)
@@ -114,13 +122,13 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route) (*Host, error) {
 			names[c] = struct{}{}
 		}
 	}
-	host := &Host{Name: vh.GetName(), body: body, sum: hash(sums.Sum(nil))}
+	host := &Host{Name: name, head: body[:len(head):len(head)], body: body, sum: hash(sums.Sum(nil))}
 	host.Version = host.sum.String()
 	for name := range names {
 		host.Clusters = append(host.Clusters, name)
 	}
 	slices.Sort(host.Clusters)
-	return host, nil
+	return host
 }
 
 // The numbers of two repeated fields (route.proto, route_components.proto): a
@@ -133,18 +141,28 @@ const (
 
 // RouteHead is a route configuration without its hosts.
 type RouteHead struct {
-	name string
-	body []byte
-	sum  hash
+	name        string
+	body        []byte
+	sum         hash
+	unavailable *Route
 }
 
 // NewRouteHead makes the bytes of a route configuration that has no hosts yet.
-func NewRouteHead(rc *routev3.RouteConfiguration) (*RouteHead, error) {
+// The route unavailable is what a host consists of that an Envoy refused.
+func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*RouteHead, error) {
 	body, sum, err := encode(rc)
 	if err != nil {
 		return nil, fmt.Errorf("encoding route configuration %q: %w", rc.GetName(), err)
 	}
-	return &RouteHead{name: rc.GetName(), body: body, sum: sum}, nil
+	fixed, err := NewRoute(unavailable)
+	return &RouteHead{name: rc.GetName(), body: body, sum: sum, unavailable: fixed}, err
+}
+
+// Unavailable is the host with a fixed answer in place of its routes.
+func (h *RouteHead) Unavailable(host *Host) *Host {
+	u := hostOf(host.Name, host.head, []*Route{h.unavailable})
+	u.Unavailable = true
+	return u
 }
 
 // Name is the name of the route configuration.

@@ -39,6 +39,9 @@ func (s *Snapshot) Routes(hosts []*Host) *Resource {
 	return s.head.With(hosts)
 }
 
+// Unavailable is a host that answers 503 to everything.
+func (s *Snapshot) Unavailable(h *Host) *Host { return s.head.Unavailable(h) }
+
 // Parts are a host and the clusters that it names.
 type Parts struct {
 	Host *Host
