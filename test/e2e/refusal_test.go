@@ -1,0 +1,53 @@
+package e2e_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// The expression is one that Gatehouse allows, and that an Envoy refuses whose
+// limit is lower than that of Gatehouse's bootstrap.
+const largeExpression = "/item/[a-z]{1,64}/[0-9a-f]{40}"
+
+var _ = Describe("What an Envoy refuses", func() {
+	It("harms nobody else: the guilty host is found, the others change on", func() {
+		g, gw := standalone()
+		addUpstream(gw.api, backend("blue"))
+		post(gw.api, "/proxy", "Name=gw")
+		for i := range 10 {
+			name := fmt.Sprintf("good%d", i)
+			addService(gw.api, name, name+".example", "blue")
+			post(gw.api, "/proxy/gw/service/"+name)
+		}
+		addService(gw.api, "bad", "bad.example", "blue")
+		post(gw.api, "/proxy/gw/service/bad")
+		gw.expect("bad.example", "/", "blue")
+
+		a, err := adminOf(g).Post(limit(), "/runtime_modify?re2.max_program_size.error_level=50")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Body).To(ContainSubstring("OK"))
+
+		addRoute(gw.api, "bad", "large", largeExpression, `{"match":"regex"}`, "blue")
+		addService(gw.api, "worse", "worse.example", "blue")
+		addRoute(gw.api, "worse", "large", largeExpression, `{"match":"regex"}`, "blue")
+		post(gw.api, "/proxy/gw/service/worse")
+		for i := range 10 {
+			addRoute(gw.api, fmt.Sprintf("good%d", i), "new", "/new", `{"rewrite":{"host":"changed"}}`, "blue")
+		}
+
+		for i := range 10 {
+			host := fmt.Sprintf("good%d.example", i)
+			Eventually(func() string { return gw.get(host, "/new").Echo.Host }).Should(Equal("changed"), host)
+		}
+		Expect(gw.answers("bad.example", "/")).To(Equal("blue"), "it was served before, and is served so")
+		gw.expect("worse.example", "/", "503")
+		Expect(gw.answers("worse.example", "/x")).To(Equal("503"))
+		Expect(g.Stderr.String()).To(And(ContainSubstring(`"guilty":"bad"`), ContainSubstring(`"guilty":"worse"`)))
+
+		By("the next write that mends it releases it")
+		remove(gw.api, "/service/worse/route/large")
+		gw.expect("worse.example", "/", "blue")
+	})
+})
