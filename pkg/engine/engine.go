@@ -94,7 +94,11 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	for source, conditions := range result.Conditions {
 		e.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {
-			e.opts.Log.Debug("condition", "object", c.Key.Path(), "code", c.Code, "message", c.Message)
+			level := slog.LevelWarn
+			if c.Code == model.NoUpstream { // what every new route begins with
+				level = slog.LevelDebug
+			}
+			e.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 		}
 	}
 	e.opts.Log.Info("configuration published", "rev", change.Revision, "changes", len(change.Entries),

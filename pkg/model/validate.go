@@ -132,6 +132,10 @@ func (v *validator) pathRegex(field, s string) {
 		v.add(field, `%q must start with "/"`, s)
 		return
 	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		v.add(field, "%q holds a space or a control character, which no path does (a form sends + as %%2B)", s)
+		return
+	}
 	v.regex(field, s)
 }
 

@@ -169,6 +169,8 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 	Entry("a prefix with a line end", "/a\nb", "", "Route_prefix"),
 	Entry("a regular expression", "/items/[0-9]+", `{"match":"regex"}`),
 	Entry("a bad regular expression", "/a(b", `{"match":"regex"}`, "Route_prefix"),
+	Entry("a regular expression that lost its plus in a form", "/items/[0-9] ", `{"match":"regex"}`, "Route_prefix"),
+	Entry("a regular expression that is too large", "/[a-z]{1000}", `{"match":"regex"}`, "Route_prefix"),
 	Entry("many at once", "/", `{"match":"fuzzy","methods":["GE T"],"headers":[{"name":"a b"},{"name":"x","exact":"1","regex":"1"}],
 		"query":[{"name":"q","invert":true}],"timeouts":{"request":"25h"},"retries":{"attempts":-1,"on":["always"]}}`,
 		"Route_config.match", "Route_config.methods[0]", "Route_config.headers[0].name", "Route_config.headers[1]",
