@@ -14,9 +14,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// defaultRetryOn retries only what cannot have reached the backend.
-const defaultRetryOn = "connect-failure,refused-stream,reset-before-request"
-
 const websocket = "websocket"
 
 // VirtualHost is a host without its routes: they are added one by one, from
@@ -25,7 +22,7 @@ func VirtualHost(h *ir.Host) *routev3.VirtualHost {
 	return &routev3.VirtualHost{
 		Name:        h.Name,
 		Domains:     []string{h.Domain},
-		RetryPolicy: retryPolicy(defaultRetryOn, 2, 0),
+		RetryPolicy: retryPolicy(defaultRetries(), 0),
 	}
 }
 
@@ -135,15 +132,10 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
 	}
-	if f.Retries != nil {
-		on := defaultRetryOn
-		if len(f.Retries.On) > 0 {
-			on = strings.Join(f.Retries.On, ",")
-		}
-		if f.Retries.Attempts == 0 {
-			on = ""
-		}
-		out.RetryPolicy = retryPolicy(on, f.Retries.Attempts, f.Retries.PerTry)
+	if endpoints := endpointCount(f.Clusters); f.Retries != nil {
+		out.RetryPolicy = retryPolicy(*f.Retries, endpoints)
+	} else if endpoints > 1 {
+		out.RetryPolicy = retryPolicy(defaultRetries(), endpoints)
 	}
 	if f.NoUpgrade {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{
@@ -196,25 +188,54 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 	}
 }
 
-// retryPolicy avoids the endpoints that a request has tried; the base interval
-// is below Envoy's 25 ms, which is seen in the p99.
-func retryPolicy(on string, attempts int, perTry time.Duration) *routev3.RetryPolicy {
+// defaultRetries cannot repeat a request that has reached a backend.
+func defaultRetries() ir.Retries {
+	return ir.Retries{Attempts: 2, On: []string{"connect-failure", "refused-stream", "reset-before-request"}}
+}
+
+// endpointCount is how many endpoints a request may go to; a DNS name may be
+// many.
+func endpointCount(clusters []ir.WeightedCluster) int {
+	n := 0
+	for _, c := range clusters {
+		for _, e := range c.Endpoints {
+			n++
+			if e.DNS {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// retryPolicy has a base interval below Envoy's 25 ms, which is seen in the
+// p99. Where there are other endpoints it avoids those that the request has
+// tried; where there are none that would only cost time, for every request.
+func retryPolicy(r ir.Retries, endpoints int) *routev3.RetryPolicy {
+	if len(r.On) == 0 {
+		r.On = defaultRetries().On
+	}
 	out := &routev3.RetryPolicy{
-		RetryOn:    on,
-		NumRetries: u32(attempts),
+		RetryOn:    strings.Join(r.On, ","),
+		NumRetries: u32(r.Attempts),
 		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
 			BaseInterval: seconds(5 * time.Millisecond), MaxInterval: seconds(100 * time.Millisecond),
 		},
-		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+	}
+	if r.Attempts == 0 {
+		out.RetryOn = ""
+	}
+	if r.PerTry > 0 {
+		out.PerTryTimeout = seconds(r.PerTry)
+	}
+	if endpoints > 1 {
+		out.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
 			Name: "envoy.retry_host_predicates.previous_hosts",
 			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
 				TypedConfig: anyOf(&previoushostsv3.PreviousHostsPredicate{}),
 			},
-		}},
-		HostSelectionRetryMaxAttempts: 3,
-	}
-	if perTry > 0 {
-		out.PerTryTimeout = seconds(perTry)
+		}}
+		out.HostSelectionRetryMaxAttempts = 3
 	}
 	return out
 }
