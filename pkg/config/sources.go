@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
 // value is the text of a setting and where it was found.
@@ -124,27 +126,7 @@ func fileLayer(path string, readFile ReadFile) (layer, error) {
 	return l, nil
 }
 
-// nearest returns the candidate with the fewest edits (Levenshtein) to s.
-func nearest(s string, candidates []string) string {
-	return slices.MinFunc(candidates, func(a, b string) int { return edits(s, a) - edits(s, b) })
-}
-
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+func nearest(name string, known []string) string {
+	best, _ := suggest.Nearest(name, known)
+	return best
 }

@@ -15,5 +15,5 @@
 // its routes. The handlers (objects.go, links.go) are the same for
 // all kinds.
 //
-// The package starts no goroutine. It imports gin, pkg/model and pkg/store.
+// The package starts no goroutine. It imports gin, pkg/model, pkg/store and pkg/suggest.
 package rest

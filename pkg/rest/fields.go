@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
 // field is one form field of a kind.
@@ -159,48 +160,10 @@ func unknownField(name string, known []string) string {
 	case len(known) == 0:
 		return "unknown field; this call takes none"
 	}
-	if best := nearest(name, known); best != "" {
+	if best, near := suggest.Nearest(name, known); near {
 		return "unknown field; did you mean " + best + "?"
 	}
 	return "unknown field; known are " + strings.Join(known, ", ")
-}
-
-// nearest returns the known name with the smallest edit distance to name, or
-// "" when not even half of the characters are the same.
-func nearest(name string, known []string) string {
-	const longest = 100
-	if len(name) > longest {
-		return ""
-	}
-	best, least := "", len(name)
-	for _, k := range known {
-		d := editDistance(strings.ToLower(name), strings.ToLower(k))
-		if d < least && 2*d <= max(len(name), len(k)) {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // canExist reports whether an object may have this name. Names of routes have

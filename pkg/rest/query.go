@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
 const (
@@ -84,7 +85,7 @@ func unknownParameter(name string, known []string) string {
 	if len(known) == 0 {
 		return "unknown query parameter; this call takes none"
 	}
-	if best := nearest(name, known); best != "" {
+	if best, near := suggest.Nearest(name, known); near {
 		return "unknown query parameter; did you mean " + best + "?"
 	}
 	return "unknown query parameter; known are " + strings.Join(known, ", ")

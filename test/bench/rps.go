@@ -27,7 +27,7 @@ func (l *lab) rps(ctx context.Context) ([]section, error) {
 	}
 	defer target.close()
 	s := section{Title: "Requests per second through Envoy", Beside: "by hand", Notes: []string{
-		fmt.Sprintf("%d connections, %d rounds of %s for each side, in turns; the medians, and the median of the ratios of neighbouring rounds. One worker thread for each Envoy. Access logs go to /dev/null.",
+		fmt.Sprintf("%d connections, %d rounds of %s for each side, in turns; the medians, and the median of the ratios of neighboring rounds. One worker thread for each Envoy. Access logs go to /dev/null.",
 			l.opts.rpsConns, l.opts.rpsRounds, l.opts.rpsRound),
 		"The configuration by hand (test/bench/static.yaml.tmpl) has the same settings for the edge of a network and the same access log.",
 	}}
@@ -47,7 +47,15 @@ type target struct {
 	envoy   *process
 	program *process
 
-	rate, cpu []float64
+	rate []float64 // requests per second, a value for each round
+	// requests and cpu are the sums of all rounds.
+	requests int64
+	cpu      time.Duration
+}
+
+// cost is the Envoy's CPU time for a request, in microseconds.
+func (t *target) cost() float64 {
+	return float64(t.cpu) / float64(time.Microsecond) / float64(max(t.requests, 1))
 }
 
 func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, error) {
@@ -72,22 +80,20 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound); err != nil { // to warm up
+		warmUp := *t
+		if err := warmUp.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound); err != nil {
 			return nil, err
 		}
 	}
-	var ratios, costs []float64
+	var ratios []float64
 	for i := range l.opts.rpsRounds {
 		for turn := range targets {
 			t := targets[(turn+i)%len(targets)]
-			rate, cpu, err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound)
-			if err != nil {
+			if err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound); err != nil {
 				return nil, err
 			}
-			t.rate, t.cpu = append(t.rate, rate), append(t.cpu, cpu)
 		}
 		ratios = append(ratios, targets[0].rate[i]/targets[1].rate[i])
-		costs = append(costs, targets[0].cpu[i]/targets[1].cpu[i])
 	}
 	for _, t := range targets {
 		if err := l.stop(t.program, t.envoy); err != nil {
@@ -95,14 +101,10 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 		}
 	}
 	what := map[bool]string{false: "access log off", true: "access log json"}[accessLog]
-	median := func(unit string, pick func(*target) []float64, ratios []float64) row {
-		r := beside(what, unit, quantile(pick(targets[0]), 0.5), quantile(pick(targets[1]), 0.5))
-		r.Ratio = new(round(quantile(ratios, 0.5)))
-		return r
-	}
-	rate := median("req/s", func(t *target) []float64 { return t.rate }, ratios).atLeast(0.97)
-	cpu := median("us", func(t *target) []float64 { return t.cpu }, costs)
-	cpu.What += ", Envoy's CPU for a request"
+	rate := beside(what, "req/s", quantile(targets[0].rate, 0.5), quantile(targets[1].rate, 0.5))
+	rate.Ratio = new(round(quantile(ratios, 0.5)))
+	rate = rate.atLeast(0.97)
+	cpu := beside(what+", Envoy's CPU for a request", "us", targets[0].cost(), targets[1].cost())
 	return []row{rate, cpu}, nil
 }
 
@@ -131,12 +133,11 @@ func (l *lab) startByHand(r layout.Route, accessLog bool) (*target, error) {
 	return &target{addr: local(list[0]), envoy: envoy}, err
 }
 
-// load asks over some connections for a while. It returns requests per second
-// and the Envoy's CPU time for each, in microseconds.
-func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration) (rate, cpu float64, err error) {
+// load asks over some connections for a while, which makes one round.
+func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration) error {
 	before, err := t.envoy.usage()
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	request := requestFor(r)
 	var total atomic.Int64
@@ -163,13 +164,15 @@ func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return 0, 0, err
+		return err
 	}
 	took := time.Since(began)
 	after, err := t.envoy.usage()
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	n := float64(total.Load())
-	return n / took.Seconds(), (after.cpu - before.cpu).Seconds() * 1e6 / n, nil
+	t.rate = append(t.rate, float64(total.Load())/took.Seconds())
+	t.requests += total.Load()
+	t.cpu += after.cpu - before.cpu
+	return nil
 }
