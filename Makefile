@@ -6,6 +6,9 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# The container engine, and the name that docker-compose.yaml uses.
+DOCKER ?= docker
+IMAGE ?= gatehouse:local
 # Packages whose specs start no Envoy and no database.
 UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/xds/...
 
@@ -32,6 +35,11 @@ tools: ## build the pinned linter into bin/tools
 .PHONY: run
 run: build envoy ## build, fetch Envoy, and run a gateway with a demo in the foreground
 	exec bin/gatehouse standalone --demo
+
+.PHONY: image
+image: build envoy ## build the container image gatehouse:local (needs docker)
+	chmod 755 bin/gatehouse bin/envoy # whatever the umask: another user runs them
+	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
 test: build envoy postgres ## run all tests, with a real Envoy and a real PostgreSQL

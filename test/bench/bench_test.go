@@ -33,7 +33,7 @@ var _ = Describe("The yardstick", func() {
 		opts, err := parse([]string{
 			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--floor", floor, "--json", file,
 			"--sizes", "12", "--samples", "2", "--bulk", "25", "--starts", "12", "--start-rounds", "1",
-			"--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
+			"--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
 		})
 		Expect(err).NotTo(HaveOccurred())
 		var out bytes.Buffer

@@ -23,7 +23,8 @@ type options struct {
 	sizes, starts            []int
 	samples, bulk            int
 	startRounds              int
-	rpsRounds, rpsConns      int
+	rpsStarts, rpsRounds     int
+	rpsConns                 int
 	rpsRound, idle, poll     time.Duration
 	idleRoutes, bulkConns    int
 	concurrency, idleChanges int
@@ -130,8 +131,9 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.bulkConns, "bulk-connections", 4, "bulk: connections to the API")
 	starts := f.String("starts", "1000,5000", "start: stored routes")
 	f.IntVar(&o.startRounds, "start-rounds", 7, "start: starts of each side")
-	f.IntVar(&o.rpsRounds, "rps-rounds", 40, "rps: rounds of each side and setting")
-	f.DurationVar(&o.rpsRound, "rps-round", 500*time.Millisecond, "rps: length of a round")
+	f.IntVar(&o.rpsStarts, "rps-starts", 8, "rps: Envoys of each side and setting, one after the other")
+	f.IntVar(&o.rpsRounds, "rps-rounds", 50, "rps: rounds with each Envoy")
+	f.DurationVar(&o.rpsRound, "rps-round", 50*time.Millisecond, "rps: length of a round")
 	f.IntVar(&o.rpsConns, "rps-connections", 16, "rps: client connections")
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "idle: for how long")
 	f.IntVar(&o.idleRoutes, "idle-routes", 3000, "idle: routes that are there")

@@ -27,9 +27,9 @@ func (l *lab) rps(ctx context.Context) ([]section, error) {
 	}
 	defer target.close()
 	s := section{Title: "Requests per second through Envoy", Beside: "by hand", Notes: []string{
-		fmt.Sprintf("%d connections, %d rounds of %s for each side, in turns; the medians, and the median of the ratios of neighboring rounds. One worker thread for each Envoy. Access logs go to /dev/null.",
-			l.opts.rpsConns, l.opts.rpsRounds, l.opts.rpsRound),
-		"The configuration by hand (test/bench/static.yaml.tmpl) has the same settings for the edge of a network and the same access log.",
+		fmt.Sprintf("%d connections, %d rounds of %s for each side, in turns, with %d Envoys one after the other, because two processes that are alike differ by some percent; the medians, and the median of the ratios of neighboring rounds. One worker thread for each Envoy. Access logs go to /dev/null.",
+			l.opts.rpsConns, l.opts.rpsRounds, l.opts.rpsRound, l.opts.rpsStarts),
+		"The configuration by hand (test/bench/static.yaml.tmpl) has the same settings for the edge of a network and the same access log. It has no retries, which Gatehouse has by default.",
 	}}
 	for _, accessLog := range []bool{false, true} {
 		rows, err := l.rpsWith(ctx, target, accessLog)
@@ -45,67 +45,82 @@ func (l *lab) rps(ctx context.Context) ([]section, error) {
 type target struct {
 	addr    string
 	envoy   *process
-	program *process
+	program *process // its control plane; nil: none
+}
 
+// loads are the results of one side.
+type loads struct {
 	rate []float64 // requests per second, a value for each round
-	// requests and cpu are the sums of all rounds.
+	// requests and cpu, of Envoy, are the sums of all rounds.
 	requests int64
 	cpu      time.Duration
 }
 
 // cost is the Envoy's CPU time for a request, in microseconds.
-func (t *target) cost() float64 {
-	return float64(t.cpu) / float64(time.Microsecond) / float64(max(t.requests, 1))
+func (s *loads) cost() float64 {
+	return float64(s.cpu) / float64(time.Microsecond) / float64(max(s.requests, 1))
 }
 
 func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, error) {
 	route := layout.Routes(1, b.port())[0]
-	prepared, err := l.prepareGatehouse(ctx, setting{routes: []layout.Route{route}, accessLog: accessLog, concurrency: 1})
+	gatehouse, err := l.prepareGatehouse(ctx, setting{routes: []layout.Route{route}, accessLog: accessLog, concurrency: 1})
 	if err != nil {
 		return nil, err
 	}
-	side, err := prepared.start()
-	if err != nil {
-		return nil, err
+	var results [2]loads
+	for range l.opts.rpsStarts {
+		side, err := gatehouse.start()
+		if err != nil {
+			return nil, err
+		}
+		byHand, err := l.startByHand(route, accessLog)
+		if err != nil {
+			return nil, err
+		}
+		targets := []*target{{local(side.ports.http), side.envoy, side.program}, byHand}
+		if err := l.rounds(ctx, targets, route, &results); err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			if err := l.stop(t.program, t.envoy); err != nil {
+				return nil, err
+			}
+		}
 	}
-	byHand, err := l.startByHand(route, accessLog)
-	if err != nil {
-		return nil, err
+	var ratios []float64
+	for i, rate := range results[0].rate {
+		ratios = append(ratios, rate/results[1].rate[i])
 	}
-	targets := []*target{{addr: local(side.ports.http), envoy: side.envoy, program: side.program}, byHand}
+	what := map[bool]string{false: "access log off", true: "access log json"}[accessLog]
+	rate := beside(what, "req/s", quantile(results[0].rate, 0.5), quantile(results[1].rate, 0.5))
+	rate.Ratio = new(round(quantile(ratios, 0.5)))
+	cpu := beside(what+", Envoy's CPU for a request", "us", results[0].cost(), results[1].cost())
+	return []row{rate.atLeast(0.97), cpu}, nil
+}
+
+// rounds loads the targets in turns.
+func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route, to *[2]loads) error {
 	for _, t := range targets {
 		w := wire{addr: t.addr}
 		_, err := w.until(ctx, requestFor(route), http.StatusOK, time.Millisecond)
 		w.close()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		warmUp := *t
-		if err := warmUp.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound); err != nil {
-			return nil, err
+		var warmUp loads
+		if err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound, &warmUp); err != nil {
+			return err
 		}
 	}
-	var ratios []float64
 	for i := range l.opts.rpsRounds {
 		for turn := range targets {
-			t := targets[(turn+i)%len(targets)]
-			if err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound); err != nil {
-				return nil, err
+			k := (turn + i) % len(targets)
+			if err := targets[k].load(ctx, route, l.opts.rpsConns, l.opts.rpsRound, &to[k]); err != nil {
+				return err
 			}
 		}
-		ratios = append(ratios, targets[0].rate[i]/targets[1].rate[i])
 	}
-	for _, t := range targets {
-		if err := l.stop(t.program, t.envoy); err != nil {
-			return nil, err
-		}
-	}
-	what := map[bool]string{false: "access log off", true: "access log json"}[accessLog]
-	rate := beside(what, "req/s", quantile(targets[0].rate, 0.5), quantile(targets[1].rate, 0.5))
-	rate.Ratio = new(round(quantile(ratios, 0.5)))
-	rate = rate.atLeast(0.97)
-	cpu := beside(what+", Envoy's CPU for a request", "us", targets[0].cost(), targets[1].cost())
-	return []row{rate, cpu}, nil
+	return nil
 }
 
 // startByHand starts an Envoy that needs no control plane.
@@ -130,11 +145,11 @@ func (l *lab) startByHand(r layout.Route, accessLog bool) (*target, error) {
 		return nil, fmt.Errorf("writing the configuration by hand: %w", err)
 	}
 	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), 1)
-	return &target{addr: local(list[0]), envoy: envoy}, err
+	return &target{local(list[0]), envoy, nil}, err
 }
 
 // load asks over some connections for a while, which makes one round.
-func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration) error {
+func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration, to *loads) error {
 	before, err := t.envoy.usage()
 	if err != nil {
 		return err
@@ -171,8 +186,8 @@ func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.
 	if err != nil {
 		return err
 	}
-	t.rate = append(t.rate, float64(total.Load())/took.Seconds())
-	t.requests += total.Load()
-	t.cpu += after.cpu - before.cpu
+	to.rate = append(to.rate, float64(total.Load())/took.Seconds())
+	to.requests += total.Load()
+	to.cpu += after.cpu - before.cpu
 	return nil
 }
