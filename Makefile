@@ -56,13 +56,12 @@ golden: ## write the golden files anew and delete stale ones
 
 .PHONY: bench
 bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration
-	@[ -x hack/bench.sh ] || { echo "hack/bench.sh is not there"; exit 1; }
 	hack/bench.sh
 
 .PHONY: soak
-soak: build envoy ## run the gateway for long, under changes and load
-	@[ -x hack/soak.sh ] || { echo "hack/soak.sh is not there"; exit 1; }
-	hack/soak.sh
+soak: ## run for long what make test runs for short: the simulated Envoy (some 15 minutes), the fuzzers
+	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
+	go test ./pkg/rest -run '^$$' -fuzz FuzzBody -fuzztime 2m
 
 .PHONY: lint
 lint: tools ## check the code, its formatting, go.mod and the scripts

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -300,9 +302,19 @@ func (s *sim) run(steps int) {
 		s.envoy.routes, want, slices.Sorted(maps.Keys(s.envoy.clusters)), slices.Sorted(maps.Keys(clusters))))
 }
 
+// seeds is how many storms there are: GATEHOUSE_TEST_SEEDS, or what fits beside
+// the other tests.
+func seeds() uint64 {
+	n, err := strconv.ParseUint(os.Getenv("GATEHOUSE_TEST_SEEDS"), 10, 64)
+	if err != nil {
+		return 300
+	}
+	return n
+}
+
 var _ = Describe("a simulated Envoy under a storm of changes", func() {
 	It("never has a route without its cluster and ends where it should", func() {
-		for seed := range uint64(300) {
+		for seed := range seeds() {
 			By(fmt.Sprintf("seed %d", seed))
 			newSim(seed).run(200)
 		}
