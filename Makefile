@@ -55,8 +55,8 @@ golden: ## write the golden files anew and delete stale ones
 	go test ./pkg/engine -run TestEngine -count=1 -update
 
 .PHONY: bench
-bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration
-	hack/bench.sh
+bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (12 minutes; ARGS="--only rps")
+	hack/bench.sh $(ARGS)
 
 .PHONY: soak
 soak: ## run for long what make test runs for short: the simulated Envoy (some 15 minutes), the fuzzers
