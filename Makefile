@@ -54,6 +54,10 @@ test-unit: ## run the tests that start no other program
 golden: ## write the golden files anew and delete stale ones
 	go test ./pkg/engine -run TestEngine -count=1 -update
 
+.PHONY: endpoints
+endpoints: ## write docs/endpoints.md anew, from the specs of the REST API
+	go test ./pkg/rest -run TestREST -count=1 -update
+
 .PHONY: bench
 bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (12 minutes; ARGS="--only rps")
 	hack/bench.sh $(ARGS)

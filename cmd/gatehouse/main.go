@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
 )
 
 // Exit codes.
@@ -40,20 +43,30 @@ func run(args []string) int {
 
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	return exitCode(ctx, root.ExecuteContext(ctx), os.Stderr)
+}
+
+// exitCode says what became of err on stderr.
+func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	var failed *runError
+	code := exitBadUsage
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, errDifference):
+		return exitFailure
 	case errors.As(err, &failed) && ctx.Err() != nil && errors.Is(err, context.Canceled):
 		return 0
 	case errors.As(err, &failed):
-		fmt.Fprintln(os.Stderr, oneLine(err))
-		return exitFailure
-	default:
-		fmt.Fprintln(os.Stderr, oneLine(err))
-		return exitBadUsage
+		code = exitFailure
 	}
+	if _, ok := errors.AsType[*client.Error](err); ok {
+		// It has a line for every bad field.
+		_, _ = fmt.Fprintln(stderr, "gatehouse: "+err.Error())
+		return code
+	}
+	_, _ = fmt.Fprintln(stderr, oneLine(err))
+	return code
 }
 
 func oneLine(err error) string {

@@ -26,7 +26,8 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newVersion())
+	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newToken(), newVersion())
+	addClientCommands(root)
 	return root
 }
 

@@ -2,14 +2,12 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
@@ -36,6 +35,9 @@ type controlPlane struct {
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
+	// https says that the API has a certificate. (net/http itself sets the
+	// TLSConfig of any server.)
+	https bool
 }
 
 // openControlPlane binds the addresses and opens the store. newProxy gives the
@@ -55,14 +57,9 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
 		return nil, err
 	}
-	dsn, err := databaseURL(cfg)
-	if err != nil {
+	if p.store, err = openStore(ctx, cfg, env.Log); err != nil {
 		return nil, err
 	}
-	if p.store, err = sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Log: env.Log}); err != nil {
-		return nil, err
-	}
-	env.Log.Info("database open", "url", config.RedactURL(dsn))
 
 	registry := status.NewRegistry()
 	ads := server.New(server.Options{Status: registry, Log: env.Log})
@@ -71,18 +68,56 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 		Source: p.store, Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{AccessLog: cfg.AccessLog == "json"},
 	})
+	access, err := p.access(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
+	access.Check = precheck.Check
 	p.http = &http.Server{
-		Handler: rest.New(rest.Options{
-			Store: p.store, SchemaWord: cfg.SchemaWord, Log: env.Log, NewProxy: newProxy, Ready: p.ready,
-		}),
+		Handler:           rest.New(access),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(env.Log.Handler(), slog.LevelDebug),
 	}
+	if cfg.APITLSCert != "" {
+		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, env.Log)
+		if err != nil {
+			return nil, err
+		}
+		p.https = true
+		p.http.TLSConfig = &tls.Config{GetCertificate: pair.get, MinVersion: tls.VersionTLS12}
+	}
 	opened = true
 	return p, nil
+}
+
+// access returns the options that say who may call the API.
+func (p *controlPlane) access(ctx context.Context, cfg config.Config) (rest.Options, error) {
+	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
+	return rest.Options{Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts}, err
+}
+
+// serveAPI serves the API, with TLS where it has a certificate.
+func (p *controlPlane) serveAPI() error {
+	serve := p.http.Serve
+	if p.https {
+		serve = func(l net.Listener) error { return p.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(p.api); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the REST API: %w", err)
+	}
+	return nil
+}
+
+// apiURL is where the API is, at an address of its listener.
+func (p *controlPlane) apiURL(addr string) string {
+	if p.https {
+		return "https://" + addr
+	}
+	return "http://" + addr
 }
 
 // run serves until ctx ends or a part fails.
@@ -91,12 +126,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.engine.Run(ctx) })
-	group.Go(func() error {
-		if err := p.http.Serve(p.api); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving the REST API: %w", err)
-		}
-		return nil
-	})
+	group.Go(p.serveAPI)
 	group.Go(func() error {
 		if err := p.grpc.Serve(p.xds); err != nil {
 			return fmt.Errorf("serving xDS: %w", err)
@@ -116,7 +146,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	p.log.Info("gatehouse is up", "api", "http://"+p.api.Addr().String(), "xds", p.xds.Addr().String())
+	p.log.Info("gatehouse is up", "api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String())
 	return group.Wait()
 }
 
@@ -151,20 +181,4 @@ func listen(ctx context.Context, addr, flag, what string) (net.Listener, error) 
 		return nil, fmt.Errorf("the %s cannot listen on %s: %w: stop what uses the address, or choose another with --%s", what, addr, err, flag)
 	}
 	return l, nil
-}
-
-// databaseURL is the URL of the settings, or that of a file in the data
-// directory, which it makes.
-func databaseURL(cfg config.Config) (string, error) {
-	if cfg.DatabaseURL != "" {
-		return cfg.DatabaseURL, nil
-	}
-	dir, err := filepath.Abs(cfg.DataDir)
-	if err != nil {
-		return "", fmt.Errorf("finding the data directory %q: %w", cfg.DataDir, err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the data directory: %w: choose another with --data-dir", err)
-	}
-	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "gatehouse.db")}).String(), nil
 }

@@ -2,7 +2,8 @@
 // and runs everything in one group, in which the first failure ends the rest.
 //
 // Invariants: what cannot start says so before anything is served; on the end
-// of its context everything stops in good order, the Envoy first.
+// of its context everything stops in good order, the Envoy first; an API that
+// others reach never starts without a token, unless it was told to.
 //
 // It may import every package.
 package app

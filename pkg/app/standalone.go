@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"golang.org/x/sync/errgroup"
@@ -52,14 +53,39 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 	})
 	if cfg.Demo {
 		group.Go(func() error {
+			if reason, err := demoObstacle(planeCtx, cfg, plane.store); err != nil || reason != "" {
+				if err == nil {
+					_, err = fmt.Fprintln(env.Stdout, "The demo is left out: "+reason)
+				}
+				return err
+			}
 			demo := standalone.Demo{
-				API: "http://" + reachable(plane.api.Addr()), Gateway: "http://" + reachable(gateway),
+				API: plane.apiURL(reachable(plane.api.Addr())), Gateway: "http://" + reachable(gateway),
+				Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 				Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
+			}
+			if cfg.APIAdminTokenFile != "" {
+				demo.TokenText = "$(cat " + cfg.APIAdminTokenFile + ")"
 			}
 			return demo.Run(planeCtx)
 		})
 	}
 	return group.Wait()
+}
+
+// demoObstacle says why the demo cannot call the API; empty: it can.
+func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (string, error) {
+	if cfg.APITLSCert != "" {
+		return "its calls are plain HTTP, and the API has a certificate (--api-tls-cert).", nil
+	}
+	if cfg.APIAdminToken != "" {
+		return "", nil
+	}
+	some, err := tokens.HasTokens(ctx)
+	if some {
+		return "the API needs a token, which it knows only with --api-admin-token-file or GATEHOUSE_API_ADMIN_TOKEN.", err
+	}
+	return "", err
 }
 
 // newProxy returns the defaults of a new proxy object: the gateway's own gets

@@ -17,12 +17,13 @@ const maxClusterName = 120
 // Clusters groups upstreams, sorted by name, into clusters: one for each set
 // of equal settings. Routes with the same upstreams share their clusters, and
 // within one the weights are those of its endpoints. An upstream of weight 0
-// is out of rotation; a cluster without endpoints is left out.
-func Clusters(upstreams []*model.Upstream) []ir.WeightedCluster {
+// is out of rotation; a cluster without endpoints is left out. authorities
+// holds the secrets that the upstreams name.
+func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret) []ir.WeightedCluster {
 	var order []settings
 	groups := map[settings][]*model.Upstream{}
 	for _, u := range upstreams {
-		s := settingsOf(u)
+		s := settingsOf(u, authorities)
 		if groups[s] == nil {
 			order = append(order, s)
 		}
@@ -43,13 +44,14 @@ func Clusters(upstreams []*model.Upstream) []ir.WeightedCluster {
 }
 
 // settings are what all upstreams of a cluster have in common. It is
-// comparable; a zero health check means none.
+// comparable; a zero health check and a zero verify mean none.
 type settings struct {
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
+	verify             ir.Verify
 }
 
-func settingsOf(u *model.Upstream) settings {
+func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) settings {
 	s := settings{strategy: u.Strategy, protocol: u.Protocol}
 	if u.HCPath != "" {
 		s.healthCheck = ir.HealthCheck{
@@ -60,7 +62,24 @@ func settingsOf(u *model.Upstream) settings {
 			HealthyThreshold:   u.HCHealthyThresholdCount,
 		}
 	}
+	if ca := authorities[u.ValidationCACertificate]; ca != nil {
+		s.verify = ir.Verify{Authorities: ca.Cert, Name: u.ValidationSubjectName}
+	}
 	return s
+}
+
+// unverifiable names an upstream whose certificate authority is not there, or
+// "". It must not be used: anybody could stand in for it.
+func unverifiable(t *model.RouteTree) string {
+	for _, u := range t.Upstreams {
+		if u.ValidationCACertificate == "" {
+			continue
+		}
+		if ca := t.Authorities[u.ValidationCACertificate]; ca == nil || ca.Cert == "" {
+			return u.Name
+		}
+	}
+	return ""
 }
 
 func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
@@ -69,6 +88,9 @@ func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
 	}
 	if s.healthCheck.Path != "" {
 		c.HealthCheck = &s.healthCheck
+	}
+	if s.verify.Authorities != "" {
+		c.Verify = &s.verify
 	}
 	for _, u := range upstreams {
 		if u.Weight > 0 {

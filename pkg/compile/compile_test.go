@@ -28,7 +28,7 @@ func upstream(name string, set ...func(*model.Upstream)) *model.Upstream {
 var _ = Describe("Clusters", func() {
 	names := func(list ...*model.Upstream) []string {
 		var out []string
-		for _, c := range compile.Clusters(list) {
+		for _, c := range compile.Clusters(list, nil) {
 			out = append(out, c.Name)
 		}
 		return out
@@ -47,7 +47,7 @@ var _ = Describe("Clusters", func() {
 	})
 	It("keeps the name when an upstream is out of rotation", func() {
 		rest := func(u *model.Upstream) { u.Weight = 0 }
-		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)})
+		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, nil)
 		Expect(list).To(HaveLen(1))
 		Expect(list[0].Name).To(Equal("a+b"))
 		Expect(list[0].Endpoints).To(HaveLen(1))

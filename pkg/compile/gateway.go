@@ -37,13 +37,14 @@ func Domain(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
 // compareRoutes orders routes as they are tried: exact paths, then regular
 // expressions, then prefixes; within each the longest first, then the one with
-// most conditions, then the first created (rest-api.md, "Route_prefix").
+// most conditions, then by name, so that the configuration document says it all
+// (ADR 0010).
 func compareRoutes(a, b *model.RouteTree) int {
 	return cmp.Or(
 		cmp.Compare(pathRank(a.Route), pathRank(b.Route)),
 		cmp.Compare(len(b.Route.Prefix), len(a.Route.Prefix)),
 		cmp.Compare(conditions(b.Route), conditions(a.Route)),
-		cmp.Compare(a.Route.ID, b.Route.ID),
+		cmp.Compare(a.Route.Name, b.Route.Name),
 	)
 }
 

@@ -11,7 +11,10 @@ import (
 // Route compiles one route. A route that has nothing to forward to answers
 // 503, and the condition says so.
 func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
-	clusters := Clusters(t.Upstreams)
+	if name := unverifiable(t); name != "" {
+		return Unavailable(t, model.Quarantined, "has upstream "+name+", whose certificate authority has no certificate,")
+	}
+	clusters := Clusters(t.Upstreams, t.Authorities)
 	if len(clusters) == 0 {
 		what := "has no upstream"
 		if len(t.Upstreams) > 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Config is the settings of one run. Settings that the command does not have
@@ -20,6 +21,22 @@ type Config struct {
 	DataDir string
 	// APIAddr and XDSAddr are HOST:PORT; port 0 means any free one.
 	APIAddr, XDSAddr string
+	// APIAdminTokenFile is where APIAdminToken was read from, if from a file.
+	APIAdminTokenFile string
+	// APIAdminToken is the admin token of the API; empty means none.
+	APIAdminToken string
+	// InsecureAPI opens the API on any address while there is no token.
+	InsecureAPI bool
+	// APIHosts are host names of the API beside localhost, in lower case.
+	APIHosts []string
+	// APITLSCert and APITLSKey are PEM files; with both, the API speaks HTTPS.
+	APITLSCert, APITLSKey string
+	// SecretKeyFile holds the key that secrets are stored under; empty means
+	// secret.key in DataDir.
+	SecretKeyFile string
+	// RevisionKeepAge and RevisionKeepEntries bound the history.
+	RevisionKeepAge     time.Duration
+	RevisionKeepEntries int
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
 	SchemaWord string
@@ -95,6 +112,11 @@ func Load(command string, flags map[string]string, environ []string, readFile Re
 	if err := cfg.complete(command, env, sources); err != nil {
 		return Config{}, nil, err
 	}
+	if command == Serve || command == Standalone {
+		if err := cfg.completeAPI(env, readFile); err != nil {
+			return Config{}, nil, err
+		}
+	}
 	return cfg, append(unknownVariables(env), cfg.warnings(command)...), nil
 }
 
@@ -121,6 +143,31 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 	return nil
 }
 
+// completeAPI reads the admin token and checks the settings of TLS.
+func (c *Config) completeAPI(env map[string]string, readFile ReadFile) error {
+	if (c.APITLSCert == "") != (c.APITLSKey == "") {
+		return fmt.Errorf("--api-tls-cert and --api-tls-key belong together: give both, or none")
+	}
+	token, from := env[adminTokenVariable], "environment "+adminTokenVariable
+	if c.APIAdminTokenFile != "" {
+		if token != "" {
+			return fmt.Errorf("--api-admin-token-file and environment %s are both given: give one", adminTokenVariable)
+		}
+		data, err := readFile(c.APIAdminTokenFile)
+		if err != nil {
+			return fmt.Errorf("--api-admin-token-file: reading %s: %w", c.APIAdminTokenFile, pathCause(err))
+		}
+		token, from = strings.TrimSpace(string(data)), "--api-admin-token-file: "+c.APIAdminTokenFile
+	} else if token == "" {
+		return nil
+	}
+	if err := adminToken(token); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	c.APIAdminToken = token
+	return nil
+}
+
 // defaultDataDir follows the XDG base directory specification, which says to
 // ignore a relative path. Empty means that there is none.
 func defaultDataDir(env map[string]string) string {
@@ -134,19 +181,11 @@ func defaultDataDir(env map[string]string) string {
 }
 
 func (c *Config) warnings(command string) []string {
-	if command == Bootstrap {
-		return nil
+	if command != Serve && command != Standalone || isLoopback(c.XDSAddr) {
+		return nil // the REST API is told of when its tokens are known
 	}
-	var list []string
-	for _, a := range []struct{ flag, addr, what string }{
-		{"api-addr", c.APIAddr, "the REST API"},
-		{"xds-addr", c.XDSAddr, "the configuration of every proxy"},
-	} {
-		if !isLoopback(a.addr) {
-			list = append(list, fmt.Sprintf("--%s %s is not a loopback address: whoever reaches it has %s without a password", a.flag, a.addr, a.what))
-		}
-	}
-	return list
+	return []string{fmt.Sprintf(
+		"--xds-addr %s is not a loopback address: whoever reaches it has the configuration of every proxy without a password", c.XDSAddr)}
 }
 
 func isLoopback(addr string) bool {
@@ -164,6 +203,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("database_url", RedactURL(c.DatabaseURL)),
 		slog.String("data_dir", c.DataDir),
 		slog.String("api_addr", c.APIAddr),
+		slog.Bool("insecure_api", c.InsecureAPI),
 		slog.String("xds_addr", c.XDSAddr),
 		slog.String("proxy", c.Proxy),
 		slog.String("listen_ip", c.ListenIP),

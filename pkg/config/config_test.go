@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -54,7 +55,9 @@ var _ = Describe("Load", func() {
 			HTTPSPort:  8443,
 			ListenIP:   "127.0.0.1",
 			AdminAddr:  "127.0.0.1:9001",
-			Explicit:   map[string]bool{},
+
+			RevisionKeepAge: 30 * 24 * time.Hour, RevisionKeepEntries: 100_000,
+			Explicit: map[string]bool{},
 		}))
 	})
 
@@ -107,8 +110,15 @@ https-port: 444
 listen-ip: "::"
 admin-addr: 127.0.0.1:0
 demo: true
+insecure-api: true
+api-hosts: api.example.com, GW
+api-tls-cert: /etc/gw.crt
+api-tls-key: /etc/gw.key
+secret-key-file: /etc/gw.secret
+revision-keep-age: 48h
+revision-keep-entries: 500
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(15))
+		Expect(cfg.Explicit).To(HaveLen(22))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -116,6 +126,8 @@ demo: true
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
 			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", AdminAddr: "127.0.0.1:0", Demo: true,
+			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
+			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 		}))
 	})
 
@@ -158,6 +170,7 @@ var _ = Describe("A bad setting", func() {
 		addr     = `is not an address HOST:PORT such as 127.0.0.1:1323`
 		xdsAddr  = `is not an address HOST:PORT such as 127.0.0.1:18000`
 		name     = `is not a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)`
+		hosts    = `is not a list of host names such as api.example.com,gateway.internal, without ports`
 		database = `is not a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name`
 	)
 	long := strings.Repeat("n", 254)
@@ -201,6 +214,14 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "proxy", "..", name),
 		Entry("a name of 254 characters", "proxy", long, name),
 		Entry(nil, "demo", "maybe", "is not true or false"),
+		Entry(nil, "insecure-api", "maybe", "is not true or false"),
+		Entry(nil, "api-hosts", "gw.example:1323", hosts),
+		Entry(nil, "api-hosts", "a,,b", hosts),
+		Entry(nil, "api-hosts", "http://gw", hosts),
+		Entry(nil, "api-hosts", "*", hosts),
+		Entry(nil, "revision-keep-age", "59s", "is not a duration of at least 1m such as 720h"),
+		Entry(nil, "revision-keep-age", "30d", "is not a duration of at least 1m such as 720h"),
+		Entry(nil, "revision-keep-entries", "0", "is not a whole number from 1 to 100000000"),
 	)
 
 	DescribeTable("never shows a database URL, which may hold a password",
@@ -250,33 +271,91 @@ var _ = Describe("A bad setting", func() {
 	})
 })
 
+var _ = Describe("The admin token", func() {
+	const text = "hunter2-hunter2-hunter2"
+
+	It("comes from a file or from the environment", func() {
+		cfg := given{flags: map[string]string{"api-admin-token-file": "/etc/gw.yaml"}, file: " " + text + "\n"}.mustLoad()
+		Expect(cfg.APIAdminToken).To(Equal(text))
+		Expect(cfg.APIAdminTokenFile).To(Equal("/etc/gw.yaml"))
+		g := given{env: []string{"GATEHOUSE_API_ADMIN_TOKEN=" + text}}
+		cfg, warnings, err := g.load()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(BeEmpty())
+		Expect(cfg.APIAdminToken).To(Equal(text))
+		g.command = config.Token
+		Expect(g.mustLoad().APIAdminToken).To(BeEmpty())
+	})
+
+	DescribeTable("is refused, and not shown", func(g given, want string) {
+		_, _, err := g.load()
+		Expect(err).To(MatchError(want))
+		Expect(err.Error()).NotTo(ContainSubstring("hunter2"))
+	},
+		Entry("given twice", given{
+			flags: map[string]string{"api-admin-token-file": "/etc/gw.yaml"}, file: text,
+			env: []string{"GATEHOUSE_API_ADMIN_TOKEN=" + text},
+		}, "--api-admin-token-file and environment GATEHOUSE_API_ADMIN_TOKEN are both given: give one"),
+		Entry("no file", given{flags: map[string]string{"api-admin-token-file": "/not/there"}},
+			"--api-admin-token-file: reading /not/there: file does not exist"),
+		Entry("an empty file", given{flags: map[string]string{"api-admin-token-file": "/etc/gw.yaml"}, file: "\n"},
+			"--api-admin-token-file: /etc/gw.yaml: the admin token has fewer than 16 characters; make one with: openssl rand -hex 32"),
+		Entry("a short one", given{env: []string{"GATEHOUSE_API_ADMIN_TOKEN=hunter2"}},
+			"environment GATEHOUSE_API_ADMIN_TOKEN: the admin token has fewer than 16 characters; make one with: openssl rand -hex 32"),
+		Entry("two lines", given{flags: map[string]string{"api-admin-token-file": "/etc/gw.yaml"}, file: text + "\n" + text},
+			"--api-admin-token-file: /etc/gw.yaml: the admin token may hold only visible ASCII characters, and no space"),
+	)
+
+	DescribeTable("has no key in the file", func(key, nearest string) {
+		_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: key + ": " + text + "\n"}.load()
+		Expect(err).To(MatchError(`/etc/gw.yaml line 1: "` + key + `" is no setting; the nearest is "` + nearest + `"`))
+	}, Entry(nil, "api-admin-token", "api-admin-token-file"))
+
+	It("is not printed", func() {
+		cfg := given{env: []string{"GATEHOUSE_API_ADMIN_TOKEN=" + text}}.mustLoad()
+		for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+			Expect(fmt.Sprintf(format, cfg)).NotTo(ContainSubstring("hunter2"))
+		}
+	})
+})
+
+var _ = Describe("TLS of the API", func() {
+	It("needs both files", func() {
+		for _, flag := range []string{"api-tls-cert", "api-tls-key"} {
+			_, _, err := given{flags: map[string]string{flag: "/etc/gw.pem"}}.load()
+			Expect(err).To(MatchError("--api-tls-cert and --api-tls-key belong together: give both, or none"))
+		}
+	})
+})
+
 var _ = Describe("Warnings", func() {
 	It("name variables that do nothing, and not those of the tests", func() {
-		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG="}}.load()
+		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG=", "GATEHOUSE_SERVER=x", "GATEHOUSE_TOKEN_FILE=x", "GATEHOUSE_CONTEXT=x"}}.load()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(warnings).To(Equal([]string{
 			"environment GATEHOUSE_HTP_PORT is no setting and does nothing; the nearest is GATEHOUSE_HTTP_PORT",
 		}))
 	})
 
-	DescribeTable("name an API that others can reach",
+	DescribeTable("name an xDS server that others can reach",
 		func(addr string, warns bool) {
-			_, warnings, err := given{flags: map[string]string{"api-addr": addr}}.load()
+			// The REST API is the program's to judge, which knows the tokens.
+			_, warnings, err := given{flags: map[string]string{"xds-addr": addr, "api-addr": "0.0.0.0:1323"}}.load()
 			Expect(err).NotTo(HaveOccurred())
 			if !warns {
 				Expect(warnings).To(BeEmpty())
 				return
 			}
 			Expect(warnings).To(Equal([]string{
-				"--api-addr " + addr + " is not a loopback address: whoever reaches it has the REST API without a password",
+				"--xds-addr " + addr + " is not a loopback address: whoever reaches it has the configuration of every proxy without a password",
 			}))
 		},
-		Entry(nil, "127.0.0.1:1323", false),
-		Entry(nil, "[::1]:1323", false),
+		Entry(nil, "127.0.0.1:18000", false),
+		Entry(nil, "[::1]:18000", false),
 		Entry(nil, "localhost:0", false),
-		Entry(nil, "0.0.0.0:1323", true),
-		Entry(nil, ":1323", true),
-		Entry(nil, "gw.example:1323", true),
+		Entry(nil, "0.0.0.0:18000", true),
+		Entry(nil, ":18000", true),
+		Entry(nil, "gw.example:18000", true),
 	)
 })
 
@@ -294,7 +373,7 @@ var _ = Describe("Printing", func() {
 
 var _ = Describe("The table", func() {
 	It("gives every setting a command, a usage and a variable that no test uses", func() {
-		for _, command := range []string{config.Serve, config.Standalone, config.Bootstrap} {
+		for _, command := range []string{config.Serve, config.Standalone, config.Bootstrap, config.Token} {
 			for _, s := range config.Settings(command) {
 				Expect(s.Usage).NotTo(BeEmpty(), s.Name)
 				Expect(s.Variable()).To(MatchRegexp("^GATEHOUSE_[A-Z_]+$"))
@@ -302,5 +381,6 @@ var _ = Describe("The table", func() {
 			}
 		}
 		Expect(config.Settings(config.Bootstrap)).To(HaveLen(3))
+		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // errNotAllowed stands for "not what Setting.allowed says".
@@ -114,4 +115,50 @@ func databaseURL(s string) (string, error) {
 		return "", errNotAllowed
 	}
 	return s, nil
+}
+
+// hostNames reads a list with commas; nothing is no list.
+func hostNames(s string) ([]string, error) {
+	var list []string
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name == "" && s == "" {
+			return nil, nil
+		}
+		if _, err := matching(name, `^[a-z0-9_]([a-z0-9._-]{0,252})$`); err != nil {
+			return nil, err
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// minAdminToken is how short the admin token may be: it is made by people.
+const minAdminToken = 16
+
+// adminToken checks a token: it has to fit into a header, and not be guessed.
+func adminToken(s string) error {
+	if len(s) < minAdminToken {
+		return errors.New("the admin token has fewer than 16 characters; make one with: openssl rand -hex 32")
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("the admin token may hold only visible ASCII characters, and no space")
+	}
+	return nil
+}
+
+func keepAge(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < time.Minute {
+		return 0, errNotAllowed
+	}
+	return d, nil
+}
+
+func keepEntries(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 100_000_000 {
+		return 0, errNotAllowed
+	}
+	return n, nil
 }

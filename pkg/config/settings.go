@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // The commands that have settings.
@@ -10,6 +11,7 @@ const (
 	Serve      = "serve"
 	Standalone = "standalone"
 	Bootstrap  = "bootstrap"
+	Token      = "token"
 )
 
 // FileFlag is the flag that names the settings file. It has an environment
@@ -49,20 +51,20 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return append(append(serverSettings(), logSettings()...), proxySettings()...)
+	return slices.Concat(serverSettings(), apiSettings(), logSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
-	servers := []string{Serve, Standalone}
+	servers, stores := []string{Serve, Standalone}, []string{Serve, Standalone, Token}
 	return []Setting{
 		{
-			Name: "database-url", Type: "url", commands: servers, secret: true,
+			Name: "database-url", Type: "url", commands: stores, secret: true,
 			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: a SQLite file in --data-dir)",
 			allowed: "a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name",
 			set:     parsed(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
 		},
 		{
-			Name: "data-dir", Type: "directory", commands: servers,
+			Name: "data-dir", Type: "directory", commands: stores,
 			Usage:   "directory for the program's own files (default: gatehouse in $XDG_DATA_HOME or ~/.local/share)",
 			allowed: "an absolute or relative path",
 			set:     parsed(func(c *Config) *string { return &c.DataDir }, anyText),
@@ -85,8 +87,67 @@ func serverSettings() []Setting {
 			allowed: "a word of at most 63 letters, digits and underscores that starts with a letter",
 			set:     parsed(func(c *Config) *string { return &c.SchemaWord }, word),
 		},
+		{
+			Name: "secret-key-file", Type: "file", commands: servers,
+			Usage:   "file with the key that secrets are stored under; made when it is missing (default: secret.key in --data-dir)",
+			allowed: "a path",
+			set:     parsed(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
+		},
+		{
+			Name: "revision-keep-age", Type: "duration", Default: "720h", commands: servers,
+			Usage:   "how long revisions are kept for the history and for rollback",
+			allowed: "a duration of at least 1m such as 720h",
+			set:     parsed(func(c *Config) *time.Duration { return &c.RevisionKeepAge }, keepAge),
+		},
+		{
+			Name: "revision-keep-entries", Type: "number", Default: "100000", commands: servers,
+			Usage:   "how many changes of objects are kept for the history and for rollback",
+			allowed: "a whole number from 1 to 100000000",
+			set:     parsed(func(c *Config) *int { return &c.RevisionKeepEntries }, keepEntries),
+		},
 		choice("access-log", servers, []string{"json", "off"}, "what Envoys write to their standard output about each request",
 			func(c *Config) *string { return &c.AccessLog }),
+	}
+}
+
+// adminTokenVariable holds the admin token itself. It has no flag and no key:
+// other users of the machine see command lines, and files are often shared.
+const adminTokenVariable = "GATEHOUSE_API_ADMIN_TOKEN"
+
+// apiSettings say who may call the REST API, and how.
+func apiSettings() []Setting {
+	servers := []string{Serve, Standalone}
+	return []Setting{
+		{
+			Name: "api-admin-token-file", Type: "file", commands: servers,
+			Usage:   "file with the admin token of the REST API (or the token itself in " + adminTokenVariable + ")",
+			allowed: "a path",
+			set:     parsed(func(c *Config) *string { return &c.APIAdminTokenFile }, anyText),
+		},
+		{
+			Name: "insecure-api", Type: "bool", Default: "false", commands: servers,
+			Usage:   "let everybody who reaches the REST API in while there is no token, also where --api-addr is no loopback address",
+			allowed: "true or false",
+			set:     parsed(func(c *Config) *bool { return &c.InsecureAPI }, boolean),
+		},
+		{
+			Name: "api-hosts", Type: "names", commands: servers,
+			Usage:   "host names of the REST API, with commas between them; addresses and localhost need not be named",
+			allowed: "a list of host names such as api.example.com,gateway.internal, without ports",
+			set:     parsed(func(c *Config) *[]string { return &c.APIHosts }, hostNames),
+		},
+		{
+			Name: "api-tls-cert", Type: "file", commands: servers,
+			Usage:   "PEM file with the certificate chain of the REST API, which then speaks HTTPS; read again when it changes",
+			allowed: "a path",
+			set:     parsed(func(c *Config) *string { return &c.APITLSCert }, anyText),
+		},
+		{
+			Name: "api-tls-key", Type: "file", commands: servers,
+			Usage:   "PEM file with the private key of --api-tls-cert",
+			allowed: "a path",
+			set:     parsed(func(c *Config) *string { return &c.APITLSKey }, anyText),
+		},
 	}
 }
 

@@ -65,10 +65,15 @@ func names() []string {
 	return list
 }
 
+// clientVariables lists the variables of the commands that call a server.
+func clientVariables() []string {
+	return []string{variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CONTEXT"}
+}
+
 // unknownVariables warns of variables that look like settings. Those of the
 // tests are known.
 func unknownVariables(env map[string]string) []string {
-	known := []string{variable(FileFlag)}
+	known := append([]string{variable(FileFlag), adminTokenVariable}, clientVariables()...)
 	for _, name := range names() {
 		known = append(known, variable(name))
 	}
@@ -86,11 +91,7 @@ func unknownVariables(env map[string]string) []string {
 func fileLayer(path string, readFile ReadFile) (layer, error) {
 	data, err := readFile(path)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return layer{}, fmt.Errorf("--%s: reading %s: %w", FileFlag, path, err)
+		return layer{}, fmt.Errorf("--%s: reading %s: %w", FileFlag, path, pathCause(err))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -124,6 +125,14 @@ func fileLayer(path string, readFile ReadFile) (layer, error) {
 		}
 	}
 	return l, nil
+}
+
+// pathCause is the error of reading a file without the path in it.
+func pathCause(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
 }
 
 func nearest(name string, known []string) string {

@@ -43,6 +43,8 @@ type route struct {
 type proxy struct {
 	builder  *snapshot.Builder
 	services map[string]struct{}
+	// closed says why no service is served; nil means that all are.
+	closed *model.Condition
 }
 
 // Result is what an Apply made anew.
@@ -81,7 +83,7 @@ func (b *Build) Apply(change model.Change) Result {
 		parts, conditions := b.applyService(name, clusters)
 		result.Conditions["service "+name] = conditions
 		for _, p := range b.config.ProxiesOf(name) {
-			if state := b.proxies[p]; state != nil {
+			if state := b.proxies[p]; state != nil && state.closed == nil {
 				state.services[name] = struct{}{}
 				state.builder.SetHost(name, parts)
 				dirty[p] = state
@@ -102,6 +104,9 @@ func (b *Build) Apply(change model.Change) Result {
 	for name, state := range dirty {
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
 		result.Conditions["proxy "+name] = conflicts(name, state.builder.Conflicts())
+		if state.closed != nil {
+			result.Conditions["proxy "+name] = []model.Condition{*state.closed}
+		}
 	}
 	return result
 }
@@ -134,7 +139,11 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 		p.builder.SetListeners(nil)
 	}
 	wanted := map[string]struct{}{}
-	for _, s := range tree.Services {
+	services := tree.Services
+	if p.closed = compile.ClosedProxy(tree); p.closed != nil {
+		services = nil
+	}
+	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
 			if _, have := p.services[s]; !have {
@@ -203,22 +212,31 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	if broken == nil {
 		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded)
 	}
+	closed := compile.ClosedHost(tree)
 	if broken != nil {
-		conditions = append(conditions, model.Condition{
+		closed = &model.Condition{
 			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
-		})
-		bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil)
-		if err != nil {
-			s.parts = nil // not even a 503 can be given: the host is left out
-			return s, conditions
 		}
-		s.parts.Host = head.Unavailable(bare) // an open door would be worse
-		return s, conditions
+	}
+	if closed != nil {
+		s.close(host, head)
+		return s, append(conditions, *closed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
 		s.parts.Clusters = append(s.parts.Clusters, clusters[name])
 	}
 	return s, conditions
+}
+
+// close makes the host answer 503 to everything: an open door would be worse.
+// Where not even that can be given, the host is left out.
+func (s *service) close(host *ir.Host, head *snapshot.RouteHead) {
+	bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil)
+	if err != nil {
+		s.parts = nil
+		return
+	}
+	s.parts.Host = head.Unavailable(bare)
 }
 
 // buildRoute makes one route. What Envoy would refuse becomes a fixed 503.

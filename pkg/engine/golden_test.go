@@ -109,6 +109,9 @@ func expectHostsOf(s *snapshot.Snapshot, g ir.Gateway, except []string) {
 	Expect(s.Routes(s.Hosts).Body.UnmarshalTo(&rc)).To(Succeed())
 	var have, want []string
 	for _, vh := range rc.GetVirtualHosts() {
+		if slices.Contains(except, vh.GetName()) {
+			continue
+		}
 		have = append(have, prototext(vh))
 	}
 	for _, h := range g.Hosts {
@@ -191,6 +194,9 @@ var _ = Describe("golden case", func() {
 					conditions[c.Key.Path()] = append(conditions[c.Key.Path()], c)
 					if c.Code == model.HostConflict {
 						except = append(except, filepath.Base(c.Key.Name))
+					}
+					if c.Key.Kind == model.KindServiceFilter { // closed: its golden file shows the 503
+						except = append(except, filepath.Dir(c.Key.Name))
 					}
 				}
 			}

@@ -32,11 +32,12 @@ func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", 
 // entry writes or deletes one object.
 func (w *writer) entry() model.Entry {
 	var obj model.Object
-	switch w.rng.IntN(8) {
+	switch w.rng.IntN(14) {
 	case 0, 1:
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port, u.Weight = w.name("u", 6), "192.0.2.1", 1+w.rng.IntN(3), w.rng.IntN(3)
-		u.Protocol = []string{"http", "h2c"}[w.rng.IntN(2)]
+		u.Protocol = []string{"http", "h2c", "tls"}[w.rng.IntN(3)]
+		u.ValidationCACertificate = []string{"", "c0", "c1"}[w.rng.IntN(3)]
 		obj = u
 	case 2:
 		obj = &model.Service{Name: w.name("s", 5), FQDN: w.name("host", 4) + ".test"}
@@ -50,6 +51,18 @@ func (w *writer) entry() model.Entry {
 		obj = &model.RouteUpstream{Service: w.name("s", 5), Route: w.name("r", 4), Upstream: w.name("u", 6)}
 	case 7:
 		obj = &model.ProxyService{Proxy: w.name("gw", 2), Service: w.name("s", 5)}
+	case 8:
+		obj = &model.Secret{Name: w.name("c", 2), Cert: []string{"", "one", "two"}[w.rng.IntN(3)]}
+	case 9:
+		obj = &model.Filter{Name: w.name("f", 2), Type: []string{model.FilterOIDC, model.FilterRateLimit}[w.rng.IntN(2)]}
+	case 10:
+		obj = &model.ServiceFilter{Service: w.name("s", 5), Filter: w.name("f", 2)}
+	case 11:
+		obj = &model.RouteFilter{Service: w.name("s", 5), Route: w.name("r", 4), Filter: w.name("f", 2)}
+	case 12:
+		obj = &model.GlobalConfig{Name: w.name("g", 2), Type: []string{model.GlobalConfigOAuth, model.GlobalConfigRateLimit}[min(w.rng.IntN(4), 1)]}
+	case 13:
+		obj = &model.ProxyGlobalConfig{Proxy: w.name("gw", 2), GlobalConfig: w.name("g", 2)}
 	}
 	key := obj.Key()
 	old := w.objects[key]
@@ -135,10 +148,11 @@ var _ = Describe("the result of many changes", func() {
 	})
 
 	It("keeps what did not change as the same pointers", func() {
-		w, build := newWriter(1), newBuild()
-		for range 400 {
+		w, build := newWriter(3), newBuild()
+		for range 1000 {
 			w.entry()
 		}
+		maps.DeleteFunc(w.objects, func(key model.Key, _ model.Object) bool { return key.Kind == model.KindGlobalConfig }) // they close proxies
 		before := build.Apply(w.everything(1)).Snapshots["gw0"]
 		after := build.Apply(w.everything(2)).Snapshots["gw0"]
 		Expect(len(after.Hosts)).To(BeNumerically(">", 1))

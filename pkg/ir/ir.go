@@ -123,6 +123,18 @@ type Cluster struct {
 	Strategy    string       `json:"strategy"`
 	Protocol    string       `json:"protocol"`
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+	// Verify says how the certificate of a TLS backend is checked; nil means
+	// not at all.
+	Verify *Verify `json:"verify,omitempty"`
+}
+
+// Verify is what a backend's certificate must be.
+type Verify struct {
+	// Authorities are PEM certificates, one of which must have signed it.
+	Authorities string `json:"authorities"`
+	// Name is the DNS name or IP address that it must carry; empty means the
+	// DNS name of the endpoint, if it has one.
+	Name string `json:"name,omitempty"`
 }
 
 // Endpoint is one address.

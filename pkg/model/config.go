@@ -30,18 +30,27 @@ type ServiceTree struct {
 	Service *Service
 	// Routes are in order of creation.
 	Routes []*RouteTree
+	// Filters are those of the service itself, sorted by name.
+	Filters []*Filter
 }
 
-// RouteTree is a route with the upstreams attached to it, sorted by name.
+// RouteTree is a route with the upstreams and filters attached to it, each
+// sorted by name.
 type RouteTree struct {
 	Route     *Route
 	Upstreams []*Upstream
+	// Authorities are the secrets that the upstreams name, by their names.
+	Authorities map[string]*Secret
+	Filters     []*Filter
 }
 
 // ProxyTree is a proxy with the names of its services, in order of attachment.
 type ProxyTree struct {
 	Proxy    *Proxy
 	Services []string
+	// GlobalConfigs are those that hold for the proxy, sorted by name: its own,
+	// and those that are attached to no proxy.
+	GlobalConfigs []*GlobalConfig
 }
 
 // Config is the whole configuration at one revision. It belongs to one
@@ -54,6 +63,7 @@ type Config struct {
 	children map[Key]map[Key]struct{}
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
+	globals  map[Key]*GlobalConfig
 }
 
 // NewConfig returns an empty configuration at revision 0.
@@ -63,6 +73,7 @@ func NewConfig() *Config {
 		children: map[Key]map[Key]struct{}{},
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
+		globals:  map[Key]*GlobalConfig{},
 	}
 }
 
@@ -143,29 +154,50 @@ func (c *Config) put(key Key, obj Object, dirty dirtySet) {
 	if old != nil {
 		c.unlink(key, old)
 		delete(c.objects, key)
+		delete(c.globals, key)
 	}
 	if obj != nil {
 		c.objects[key] = obj
 		c.link(key, obj)
+		if g, ok := obj.(*GlobalConfig); ok {
+			c.globals[key] = g
+		}
 	}
 	for _, o := range []Object{old, obj} {
-		switch o := o.(type) {
-		case *Upstream:
-			for k := range c.children[key] {
-				if l, ok := c.objects[k].(*RouteUpstream); ok {
-					dirty.route(l.Service, l.Owner())
-				}
+		if o != nil {
+			c.mark(o, dirty)
+		}
+	}
+}
+
+// mark notes the trees that hold an object.
+func (c *Config) mark(obj Object, dirty dirtySet) {
+	switch o := obj.(type) {
+	case *Upstream, *Filter, *Secret:
+		for k := range c.children[obj.Key()] {
+			switch user := c.objects[k].(type) {
+			case *Upstream, *RouteUpstream, *RouteFilter, *ServiceFilter:
+				c.mark(user, dirty)
 			}
-		case *Service:
-			dirty.service(o.Name)
-		case *Route:
-			dirty.route(o.Service, key)
-		case *RouteUpstream:
-			dirty.route(o.Service, o.Owner())
-		case *Proxy:
-			dirty.proxies[o.Name] = true
-		case *ProxyService:
-			dirty.proxies[o.Proxy] = true
+		}
+	case *Service:
+		dirty.service(o.Name)
+	case *Route:
+		dirty.route(o.Service, o.Key())
+	case *RouteUpstream:
+		dirty.route(o.Service, o.Owner())
+	case *RouteFilter:
+		dirty.route(o.Service, o.Owner())
+	case *ServiceFilter:
+		dirty.service(o.Service)
+	case *Proxy:
+		dirty.proxies[o.Name] = true
+	case *ProxyService:
+		dirty.proxies[o.Proxy] = true
+	case *GlobalConfig, *ProxyGlobalConfig:
+		// It holds for others when the first link is made and the last one goes.
+		for name := range c.proxies {
+			dirty.proxies[name] = true
 		}
 	}
 }
@@ -213,31 +245,71 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 	}
 	tree := &ServiceTree{Service: svc}
 	for k := range c.children[key] {
-		route, ok := c.objects[k].(*Route)
-		if !ok {
-			continue
+		switch o := c.objects[k].(type) {
+		case *ServiceFilter:
+			tree.Filters = append(tree.Filters, attached[*Filter](c, o)...)
+		case *Route:
+			if have := old[o.Name]; have != nil && !changed[k] {
+				tree.Routes = append(tree.Routes, have)
+				continue
+			}
+			tree.Routes = append(tree.Routes, c.buildRoute(k, o))
 		}
-		if have := old[route.Name]; have != nil && !changed[k] {
-			tree.Routes = append(tree.Routes, have)
-			continue
-		}
-		tree.Routes = append(tree.Routes, c.buildRoute(k, route))
 	}
 	slices.SortFunc(tree.Routes, func(a, b *RouteTree) int { return cmp.Compare(a.Route.ID, b.Route.ID) })
+	sortByName(tree.Filters)
 	c.services[name] = tree
 }
 
 func (c *Config) buildRoute(key Key, route *Route) *RouteTree {
 	tree := &RouteTree{Route: route}
 	for k := range c.children[key] {
-		if l, ok := c.objects[k].(*RouteUpstream); ok {
-			if u, ok := c.objects[UpstreamKey(l.Upstream)].(*Upstream); ok {
-				tree.Upstreams = append(tree.Upstreams, u)
-			}
+		switch l := c.objects[k].(type) {
+		case *RouteUpstream:
+			tree.Upstreams = append(tree.Upstreams, attached[*Upstream](c, l)...)
+		case *RouteFilter:
+			tree.Filters = append(tree.Filters, attached[*Filter](c, l)...)
 		}
 	}
-	slices.SortFunc(tree.Upstreams, func(a, b *Upstream) int { return cmp.Compare(a.Name, b.Name) })
+	for _, u := range tree.Upstreams {
+		for _, ca := range attached[*Secret](c, u) {
+			if tree.Authorities == nil {
+				tree.Authorities = map[string]*Secret{}
+			}
+			tree.Authorities[ca.Name] = ca
+		}
+	}
+	sortByName(tree.Upstreams)
+	sortByName(tree.Filters)
 	return tree
+}
+
+// attached returns the objects of one type that obj uses.
+func attached[T Object](c *Config, obj Object) []T {
+	var list []T
+	for _, key := range obj.Uses() {
+		if o, ok := c.objects[key].(T); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+func sortByName[T Object](list []T) {
+	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.Key().Name, b.Key().Name) })
+}
+
+// globalConfigs returns those that hold for a proxy, sorted by name.
+func (c *Config) globalConfigs(proxy string) []*GlobalConfig {
+	var list []*GlobalConfig
+	for key, g := range c.globals {
+		_, own := c.objects[ProxyGlobalConfigKey(proxy, g.Name)]
+		if own || len(c.children[key]) == 0 {
+			list = append(list, g)
+		}
+	}
+	sortByName(list)
+	return list
 }
 
 func (c *Config) rebuildProxy(name string) {
@@ -254,7 +326,7 @@ func (c *Config) rebuildProxy(name string) {
 		}
 	}
 	slices.SortFunc(links, func(a, b *ProxyService) int { return cmp.Compare(a.ID, b.ID) })
-	tree := &ProxyTree{Proxy: proxy}
+	tree := &ProxyTree{Proxy: proxy, GlobalConfigs: c.globalConfigs(name)}
 	for _, l := range links {
 		tree.Services = append(tree.Services, l.Service)
 	}

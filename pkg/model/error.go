@@ -20,6 +20,11 @@ const (
 	InUse ErrorKind = "in_use"
 	// Conflict: two objects claim the same thing.
 	Conflict ErrorKind = "conflict"
+	// Unworkable: valid in itself, but it cannot become a working
+	// configuration.
+	Unworkable ErrorKind = "unworkable"
+	// Compacted: a revision that the change log holds no longer.
+	Compacted ErrorKind = "compacted"
 	// Unavailable: the database is away; trying again may help.
 	Unavailable ErrorKind = "unavailable"
 )
@@ -90,14 +95,14 @@ func ExistsError(key Key) *Error {
 
 func noun(key Key) string {
 	parts := strings.Split(key.Name, "/")
-	quoted := `"` + parts[len(parts)-1] + `"`
-	switch key.Kind {
-	case KindRoute:
+	last := len(parts) - 1
+	quoted := `"` + parts[last] + `"`
+	owner, used, isLink := strings.Cut(string(key.Kind), "_")
+	switch {
+	case isLink && last > 0:
+		return "the link from " + owner + ` "` + strings.Join(parts[:last], "/") + `" to ` + used + " " + quoted
+	case key.Kind == KindRoute:
 		return "route " + quoted + ` of service "` + parts[0] + `"`
-	case KindRouteUpstream:
-		return "the link from route " + `"` + strings.Join(parts[:len(parts)-1], "/") + `" to upstream ` + quoted
-	case KindProxyService:
-		return `the link from proxy "` + parts[0] + `" to service ` + quoted
 	}
 	return string(key.Kind) + " " + quoted
 }

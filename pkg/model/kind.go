@@ -9,17 +9,27 @@ type Kind string
 // The kinds of the specification. Links are kinds of their own: attaching is
 // creating one, detaching is deleting it.
 const (
-	KindUpstream      Kind = "upstream"
-	KindService       Kind = "service"
-	KindRoute         Kind = "route"
-	KindProxy         Kind = "proxy"
-	KindRouteUpstream Kind = "route_upstream"
-	KindProxyService  Kind = "proxy_service"
+	KindUpstream          Kind = "upstream"
+	KindService           Kind = "service"
+	KindRoute             Kind = "route"
+	KindProxy             Kind = "proxy"
+	KindFilter            Kind = "filter"
+	KindGlobalConfig      Kind = "globalconfig"
+	KindSecret            Kind = "secret"
+	KindRouteUpstream     Kind = "route_upstream"
+	KindRouteFilter       Kind = "route_filter"
+	KindServiceFilter     Kind = "service_filter"
+	KindServiceSecret     Kind = "service_secret"
+	KindProxyService      Kind = "proxy_service"
+	KindProxyGlobalConfig Kind = "proxy_globalconfig"
 )
 
 // Kinds lists every kind, an object before what refers to it.
 func Kinds() []Kind {
-	return []Kind{KindUpstream, KindService, KindRoute, KindProxy, KindRouteUpstream, KindProxyService}
+	return []Kind{
+		KindSecret, KindUpstream, KindFilter, KindGlobalConfig, KindService, KindRoute, KindProxy,
+		KindRouteUpstream, KindRouteFilter, KindServiceFilter, KindServiceSecret, KindProxyService, KindProxyGlobalConfig,
+	}
 }
 
 // Key identifies an object: its kind and the names that lead to it, joined by
@@ -33,15 +43,23 @@ type Key struct {
 // /service/shop/route/root/upstream/blue.
 func (k Key) Path() string {
 	n := strings.Split(k.Name, "/")
-	switch {
-	case k.Kind == KindRoute && len(n) == 2:
-		return "/service/" + n[0] + "/route/" + n[1]
-	case k.Kind == KindRouteUpstream && len(n) == 3:
-		return "/service/" + n[0] + "/route/" + n[1] + "/upstream/" + n[2]
-	case k.Kind == KindProxyService && len(n) == 2:
-		return "/proxy/" + n[0] + "/service/" + n[1]
+	words, ok := map[Kind][]string{
+		KindRoute:             {"service", "route"},
+		KindRouteUpstream:     {"service", "route", "upstream"},
+		KindRouteFilter:       {"service", "route", "filter"},
+		KindServiceFilter:     {"service", "filter"},
+		KindServiceSecret:     {"service", "secret"},
+		KindProxyService:      {"proxy", "service"},
+		KindProxyGlobalConfig: {"proxy", "globalconfig"},
+	}[k.Kind]
+	if !ok || len(words) != len(n) {
+		return "/" + string(k.Kind) + "/" + k.Name
 	}
-	return "/" + string(k.Kind) + "/" + k.Name
+	var path strings.Builder
+	for i, word := range words {
+		path.WriteString("/" + word + "/" + n[i])
+	}
+	return path.String()
 }
 
 // UpstreamKey is the key of the upstream called name.
@@ -56,13 +74,14 @@ func RouteKey(service, route string) Key { return Key{KindRoute, service + "/" +
 // ProxyKey is the key of the proxy called name.
 func ProxyKey(name string) Key { return Key{KindProxy, name} }
 
-// RouteUpstreamKey is the key of the link from a route to an upstream.
-func RouteUpstreamKey(service, route, upstream string) Key {
-	return Key{KindRouteUpstream, service + "/" + route + "/" + upstream}
-}
+// FilterKey is the key of the filter called name.
+func FilterKey(name string) Key { return Key{KindFilter, name} }
 
-// ProxyServiceKey is the key of the link from a proxy to a service.
-func ProxyServiceKey(proxy, service string) Key { return Key{KindProxyService, proxy + "/" + service} }
+// GlobalConfigKey is the key of the global config called name.
+func GlobalConfigKey(name string) Key { return Key{KindGlobalConfig, name} }
+
+// SecretKey is the key of the secret called name.
+func SecretKey(name string) Key { return Key{KindSecret, name} }
 
 // Object is a configuration object or a link between two.
 type Object interface {
@@ -77,6 +96,12 @@ type Object interface {
 	// Uses lists the objects that this one needs; they cannot be deleted
 	// while it is there.
 	Uses() []Key
+}
+
+// Tagged is an object that carries tags: every one with a name of its own.
+type Tagged interface {
+	Object
+	TagList() *Tags
 }
 
 // Meta points at the fields of an object that the store assigns.
@@ -98,10 +123,24 @@ func New(kind Kind) Object {
 		return &Route{}
 	case KindProxy:
 		return NewProxy()
+	case KindFilter:
+		return &Filter{}
+	case KindGlobalConfig:
+		return &GlobalConfig{}
+	case KindSecret:
+		return &Secret{}
 	case KindRouteUpstream:
 		return &RouteUpstream{}
+	case KindRouteFilter:
+		return &RouteFilter{}
+	case KindServiceFilter:
+		return &ServiceFilter{}
+	case KindServiceSecret:
+		return &ServiceSecret{}
 	case KindProxyService:
 		return &ProxyService{}
+	case KindProxyGlobalConfig:
+		return &ProxyGlobalConfig{}
 	}
 	return nil
 }

@@ -10,6 +10,11 @@ type RouteUpstream struct {
 	UpdateTS Time   `json:"update_ts"`
 }
 
+// RouteUpstreamKey is the key of such a link.
+func RouteUpstreamKey(service, route, upstream string) Key {
+	return Key{KindRouteUpstream, service + "/" + route + "/" + upstream}
+}
+
 // Key implements Object.
 func (l *RouteUpstream) Key() Key { return RouteUpstreamKey(l.Service, l.Route, l.Upstream) }
 
@@ -19,11 +24,99 @@ func (l *RouteUpstream) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateT
 // Owner implements Object: the link goes with its route.
 func (l *RouteUpstream) Owner() Key { return RouteKey(l.Service, l.Route) }
 
-// Uses implements Object: the upstream stays while it is attached.
+// Uses implements Object: what is attached stays.
 func (l *RouteUpstream) Uses() []Key { return []Key{UpstreamKey(l.Upstream)} }
 
 // Validate implements Object.
 func (l *RouteUpstream) Validate() []FieldError { return nil }
+
+// RouteFilter attaches a filter to a route.
+type RouteFilter struct {
+	ID       int64  `json:"route_filter_id"`
+	Service  string `json:"service_name"`
+	Route    string `json:"route_name"`
+	Filter   string `json:"filter_name"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// RouteFilterKey is the key of such a link.
+func RouteFilterKey(service, route, filter string) Key {
+	return Key{KindRouteFilter, service + "/" + route + "/" + filter}
+}
+
+// Key implements Object.
+func (l *RouteFilter) Key() Key { return RouteFilterKey(l.Service, l.Route, l.Filter) }
+
+// Meta implements Object.
+func (l *RouteFilter) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
+
+// Owner implements Object: the link goes with its route.
+func (l *RouteFilter) Owner() Key { return RouteKey(l.Service, l.Route) }
+
+// Uses implements Object: what is attached stays.
+func (l *RouteFilter) Uses() []Key { return []Key{FilterKey(l.Filter)} }
+
+// Validate implements Object.
+func (l *RouteFilter) Validate() []FieldError { return nil }
+
+// ServiceFilter attaches a filter to a service, for all its routes.
+type ServiceFilter struct {
+	ID       int64  `json:"service_filter_id"`
+	Service  string `json:"service_name"`
+	Filter   string `json:"filter_name"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// ServiceFilterKey is the key of such a link.
+func ServiceFilterKey(service, filter string) Key {
+	return Key{KindServiceFilter, service + "/" + filter}
+}
+
+// Key implements Object.
+func (l *ServiceFilter) Key() Key { return ServiceFilterKey(l.Service, l.Filter) }
+
+// Meta implements Object.
+func (l *ServiceFilter) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
+
+// Owner implements Object: the link goes with its service.
+func (l *ServiceFilter) Owner() Key { return ServiceKey(l.Service) }
+
+// Uses implements Object: what is attached stays.
+func (l *ServiceFilter) Uses() []Key { return []Key{FilterKey(l.Filter)} }
+
+// Validate implements Object.
+func (l *ServiceFilter) Validate() []FieldError { return nil }
+
+// ServiceSecret gives a service a certificate.
+type ServiceSecret struct {
+	ID       int64  `json:"service_secret_id"`
+	Service  string `json:"service_name"`
+	Secret   string `json:"secret_name"`
+	CreateTS Time   `json:"create_ts"`
+	UpdateTS Time   `json:"update_ts"`
+}
+
+// ServiceSecretKey is the key of such a link.
+func ServiceSecretKey(service, secret string) Key {
+	return Key{KindServiceSecret, service + "/" + secret}
+}
+
+// Key implements Object.
+func (l *ServiceSecret) Key() Key { return ServiceSecretKey(l.Service, l.Secret) }
+
+// Meta implements Object.
+func (l *ServiceSecret) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
+
+// Owner implements Object: the link goes with its service.
+func (l *ServiceSecret) Owner() Key { return ServiceKey(l.Service) }
+
+// Uses implements Object: what is attached stays.
+func (l *ServiceSecret) Uses() []Key { return []Key{SecretKey(l.Secret)} }
+
+// Validate implements Object.
+func (l *ServiceSecret) Validate() []FieldError { return nil }
 
 // ProxyService attaches a service to a proxy.
 type ProxyService struct {
@@ -32,6 +125,11 @@ type ProxyService struct {
 	Service  string `json:"service_name"`
 	CreateTS Time   `json:"create_ts"`
 	UpdateTS Time   `json:"update_ts"`
+}
+
+// ProxyServiceKey is the key of such a link.
+func ProxyServiceKey(proxy, service string) Key {
+	return Key{KindProxyService, proxy + "/" + service}
 }
 
 // Key implements Object.
@@ -43,8 +141,37 @@ func (l *ProxyService) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS
 // Owner implements Object: the link goes with its proxy.
 func (l *ProxyService) Owner() Key { return ProxyKey(l.Proxy) }
 
-// Uses implements Object: the service stays while it is attached.
+// Uses implements Object: what is attached stays.
 func (l *ProxyService) Uses() []Key { return []Key{ServiceKey(l.Service)} }
 
 // Validate implements Object.
 func (l *ProxyService) Validate() []FieldError { return nil }
+
+// ProxyGlobalConfig limits a global config to the proxies that it is attached to.
+type ProxyGlobalConfig struct {
+	ID           int64  `json:"proxy_globalconfig_id"`
+	Proxy        string `json:"proxy_name"`
+	GlobalConfig string `json:"globalconfig_name"`
+	CreateTS     Time   `json:"create_ts"`
+	UpdateTS     Time   `json:"update_ts"`
+}
+
+// ProxyGlobalConfigKey is the key of such a link.
+func ProxyGlobalConfigKey(proxy, globalConfig string) Key {
+	return Key{KindProxyGlobalConfig, proxy + "/" + globalConfig}
+}
+
+// Key implements Object.
+func (l *ProxyGlobalConfig) Key() Key { return ProxyGlobalConfigKey(l.Proxy, l.GlobalConfig) }
+
+// Meta implements Object.
+func (l *ProxyGlobalConfig) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
+
+// Owner implements Object: the link goes with its proxy.
+func (l *ProxyGlobalConfig) Owner() Key { return ProxyKey(l.Proxy) }
+
+// Uses implements Object: what is attached stays.
+func (l *ProxyGlobalConfig) Uses() []Key { return []Key{GlobalConfigKey(l.GlobalConfig)} }
+
+// Validate implements Object.
+func (l *ProxyGlobalConfig) Validate() []FieldError { return nil }

@@ -12,6 +12,7 @@ type Proxy struct {
 	HTTPSPort int `json:"https_port"`
 	// ListenIP is the address that both listeners bind.
 	ListenIP string `json:"listen_ip"`
+	Tags     Tags   `json:"tags"`
 	CreateTS Time   `json:"create_ts"`
 	UpdateTS Time   `json:"update_ts"`
 }
@@ -24,6 +25,9 @@ func (p *Proxy) Key() Key { return ProxyKey(p.Name) }
 
 // Meta implements Object.
 func (p *Proxy) Meta() Meta { return Meta{&p.ID, &p.CreateTS, &p.UpdateTS} }
+
+// TagList implements Tagged.
+func (p *Proxy) TagList() *Tags { return &p.Tags }
 
 // Owner implements Object: a proxy stands alone.
 func (p *Proxy) Owner() Key { return Key{} }
@@ -43,5 +47,6 @@ func (p *Proxy) Validate() []FieldError {
 	if _, err := netip.ParseAddr(p.ListenIP); err != nil {
 		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
 	}
+	v.tags(p.Tags)
 	return v.errs
 }

@@ -1,12 +1,9 @@
 package model
 
 import (
-	"bytes"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +17,7 @@ type Route struct {
 	// Prefix is what the path is compared with; Config.Match says how.
 	Prefix   string      `json:"route_prefix"`
 	Config   RouteConfig `json:"route_config"`
+	Tags     Tags        `json:"tags"`
 	CreateTS Time        `json:"create_ts"`
 	UpdateTS Time        `json:"update_ts"`
 }
@@ -105,13 +103,8 @@ func ParseRouteConfig(text string) (RouteConfig, error) {
 	if strings.TrimSpace(text) == "" {
 		return c, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&c); err != nil {
-		return RouteConfig{}, fmt.Errorf("is not a route configuration: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return RouteConfig{}, errors.New("holds more than one JSON value")
+	if err := decodeStrict(text, &c); err != nil {
+		return RouteConfig{}, fmt.Errorf("is not a route configuration: %w", err)
 	}
 	return c, nil
 }
@@ -124,12 +117,9 @@ func (c RouteConfig) Value() (driver.Value, error) {
 
 // Scan reads what Value stores (database/sql).
 func (c *RouteConfig) Scan(src any) error {
-	text, ok := src.(string)
-	if b, isBytes := src.([]byte); isBytes {
-		text, ok = string(b), true
-	}
-	if !ok {
-		return fmt.Errorf("reading route configuration: have %T, want text", src)
+	text, err := scanText(src)
+	if err != nil {
+		return fmt.Errorf("reading route configuration: %w", err)
 	}
 	v, err := ParseRouteConfig(text)
 	*c = v
@@ -141,6 +131,9 @@ func (r *Route) Key() Key { return RouteKey(r.Service, r.Name) }
 
 // Meta implements Object.
 func (r *Route) Meta() Meta { return Meta{&r.ID, &r.CreateTS, &r.UpdateTS} }
+
+// TagList implements Tagged.
+func (r *Route) TagList() *Tags { return &r.Tags }
 
 // Owner implements Object: a route goes with its service.
 func (r *Route) Owner() Key { return ServiceKey(r.Service) }
@@ -158,6 +151,7 @@ func (r *Route) Validate() []FieldError {
 		v.urlPath("Route_prefix", r.Prefix)
 	}
 	r.Config.validate(&v)
+	v.tags(r.Tags)
 	return v.errs
 }
 

@@ -7,6 +7,7 @@ type Service struct {
 	// FQDN is the host that the service matches, without regard to case: an
 	// exact name, "*.suffix", or "*" for any host.
 	FQDN     string `json:"fqdn"`
+	Tags     Tags   `json:"tags"`
 	CreateTS Time   `json:"create_ts"`
 	UpdateTS Time   `json:"update_ts"`
 }
@@ -16,6 +17,9 @@ func (s *Service) Key() Key { return ServiceKey(s.Name) }
 
 // Meta implements Object.
 func (s *Service) Meta() Meta { return Meta{&s.ID, &s.CreateTS, &s.UpdateTS} }
+
+// TagList implements Tagged.
+func (s *Service) TagList() *Tags { return &s.Tags }
 
 // Owner implements Object: a service stands alone.
 func (s *Service) Owner() Key { return Key{} }
@@ -28,5 +32,6 @@ func (s *Service) Validate() []FieldError {
 	var v validator
 	v.name("Service_Name", s.Name, true)
 	v.fqdn("fqdn", s.FQDN)
+	v.tags(s.Tags)
 	return v.errs
 }

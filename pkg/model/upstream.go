@@ -31,6 +31,7 @@ type Upstream struct {
 	// name that the backend's certificate must carry.
 	ValidationCACertificate string `json:"upstream_validation_cacertificate"`
 	ValidationSubjectName   string `json:"upstream_validation_subjectname"`
+	Tags                    Tags   `json:"tags"`
 	CreateTS                Time   `json:"create_ts"`
 	UpdateTS                Time   `json:"update_ts"`
 }
@@ -58,11 +59,19 @@ func (u *Upstream) Key() Key { return UpstreamKey(u.Name) }
 // Meta implements Object.
 func (u *Upstream) Meta() Meta { return Meta{&u.ID, &u.CreateTS, &u.UpdateTS} }
 
+// TagList implements Tagged.
+func (u *Upstream) TagList() *Tags { return &u.Tags }
+
 // Owner implements Object: an upstream stands alone.
 func (u *Upstream) Owner() Key { return Key{} }
 
-// Uses implements Object.
-func (u *Upstream) Uses() []Key { return nil }
+// Uses implements Object: the secret with the certificate authority stays.
+func (u *Upstream) Uses() []Key {
+	if u.ValidationCACertificate == "" {
+		return nil
+	}
+	return []Key{SecretKey(u.ValidationCACertificate)}
+}
 
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {
@@ -90,7 +99,10 @@ func (u *Upstream) Validate() []FieldError {
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
 	if u.ValidationCACertificate != "" {
-		v.add("Upstream_validation_cacertificate", "names secret %q, which does not exist: secrets cannot be stored yet", u.ValidationCACertificate)
+		v.name("Upstream_validation_cacertificate", u.ValidationCACertificate, false)
+		if u.Protocol != "tls" && u.Protocol != "h2" {
+			v.add("Upstream_validation_cacertificate", "needs TLS: Upstream_protocol tls or h2")
+		}
 	}
 	if u.ValidationSubjectName != "" {
 		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)
@@ -98,5 +110,6 @@ func (u *Upstream) Validate() []FieldError {
 			v.add("Upstream_validation_subjectname", "needs Upstream_validation_cacertificate beside it")
 		}
 	}
+	v.tags(u.Tags)
 	return v.errs
 }

@@ -15,12 +15,12 @@ const (
 		`"upstream_hc_path":"","upstream_hc_host":"","upstream_hc_intervalseconds":5,"upstream_hc_timeoutseconds":2,` +
 		`"upstream_hc_unhealthythresholdcount":3,"upstream_hc_healthythresholdcount":2,"upstream_strategy":"round_robin",` +
 		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"",` +
-		`"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
-	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	rootJSON = `{"route_id":1,"service_name":"shop","route_name":"root","route_prefix":"/","route_config":{},` +
-		`"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	gwJSON = `{"proxy_id":1,"name":"gw","http_port":8080,"https_port":8443,"listen_ip":"0.0.0.0",` +
-		`"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 )
 
 // everything makes one object of each kind, linked.

@@ -6,7 +6,8 @@
 // nothing is written before the whole request was found valid; every error
 // leaves as application/problem+json, through one function (server.fail).
 //
-// The order of checks, where several things are wrong: Accept (406), path and
+// The order of checks, where several things are wrong: Host, Origin, token and
+// role (403, 401, 429; auth.go), Accept (406), path and
 // method (404, 405), query parameters (400), body (413, 415, 400), then the
 // names of the path (404, the first unknown one) and the rules between objects
 // (409). So a wrong body under an unknown parent is a 400.

@@ -8,24 +8,23 @@ import (
 )
 
 // The dump of a service has exactly the keys of the specification ("Dump of a
-// service"), in its order.
+// service"), in its order. What it leaves open has the shape of its upstreams.
 type (
 	dumpedService struct {
-		ID       int64         `json:"service_id"`
-		Name     string        `json:"service_name"`
-		FQDN     string        `json:"fqdn"`
-		CreateTS model.Time    `json:"create_ts"`
-		Routes   []dumpedRoute `json:"routes"`
-		// Secrets and Filters are empty until there are such kinds.
-		Secrets []any `json:"service_secrets"`
-		Filters []any `json:"service_filters"`
+		ID       int64          `json:"service_id"`
+		Name     string         `json:"service_name"`
+		FQDN     string         `json:"fqdn"`
+		CreateTS model.Time     `json:"create_ts"`
+		Routes   []dumpedRoute  `json:"routes"`
+		Secrets  []dumpedSecret `json:"service_secrets"`
+		Filters  []dumpedFilter `json:"service_filters"`
 	}
 	dumpedRoute struct {
 		ID        int64                 `json:"route_id"`
 		Name      string                `json:"route_name"`
 		Prefix    string                `json:"route_prefix"`
 		Upstreams []dumpedRouteUpstream `json:"route_upstreams"`
-		Filters   []any                 `json:"route_filters"`
+		Filters   []dumpedFilter        `json:"route_filters"`
 	}
 	dumpedRouteUpstream struct {
 		Upstream dumpedUpstream `json:"upstream"`
@@ -36,15 +35,60 @@ type (
 		IP   string `json:"upstream_ip"`
 		Port int    `json:"upstream_port"`
 	}
+	dumpedFilter struct {
+		Filter struct {
+			ID     int64      `json:"filter_id"`
+			Name   string     `json:"filter_name"`
+			Type   string     `json:"filter_type"`
+			Config model.JSON `json:"filter_config"`
+		} `json:"filter"`
+	}
+	dumpedSecret struct {
+		Secret struct {
+			ID   int64  `json:"secret_id"`
+			Name string `json:"secret_name"`
+			Type string `json:"secret_type"`
+		} `json:"secret"`
+	}
+	dumpedProxy struct {
+		*model.Proxy
+		Services      []dumpedProxyService `json:"proxy_services"`
+		GlobalConfigs []dumpedGlobalConfig `json:"proxy_globalconfigs"`
+	}
+	dumpedProxyService struct {
+		Service dumpedService `json:"service"`
+	}
+	dumpedGlobalConfig struct {
+		GlobalConfig struct {
+			ID     int64      `json:"globalconfig_id"`
+			Name   string     `json:"globalconfig_name"`
+			Type   string     `json:"globalconfig_type"`
+			Config model.JSON `json:"config"`
+		} `json:"globalconfig"`
+	}
 )
 
-// addDump shares its path with the objects of a service called "dump", which
-// is why that name is reserved.
+// addDump shares its paths with the objects of a service or proxy called
+// "dump", which is why that name is reserved.
 func (s *server) addDump() {
-	s.get("/service/dump/:service", s.dumpService)
+	s.get("/service/dump/:service", func(c *gin.Context) error {
+		return s.dump(c, model.KindService, func(r store.Reader, n names) (any, error) {
+			d, err := dumpService(r, n[model.KindService])
+			return []dumpedService{d}, err
+		})
+	})
+	s.get("/proxy/dump/:proxy", func(c *gin.Context) error {
+		return s.dump(c, model.KindProxy, func(r store.Reader, n names) (any, error) {
+			d, err := dumpProxy(r, n[model.KindProxy])
+			return []dumpedProxy{d}, err
+		})
+	})
+	s.get("/proxy/dump", func(c *gin.Context) error {
+		return s.dump(c, model.KindProxy, func(r store.Reader, _ names) (any, error) { return dumpProxies(r) })
+	})
 }
 
-func (s *server) dumpService(c *gin.Context) error {
+func (s *server) dump(c *gin.Context, kind model.Kind, read func(store.Reader, names) (any, error)) error {
 	if err := noQuery(c); err != nil {
 		return err
 	}
@@ -52,62 +96,144 @@ func (s *server) dumpService(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var dump dumpedService
+	var dump any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		dump, err = readDump(r, n[model.KindService])
+		dump, err = read(r, n)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.answerRead(c, model.KindService, []dumpedService{dump})
+	s.answerRead(c, kind, dump)
 	return nil
 }
 
-func readDump(r store.Reader, name string) (dumpedService, error) {
+func dumpProxies(r store.Reader) ([]dumpedProxy, error) {
+	proxies, err := r.List(store.Query{Kind: model.KindProxy})
+	if err != nil {
+		return nil, err
+	}
+	dumps := make([]dumpedProxy, len(proxies))
+	for i, p := range proxies {
+		if dumps[i], err = dumpProxy(r, p.Key().Name); err != nil {
+			return nil, err
+		}
+	}
+	return dumps, nil
+}
+
+func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
+	dump := dumpedProxy{Services: []dumpedProxyService{}, GlobalConfigs: []dumpedGlobalConfig{}}
+	var err error
+	if dump.Proxy, err = store.Get[*model.Proxy](r, model.ProxyKey(name)); err != nil {
+		return dump, err
+	}
+	err = eachUsed(r, store.Query{Kind: model.KindProxyService, Proxy: name}, func(_, used model.Object) error {
+		d, err := dumpService(r, used.Key().Name)
+		dump.Services = append(dump.Services, dumpedProxyService{d})
+		return err
+	})
+	if err != nil {
+		return dump, err
+	}
+	err = eachUsed(r, store.Query{Kind: model.KindProxyGlobalConfig, Proxy: name}, func(_, used model.Object) error {
+		var d dumpedGlobalConfig
+		g := used.(*model.GlobalConfig).Redact().(*model.GlobalConfig)
+		d.GlobalConfig.ID, d.GlobalConfig.Name, d.GlobalConfig.Type, d.GlobalConfig.Config = g.ID, g.Name, g.Type, g.Config
+		dump.GlobalConfigs = append(dump.GlobalConfigs, d)
+		return nil
+	})
+	return dump, err
+}
+
+func dumpService(r store.Reader, name string) (dumpedService, error) {
 	svc, err := store.Get[*model.Service](r, model.ServiceKey(name))
-	if err != nil {
-		return dumpedService{}, err
-	}
-	routes, err := store.List[*model.Route](r, store.Query{Kind: model.KindRoute, Service: name})
-	if err != nil {
-		return dumpedService{}, err
-	}
-	attached, err := readAttached(r, name)
 	if err != nil {
 		return dumpedService{}, err
 	}
 	dump := dumpedService{
 		ID: svc.ID, Name: svc.Name, FQDN: svc.FQDN, CreateTS: svc.CreateTS,
-		Routes: make([]dumpedRoute, 0, len(routes)), Secrets: []any{}, Filters: []any{},
+		Secrets: []dumpedSecret{}, Filters: []dumpedFilter{},
 	}
-	for _, route := range routes {
-		dump.Routes = append(dump.Routes, dumpedRoute{
-			ID: route.ID, Name: route.Name, Prefix: route.Prefix,
-			Upstreams: notNull(attached[route.Name]), Filters: []any{},
-		})
+	if dump.Routes, err = dumpRoutes(r, name); err != nil {
+		return dumpedService{}, err
 	}
-	return dump, nil
+	err = eachUsed(r, store.Query{Kind: model.KindServiceFilter, Service: name}, func(_, used model.Object) error {
+		dump.Filters = append(dump.Filters, dumpFilter(used.(*model.Filter)))
+		return nil
+	})
+	if err != nil {
+		return dumpedService{}, err
+	}
+	err = eachUsed(r, store.Query{Kind: model.KindServiceSecret, Service: name}, func(_, used model.Object) error {
+		var d dumpedSecret
+		secret := used.(*model.Secret)
+		d.Secret.ID, d.Secret.Name, d.Secret.Type = secret.ID, secret.Name, secret.Type
+		dump.Secrets = append(dump.Secrets, d)
+		return nil
+	})
+	return dump, err
 }
 
-// readAttached returns the upstreams of each route of a service, by the
-// route's name, in the order in which they were attached.
-func readAttached(r store.Reader, service string) (map[string][]dumpedRouteUpstream, error) {
-	links, err := store.List[*model.RouteUpstream](r, store.Query{Kind: model.KindRouteUpstream, Service: service})
+// dumpRoutes lists the routes of a service, each with its upstreams and
+// filters in the order in which they were attached.
+func dumpRoutes(r store.Reader, service string) ([]dumpedRoute, error) {
+	routes, err := store.List[*model.Route](r, store.Query{Kind: model.KindRoute, Service: service})
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string]dumpedUpstream{}
-	attached := map[string][]dumpedRouteUpstream{}
-	for _, l := range links {
-		if _, read := byName[l.Upstream]; !read {
-			u, err := store.Get[*model.Upstream](r, model.UpstreamKey(l.Upstream))
-			if err != nil {
-				return nil, err
-			}
-			byName[l.Upstream] = dumpedUpstream{ID: u.ID, Name: u.Name, IP: u.IP, Port: u.Port}
-		}
-		attached[l.Route] = append(attached[l.Route], dumpedRouteUpstream{byName[l.Upstream]})
+	upstreams := map[string][]dumpedRouteUpstream{}
+	err = eachUsed(r, store.Query{Kind: model.KindRouteUpstream, Service: service}, func(l, used model.Object) error {
+		route, u := l.(*model.RouteUpstream).Route, used.(*model.Upstream)
+		upstreams[route] = append(upstreams[route], dumpedRouteUpstream{dumpedUpstream{u.ID, u.Name, u.IP, u.Port}})
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return attached, nil
+	filters := map[string][]dumpedFilter{}
+	err = eachUsed(r, store.Query{Kind: model.KindRouteFilter, Service: service}, func(l, used model.Object) error {
+		route := l.(*model.RouteFilter).Route
+		filters[route] = append(filters[route], dumpFilter(used.(*model.Filter)))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	dumps := make([]dumpedRoute, len(routes))
+	for i, route := range routes {
+		dumps[i] = dumpedRoute{
+			ID: route.ID, Name: route.Name, Prefix: route.Prefix,
+			Upstreams: notNull(upstreams[route.Name]), Filters: notNull(filters[route.Name]),
+		}
+	}
+	return dumps, nil
+}
+
+func dumpFilter(f *model.Filter) (d dumpedFilter) {
+	f = f.Redact().(*model.Filter)
+	d.Filter.ID, d.Filter.Name, d.Filter.Type, d.Filter.Config = f.ID, f.Name, f.Type, f.Config
+	return d
+}
+
+// eachUsed calls fn with each link that q selects, the oldest first, and the
+// object that it attaches, which is read once.
+func eachUsed(r store.Reader, q store.Query, fn func(link, used model.Object) error) error {
+	links, err := r.List(q)
+	if err != nil {
+		return err
+	}
+	seen := map[model.Key]model.Object{}
+	for _, l := range links {
+		key := usedByLink(l)
+		if seen[key] == nil {
+			if seen[key], err = r.Get(key); err != nil {
+				return err
+			}
+		}
+		if err := fn(l, seen[key]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -15,16 +16,18 @@ import (
 // that a user can act on, or an object without a bad field.
 func FuzzBody(f *testing.F) {
 	const (
-		form  = "application/x-www-form-urlencoded"
+		plain = "application/x-www-form-urlencoded"
 		multi = "multipart/form-data; boundary=b"
 	)
-	f.Add(form, "Route_Name=r&Route_prefix=%2F&Route_config={}")
-	f.Add(form, "route_name=r&ROUTE_NAME=r&x=%ff&y=%00;z")
+	f.Add(plain, "Route_Name=r&Route_prefix=%2F&Route_config={}")
+	f.Add(plain, "route_name=r&ROUTE_NAME=r&x=%ff&y=%00;z")
 	f.Add(multi, "--b\r\nContent-Disposition: form-data; name=Route_Name; filename=x\r\n\r\nr\r\n--b--")
 	f.Add(multi, "--b\r\nContent-Disposition: form-data; name=Route_Name\r\n\r\nr")
 	f.Add("application/json", `{"Route_Name":"r","Route_prefix":"/","Route_config":{"match":"exact","headers":[{"name":"a"}]}}`)
 	f.Add("application/json", `{"Route_config":{"a":{"b":[1,2,{"c":"\ud800","c":null}]}},"Upstream_port":1e3} x`)
 	f.Add("application/json; charset=utf-8", `{"Upstream_port":"80","Upstream_name":7,"upstream_NAME":true}`)
+	f.Add("application/json", `{"Filter_name":"f","Filter_type":"route_filter_ratelimit","Filter_config":{"descriptors":[{"remote_address":"x"}]}}`)
+	f.Add("application/json", `{"globalconfig_name":"g","globalconfig_type":"globalconfig_ratelimit","config":"{\"domain\":\"d\",\"descriptors\":[]}"}`)
 	f.Add("text/plain", "x")
 	f.Fuzz(func(t *testing.T, contentType, body string) {
 		sent, err := decodeBody(contentType, []byte(body))
@@ -38,14 +41,17 @@ func FuzzBody(f *testing.F) {
 		if strings.HasPrefix(contentType, "application/json") && !json.Valid([]byte(body)) {
 			t.Fatal("took what is not JSON")
 		}
-		checkBind(t, routeFields(), &model.Route{}, sent)
-		checkBind(t, upstreamFields(), model.NewUpstream(), sent)
+		checkBind(t, &model.Route{}, sent)
+		checkBind(t, model.NewUpstream(), sent)
+		checkBind(t, &model.Filter{}, sent)
+		checkBind(t, &model.GlobalConfig{}, sent)
+		checkBind(t, &model.Secret{}, sent)
 	})
 }
 
-func checkBind[T model.Object](t *testing.T, table []field[T], obj T, sent []value) {
+func checkBind(t *testing.T, obj model.Object, sent []form.Value) {
 	t.Helper()
-	errs := bind(table, obj, sent, true)
+	errs := form.Bind(obj, sent, true)
 	seen := map[string]bool{}
 	for _, e := range errs {
 		if e.Message == "" || seen[e.Field+e.Message] {

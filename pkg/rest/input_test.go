@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-const lists = "/upstream /service /proxy /service/shop/route"
+const lists = "/upstream /service /proxy /service/shop/route /filter /globalconfig /secret"
 
 // expectNothingStored checks that only what the spec was given is there.
 func (a *api) expectNothingStored(revision int64, before map[string]string) {
@@ -68,14 +68,14 @@ var _ = Describe("Bodies", func() {
 
 	It("take every field of an upstream", func() {
 		a := startAPI()
-		a.given("/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
+		a.given("/secret", "Secret_name=ca", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
-			"&Upstream_strategy=maglev&Upstream_protocol=h2")
+			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
 			`"upstream_port":443,"upstream_weight":0,"upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
-			`"upstream_protocol":"h2","upstream_validation_cacertificate":"","upstream_validation_subjectname":"",`+
-			`"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
+			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com",`+
+			`"tags":["a","b"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
 	It("take every field of a proxy", func() {
@@ -136,7 +136,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_strategy", `\"best\" is not one of round_robin, least_request, random, ring_hash, maglev`,
 			"colour", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname"),
+				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, tags"),
 
 		Entry(nil, "/upstream", name("a%2Fb"), "Upstream_name", `\"a/b\" `+badName),
 		Entry(nil, "/upstream", name("a+b"), "Upstream_name", `\"a b\" `+badName),
@@ -159,7 +159,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1&Upstream_prot=2", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
 		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname"),
+			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, tags"),
 
 		Entry(nil, "/service", "Service_Name=copy&fqdn=a..b", "Service_Name", `\"copy\" is reserved for a call of the API`,
 			"fqdn", `\"a..b\" is not a host name such as shop.example.com, *.example.com or *`),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -19,6 +20,8 @@ type link struct {
 	// ends lists the objects that the path leads through, the attached one
 	// last.
 	ends func(names) []model.Key
+	// readable links show what is attached.
+	readable bool
 }
 
 // at is the path through both ends to the link itself.
@@ -28,27 +31,37 @@ func (l link) at(n names) []model.Key { return append(l.ends(n), l.make(n).Key()
 func (s *server) addLink(l link) {
 	s.post(l.path, func(c *gin.Context) error { return s.attach(c, l) })
 	s.delete(l.path, func(c *gin.Context) error { return s.deleteObject(c, l.kind, l.at) })
+	if l.readable {
+		s.get(l.path, func(c *gin.Context) error { return s.readAttached(c, l) })
+	}
+}
+
+// readAttached shows the object at the end of the path, if it is attached.
+func (s *server) readAttached(c *gin.Context, l link) error {
+	target := func(n names) model.Key { ends := l.ends(n); return ends[len(ends)-1] }
+	return s.readObject(c, target(nil).Kind, func(n names) []model.Key { return append(l.at(n), target(n)) })
 }
 
 func (s *server) attach(c *gin.Context, l link) error {
-	if err := noQuery(c); err != nil {
+	dry, _, err := dryRun(c)
+	if err != nil {
 		return err
 	}
 	sent, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	if err := invalidFields(bind(nil, l.make(nil), sent, false)); err != nil {
+	if err := invalidFields(form.Bind(l.make(nil), sent, false)); err != nil {
 		return err
 	}
 	n, err := pathNames(c)
 	if err != nil {
 		return err
 	}
-	rows, revision, err := s.attachOnce(c, l, n)
+	rows, done, err := s.attachOnce(c, l, n, dry)
 	if model.IsKind(err, model.Exists) {
 		// Another request made the link in the meantime: now it stands.
-		rows, revision, err = s.attachOnce(c, l, n)
+		rows, done, err = s.attachOnce(c, l, n, dry)
 	}
 	if err != nil {
 		return err
@@ -57,12 +70,12 @@ func (s *server) attach(c *gin.Context, l link) error {
 	if rows > 0 {
 		status = http.StatusCreated
 	}
-	s.answerWrite(c, status, "insert", l.kind, rows, revision)
+	s.answerWrite(c, status, "insert", l.kind, rows, done)
 	return nil
 }
 
-func (s *server) attachOnce(c *gin.Context, l link, n names) (rows int, revision int64, err error) {
-	revision, err = s.write(c, func(w store.Writer) error {
+func (s *server) attachOnce(c *gin.Context, l link, n names, dry bool) (rows int, done written, err error) {
+	done, err = s.write(c, dry, func(w store.Writer) error {
 		rows = 0
 		if err := exist(w, l.ends(n)); err != nil {
 			return err
@@ -75,7 +88,7 @@ func (s *server) attachOnce(c *gin.Context, l link, n names) (rows int, revision
 		rows = 1
 		return store.Create(w, obj)
 	})
-	return rows, revision, err
+	return rows, done, err
 }
 
 // linked says how to list what links lead to.
@@ -121,7 +134,7 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	if last > 0 {
 		linkNext(c, query, l.link, last)
 	}
-	s.answerRead(c, l.kind, notNull(objs))
+	s.answerRead(c, l.kind, views(objs))
 	return nil
 }
 
@@ -130,8 +143,8 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 func follow(r store.Reader, l linked, n names, p page) (objs []model.Object, last int64, err error) {
 	q := l.links(n)
 	q.Kind, q.After = l.link, p.after
-	if p.prefix == "" {
-		q.Limit = p.limit + 1 // else the names decide how many to look at
+	if p.prefix == "" && p.tag == "" {
+		q.Limit = p.limit + 1 // else the objects decide how many to look at
 	}
 	links, err := r.List(q)
 	if err != nil {
@@ -143,14 +156,20 @@ func follow(r store.Reader, l linked, n names, p page) (objs []model.Object, las
 		if !strings.HasPrefix(key.Name[strings.LastIndexByte(key.Name, '/')+1:], p.prefix) {
 			continue
 		}
-		if len(objs) == p.limit {
-			return objs, lastID, nil
-		}
 		obj, err := r.Get(key)
 		if err != nil {
 			return nil, 0, err
+		}
+		if t, ok := obj.(model.Tagged); ok && p.tag != "" && !t.TagList().Has(p.tag) {
+			continue
+		}
+		if len(objs) == p.limit {
+			return objs, lastID, nil
 		}
 		objs, lastID = append(objs, obj), *link.Meta().ID
 	}
 	return objs, 0, nil
 }
+
+// usedByLink is the object that a link attaches.
+func usedByLink(l model.Object) model.Key { return l.Uses()[0] }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 
@@ -141,9 +140,9 @@ var _ = Describe("Lists", func() {
 		Entry(nil, "name=%00", "name", "holds a NUL character"),
 		Entry(nil, "name=%FF", "name", "holds text that is not valid UTF-8"),
 		Entry(nil, "limi=1", "limi", "unknown query parameter; did you mean limit?"),
-		Entry(nil, "tag=a", "tag", "unknown query parameter; known are limit, after, name"),
+		Entry(nil, "tag=%FF", "tag", "holds text that is not valid UTF-8"),
 		Entry(nil, "Limit=1", "Limit", "unknown query parameter; did you mean limit?"),
-		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name"),
+		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name, tag"),
 	)
 
 	It("refuse a query that cannot be read", func() {
@@ -153,17 +152,17 @@ var _ = Describe("Lists", func() {
 			`"detail":"the query cannot be read: invalid URL escape \"%zz\"","instance":"/upstream","code":"invalid_fields"}`)
 	})
 
-	It("are the only calls with parameters: none is taken no notice of", func() {
+	It("have parameters that no other call has: none is taken no notice of", func() {
 		a := startAPI()
 		a.given(everything()...)
-		const message = "unknown query parameter; this call takes none"
-		for _, call := range [][2]string{
-			{"POST", "/service"}, {"DELETE", "/service/shop"}, {"GET", "/service/shop"}, {"GET", "/service/dump/shop"},
-			{"POST", "/proxy/gw/service/shop"}, {"DELETE", "/proxy/gw/service/shop"},
+		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known are dry_run"
+		for _, call := range [][3]string{
+			{"POST", "/service", write}, {"DELETE", "/service/shop", write}, {"PUT", "/service/shop", write}, {"PATCH", "/service/shop", write},
+			{"POST", "/proxy/gw/service/shop", write}, {"DELETE", "/proxy/gw/service/shop", write}, {"POST", "/service/copy/shop/b", write},
+			{"POST", "/filter/f/config", write}, {"POST", "/revision/1/rollback", write},
+			{"GET", "/service/shop", read}, {"GET", "/service/dump/shop", read}, {"GET", "/revision/1", read},
 		} {
-			path, err := url.Parse(call[1])
-			Expect(err).NotTo(HaveOccurred())
-			a.do(call[0], call[1]+"?dry_run=true", form, strings.NewReader("")).expectProblem(400, invalid(path.Path, "dry_run", message))
+			a.do(call[0], call[1]+"?limit=1", form, strings.NewReader("")).expectProblem(400, invalid(call[1], "limit", call[2]))
 		}
 		Expect(a.revision()).To(Equal(int64(6)))
 	})

@@ -1,23 +1,26 @@
 package rest
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // kind says how objects with a name of their own are read and found.
-type kind[T model.Object] struct {
+type kind struct {
 	kind model.Kind
 	// base is the path of the list; an object is at base + "/:" + kind.
 	base string
-	// fields are the form fields, in the order of documentation.
-	fields []field[T]
-	// make returns an object with its defaults and what the path says.
-	make func(names, []value) T
+	// make returns an object with its defaults and what the path says; nil
+	// means those of the model.
+	make func(names, []form.Value) model.Object
 	// at lists the objects that the path of an object leads through, the
 	// object itself last.
 	at func(names) []model.Key
@@ -25,19 +28,31 @@ type kind[T model.Object] struct {
 	// all of the kind.
 	siblings func(names) store.Query
 	// created is the answer to POST; nil means the count of rows.
-	created func(T) any
+	created func(model.Object) any
 }
 
-// addObjects registers list, create, read and delete of a kind.
-func addObjects[T model.Object](s *server, k kind[T]) {
+// addObjects registers every call of a kind.
+func (s *server) addObjects(k kind) {
+	if k.make == nil {
+		k.make = func(names, []form.Value) model.Object { return model.New(k.kind) }
+	}
 	one := k.base + "/:" + string(k.kind)
-	s.get(k.base, func(c *gin.Context) error { return listObjects(s, c, k) })
-	s.post(k.base, func(c *gin.Context) error { return createObject(s, c, k) })
+	s.get(k.base, func(c *gin.Context) error { return s.listObjects(c, k) })
+	s.post(k.base, func(c *gin.Context) error { return s.createObject(c, k) })
 	s.get(one, func(c *gin.Context) error { return s.readObject(c, k.kind, k.at) })
+	s.handle(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, k) })
+	s.handle(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, k, nil) })
 	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, k.kind, k.at) })
 }
 
-func listObjects[T model.Object](s *server, c *gin.Context, k kind[T]) error {
+// addUpload registers a call that changes some fields of an object, which may
+// come as files.
+func (s *server) addUpload(k kind, word string, fields ...string) {
+	s.post(k.base+"/:"+string(k.kind)+"/"+word,
+		func(c *gin.Context) error { return s.patchObject(c, k, fields) })
+}
+
+func (s *server) listObjects(c *gin.Context, k kind) error {
 	p, query, err := readPage(c, k.kind)
 	if err != nil {
 		return err
@@ -50,7 +65,7 @@ func listObjects[T model.Object](s *server, c *gin.Context, k kind[T]) error {
 	if k.siblings != nil {
 		q = k.siblings(n)
 	}
-	q.Kind, q.NamePrefix, q.After, q.Limit = k.kind, p.prefix, p.after, p.limit+1
+	q.Kind, q.NamePrefix, q.Tag, q.After, q.Limit = k.kind, p.prefix, p.tag, p.after, p.limit+1
 	var objs []model.Object
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		path := k.at(n)
@@ -67,12 +82,13 @@ func listObjects[T model.Object](s *server, c *gin.Context, k kind[T]) error {
 		objs = objs[:p.limit]
 		linkNext(c, query, k.kind, *objs[p.limit-1].Meta().ID)
 	}
-	s.answerRead(c, k.kind, notNull(objs))
+	s.answerRead(c, k.kind, views(objs))
 	return nil
 }
 
-func createObject[T model.Object](s *server, c *gin.Context, k kind[T]) error {
-	if err := noQuery(c); err != nil {
+func (s *server) createObject(c *gin.Context, k kind) error {
+	dry, _, err := dryRun(c)
+	if err != nil {
 		return err
 	}
 	sent, err := readBody(c)
@@ -81,22 +97,22 @@ func createObject[T model.Object](s *server, c *gin.Context, k kind[T]) error {
 	}
 	n, badName := pathNames(c)
 	obj := k.make(n, sent)
-	if err := invalidFields(bind(k.fields, obj, sent, true)); err != nil {
+	if err := invalidFields(form.Bind(obj, sent, true)); err != nil {
 		return err
 	}
 	if badName != nil {
 		return badName
 	}
-	revision, err := s.write(c, func(w store.Writer) error { return store.Create(w, obj) })
+	done, err := s.write(c, dry, func(w store.Writer) error { return store.Create(w, obj) })
 	if err != nil {
 		return err
 	}
-	if k.created != nil {
-		setRevision(c, revision)
+	if k.created != nil && !dry {
+		setRevision(c, done.revision)
 		s.writeJSON(c, http.StatusCreated, "application/json", k.created(obj))
 		return nil
 	}
-	s.answerWrite(c, http.StatusCreated, "insert", k.kind, 1, revision)
+	s.answerWrite(c, http.StatusCreated, "insert", k.kind, 1, done)
 	return nil
 }
 
@@ -121,30 +137,158 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 	if err != nil {
 		return err
 	}
-	s.answerRead(c, kind, []model.Object{obj})
+	if isCurrent(c, obj) {
+		c.Status(http.StatusNotModified)
+		return nil
+	}
+	s.answerRead(c, kind, views([]model.Object{obj}))
 	return nil
 }
 
-// deleteObject deletes the object, or the link, at the end of the path.
-func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key) error {
-	if err := noQuery(c); err != nil {
+// putObject makes the object at the end of the path, or replaces all of it.
+func (s *server) putObject(c *gin.Context, k kind) error {
+	dry, _, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	sent, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	n, badName := pathNames(c)
+	if badName != nil {
+		return badName
+	}
+	sent, bad := withName(k, n, sent)
+	obj := k.make(n, sent)
+	if err := invalidFields(append(bad, form.Bind(obj, sent, true)...)); err != nil {
+		return err
+	}
+	made := false
+	done, err := s.write(c, dry, func(w store.Writer) error {
+		path := k.at(n)
+		if err := exist(w, path[:len(path)-1]); err != nil {
+			return err
+		}
+		if err := checkPrecondition(c, w, obj.Key()); err != nil {
+			return err
+		}
+		made, err = store.Put(w, obj)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	status, verb := http.StatusOK, "update"
+	if made {
+		status, verb = http.StatusCreated, "insert"
+	}
+	setETag(c, obj, dry)
+	s.answerWrite(c, status, verb, k.kind, 1, done)
+	return nil
+}
+
+// withName adds the name of the path to the fields sent. A name that was sent
+// must be the same: objects are not renamed.
+func withName(k kind, n names, sent []form.Value) ([]form.Value, []model.FieldError) {
+	name := form.Fields(k.kind)[0].Name
+	for _, v := range sent {
+		if !strings.EqualFold(v.Name, name) {
+			continue
+		}
+		if v.Shape == form.IsText && v.Text == n[k.kind] {
+			return sent, nil
+		}
+		return sent, []model.FieldError{{Field: name, Message: fmt.Sprintf("must be %q as in the path, or be left out: a name cannot be changed", n[k.kind])}}
+	}
+	return append(sent, form.Value{Name: name, Shape: form.IsText, Text: n[k.kind]}), nil
+}
+
+// patchObject changes the fields sent of the object at the end of the path.
+// only restricts them, and one of them is needed; nil means any.
+func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
+	dry, _, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	sent, err := readBody(c)
+	if err != nil {
+		return err
+	}
+	if err := checkOnly(sent, only); err != nil {
 		return err
 	}
 	n, err := pathNames(c)
 	if err != nil {
 		return err
 	}
-	revision, err := s.write(c, func(w store.Writer) error {
-		path := at(n)
+	sent, bad := withName(k, n, sent)
+	var obj model.Object
+	done, err := s.write(c, dry, func(w store.Writer) error {
+		path := k.at(n)
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
-		return store.Delete(w, path[len(path)-1])
+		if obj, err = w.Get(path[len(path)-1]); err != nil {
+			return err
+		}
+		if err := checkPrecondition(c, w, obj.Key()); err != nil {
+			return err
+		}
+		if err := invalidFields(append(bad, form.Bind(obj, sent, false)...)); err != nil {
+			return err
+		}
+		return store.Replace(w, obj)
 	})
 	if err != nil {
 		return err
 	}
-	s.answerWrite(c, http.StatusOK, "delete", kind, 1, revision)
+	setETag(c, obj, dry)
+	s.answerWrite(c, http.StatusOK, "update", k.kind, 1, done)
+	return nil
+}
+
+func checkOnly(sent []form.Value, only []string) error {
+	if only == nil {
+		return nil
+	}
+	var errs form.Errors
+	for _, v := range sent {
+		if !slices.ContainsFunc(only, func(name string) bool { return strings.EqualFold(name, v.Name) }) {
+			errs.Add(v.Name, "unknown field; this call takes %s", strings.Join(only, " and "))
+		}
+	}
+	if len(sent) == 0 {
+		errs.Add(only[0], "is required")
+	}
+	return invalidFields(errs.List)
+}
+
+// deleteObject deletes the object, or the link, at the end of the path.
+func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key) error {
+	dry, _, err := dryRun(c)
+	if err != nil {
+		return err
+	}
+	n, err := pathNames(c)
+	if err != nil {
+		return err
+	}
+	done, err := s.write(c, dry, func(w store.Writer) error {
+		path := at(n)
+		key := path[len(path)-1]
+		if err := exist(w, path[:len(path)-1]); err != nil {
+			return err
+		}
+		if err := checkPrecondition(c, w, key); err != nil {
+			return err
+		}
+		return store.Delete(w, key)
+	})
+	if err != nil {
+		return err
+	}
+	s.answerWrite(c, http.StatusOK, "delete", kind, 1, done)
 	return nil
 }
 
@@ -156,6 +300,22 @@ func exist(r store.Reader, keys []model.Key) error {
 		}
 	}
 	return nil
+}
+
+// views is what a reader may see of objects; an empty list is not null.
+func views(objs []model.Object) []any {
+	list := make([]any, len(objs))
+	for i, obj := range objs {
+		list[i] = view(obj)
+	}
+	return list
+}
+
+func view(obj model.Object) any {
+	if s, ok := obj.(*model.Secret); ok {
+		return viewSecret(s)
+	}
+	return model.RedactObject(obj)
 }
 
 // notNull makes an empty list of nil, which JSON would show as null.

@@ -50,6 +50,9 @@ func titleOf(code string) string {
 		"already_exists":         "The name is taken",
 		"in_use":                 "The object is in use",
 		"conflict":               "Another object claims the same",
+		"cannot_work":            "It cannot become a working configuration",
+		"compacted":              "The history does not reach back so far",
+		"precondition_failed":    "A precondition does not hold",
 		"unsupported_media_type": "The content type is not supported",
 		"body_too_large":         "The body is too large",
 		"method_not_allowed":     "The method is not allowed here",
@@ -114,6 +117,10 @@ func problemOf(err error) *problem {
 		p = newProblem(http.StatusConflict, "in_use", detail)
 	case model.Conflict:
 		p = newProblem(http.StatusConflict, "conflict", detail)
+	case model.Unworkable:
+		p = newProblem(http.StatusUnprocessableEntity, "cannot_work", detail)
+	case model.Compacted:
+		p = newProblem(http.StatusGone, "compacted", detail)
 	case model.Unavailable:
 		p = newProblem(http.StatusServiceUnavailable, "unavailable", detail)
 	default:

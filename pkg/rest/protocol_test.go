@@ -123,7 +123,7 @@ var _ = Describe("Paths and methods", func() {
 		Entry(nil, "DELETE", "/upstream", "GET, HEAD, POST"),
 		Entry(nil, "OPTIONS", "/upstream", "GET, HEAD, POST"),
 		Entry(nil, "BREW", "/upstream", "GET, HEAD, POST"),
-		Entry(nil, "POST", "/upstream/blue", "GET, HEAD, DELETE"),
+		Entry(nil, "POST", "/upstream/blue", "GET, HEAD, PUT, PATCH, DELETE"),
 		Entry(nil, "POST", "/service/dump/shop", "GET, HEAD"),
 		Entry(nil, "GET", "/service/s/route/r/upstream/u", "POST, DELETE"),
 		Entry(nil, "POST", "/proxy/gw/service", "GET, HEAD"),

@@ -1,28 +1,61 @@
 package rest
 
-import "github.com/gatehouse-gateway/gatehouse/pkg/model"
+import (
+	"cmp"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
 
 func (s *server) addProxy() {
-	addObjects(s, kind[*model.Proxy]{
-		kind: model.KindProxy, base: "/proxy",
-		fields: proxyFields(),
-		make:   func(_ names, sent []value) *model.Proxy { return s.newProxy(textOf(sent, "Name")) },
-		at:     proxyAt,
-		created: func(p *model.Proxy) any {
+	s.addObjects(kind{
+		kind: model.KindProxy, base: "/proxy", at: proxyAt,
+		make: func(n names, sent []form.Value) model.Object {
+			return s.newProxy(cmp.Or(n[model.KindProxy], form.TextOf(sent, "Name")))
+		},
+		created: func(p model.Object) any {
 			return struct {
 				Name string `json:"name"`
-			}{p.Name}
+			}{p.Key().Name}
 		},
+	})
+	s.addProxyService()
+	s.addProxyGlobalConfig()
+}
+
+// addProxyService registers the link from a proxy to a service.
+func (s *server) addProxyService() {
+	const base = "/proxy/:proxy/service"
+	s.addLink(link{
+		kind: model.KindProxyService, path: base + "/:service", readable: true,
+		make: func(n names) model.Object {
+			return &model.ProxyService{Proxy: n[model.KindProxy], Service: n[model.KindService]}
+		},
+		ends: func(n names) []model.Key { return append(proxyAt(n), serviceAt(n)...) },
+	})
+	s.addLinked(linked{
+		path: base, kind: model.KindService, link: model.KindProxyService,
+		from: proxyAt, links: ofProxy, target: usedByLink,
 	})
 }
 
-func proxyFields() []field[*model.Proxy] {
-	return []field[*model.Proxy]{
-		need(text("Name", func(o *model.Proxy) *string { return &o.Name })),
-		integer("Http_port", func(o *model.Proxy) *int { return &o.HTTPPort }),
-		integer("Https_port", func(o *model.Proxy) *int { return &o.HTTPSPort }),
-		text("Listen_ip", func(o *model.Proxy) *string { return &o.ListenIP }),
-	}
+// addProxyGlobalConfig registers the link from a proxy to a global config.
+func (s *server) addProxyGlobalConfig() {
+	const base = "/proxy/:proxy/globalconfig"
+	s.addLink(link{
+		kind: model.KindProxyGlobalConfig, path: base + "/:globalconfig", readable: true,
+		make: func(n names) model.Object {
+			return &model.ProxyGlobalConfig{Proxy: n[model.KindProxy], GlobalConfig: n[model.KindGlobalConfig]}
+		},
+		ends: func(n names) []model.Key { return append(proxyAt(n), globalConfigAt(n)...) },
+	})
+	s.addLinked(linked{
+		path: base, kind: model.KindGlobalConfig, link: model.KindProxyGlobalConfig,
+		from: proxyAt, links: ofProxy, target: usedByLink,
+	})
 }
 
 func proxyAt(n names) []model.Key { return []model.Key{model.ProxyKey(n[model.KindProxy])} }
+
+func ofProxy(n names) store.Query { return store.Query{Proxy: n[model.KindProxy]} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
@@ -27,11 +28,12 @@ type page struct {
 	// after is the ID behind which the page starts.
 	after int64
 	limit int
-	// prefix restricts the list to names that start with it.
-	prefix string
+	// prefix restricts the list to names that start with it, tag to objects
+	// that carry it.
+	prefix, tag string
 }
 
-func listParameters() []string { return []string{"limit", "after", "name"} }
+func listParameters() []string { return []string{"limit", "after", "name", "tag"} }
 
 // readPage reads the query of a list of kind.
 func readPage(c *gin.Context, kind model.Kind) (page, url.Values, error) {
@@ -39,22 +41,28 @@ func readPage(c *gin.Context, kind model.Kind) (page, url.Values, error) {
 	if err != nil {
 		return page{}, nil, err
 	}
-	p := page{limit: defaultLimit, prefix: query.Get("name")}
-	var errs fieldErrors
+	p, err := pageOf(query, kind)
+	return p, query, err
+}
+
+func pageOf(query url.Values, kind model.Kind) (page, error) {
+	p := page{limit: defaultLimit, prefix: query.Get("name"), tag: query.Get("tag")}
+	var errs form.Errors
 	if query.Has("limit") {
 		n, err := strconv.Atoi(query.Get("limit"))
 		if err != nil || n < 1 || n > maxLimit {
-			errs.add("limit", "%q is not a whole number between 1 and %d", query.Get("limit"), maxLimit)
+			errs.Add("limit", "%q is not a whole number between 1 and %d", query.Get("limit"), maxLimit)
 		}
 		p.limit = n
 	}
 	if query.Has("after") {
-		p.after, err = readCursor(kind, query.Get("after"))
+		after, err := readCursor(kind, query.Get("after"))
 		if err != nil {
-			errs.add("after", "%s", err)
+			errs.Add("after", "%s", err)
 		}
+		p.after = after
 	}
-	return p, query, invalidFields(errs.list)
+	return p, invalidFields(errs.List)
 }
 
 // readQuery refuses parameters that are not known, come twice or hold no text.
@@ -64,21 +72,21 @@ func readQuery(c *gin.Context, known []string) (url.Values, error) {
 	if err != nil {
 		return nil, &model.Error{Kind: model.Invalid, Message: "the query cannot be read: " + err.Error()}
 	}
-	var errs fieldErrors
+	var errs form.Errors
 	for name, values := range query {
 		switch {
 		case !slices.Contains(known, name):
-			errs.add(name, "%s", unknownParameter(name, known))
+			errs.Add(name, "%s", unknownParameter(name, known))
 		case len(values) > 1:
-			errs.add(name, "is sent more than once")
+			errs.Add(name, "is sent more than once")
 		default:
-			if err := checkText(values[0]); err != nil {
-				errs.add(name, "%s", err)
+			if err := form.CheckText(values[0]); err != nil {
+				errs.Add(name, "%s", err)
 			}
 		}
 	}
-	slices.SortFunc(errs.list, func(a, b model.FieldError) int { return strings.Compare(a.Field, b.Field) })
-	return query, invalidFields(errs.list)
+	slices.SortFunc(errs.List, func(a, b model.FieldError) int { return strings.Compare(a.Field, b.Field) })
+	return query, invalidFields(errs.List)
 }
 
 func unknownParameter(name string, known []string) string {
@@ -136,6 +144,37 @@ func pathNames(c *gin.Context) (names, error) {
 		n[model.Kind(p.Key)] = name
 	}
 	return n, nil
+}
+
+// dryRun reads the query of a write: whether to store nothing.
+func dryRun(c *gin.Context, more ...string) (dry bool, query url.Values, err error) {
+	query, err = readQuery(c, append(more, "dry_run"))
+	if err != nil {
+		return false, nil, err
+	}
+	dry, err = isTrue(query, "dry_run")
+	return dry, query, err
+}
+
+// isTrue reads a parameter that is true or false; without it, it is false.
+func isTrue(query url.Values, name string) (bool, error) {
+	switch query.Get(name) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	case "":
+		if !query.Has(name) {
+			return false, nil
+		}
+	}
+	return false, invalidFields([]model.FieldError{{Field: name, Message: fmt.Sprintf("%q is neither true nor false", query.Get(name))}})
+}
+
+// canExist reports whether an object may have this name. Names of routes have
+// the plain rule of rest-api.md ("Names"), without reserved words.
+func canExist(name string) bool {
+	return len((&model.Route{Name: name, Prefix: "/"}).Validate()) == 0
 }
 
 // noQuery is readQuery for a call without parameters.

@@ -41,10 +41,16 @@ func (s *server) answerRead(c *gin.Context, kind model.Kind, v any) {
 	s.answer(c, http.StatusOK, s.word+"_"+string(kind), v)
 }
 
-// answerWrite says how many rows a verb (insert, delete) changed, and the
-// revision that holds the change.
-func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model.Kind, rows int, revision int64) {
-	setRevision(c, revision)
+// answerWrite says how many rows a verb (insert, update, delete) changed, and
+// the revision that holds the change; of a dry run, what would change.
+func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model.Kind, rows int, done written) {
+	if done.dry {
+		s.writeJSON(c, http.StatusOK, "application/json", map[string]any{"data": map[string]any{
+			"dry_run": true, "changes": changes(done.changes),
+		}})
+		return
+	}
+	setRevision(c, done.revision)
 	s.answer(c, status, verb+"_"+s.word+"_"+string(kind), map[string]int{"affected_rows": rows})
 }
 
@@ -52,23 +58,43 @@ func setRevision(c *gin.Context, revision int64) {
 	c.Header(revisionHeader, strconv.FormatInt(revision, 10))
 }
 
-// checkAccept refuses a request whose Accept allows no answer of this API,
+// checkAccept refuses a request whose Accept allows no answer of the call,
 // before anything is done (RFC 9110 section 12.5.1).
 func (s *server) checkAccept(c *gin.Context) {
 	accept := strings.Join(c.Request.Header.Values("Accept"), ",")
-	if strings.TrimSpace(accept) == "" || accepts(accept, "application/json") || accepts(accept, "application/problem+json") {
+	offered := offers(c.FullPath())
+	if strings.TrimSpace(accept) == "" || accepts(accept, "application/problem+json") ||
+		slices.ContainsFunc(offered, func(mediaType string) bool { return accepts(accept, mediaType) }) {
 		return
 	}
 	s.writeProblem(c, newProblem(http.StatusNotAcceptable, "not_acceptable",
-		"answers are application/json, errors application/problem+json; Accept allows neither"))
+		"answers are "+strings.Join(offered, " or ")+", errors application/problem+json; Accept allows neither"))
 	c.Abort()
+}
+
+// offers lists what the call at a path of the router answers with.
+func offers(path string) []string {
+	switch path {
+	case "/config":
+		return []string{"application/yaml", "application/json"}
+	case "/openapi.yaml":
+		return []string{"application/yaml"}
+	case "/metrics":
+		return []string{"text/plain"}
+	case "/docs":
+		return []string{"text/html"}
+	case "/docs/:asset":
+		return []string{"text/css", "text/javascript", "image/png", "text/html"}
+	}
+	return []string{"application/json"}
 }
 
 // accepts reports whether the most specific range of accept that matches
 // mediaType has a weight above 0.
 func accepts(accept, mediaType string) bool {
 	// "*" alone is sent by old Java clients.
-	ranges := []string{"*", "*/*", "application/*", mediaType}
+	family, _, _ := strings.Cut(mediaType, "/")
+	ranges := []string{"*", "*/*", family + "/*", mediaType}
 	best, ok := -1, false
 	for part := range strings.SplitSeq(accept, ",") {
 		name, params, err := mime.ParseMediaType(part)

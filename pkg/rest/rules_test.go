@@ -211,6 +211,7 @@ var _ = Describe("Failures", func() {
 		a.given("/service", "Service_Name=shop&fqdn=*")
 		a.get("/service")
 		a.post("/service", "")
-		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=INFO msg="request answered" method=POST path=/service status=201 rev=1 took=\S+\n$`))
+		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=INFO msg=write actor=api role="" method=POST path=/service status=201 rev=1 took=\S+\n` +
+			`time=\S+ level=INFO msg=write actor=api role="" method=POST path=/service status=400 rev="" took=\S+\n$`))
 	})
 })

@@ -27,9 +27,25 @@ type Options struct {
 	// model.NewProxy for every name. A standalone gateway gives its own proxy
 	// other ports.
 	NewProxy func(name string) *model.Proxy
+	// Check refuses what a transaction has written when it cannot become a
+	// working configuration; nil means that everything can.
+	Check func(store.Reader, []store.Written) error
 	// Ready says why the process cannot serve yet; nil means that it always
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
+
+	// Tokens holds who may call the API; nil means everybody.
+	Tokens store.Tokens
+	// AdminToken is one more token, of the actor "admin"; empty means none.
+	AdminToken string
+	// OpenWithoutTokens lets everybody call while there is no token at all;
+	// else nobody can.
+	OpenWithoutTokens bool
+	// Hosts are names of this API, beside localhost and addresses, that the
+	// Host of a request may have.
+	Hosts []string
+	// Now is the clock of tokens and of limits; nil means time.Now.
+	Now func() time.Time
 }
 
 type server struct {
@@ -38,14 +54,17 @@ type server struct {
 	log      *slog.Logger
 	newProxy func(name string) *model.Proxy
 	ready    func() error
+	check    func(store.Reader, []store.Written) error
 	router   *gin.Engine
+	// guard is nil where authentication is off.
+	guard *guard
 }
 
 // New returns the handler of the whole API.
 func New(o Options) http.Handler {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
-		newProxy: o.NewProxy, ready: o.Ready, router: newRouter(),
+		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, router: newRouter(),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -56,7 +75,11 @@ func New(o Options) http.Handler {
 	if s.ready == nil {
 		s.ready = func() error { return nil }
 	}
-	s.router.Use(s.logRequest, s.recover, s.checkAccept)
+	s.guard = newGuard(o, s.log)
+	if s.check == nil {
+		s.check = func(store.Reader, []store.Written) error { return nil }
+	}
+	s.router.Use(s.logRequest, s.recover, s.authenticate, s.checkAccept)
 	s.router.NoRoute(s.noRoute)
 	s.router.NoMethod(s.noMethod)
 
@@ -64,10 +87,16 @@ func New(o Options) http.Handler {
 	s.addService()
 	s.addRoute()
 	s.addProxy()
-	s.addRouteUpstream()
-	s.addProxyService()
+	s.addFilter()
+	s.addGlobalConfig()
+	s.addSecret()
+	s.addCopy()
 	s.addDump()
+	s.addRevision()
+	s.addConfig()
 	s.addHealth()
+	s.addDocs()
+	s.addToken()
 	return s.router
 }
 
@@ -107,17 +136,29 @@ func (s *server) get(path string, h handler) {
 func (s *server) post(path string, h handler)   { s.handle(http.MethodPost, path, h) }
 func (s *server) delete(path string, h handler) { s.handle(http.MethodDelete, path, h) }
 
+// logRequest writes one line a request; that of a write says who made it, and
+// stands out where it was refused for that.
 func (s *server) logRequest(c *gin.Context) {
 	start := time.Now()
 	c.Next()
-	level, status := slog.LevelDebug, c.Writer.Status()
-	isRead := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
-	if !isRead && status < 300 {
-		level = slog.LevelInfo
-	}
-	s.log.Log(c.Request.Context(), level, "request answered",
+	status := c.Writer.Status()
+	what := []any{
 		"method", c.Request.Method, "path", requestPath(c), "status", status,
-		"rev", c.Writer.Header().Get(revisionHeader), "took", time.Since(start))
+		"rev", c.Writer.Header().Get(revisionHeader), "took", time.Since(start),
+	}
+	if isSafe(c.Request.Method) {
+		s.log.DebugContext(c.Request.Context(), "request answered", what...)
+		return
+	}
+	level, id := slog.LevelInfo, identityOf(c)
+	if isRefused(status) {
+		level = slog.LevelWarn
+	}
+	actor := id.actor
+	if actor == "" && !isRefused(status) {
+		actor = actorAPI
+	}
+	s.log.Log(c.Request.Context(), level, "write", append([]any{"actor", actor, "role", id.role}, what...)...)
 }
 
 // recover answers for a handler that panicked. The stack is for debugging and
@@ -158,10 +199,38 @@ func (s *server) noMethod(c *gin.Context) {
 		c.Request.Method+" is not possible here; allowed: "+c.Writer.Header().Get("Allow")))
 }
 
-// write runs fn as the one transaction of this request.
-func (s *server) write(c *gin.Context, fn func(store.Writer) error) (revision int64, err error) {
-	origin := store.Origin{Actor: "api", Request: c.Request.Method + " " + requestPath(c)}
-	return s.store.Write(c.Request.Context(), origin, fn)
+// written is what a write did, or in a dry run would do.
+type written struct {
+	revision int64
+	dry      bool
+	changes  []store.Written
+}
+
+var errDryRun = errors.New("dry run")
+
+// write runs fn as the one transaction of this request. What it changed must
+// make a working configuration; a dry run then takes it back.
+func (s *server) write(c *gin.Context, dry bool, fn func(store.Writer) error) (written, error) {
+	origin := store.Origin{Actor: actorOf(c), Request: c.Request.Method + " " + requestPath(c)}
+	done := written{dry: dry}
+	var err error
+	done.revision, err = s.store.Write(c.Request.Context(), origin, func(w store.Writer) error {
+		if err := fn(w); err != nil {
+			return err
+		}
+		if err := s.check(w, w.Written()); err != nil {
+			return err
+		}
+		if dry {
+			done.changes = w.Written()
+			return errDryRun
+		}
+		return nil
+	})
+	if errors.Is(err, errDryRun) {
+		err = nil
+	}
+	return done, err
 }
 
 func (s *server) read(ctx context.Context, fn func(store.Reader) error) error {

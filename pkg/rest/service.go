@@ -6,30 +6,53 @@ import (
 )
 
 func (s *server) addService() {
-	addObjects(s, kind[*model.Service]{
-		kind: model.KindService, base: "/service",
-		fields: serviceFields(),
-		make:   func(names, []value) *model.Service { return &model.Service{} },
-		at:     serviceAt,
-	})
+	s.addObjects(kind{kind: model.KindService, base: "/service", at: serviceAt})
 	s.addLinked(linked{
 		path: "/service/:service/proxy",
 		kind: model.KindProxy, link: model.KindProxyService,
-		from:  serviceAt,
-		links: func(n names) store.Query { return store.Query{Service: n[model.KindService]} },
+		from: serviceAt, links: ofService,
 		target: func(o model.Object) model.Key {
 			return model.ProxyKey(o.(*model.ProxyService).Proxy)
 		},
 	})
+	s.addServiceFilter()
+	s.addServiceSecret()
 }
 
-func serviceFields() []field[*model.Service] {
-	return []field[*model.Service]{
-		need(text("Service_Name", func(o *model.Service) *string { return &o.Name })),
-		need(text("fqdn", func(o *model.Service) *string { return &o.FQDN })),
-	}
+// addServiceFilter registers the link from a service to a filter.
+func (s *server) addServiceFilter() {
+	const base = "/service/:service/filter"
+	s.addLink(link{
+		kind: model.KindServiceFilter, path: base + "/:filter", readable: true,
+		make: func(n names) model.Object {
+			return &model.ServiceFilter{Service: n[model.KindService], Filter: n[model.KindFilter]}
+		},
+		ends: func(n names) []model.Key { return append(serviceAt(n), filterAt(n)...) },
+	})
+	s.addLinked(linked{
+		path: base, kind: model.KindFilter, link: model.KindServiceFilter,
+		from: serviceAt, links: ofService, target: usedByLink,
+	})
+}
+
+// addServiceSecret registers the link from a service to its certificate.
+func (s *server) addServiceSecret() {
+	const base = "/service/:service/secret"
+	s.addLink(link{
+		kind: model.KindServiceSecret, path: base + "/:secret",
+		make: func(n names) model.Object {
+			return &model.ServiceSecret{Service: n[model.KindService], Secret: n[model.KindSecret]}
+		},
+		ends: func(n names) []model.Key { return append(serviceAt(n), secretAt(n)...) },
+	})
+	s.addLinked(linked{
+		path: base, kind: model.KindSecret, link: model.KindServiceSecret,
+		from: serviceAt, links: ofService, target: usedByLink,
+	})
 }
 
 func serviceAt(n names) []model.Key {
 	return []model.Key{model.ServiceKey(n[model.KindService])}
 }
+
+func ofService(n names) store.Query { return store.Query{Service: n[model.KindService]} }

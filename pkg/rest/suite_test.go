@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -18,7 +19,9 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
@@ -28,21 +31,28 @@ func TestREST(t *testing.T) {
 	RunSpecs(t, "REST API")
 }
 
-// emptyDatabase is a database file with its tables, which take long to make.
-var emptyDatabase []byte
+var (
+	// sealer has the key of every database here.
+	sealer model.Sealer
+	// emptyDatabase is a database file with its tables, which take long to make.
+	emptyDatabase []byte
+)
 
 var _ = BeforeSuite(func() {
-	path := filepath.Join(GinkgoT().TempDir(), "empty.db")
-	Expect(openStore(path).Close()).To(Succeed())
+	dir := GinkgoT().TempDir()
 	var err error
+	sealer, _, err = seal.OpenOrCreate(filepath.Join(dir, "seal.key"))
+	Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(dir, "empty.db")
+	Expect(openStore("sqlite://" + path).Close()).To(Succeed())
 	emptyDatabase, err = os.ReadFile(path)
 	Expect(err).NotTo(HaveOccurred())
 })
 
-func openStore(path string) *sqlstore.Store {
+func openStore(url string) *sqlstore.Store {
 	GinkgoHelper()
 	db, err := sqlstore.Open(context.Background(), sqlstore.Options{
-		URL: "sqlite://" + path,
+		URL: url, Sealer: sealer,
 		Now: func() time.Time { return time.Date(2026, 11, 21, 8, 7, 39, 123456000, time.UTC) },
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -56,6 +66,8 @@ const timestamp = "2026-11-21T08:07:39.123456+00:00"
 type api struct {
 	url    string
 	store  store.Store
+	word   string // the schema word
+	file   string // of the database
 	client *http.Client
 	log    *lockedBuffer
 }
@@ -84,14 +96,21 @@ func startAPIThatFails(change ...func(*rest.Options)) *api {
 
 	path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
 	Expect(os.WriteFile(path, emptyDatabase, 0o600)).To(Succeed())
-	db := openStore(path)
+	return serve("sqlite://"+path, change...)
+}
+
+// serve serves the API over a database.
+func serve(url string, change ...func(*rest.Options)) *api {
+	GinkgoHelper()
+	db := openStore(url)
 	DeferCleanup(func() { Expect(db.Close()).To(Succeed()) })
 
-	a := &api{store: db, log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
+	a := &api{store: db, file: strings.TrimPrefix(url, "sqlite://"), log: &lockedBuffer{}, client: &http.Client{Transport: &http.Transport{}}}
 	options := rest.Options{Store: db, Log: slog.New(slog.NewTextHandler(a.log, nil))}
 	for _, c := range change {
 		c(&options)
 	}
+	a.word = cmp.Or(options.SchemaWord, "core_db")
 	server := httptest.NewServer(rest.New(options))
 	a.url = server.URL
 	DeferCleanup(func() {
@@ -104,6 +123,16 @@ func startAPIThatFails(change ...func(*rest.Options)) *api {
 const form = "application/x-www-form-urlencoded"
 
 func (a *api) do(method, path, contentType string, body io.Reader, header ...string) answer {
+	GinkgoHelper()
+	got, operation := a.call(method, path, contentType, body, header...)
+	if got.status < 400 && operation != "" {
+		covered.add(operation)
+	}
+	return got
+}
+
+// call is do for what does not count as a test of the operation.
+func (a *api) call(method, path, contentType string, body io.Reader, header ...string) (got answer, operation string) {
 	GinkgoHelper()
 	req, err := http.NewRequest(method, a.url+path, body)
 	Expect(err).NotTo(HaveOccurred())
@@ -118,12 +147,23 @@ func (a *api) do(method, path, contentType string, body io.Reader, header ...str
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	Expect(err).NotTo(HaveOccurred())
-	return answer{res.StatusCode, res.Header, string(text)}
+	got = answer{res.StatusCode, res.Header, string(text)}
+	return got, a.judge(req, got)
 }
 
 func (a *api) get(path string) answer {
 	GinkgoHelper()
 	return a.do(http.MethodGet, path, "", nil)
+}
+
+func (a *api) put(path, fields string, header ...string) answer {
+	GinkgoHelper()
+	return a.do(http.MethodPut, path, form, strings.NewReader(fields), header...)
+}
+
+func (a *api) patch(path, fields string, header ...string) answer {
+	GinkgoHelper()
+	return a.do(http.MethodPatch, path, form, strings.NewReader(fields), header...)
 }
 
 func (a *api) delete(path string) answer {
@@ -149,7 +189,7 @@ func (a *api) postJSON(path, body string) answer {
 func (a *api) given(calls ...string) {
 	GinkgoHelper()
 	for i := 0; i < len(calls); i += 2 {
-		got := a.post(calls[i], calls[i+1])
+		got, _ := a.call(http.MethodPost, calls[i], form, strings.NewReader(calls[i+1]))
 		Expect(got.status).To(Equal(http.StatusCreated), got.body)
 	}
 }

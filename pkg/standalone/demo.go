@@ -33,6 +33,9 @@ type Demo struct {
 	// API and Gateway are the base URLs of the REST API and of the HTTP
 	// listener, such as http://127.0.0.1:1323.
 	API, Gateway string
+	// Token is sent to the API, where it is not empty; TokenText stands for it
+	// in the lines that are shown, as shell text.
+	Token, TokenText string
 	// Proxy is the name of the gateway's proxy object.
 	Proxy string
 	// Ready is closed when Envoy serves: a first configuration is made only
@@ -108,7 +111,7 @@ func (d Demo) show(ctx context.Context, port int) error {
 }
 
 func (d Demo) calls(port int) []call {
-	return []call{
+	return d.withToken([]call{
 		{url: d.API + "/upstream", form: []string{
 			"Upstream_name=" + demoName, "Upstream_ip=127.0.0.1", "Upstream_port=" + strconv.Itoa(port),
 			"Upstream_hc_path=/", "Upstream_weight=100",
@@ -118,19 +121,29 @@ func (d Demo) calls(port int) []call {
 		{url: d.API + "/service/" + demoName + "/route/root/upstream/" + demoName, post: true},
 		{url: d.API + "/proxy", form: []string{"Name=" + d.Proxy}},
 		{url: d.API + "/proxy/" + d.Proxy + "/service/" + demoName, post: true},
+	})
+}
+
+// withToken gives the token to the calls of the API, and to no other.
+func (d Demo) withToken(calls []call) []call {
+	for i, c := range calls {
+		if d.Token != "" && strings.HasPrefix(c.url, d.API+"/") {
+			calls[i].token, calls[i].tokenText = d.Token, d.TokenText
+		}
 	}
+	return calls
 }
 
 // next is what the reader may try: a second service in four calls, and a
 // request to it.
 func (d Demo) next() []call {
-	return []call{
+	return d.withToken([]call{
 		{url: d.API + "/service", form: []string{"Service_Name=hello", "fqdn=hello.local"}},
 		{url: d.API + "/service/hello/route", form: []string{"Route_Name=root", "Route_prefix=/"}},
 		{url: d.API + "/service/hello/route/root/upstream/" + demoName, post: true},
 		{url: d.API + "/proxy/" + d.Proxy + "/service/hello", post: true},
 		{url: d.Gateway + "/greeting", host: "hello.local"},
-	}
+	})
 }
 
 // showAnswer asks Envoy until the configuration has reached it.
@@ -198,7 +211,7 @@ func (d Demo) storedBackend(ctx context.Context) (addr string, found bool, err e
 
 // rows reads a list of the API: {"data":{"<word>_<kind>":[...]}}.
 func (d Demo) rows(ctx context.Context, path string) ([]json.RawMessage, error) {
-	status, body, err := call{url: d.API + path}.do(ctx)
+	status, body, err := d.withToken([]call{{url: d.API + path}})[0].do(ctx)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("status %d: %s", status, body)
 	}
@@ -228,6 +241,8 @@ type call struct {
 	post bool
 	// host is the Host header, where it is not that of the URL.
 	host string
+	// token goes with the call, tokenText into its line; empty: none.
+	token, tokenText string
 }
 
 // String is the curl line.
@@ -238,6 +253,9 @@ func (c call) String() string {
 	}
 	if c.host != "" {
 		words = append(words, "-H", "'Host: "+c.host+"'")
+	}
+	if c.token != "" {
+		words = append(words, "-H", `"Authorization: Bearer `+c.tokenText+`"`)
 	}
 	for _, field := range c.form {
 		if strings.Contains(field, "*") {
@@ -264,6 +282,9 @@ func (c call) do(ctx context.Context) (status int, body string, err error) {
 		return 0, "", err
 	}
 	req.Host = c.host
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if c.form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}

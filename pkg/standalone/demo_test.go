@@ -60,15 +60,17 @@ var _ = Describe("Demo", func() {
 		})
 		return stop
 	}
+	var sent string // the token that the demo gets
 	demo := func() (out *gbytes.Buffer, stop func()) {
 		out = gbytes.NewBuffer()
 		ready := make(chan struct{})
 		close(ready)
-		d := standalone.Demo{API: api, Gateway: gateway, Proxy: "edge", Ready: ready, Out: io.MultiWriter(out, GinkgoWriter)}
+		d := standalone.Demo{API: api, Gateway: gateway, Proxy: "edge", Token: sent, TokenText: "$TOKEN", Ready: ready, Out: io.MultiWriter(out, GinkgoWriter)}
 		return out, background(d.Run)
 	}
 
 	BeforeEach(func() {
+		sent = ""
 		before := gleak.Goroutines()
 		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
 		apiPort, httpPort := freePort(), freePort()
@@ -137,6 +139,18 @@ var _ = Describe("Demo", func() {
 		third, _ := demo()
 		Eventually(third).Should(gbytes.Say(`points at 127.0.0.1:` + port + `, which another program has: address already in use`))
 		stop()
+	})
+
+	It("sends a token to the API, and does not show it", func() {
+		made := shell("curl -d Token_name=ann -d Token_role=admin " + api + "/token")
+		sent = regexp.MustCompile(`gh_[A-Za-z0-9_-]+`).FindString(made)
+		out, _ := demo()
+		Eventually(out).Should(gbytes.Say("Ctrl-C ends the gateway"))
+		text := string(out.Contents())
+		Expect(text).NotTo(ContainSubstring(sent))
+		lines := curlLines(text, "$ ")
+		Expect(lines[1]).To(Equal(`curl -H "Authorization: Bearer $TOKEN" -d Service_Name=demo -d 'fqdn=*' ` + api + "/service"))
+		Expect(lines[6]).To(Equal("curl " + gateway + "/"))
 	})
 
 	It("leaves a foreign configuration alone", func() {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,6 +78,8 @@ func (e *Envoy) start(ctx context.Context, dir string) (*process, error) {
 		// Envoy's default keeps lines of the access log back for 10 s.
 		"--file-flush-interval-msec", "1000",
 	)
+	// The program's own settings are none of Envoy's business: one may be a token.
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
 	p.cmd.Stdout, p.cmd.Stderr = e.opts.Stdout, log
 	p.cmd.SysProcAttr = childAttributes()
 	// A grandchild that holds the pipes open must not hold up Wait.

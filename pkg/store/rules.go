@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -33,22 +34,124 @@ func List[T model.Object](r Reader, q Query) ([]T, error) {
 // names the first that does not), its key must be free (Exists), and it must
 // not claim what another has (Conflict).
 func Create(w Writer, obj model.Object) error {
-	if owner := obj.Owner(); owner != (model.Key{}) {
-		if _, err := w.Get(owner); err != nil {
-			return err
-		}
-	}
-	for _, key := range obj.Uses() {
-		if _, err := w.Get(key); err != nil {
-			return err
-		}
-	}
-	if l, ok := obj.(*model.ProxyService); ok {
-		if err := checkHostIsFree(w, l.Proxy, l.Service); err != nil {
-			return err
-		}
+	if err := check(w, obj); err != nil {
+		return err
 	}
 	return w.Insert(obj)
+}
+
+// Replace stores obj in place of the object of the same key, with the rules of
+// Create.
+func Replace(w Writer, obj model.Object) error {
+	if err := check(w, obj); err != nil {
+		return err
+	}
+	return w.Replace(obj)
+}
+
+// Put creates obj, or replaces the object of the same key.
+func Put(w Writer, obj model.Object) (created bool, err error) {
+	_, err = w.Get(obj.Key())
+	switch {
+	case err == nil:
+		return false, Replace(w, obj)
+	case model.IsKind(err, model.NotFound):
+		return true, Create(w, obj)
+	}
+	return false, err
+}
+
+// check holds the rules between objects.
+func check(r Reader, obj model.Object) error {
+	if owner := obj.Owner(); owner != (model.Key{}) {
+		if _, err := r.Get(owner); err != nil {
+			return err
+		}
+	}
+	_, named := obj.(model.Tagged)
+	for _, key := range obj.Uses() {
+		_, err := r.Get(key)
+		if model.IsKind(err, model.NotFound) && named {
+			return &model.Error{
+				Kind: model.Unworkable, Path: obj.Key().Path(),
+				Message: obj.Key().Path() + " names " + key.Path() + ", which does not exist", Hint: "create it first",
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch o := obj.(type) {
+	case *model.ProxyService:
+		return checkHostIsFree(r, o.Proxy, o.Service)
+	case *model.Service:
+		return checkServiceHost(r, o)
+	case *model.RouteFilter:
+		return checkFits(r, o.Key(), o.Filter, model.KindRoute)
+	case *model.ServiceFilter:
+		return checkFits(r, o.Key(), o.Filter, model.KindService)
+	case *model.Filter:
+		return checkStillFits(r, o)
+	}
+	return nil
+}
+
+// checkFits refuses a filter of a type that is not for such a place
+// (rest-api.md, "Filters and global configs").
+func checkFits(r Reader, link model.Key, filter string, kind model.Kind) error {
+	f, err := Get[*model.Filter](r, model.FilterKey(filter))
+	if err != nil || f.FitsOn(kind) {
+		return err
+	}
+	return &model.Error{
+		Kind: model.Unworkable, Path: link.Path(),
+		Message: `a filter of type "` + f.Type + `" cannot be attached to a ` + string(kind),
+		Hint:    "http_ and vh_ filters are for services, route_ filters for routes and services",
+	}
+}
+
+// checkStillFits refuses a type that does not fit where the filter is attached.
+func checkStillFits(r Reader, f *model.Filter) error {
+	for link, kind := range map[model.Kind]model.Kind{
+		model.KindRouteFilter: model.KindRoute, model.KindServiceFilter: model.KindService,
+	} {
+		if f.FitsOn(kind) {
+			continue
+		}
+		users, err := r.List(Query{Kind: link, Filter: f.Name, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(users) > 0 {
+			return &model.Error{
+				Kind: model.Unworkable, Path: f.Key().Path(),
+				Message: `filter "` + f.Name + `" is attached to ` + users[0].Owner().Path() + `, where the type "` + f.Type + `" cannot be`,
+				Hint:    "detach it there first",
+			}
+		}
+	}
+	return nil
+}
+
+// checkServiceHost refuses a host that another service of the same proxy has.
+func checkServiceHost(r Reader, svc *model.Service) error {
+	old, err := Get[*model.Service](r, svc.Key())
+	if model.IsKind(err, model.NotFound) {
+		return nil
+	}
+	if err != nil || strings.EqualFold(old.FQDN, svc.FQDN) {
+		return err
+	}
+	links, err := List[*model.ProxyService](r, Query{Kind: model.KindProxyService, Service: svc.Name})
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if err := checkHost(r, l.Proxy, svc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkHostIsFree refuses to attach a service to a proxy that already serves
@@ -59,12 +162,16 @@ func checkHostIsFree(r Reader, proxy, service string) error {
 	if err != nil {
 		return err
 	}
+	return checkHost(r, proxy, svc)
+}
+
+func checkHost(r Reader, proxy string, svc *model.Service) error {
 	sameHost, err := List[*model.Service](r, Query{Kind: model.KindService, FQDN: svc.FQDN})
 	if err != nil {
 		return err
 	}
 	for _, other := range sameHost {
-		if other.Name == service {
+		if other.Name == svc.Name {
 			continue
 		}
 		_, err := r.Get(model.ProxyServiceKey(proxy, other.Name))
@@ -75,7 +182,7 @@ func checkHostIsFree(r Reader, proxy, service string) error {
 			return err
 		}
 		return &model.Error{
-			Kind: model.Conflict, Path: model.ProxyServiceKey(proxy, service).Path(),
+			Kind: model.Conflict, Path: model.ProxyServiceKey(proxy, svc.Name).Path(),
 			Message: `proxy "` + proxy + `" already serves host "` + svc.FQDN + `" with service "` + other.Name + `"`,
 			Hint:    "detach that service first, or change one of the two hosts",
 		}
@@ -91,9 +198,16 @@ func Delete(w Writer, key model.Key) error {
 	if err != nil {
 		return err
 	}
-	users, err := list(w, usedBy(key))
-	if err != nil {
-		return err
+	var users []model.Object
+	for _, q := range usedBy(key) {
+		q.Limit = maxReferences - len(users)
+		list, err := w.List(q)
+		if err != nil {
+			return err
+		}
+		if users = append(users, list...); len(users) == maxReferences {
+			break
+		}
 	}
 	if len(users) > 0 {
 		e := &model.Error{
@@ -102,7 +216,7 @@ func Delete(w Writer, key model.Key) error {
 			Hint:    "detach it from what referenced_by lists, then delete it",
 		}
 		for _, u := range users {
-			e.ReferencedBy = append(e.ReferencedBy, u.Owner().Path())
+			e.ReferencedBy = append(e.ReferencedBy, cmp.Or(u.Owner(), u.Key()).Path())
 		}
 		return e
 	}
@@ -110,50 +224,59 @@ func Delete(w Writer, key model.Key) error {
 }
 
 func removeTree(w Writer, obj model.Object) error {
-	parts, err := list(w, ownedBy(obj.Key()))
-	if err != nil {
-		return err
-	}
-	for _, part := range parts {
-		if err := removeTree(w, part); err != nil {
+	for _, q := range ownedBy(obj.Key()) {
+		parts, err := w.List(q)
+		if err != nil {
 			return err
+		}
+		for _, part := range parts {
+			if err := removeTree(w, part); err != nil {
+				return err
+			}
 		}
 	}
 	return w.Remove(obj.Key())
 }
 
-// usedBy selects the links that need the object to stay. The zero Query means
-// that nothing can.
-func usedBy(key model.Key) Query {
+// usedBy selects what needs the object to stay.
+func usedBy(key model.Key) []Query {
 	switch key.Kind {
 	case model.KindUpstream:
-		return Query{Kind: model.KindRouteUpstream, Upstream: key.Name, Limit: maxReferences}
+		return []Query{{Kind: model.KindRouteUpstream, Upstream: key.Name}, {Kind: model.KindFilter, Uses: key}}
 	case model.KindService:
-		return Query{Kind: model.KindProxyService, Service: key.Name, Limit: maxReferences}
+		return []Query{{Kind: model.KindProxyService, Service: key.Name}}
+	case model.KindFilter:
+		return []Query{{Kind: model.KindRouteFilter, Filter: key.Name}, {Kind: model.KindServiceFilter, Filter: key.Name}}
+	case model.KindGlobalConfig:
+		return []Query{{Kind: model.KindProxyGlobalConfig, GlobalConfig: key.Name}}
+	case model.KindSecret:
+		return []Query{
+			{Kind: model.KindServiceSecret, Secret: key.Name}, {Kind: model.KindUpstream, Uses: key},
+			{Kind: model.KindFilter, Uses: key}, {Kind: model.KindGlobalConfig, Uses: key},
+		}
 	}
-	return Query{}
+	return nil
 }
 
 // maxReferences bounds the list in an InUse error.
 const maxReferences = 100
 
 // ownedBy selects what is deleted together with the object.
-func ownedBy(key model.Key) Query {
+func ownedBy(key model.Key) []Query {
 	switch key.Kind {
 	case model.KindService:
-		return Query{Kind: model.KindRoute, Service: key.Name}
+		return []Query{
+			{Kind: model.KindRoute, Service: key.Name}, {Kind: model.KindServiceFilter, Service: key.Name},
+			{Kind: model.KindServiceSecret, Service: key.Name},
+		}
 	case model.KindRoute:
 		service, route, _ := strings.Cut(key.Name, "/")
-		return Query{Kind: model.KindRouteUpstream, Service: service, Route: route}
+		return []Query{
+			{Kind: model.KindRouteUpstream, Service: service, Route: route},
+			{Kind: model.KindRouteFilter, Service: service, Route: route},
+		}
 	case model.KindProxy:
-		return Query{Kind: model.KindProxyService, Proxy: key.Name}
+		return []Query{{Kind: model.KindProxyService, Proxy: key.Name}, {Kind: model.KindProxyGlobalConfig, Proxy: key.Name}}
 	}
-	return Query{}
-}
-
-func list(r Reader, q Query) ([]model.Object, error) {
-	if q.Kind == "" {
-		return nil, nil
-	}
-	return r.List(q)
+	return nil
 }

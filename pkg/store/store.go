@@ -58,6 +58,29 @@ type Reader interface {
 	Get(key model.Key) (model.Object, error)
 	// List returns objects of one kind, oldest first.
 	List(q Query) ([]model.Object, error)
+	// Revisions returns the revisions before one, newest first; before 0 means
+	// from the newest on. Those that were compacted away are not there.
+	Revisions(before int64, limit int) ([]Revision, error)
+	// Entries returns what a revision changed, in order; none for one that is
+	// not in the change log.
+	Entries(revision int64) ([]Written, error)
+}
+
+// Revision is one transaction of the change log.
+type Revision struct {
+	Revision int64      `json:"revision"`
+	At       model.Time `json:"at"`
+	Actor    string     `json:"actor"`
+	Request  string     `json:"request"`
+	// Changes is the number of objects and links that it changed.
+	Changes int `json:"changes"`
+}
+
+// Written is one object before and after a change; nil means that it was not,
+// or is no longer, there.
+type Written struct {
+	Key           model.Key
+	Before, After model.Object
 }
 
 // Query selects objects of one kind. A zero field does not restrict.
@@ -65,7 +88,14 @@ type Query struct {
 	Kind model.Kind
 	// Service, Route, Upstream and Proxy restrict kinds that have the field
 	// (routes and links) to those that name it.
-	Service, Route, Upstream, Proxy string
+	Service, Route, Upstream, Filter, Secret, Proxy, GlobalConfig string
+	// Services restricts kinds that name a service to these.
+	Services []string
+	// Tag restricts kinds that carry tags to objects with this one.
+	Tag string
+	// Uses restricts to objects that name this one in a field of theirs: an
+	// upstream its certificate authority, a filter a secret.
+	Uses model.Key
 	// FQDN restricts services to those of this host, without regard to case.
 	FQDN string
 	// NamePrefix restricts kinds that have a name of their own, with regard to
@@ -73,6 +103,11 @@ type Query struct {
 	NamePrefix string
 	// After is the ID behind which to start.
 	After int64
+	// ByName orders by the names that make the key, by byte, where otherwise
+	// the oldest comes first. AfterName is the name behind which to start; it
+	// is for kinds with a name of their own.
+	ByName    bool
+	AfterName string
 	// Limit is the most objects to return; 0 means all.
 	Limit int
 }
@@ -83,6 +118,8 @@ type Writer interface {
 	Reader
 	// Insert stores a new object and sets its ID and timestamps. A taken key
 	// is an Exists error.
+	// What is confidential in it is sealed first; that may be refused as
+	// Invalid.
 	Insert(obj model.Object) error
 	// Replace stores obj in place of the object of the same key and sets its
 	// ID and timestamps. An object that is equal but for those changes nothing.
@@ -90,4 +127,9 @@ type Writer interface {
 	Replace(obj model.Object) error
 	// Remove deletes one object. An unknown key is a NotFound error.
 	Remove(key model.Key) error
+	// Restore is Insert for an object that was there before: it keeps its ID
+	// and time of creation.
+	Restore(obj model.Object) error
+	// Written lists what this transaction has changed so far, in order.
+	Written() []Written
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"gorm.io/gorm"
@@ -90,7 +91,7 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 		if _, known := r.store.tables[row.Kind]; !known || last[key] != i {
 			continue
 		}
-		obj, err := decode(row)
+		obj, err := decode(row, row.After)
 		if err != nil {
 			return nil, err
 		}
@@ -100,15 +101,51 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	return entries, nil
 }
 
-func decode(row changeLog) (model.Object, error) {
-	if row.After == nil {
+func decode(row changeLog, text *string) (model.Object, error) {
+	if text == nil {
 		return nil, nil
 	}
 	obj := model.New(row.Kind)
-	if err := json.Unmarshal([]byte(*row.After), obj); err != nil {
+	if err := json.Unmarshal([]byte(*text), obj); err != nil {
 		return nil, fmt.Errorf("reading %s %q from the change log: %w", row.Kind, row.Name, err)
 	}
 	return obj, nil
+}
+
+// Revisions implements store.Reader.
+func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	var list []store.Revision
+	err := r.tx.Raw("SELECT revision, at, actor, request, "+
+		"(SELECT count(*) FROM change_log AS every WHERE every.revision = first.revision) AS changes "+
+		"FROM change_log AS first WHERE seq = 1 AND revision < ? ORDER BY revision DESC LIMIT ?", before, limit).Scan(&list).Error
+	return list, r.fail("reading the change log", err)
+}
+
+// Entries implements store.Reader.
+func (r *reader) Entries(revision int64) ([]store.Written, error) {
+	var rows []changeLog
+	if err := r.tx.Where("revision = ?", revision).Order("seq").Find(&rows).Error; err != nil {
+		return nil, r.fail("reading the change log", err)
+	}
+	var list []store.Written
+	for _, row := range rows {
+		if _, known := r.store.tables[row.Kind]; !known {
+			continue
+		}
+		before, err := decode(row, row.Before)
+		if err != nil {
+			return nil, err
+		}
+		after, err := decode(row, row.After)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, store.Written{Key: model.Key{Kind: row.Kind, Name: row.Name}, Before: before, After: after})
+	}
+	return list, nil
 }
 
 // sortEntries puts what is there in the order of model.Kinds and behind it what

@@ -21,6 +21,9 @@ import (
 type Options struct {
 	// URL is sqlite:///absolute/path.db or postgres://user@host:port/name.
 	URL string
+	// Sealer seals what is confidential. It is needed once a filter, a global
+	// config or a secret is written.
+	Sealer model.Sealer
 	// Log is told about migrations and lost connections; nil means silence.
 	Log *slog.Logger
 	// KeepEntries and KeepAge bound the change log: older entries are removed
@@ -93,6 +96,9 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	if opts.Sealer == nil {
+		opts.Sealer = noSealer{}
+	}
 	all, err := tables()
 	if err != nil {
 		return nil, err
@@ -121,6 +127,9 @@ func (s *Store) open(ctx context.Context) error {
 		err = badURL(fmt.Sprintf("has the unknown scheme %q", u.Scheme))
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.checkSealer(ctx); err != nil {
 		return err
 	}
 	s.signalled, err = currentRevision(s.r.WithContext(ctx))

@@ -59,6 +59,12 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		return nil, fmt.Errorf("listing kind %q: no such kind", q.Kind)
 	}
 	tx := r.tx.Order("id")
+	if q.ByName {
+		tx = r.tx.Order(strings.Join(t.key, ", "))
+	}
+	if q.AfterName != "" {
+		tx = tx.Where("name > ?", q.AfterName)
+	}
 	if q.After > 0 {
 		tx = tx.Where("id > ?", q.After)
 	}
@@ -66,11 +72,24 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		tx = tx.Limit(q.Limit)
 	}
 	for _, is := range []struct{ column, value string }{
-		{"service", q.Service}, {"route", q.Route}, {"upstream", q.Upstream}, {"proxy", q.Proxy},
+		{"service", q.Service}, {"route", q.Route}, {"upstream", q.Upstream}, {"filter", q.Filter},
+		{"secret", q.Secret}, {"proxy", q.Proxy}, {"globalconfig", q.GlobalConfig},
 	} {
 		if is.value != "" {
 			tx = tx.Where(map[string]any{is.column: is.value})
 		}
+	}
+	if len(q.Services) > 0 {
+		tx = tx.Where("service IN ?", q.Services)
+	}
+	if q.Tag != "" {
+		// Tags stand between spaces; unlike LIKE, this means the same in both
+		// databases and knows no wildcards.
+		tx = tx.Where("replace(tags, ?, '') <> tags", " "+q.Tag+" ")
+	}
+	if q.Uses != (model.Key{}) {
+		tx = tx.Where("name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name = ?)",
+			q.Kind, q.Uses.Kind, q.Uses.Name)
 	}
 	if q.FQDN != "" {
 		tx = tx.Where("lower(fqdn) = lower(?)", q.FQDN)
@@ -81,7 +100,8 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 			tx = tx.Where("name < ?", end)
 		}
 	}
-	if !storable(q.Service + q.Route + q.Upstream + q.Proxy + q.FQDN + q.NamePrefix) {
+	if !storable(q.Service + q.Route + q.Upstream + q.Filter + q.Secret + q.Proxy + q.GlobalConfig +
+		strings.Join(q.Services, "") + q.Tag + q.Uses.Name + q.FQDN + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()

@@ -22,7 +22,7 @@ type table struct {
 // naming makes table and column names of Go names: HCPath becomes hc_path, and
 // HTTPSPort, which GORM would call http_s_port, https_port.
 func naming() schema.Namer {
-	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https")}
+	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https", "GlobalConfig", "Globalconfig")}
 }
 
 // tables describes every kind of the model.

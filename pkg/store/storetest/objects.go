@@ -16,6 +16,7 @@ func objectSpecs(h *harness) {
 	It("gives back every field as it was sent", func(ctx SpecContext) {
 		regex, websocket := `^v\d+$`, false
 		sent := []model.Object{
+			&model.Secret{Name: "ca"},
 			&model.Upstream{
 				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,

@@ -47,6 +47,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("the change feed", func() { changeSpecs(h) })
 		Describe("compaction", func() { compactionSpecs(h) })
 		Describe("many at once", func() { concurrencySpecs(h) })
+		Describe("tokens", func() { tokenSpecs(h) })
 	})
 }
 

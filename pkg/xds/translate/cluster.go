@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -40,7 +42,7 @@ func Cluster(c *ir.Cluster) *clusterv3.Cluster {
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(httpProtocolOptions(c.Protocol)),
 		},
-		TransportSocket: transportSocket(c.Protocol),
+		TransportSocket: transportSocket(c),
 	}
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
@@ -107,20 +109,52 @@ func httpProtocolOptions(protocol string) *httpv3.HttpProtocolOptions {
 	}
 }
 
-// transportSocket speaks TLS where the protocol asks for it, with the DNS name
-// of the endpoint, if it has one, as SNI. The certificate is not verified.
-func transportSocket(protocol string) *corev3.TransportSocket {
-	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[protocol]
+// transportSocket speaks TLS where the protocol asks for it. The SNI is the
+// name that the certificate must carry or, without one, the DNS name of the
+// endpoint. Without Verify the certificate is not checked.
+func transportSocket(c *ir.Cluster) *corev3.TransportSocket {
+	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[c.Protocol]
 	if alpn == "" {
 		return nil
 	}
-	return &corev3.TransportSocket{
-		Name: "envoy.transport_sockets.tls",
-		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: anyOf(&tlsv3.UpstreamTlsContext{
-			AutoHostSni:      true,
-			CommonTlsContext: &tlsv3.CommonTlsContext{AlpnProtocols: []string{alpn}},
-		})},
+	tls := &tlsv3.UpstreamTlsContext{
+		AutoHostSni:      true,
+		CommonTlsContext: &tlsv3.CommonTlsContext{AlpnProtocols: []string{alpn}},
 	}
+	if c.Verify != nil {
+		verify(tls, c)
+	}
+	return &corev3.TransportSocket{
+		Name:       "envoy.transport_sockets.tls",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: anyOf(tls)},
+	}
+}
+
+// verify makes Envoy check the backend's certificate: its chain always, and the
+// name that it carries where one is known.
+func verify(tls *tlsv3.UpstreamTlsContext, c *ir.Cluster) {
+	context := &tlsv3.CertificateValidationContext{
+		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: c.Verify.Authorities}},
+	}
+	name := c.Verify.Name
+	_, notIP := netip.ParseAddr(name)
+	switch {
+	case name == "":
+		tls.AutoSniSanValidation = !slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return !e.DNS })
+	case notIP != nil:
+		tls.Sni, tls.AutoHostSni = name, false
+		context.MatchTypedSubjectAltNames = subjectAltName(tlsv3.SubjectAltNameMatcher_DNS, name)
+	default:
+		context.MatchTypedSubjectAltNames = subjectAltName(tlsv3.SubjectAltNameMatcher_IP_ADDRESS, name)
+	}
+	tls.CommonTlsContext.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: context}
+}
+
+func subjectAltName(kind tlsv3.SubjectAltNameMatcher_SanType, name string) []*tlsv3.SubjectAltNameMatcher {
+	return []*tlsv3.SubjectAltNameMatcher{{
+		SanType: kind,
+		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}},
+	}}
 }
 
 func healthCheck(h *ir.HealthCheck, protocol string) *corev3.HealthCheck {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newApply() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE|DIR|-",
+		Short: "Make the configuration what a document says",
+		Long: `Sends a configuration document, all of which is applied or nothing. Objects that
+the document does not name stay, unless --prune is given. The .yaml, .yml and
+.json files of a directory are sent as one document.`,
+		Example: `  gatehouse apply -f gateway.yaml
+  gatehouse apply -f conf.d --dry-run
+  gatehouse dump --context old | gatehouse apply -f - --context new
+  gatehouse apply -f team-a/ --tag team-a --prune   # deletes only what carries the tag`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, applied, a, err := sendDocument(cmd, isSet(cmd, "dry-run"))
+			if err != nil {
+				return err
+			}
+			if r.format != formatTable {
+				return r.write(withRevision(a))
+			}
+			p := printer{w: r.out}
+			changes(&p, applied.Changes)
+			p.line("%s", summary(applied, a, isSet(cmd, "dry-run")))
+			return p.done()
+		},
+	}
+	withDocument(cmd)
+	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// withDocument gives cmd the flags of a command that sends a document.
+func withDocument(cmd *cobra.Command) {
+	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for the standard input; may be given again")
+	cmd.Flags().Bool("prune", false, "delete the objects that the document does not name")
+	cmd.Flags().String("tag", "", "work on objects that carry this tag, and only on those")
+}
+
+// sendDocument sends the document that the flags name. Warnings go to the
+// standard error.
+func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, client.Answer, error) {
+	none := func(err error) (*remote, client.Applied, client.Answer, error) {
+		return nil, client.Applied{}, client.Answer{}, err
+	}
+	files, err := cmd.Flags().GetStringArray("file")
+	if err != nil {
+		return none(err)
+	}
+	if len(files) == 0 {
+		return none(fmt.Errorf("say what to send: %s -f FILE, -f DIRECTORY, or -f - for the standard input", cmd.CommandPath()))
+	}
+	r, err := connect(cmd)
+	if err != nil {
+		return none(err)
+	}
+	defer r.Close()
+	doc, err := client.ReadDocument(files, cmd.InOrStdin())
+	if err != nil {
+		return none(&runError{err})
+	}
+	var applied client.Applied
+	var answer client.Answer
+	err = r.call(cmd.Context(), func() (err error) {
+		applied, answer, err = r.ApplyConfig(cmd.Context(), doc, client.Apply{DryRun: dryRun, Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag")})
+		return err
+	})
+	if err != nil {
+		return none(err)
+	}
+	p := printer{w: r.errOut}
+	for _, w := range applied.Warnings {
+		p.line("warning: %s", client.Printable(w))
+	}
+	return r, applied, answer, p.done()
+}
+
+func summary(d client.Applied, a client.Answer, dryRun bool) string {
+	s := fmt.Sprintf("%d created, %d updated, %d deleted, %d unchanged", d.Created, d.Updated, d.Deleted, d.Unchanged)
+	switch {
+	case dryRun:
+		return fmt.Sprintf("%d to create, %d to update, %d to delete, %d unchanged", d.Created, d.Updated, d.Deleted, d.Unchanged)
+	case a.Revision > 0:
+		s += fmt.Sprintf(" (revision %d)", a.Revision)
+	}
+	return s
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newAttach() *cobra.Command {
+	return newLink("attach", http.MethodPost, "Attach an object to another",
+		`Attaches an upstream to a route, a filter to a route or a service, a secret to a
+service, or a service or a global config to a proxy. Attaching what is attached
+changes nothing.`,
+		func(status int, what, target string) string {
+			if status == http.StatusCreated {
+				return what + " is attached to " + target
+			}
+			return what + " was attached to " + target + " already"
+		})
+}
+
+func newDetach() *cobra.Command {
+	return newLink("detach", http.MethodDelete, "Undo an attach",
+		`Detaches an object from another. Both stay.`,
+		func(_ int, what, target string) string { return what + " is detached from " + target })
+}
+
+func newLink(name, method, short, long string, words func(status int, what, target string) string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   name + " KIND/NAME TARGET",
+		Short: short,
+		Long:  long,
+		Example: "  gatehouse " + name + ` upstream/blue service/shop/route/root
+  gatehouse ` + name + ` filter/limit service/shop/route/root
+  gatehouse ` + name + ` filter/login service/shop
+  gatehouse ` + name + ` secret/shop-tls service/shop
+  gatehouse ` + name + ` service/shop proxy/gw
+  gatehouse ` + name + ` globalconfig/rates proxy/gw`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeLink,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := client.LinkPath(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			return send(cmd, client.Request{Method: method, Path: path}, func(status int) string {
+				return words(status, args[0], args[1])
+			})
+		},
+	}
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}

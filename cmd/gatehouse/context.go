@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newContext() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "context",
+		Short: "Keep the addresses of servers under names",
+		Long: `A context is the address of a server and the file of its token, under a name. They
+are kept in gatehouse/contexts.yaml in $XDG_CONFIG_HOME or ~/.config. A command
+calls the server of the current context unless --context, --server or the
+environment (GATEHOUSE_CONTEXT, GATEHOUSE_SERVER) names another.`,
+		Example: `  gatehouse context set production --server https://gateway.example:1323 --token-file ~/.gatehouse-token
+  gatehouse context use production
+  gatehouse context list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newContextList(), newContextUse(), newContextSet(), newContextDelete())
+	return cmd
+}
+
+func newContextList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "Show the contexts",
+		Example: "  gatehouse context list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			contexts, err := client.ReadContexts(client.ContextsPath(os.Getenv))
+			if err != nil {
+				return err
+			}
+			r := &remote{out: cmd.OutOrStdout(), format: text(cmd, "output")}
+			if r.format == formatTable || r.format == "" && onTerminal(r.out) {
+				rows := [][]string{{"CURRENT", "NAME", "SERVER", "TOKEN_FILE"}}
+				for _, c := range contexts.Contexts {
+					mark := ""
+					if c.Name == contexts.Current {
+						mark = "*"
+					}
+					rows = append(rows, []string{mark, client.Printable(c.Name), client.Printable(c.Server), client.Printable(c.TokenFile)})
+				}
+				return table(r.out, rows...)
+			}
+			list := []map[string]any{}
+			for _, c := range contexts.Contexts {
+				list = append(list, map[string]any{
+					"name": c.Name, "server": c.Server, "token_file": c.TokenFile, "current": c.Name == contexts.Current,
+				})
+			}
+			return r.write(list)
+		},
+	}
+	return withFormat(cmd, "", formatTable, formatJSON, formatYAML)
+}
+
+func newContextUse() *cobra.Command {
+	return &cobra.Command{
+		Use:               "use NAME",
+		Short:             "Make a context the current one",
+		Example:           "  gatehouse context use production",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeContext,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeContexts(cmd, "context "+args[0]+" is the current one", func(c *client.Contexts) error {
+				_, err := c.Find(args[0])
+				c.Current = args[0]
+				return err
+			})
+		},
+	}
+}
+
+func newContextSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set NAME --server URL",
+		Short: "Make a context, or change one",
+		Long: `Makes a context, or changes what the flags say of one. The first context becomes
+the current one.`,
+		Example: `  gatehouse context set local --server http://127.0.0.1:1323
+  gatehouse context set production --server https://gateway.example:1323 --token-file token
+  gatehouse context set production --token-file ""   # no token any more`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeContext,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return errors.New("a context needs a name")
+			}
+			return changeContexts(cmd, "context "+args[0]+" is set", func(c *client.Contexts) error {
+				return setContext(cmd, c, args[0])
+			})
+		},
+	}
+	cmd.Flags().String("server", "", "address of the REST API, such as http://127.0.0.1:1323")
+	cmd.Flags().String("token-file", "", "file that holds the token; empty means none")
+	return cmd
+}
+
+func setContext(cmd *cobra.Command, c *client.Contexts, name string) error {
+	x, err := c.Find(name)
+	if err != nil {
+		x = client.Context{Name: name}
+	}
+	if cmd.Flags().Changed("server") {
+		x.Server = text(cmd, "server")
+	}
+	if x.Server == "" {
+		return fmt.Errorf("context %q is new and needs --server URL", name)
+	}
+	if _, err := client.New(client.Options{Server: x.Server}); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("token-file") {
+		x.TokenFile = text(cmd, "token-file")
+		if x.TokenFile != "" {
+			// The context is used from other directories too.
+			if x.TokenFile, err = filepath.Abs(x.TokenFile); err != nil {
+				return fmt.Errorf("--token-file: %w", err)
+			}
+		}
+	}
+	c.Set(x)
+	if len(c.Contexts) == 1 {
+		c.Current = name
+	}
+	return nil
+}
+
+func newContextDelete() *cobra.Command {
+	return &cobra.Command{
+		Use:               "delete NAME",
+		Short:             "Forget a context",
+		Long:              "Forgets a context. Neither the server nor the file of the token is touched.",
+		Example:           "  gatehouse context delete production",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeContext,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return changeContexts(cmd, "context "+args[0]+" is deleted", func(c *client.Contexts) error { return c.Delete(args[0]) })
+		},
+	}
+}
+
+// changeContexts changes the contexts file and says so.
+func changeContexts(cmd *cobra.Command, words string, change func(*client.Contexts) error) error {
+	path := client.ContextsPath(os.Getenv)
+	contexts, err := client.ReadContexts(path)
+	if err != nil {
+		return err
+	}
+	if err := change(&contexts); err != nil {
+		return err
+	}
+	if err := contexts.Write(path); err != nil {
+		return &runError{err}
+	}
+	p := printer{w: cmd.OutOrStdout()}
+	p.line("%s", client.Printable(words))
+	return p.done()
+}

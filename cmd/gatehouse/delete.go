@@ -1,0 +1,58 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newDelete() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete KIND NAME",
+		Short: "Delete an object",
+		Long: `Deletes an object. One that others use is not deleted: the answer names them, and
+gatehouse detach sets it free. A service is deleted with its routes.`,
+		Example: `  gatehouse delete upstream blue
+  gatehouse delete route shop/root`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeObject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, err := client.FindKind(args[0])
+			if err != nil {
+				return err
+			}
+			path, err := kind.Path(args[1])
+			if err != nil {
+				return err
+			}
+			return send(cmd, client.Request{Method: http.MethodDelete, Path: path}, func(int) string {
+				return kind.Name + " " + args[1] + " is deleted"
+			})
+		},
+	}
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// send makes a write and reports it; words says what an answer of a status
+// means.
+func send(cmd *cobra.Command, req client.Request, words func(status int) string) error {
+	r, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var answer client.Answer
+	err = r.call(cmd.Context(), func() (err error) {
+		answer, err = r.Do(cmd.Context(), req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if req.Query.Get("dry_run") != "" {
+		return r.dryRun(answer)
+	}
+	return r.wrote(answer, words(answer.Status))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+const applied = `{"data":{"created":1,"updated":1,"deleted":1,"unchanged":5,"changes":[
+	{"action":"create","path":"/upstream/blue","kind":"upstream","fields":[{"field":"upstream_port","before":null,"after":80}]},
+	{"action":"update","path":"/service/shop","kind":"service","fields":[{"field":"fqdn","before":"a.example","after":"b.example"}]},
+	{"action":"delete","path":"/proxy/gw","kind":"proxy","fields":[]}],
+	"warnings":["secret \"tls\" is a reference and has no value yet"]}}`
+
+const lines = "+ /upstream/blue\n    upstream_port: 80\n~ /service/shop\n    fqdn: \"a.example\" -> \"b.example\"\n- /proxy/gw\n"
+
+const warning = "warning: secret \"tls\" is a reference and has no value yet\n"
+
+var _ = Describe("apply", func() {
+	It("sends a document and says what changed", func() {
+		f := serving("PUT /config?prune=true&tag=shop", reply{200, applied, map[string]string{"Gatehouse-Revision": "8"}})
+		Expect(run1("version: 1\n", "apply", "-f", "-", "--prune", "--tag", "shop", "-o", "table")).To(Equal(result{
+			0, lines + "1 created, 1 updated, 1 deleted, 5 unchanged (revision 8)\n", warning,
+		}))
+		Expect(f.bodies).To(Equal([]string{"version: 1\n"}))
+		Expect(f.headers.Get("Content-Type")).To(Equal("application/yaml"))
+	})
+
+	It("sends JSON as such, and is JSON in a pipe", func() {
+		f := serving("PUT /config", reply{200, `{"data":{"created":0,"updated":0,"deleted":0,"unchanged":5,"changes":[],"warnings":[]}}`, nil})
+		Expect(run1(`{"version":1}`, "apply", "-f", "-").stdout).To(MatchJSON(`{"created":0,"updated":0,"deleted":0,"unchanged":5,"changes":[],"warnings":[]}`))
+		Expect(f.headers.Get("Content-Type")).To(Equal("application/json"))
+	})
+
+	It("sends the files of a directory as one, or only tries", func() {
+		f := serving("PUT /config?dry_run=true", reply{200, applied, nil})
+		dir := GinkgoT().TempDir()
+		Expect(os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("version: 1\nproxies: [{name: gw}]\n"), 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(dir, "b.yaml"), []byte("proxies: [{name: edge}]\n"), 0o600)).To(Succeed())
+		r := run1("", "apply", "-f", dir, "--dry-run", "-o", "table")
+		Expect(r.stdout).To(HaveSuffix("1 to create, 1 to update, 1 to delete, 5 unchanged\n"))
+		Expect(f.bodies).To(ConsistOf(MatchYAML("version: 1\nproxies: [{name: gw}, {name: edge}]")))
+	})
+
+	It("names every bad field", func() {
+		serving("PUT /config", reply{400, `{"detail":"1 field is missing or wrong; errors lists each","code":"invalid_fields","errors":[{"field":"upstreams[0].upstream_port","message":"line 4: is not a port"}]}`, nil})
+		Expect(run1("version: 1\n", "apply", "-f", "-")).To(Equal(result{1, "",
+			"gatehouse: PUT /config: 1 field is missing or wrong (400 invalid_fields)\n  upstreams[0].upstream_port: line 4: is not a port\n"}))
+		Expect(run1("", "apply", "-f", "/not/there.yaml")).To(Equal(result{1, "",
+			"gatehouse: reading the configuration: stat /not/there.yaml: no such file or directory\n"}))
+	})
+})
+
+var _ = Describe("diff", func() {
+	It("shows what would change", func() {
+		f := serving("PUT /config?dry_run=true", reply{200, applied, nil})
+		Expect(run1("version: 1\n", "diff", "-f", "-")).To(Equal(result{0, lines, warning}))
+		Expect(run1("version: 1\n", "diff", "-f", "-", "--exit-code")).To(Equal(result{1, lines, warning}))
+		f.answers["PUT /config?dry_run=true"] = reply{200, `{"data":{"dry_run":true,"changes":[]}}`, nil}
+		Expect(run1("version: 1\n", "diff", "-f", "-", "--exit-code")).To(Equal(result{}))
+	})
+
+	It("tells a difference from a failure", func() {
+		serving("PUT /config?dry_run=true", reply{503, `{"detail":"the database is away","code":"unavailable"}`, nil})
+		want := "gatehouse: PUT /config: the database is away (503 unavailable)\n"
+		Expect(run1("version: 1\n", "diff", "-f", "-", "--exit-code")).To(Equal(result{2, "", want}))
+		Expect(run1("version: 1\n", "diff", "-f", "-")).To(Equal(result{1, "", want}))
+	})
+})
+
+var _ = Describe("dump", func() {
+	It("copies the document of the server", func() {
+		f := serving("GET /config", reply{200, "version: 1\nupstreams: []\n", map[string]string{"Content-Type": "application/yaml"}})
+		Expect(good("dump")).To(Equal("version: 1\nupstreams: []\n"))
+		Expect(f.headers.Get("Accept")).To(Equal("application/yaml"))
+	})
+
+	It("asks for what the flags say", func() {
+		f := serving("GET /config?secrets=sealed&tag=shop", reply{200, `{"version":1}`, nil})
+		Expect(good("dump", "--secrets", "sealed", "--tag", "shop", "-o", "json")).To(Equal(`{"version":1}`))
+		Expect(f.headers.Get("Accept")).To(Equal("application/json"))
+	})
+
+	It("fails when the document breaks off", func() {
+		serving("GET /config", reply{200, "version: 1\n", map[string]string{"Content-Length": "100"}})
+		r := run1("", "dump")
+		Expect(r.code).To(Equal(1))
+		Expect(r.stderr).To(ContainSubstring("unexpected EOF"))
+	})
+})

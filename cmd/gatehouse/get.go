@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newGet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "get KIND [NAME]",
+		Short: "Show objects of a kind, or one of them",
+		Long: `Shows all objects of a kind, or all fields of one. The kinds are upstream,
+service, route, proxy, filter, globalconfig and secret, or their plurals. Routes
+belong to a service: get route SERVICE shows all of them.`,
+		Example: `  gatehouse get upstreams
+  gatehouse get upstream blue -o yaml
+  gatehouse get route shop
+  gatehouse get route shop/root
+  gatehouse get services --tag team-a -o json`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: completeObject,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, err := client.FindKind(args[0])
+			if err != nil {
+				return err
+			}
+			path, one, err := pathOf(kind, args[1:])
+			if err != nil {
+				return err
+			}
+			tag := text(cmd, "tag")
+			if one && tag != "" {
+				return fmt.Errorf("--tag chooses from all %s; leave out the name %q", kind.Plural(), args[1])
+			}
+			r, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			if one {
+				return r.showOne(cmd, path)
+			}
+			return r.showList(cmd, kind, path, tag)
+		},
+	}
+	cmd.Flags().String("tag", "", "show only objects that carry this tag")
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// pathOf is the path of a list or of one object.
+func pathOf(kind client.Kind, names []string) (path string, one bool, err error) {
+	switch {
+	case kind.InService && len(names) == 0:
+		return "", false, fmt.Errorf("say of which service: gatehouse get %s SERVICE", kind.Name)
+	case kind.InService && names[0] != "" && !strings.Contains(names[0], "/"):
+		return client.Path("service", names[0], kind.Name), false, nil
+	case len(names) == 0:
+		return client.Path(kind.Name), false, nil
+	}
+	path, err = kind.Path(names[0])
+	return path, true, err
+}
+
+func (r *remote) showOne(cmd *cobra.Command, path string) error {
+	var object json.RawMessage
+	err := r.call(cmd.Context(), func() (err error) {
+		object, err = r.One(cmd.Context(), path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.format != formatTable {
+		return r.write(object)
+	}
+	fields, err := fieldsOf(object)
+	if err != nil {
+		return &runError{err}
+	}
+	var rows [][]string
+	for _, f := range fields {
+		rows = append(rows, []string{client.Printable(f.Field), cell(f.After)})
+	}
+	return table(r.out, rows...)
+}
+
+func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path, tag string) error {
+	query := url.Values{}
+	if tag != "" {
+		query.Set("tag", tag)
+	}
+	var list []json.RawMessage
+	err := r.call(cmd.Context(), func() (err error) {
+		list, err = r.List(cmd.Context(), path, query, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.format != formatTable {
+		return r.write(list)
+	}
+	if len(list) == 0 {
+		p := printer{w: r.errOut}
+		p.line("there are no %s", kind.Plural())
+		return p.done()
+	}
+	columns := append(append([]string{kind.NameField}, kind.Columns...), "tags", "update_ts")
+	heading := make([]string, len(columns))
+	for i, c := range columns {
+		heading[i] = strings.ToUpper(strings.TrimPrefix(c, kind.Name+"_"))
+	}
+	rows := [][]string{heading}
+	for _, object := range list {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(object, &fields); err != nil {
+			return &runError{fmt.Errorf("reading %s: %w", path, err)}
+		}
+		row := make([]string, len(columns))
+		for i, c := range columns {
+			row[i] = shortCell(fields[c])
+		}
+		rows = append(rows, row)
+	}
+	return table(r.out, rows...)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+// The formats of -o.
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+)
+
+// documentTimeout is how long a whole configuration may take to be applied.
+const documentTimeout = 10 * time.Minute
+
+func addClientCommands(root *cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: "client", Title: "Commands that call a running Gatehouse:"})
+	for _, cmd := range []*cobra.Command{
+		newApply(), newDiff(), newDump(), newGet(), newDelete(), newAttach(), newDetach(),
+		newRollback(), newHistory(), newStatus(), newContext(),
+	} {
+		cmd.GroupID = "client"
+		root.AddCommand(cmd)
+	}
+}
+
+// withServer gives cmd the flags that choose the server.
+func withServer(cmd *cobra.Command) *cobra.Command {
+	flags := cmd.Flags()
+	flags.String("server", "", "address of the REST API (default: GATEHOUSE_SERVER, the current context, "+client.DefaultServer+")")
+	flags.String("token-file", "", "file that holds the token (default: GATEHOUSE_TOKEN_FILE, that of the context)")
+	flags.String("context", "", "context to use (default: GATEHOUSE_CONTEXT, the current one)")
+	timeout := client.DefaultTimeout
+	if cmd.Name() == "apply" || cmd.Name() == "diff" {
+		timeout = documentTimeout
+	}
+	flags.Duration("timeout", timeout, "how long the server may take to answer")
+	cmd.MarkFlagsMutuallyExclusive("server", "context")
+	complete(cmd, "context", completeContexts)
+	return cmd
+}
+
+// withFormat gives cmd the flag -o. An empty standard means table on a
+// terminal and json elsewhere.
+func withFormat(cmd *cobra.Command, standard string, formats ...string) *cobra.Command {
+	usage := "format of the output: " + strings.Join(formats, ", ")
+	if standard == "" {
+		usage += " (default: table on a terminal, else json)"
+	}
+	cmd.Flags().StringP("output", "o", standard, usage)
+	complete(cmd, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if format := text(cmd, "output"); format != "" && !slices.Contains(formats, format) {
+			return fmt.Errorf("--output: %q is not one of %s", format, strings.Join(formats, ", "))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// text is the value of a text flag; "" for one that cmd does not have.
+func text(cmd *cobra.Command, name string) string {
+	f := cmd.Flags().Lookup(name)
+	if f == nil {
+		return ""
+	}
+	return f.Value.String()
+}
+
+func isSet(cmd *cobra.Command, name string) bool { return text(cmd, name) == "true" }
+
+// remote is the server of one command, and where the command writes to.
+type remote struct {
+	*client.Client
+	out, errOut io.Writer
+	format      string
+}
+
+// connect finds the server; it calls nobody.
+func connect(cmd *cobra.Command) (*remote, error) {
+	timeout, err := cmd.Flags().GetDuration("timeout")
+	if err != nil {
+		return nil, err
+	}
+	return connectWithin(cmd, timeout)
+}
+
+func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
+	selection := client.Selection{Server: text(cmd, "server"), TokenFile: text(cmd, "token-file"), Context: text(cmd, "context")}
+	contexts, err := client.ReadContexts(client.ContextsPath(os.Getenv))
+	if err != nil {
+		return nil, err
+	}
+	server, tokenFile, err := client.Resolve(selection, os.Getenv, contexts)
+	if err != nil {
+		return nil, err
+	}
+	token, err := client.ReadToken(tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(client.Options{Server: server, Token: token, Timeout: timeout, UserAgent: "gatehouse/" + buildInfo().version})
+	if err != nil {
+		return nil, err
+	}
+	r := &remote{Client: c, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), format: text(cmd, "output")}
+	if r.format == "" {
+		r.format = formatJSON
+		if onTerminal(r.out) {
+			r.format = formatTable
+		}
+	}
+	return r, nil
+}
+
+// call runs one or more calls, and says so on a terminal when they take long.
+// Its error is that of a failure of the work.
+func (r *remote) call(ctx context.Context, work func() error) error {
+	stop := func() {}
+	if onTerminal(r.errOut) {
+		stop = progress(r.errOut, "waiting for "+r.Server(), time.Second)
+	}
+	err := work()
+	stop()
+	return failed(ctx, err)
+}
+
+// failed makes err a failure of the work. What ends a server in good order is a
+// failure here.
+func failed(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		err = errors.New("interrupted before the answer was there; a change may have been made all the same, see gatehouse history")
+	}
+	return &runError{err}
+}
+
+func onTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminal(f)
+}
+
+// printer writes lines and keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
+	}
+}
+
+// done is the error of the output, as a failure of the work.
+func (p *printer) done() error {
+	if p.err != nil {
+		return &runError{fmt.Errorf("writing the output: %w", p.err)}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+)
+
+// CreateToken makes a token in the database of cfg and prints it, alone on
+// stdout: it is not shown again.
+func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string) error {
+	t := store.Token{Name: name, Role: role, CreateTS: model.At(time.Now())}
+	if errs := t.Validate(); len(errs) > 0 {
+		return &model.Error{Kind: model.Invalid, Message: "the token cannot be made", Fields: errs}
+	}
+	text := store.MakeToken()
+	t.Hash = store.HashToken(text)
+	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
+		if err := tokens.CreateToken(ctx, t); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(env.Stdout, text)
+		return err
+	})
+}
+
+// ListTokens prints the tokens of the database of cfg.
+func ListTokens(ctx context.Context, cfg config.Config, env Env) error {
+	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
+		list, err := tokens.Tokens(ctx)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(env.Stdout, 0, 0, 3, ' ', 0)
+		_, err = fmt.Fprintln(table, "NAME\tROLE\tCREATED\tLAST USED")
+		for _, t := range list {
+			used := "never"
+			if !t.LastUsedTS.IsZero() {
+				used = t.LastUsedTS.Format(time.RFC3339)
+			}
+			_, e := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, t.Role, t.CreateTS.Format(time.RFC3339), used)
+			err = errors.Join(err, e)
+		}
+		return errors.Join(err, table.Flush())
+	})
+}
+
+// RevokeToken deletes a token from the database of cfg, the last of an admin
+// too.
+func RevokeToken(ctx context.Context, cfg config.Config, env Env, name string) error {
+	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
+		if err := tokens.DeleteToken(ctx, name, false); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(env.Stdout, "token %q is revoked\n", name)
+		return err
+	})
+}
+
+func withTokens(ctx context.Context, cfg config.Config, env Env, work func(store.Tokens) error) error {
+	dsn, err := databaseURL(cfg)
+	if err != nil {
+		return err
+	}
+	db, err := sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Log: env.Log})
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(db), db.Close())
+}

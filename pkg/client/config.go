@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+)
+
+// ConfigQuery chooses what GET /config shows.
+type ConfigQuery struct {
+	// Secrets is references, sealed, or empty for the server's default.
+	Secrets string
+	// Tag leaves out what does not carry it; empty means everything.
+	Tag string
+	// JSON asks for JSON in place of YAML.
+	JSON bool
+}
+
+// ReadConfig reads the configuration document as it arrives. The caller closes
+// it.
+func (c *Client) ReadConfig(ctx context.Context, q ConfigQuery) (io.ReadCloser, error) {
+	r := Request{Method: http.MethodGet, Path: "/config", Query: url.Values{}, Accept: "application/yaml"}
+	if q.JSON {
+		r.Accept = "application/json"
+	}
+	if q.Secrets != "" {
+		r.Query.Set("secrets", q.Secrets)
+	}
+	if q.Tag != "" {
+		r.Query.Set("tag", q.Tag)
+	}
+	return c.Stream(ctx, r)
+}
+
+// Apply says how a document is applied.
+type Apply struct {
+	// DryRun changes nothing and says what would change.
+	DryRun bool
+	// Prune deletes what the document does not name.
+	Prune bool
+	// Tag limits the work to objects that carry it; empty means all.
+	Tag string
+}
+
+// Field is one field of a Change. A value that is not there is nil.
+type Field struct {
+	Field  string          `json:"field"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+// Change is what happens to one object.
+type Change struct {
+	// Action is create, update or delete.
+	Action string  `json:"action"`
+	Path   string  `json:"path"`
+	Kind   string  `json:"kind"`
+	Fields []Field `json:"fields"`
+}
+
+// Applied is what a document did, or would do.
+type Applied struct {
+	Created   int      `json:"created"`
+	Updated   int      `json:"updated"`
+	Deleted   int      `json:"deleted"`
+	Unchanged int      `json:"unchanged"`
+	Changes   []Change `json:"changes"`
+	Warnings  []string `json:"warnings"`
+}
+
+// ApplyConfig sends a document. Lines in the text of an error are those of the
+// files that it was made from.
+func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied, Answer, error) {
+	r := Request{Method: http.MethodPut, Path: "/config", Query: url.Values{}, ContentType: "application/yaml", Body: d.Data}
+	if json.Valid(d.Data) {
+		r.ContentType = "application/json"
+	}
+	if o.DryRun {
+		r.Query.Set("dry_run", "true")
+	}
+	if o.Prune {
+		r.Query.Set("prune", "true")
+	}
+	if o.Tag != "" {
+		r.Query.Set("tag", o.Tag)
+	}
+	a, err := c.Do(ctx, r)
+	if err != nil {
+		return Applied{}, Answer{}, d.locate(err)
+	}
+	var applied Applied
+	if err := json.Unmarshal(a.Data, &applied); err != nil {
+		return Applied{}, Answer{}, fmt.Errorf("reading the answer to PUT /config: %w", err)
+	}
+	return applied, a, nil
+}
+
+// locate replaces "line N" of the merged document by "FILE line M".
+func (d Document) locate(err error) error {
+	e, ok := err.(*Error) //nolint:errorlint // Do returns it as it is
+	if !ok || d.places == nil {
+		return err
+	}
+	line := regexp.MustCompile(`\bline (\d+)\b`)
+	name := func(s string) string {
+		return line.ReplaceAllStringFunc(s, func(match string) string {
+			n, err := strconv.Atoi(match[len("line "):])
+			if place, ok := d.places[n]; ok && err == nil {
+				return place
+			}
+			return match
+		})
+	}
+	e.Detail = name(e.Detail)
+	for i, f := range e.Fields {
+		e.Fields[i] = FieldError{name(f.Field), name(f.Message)}
+	}
+	return e
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Document is a configuration document that is to be applied.
+type Document struct {
+	Data []byte
+	// places gives each line of a merged document the place it came from; nil
+	// for a single file.
+	places map[int]string
+}
+
+// ReadDocument reads files, directories (the .yaml, .yml and .json files right
+// in them) and - for in. One file is sent as it is; several become one
+// document, section by section.
+func ReadDocument(paths []string, in io.Reader) (Document, error) {
+	files, err := documentFiles(paths)
+	if err != nil {
+		return Document{}, err
+	}
+	m := merger{sections: map[string]*yaml.Node{}}
+	for _, name := range files {
+		data, err := readFile(name, in)
+		if err != nil {
+			return Document{}, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if len(files) == 1 {
+			return Document{Data: data}, nil
+		}
+		if err := m.add(name, data); err != nil {
+			return Document{}, err
+		}
+	}
+	return m.document()
+}
+
+func readFile(name string, in io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(name)
+}
+
+func documentFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		if path == "-" {
+			files = append(files, path)
+			continue
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		entries, err := os.ReadDir(path) // sorted by name
+		if err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+		before := len(files)
+		for _, e := range entries {
+			suffix := filepath.Ext(e.Name())
+			if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, suffix) {
+				files = append(files, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(files) == before {
+			return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file", path)
+		}
+	}
+	return files, nil
+}
+
+// merger puts documents together and remembers where each item came from.
+type merger struct {
+	version  *yaml.Node
+	order    []string
+	sections map[string]*yaml.Node
+	places   []place
+}
+
+type place struct {
+	node *yaml.Node
+	file string
+}
+
+func (m *merger) add(file string, data []byte) error {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var doc yaml.Node
+		err := d.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s is not YAML: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		if len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
+			continue
+		}
+		if err := m.addDocument(file, doc.Content[0]); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *merger) addDocument(file string, root *yaml.Node) error {
+	if root.Kind != yaml.MappingNode {
+		return fmt.Errorf("%s line %d: expected a configuration document, which begins with \"version: 1\"", file, root.Line)
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, val := root.Content[i], root.Content[i+1]
+		where := fmt.Sprintf("%s line %d", file, key.Line)
+		section := m.sections[key.Value]
+		switch {
+		case key.Value == "version" && m.version != nil && m.version.Value != val.Value:
+			return fmt.Errorf("%s: version %s, where a file before it has version %s", where, val.Value, m.version.Value)
+		case key.Value == "version":
+			m.version = val
+			continue
+		case val.Tag == "!!null":
+			continue
+		case val.Kind != yaml.SequenceNode:
+			return fmt.Errorf("%s: %q must be a list", where, key.Value)
+		case section == nil:
+			section = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+			m.sections[key.Value] = section
+			m.order = append(m.order, key.Value)
+		}
+		for _, item := range val.Content {
+			section.Content = append(section.Content, item)
+			m.places = append(m.places, place{item, file})
+		}
+	}
+	return nil
+}
+
+func (m *merger) document() (Document, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	put := func(key string, val *yaml.Node) {
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, val)
+	}
+	if m.version != nil {
+		put("version", m.version)
+	}
+	for _, key := range m.order {
+		put(key, m.sections[key])
+	}
+	data, err := yaml.Marshal(root)
+	if err != nil {
+		return Document{}, fmt.Errorf("merging the configuration: %w", err)
+	}
+	var merged yaml.Node
+	if err := yaml.Unmarshal(data, &merged); err != nil {
+		return Document{}, fmt.Errorf("merging the configuration: %w", err)
+	}
+	files := map[*yaml.Node]string{}
+	for _, p := range m.places {
+		files[p.node] = p.file
+	}
+	d := Document{Data: data, places: map[int]string{}}
+	d.record(merged.Content[0], root, files, "")
+	return d, nil
+}
+
+// record walks two equal trees and notes where the lines of one are in the
+// files of the other.
+func (d Document) record(merged, source *yaml.Node, files map[*yaml.Node]string, file string) {
+	if f, ok := files[source]; ok {
+		file = f
+	}
+	if _, known := d.places[merged.Line]; !known && file != "" {
+		d.places[merged.Line] = fmt.Sprintf("%s line %d", file, source.Line)
+	}
+	for i := range min(len(merged.Content), len(source.Content)) {
+		d.record(merged.Content[i], source.Content[i], files, file)
+	}
+}

@@ -1,0 +1,186 @@
+package client_test
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+// files writes files NAME, TEXT, ... and returns their directory.
+func files(list ...string) string {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	for i := 0; i < len(list); i += 2 {
+		Expect(os.WriteFile(filepath.Join(dir, list[i]), []byte(list[i+1]), 0o600)).To(Succeed())
+	}
+	return dir
+}
+
+var _ = Describe("A document", func() {
+	It("is sent as it is when it is one file", func() {
+		text := "# mine\nversion:   1\n"
+		d, err := client.ReadDocument([]string{filepath.Join(files("a.yaml", text), "a.yaml")}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(d.Data)).To(Equal(text))
+
+		d, err = client.ReadDocument([]string{"-"}, strings.NewReader(text))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(d.Data)).To(Equal(text))
+	})
+
+	It("is merged section by section from a directory", func() {
+		dir := files(
+			"a.yaml", "version: 1\nupstreams:\n- upstream_name: blue\n  upstream_ip: 10.0.0.1 # here\n",
+			"b.yml", "version: 1\nproxies:\n  - name: gw\nupstreams:\n  - {upstream_name: green, upstream_port: 80}\n",
+			"c.json", `{"version":1,"upstreams":[{"upstream_name":"red"}],"services":null}`,
+			"README.txt", "not this", ".hidden.yaml", "nor this",
+		)
+		d, err := client.ReadDocument([]string{dir}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(d.Data).To(MatchYAML(`
+version: 1
+upstreams:
+- {upstream_name: blue, upstream_ip: 10.0.0.1}
+- {upstream_name: green, upstream_port: 80}
+- {upstream_name: red}
+proxies:
+- name: gw
+`))
+	})
+
+	It("keeps what a text looks like a number", func() {
+		d, err := client.ReadDocument([]string{files("a.yaml", "proxies: [{name: '007'}]\n", "b.yaml", "proxies: [{name: \"yes\"}]\n")}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(d.Data).To(MatchYAML(`proxies: [{name: "007"}, {name: "yes"}]`))
+	})
+
+	DescribeTable("that cannot be merged says where", func(text, want string) {
+		dir := files("a.yaml", "version: 1\n", "b.yaml", text)
+		_, err := client.ReadDocument([]string{dir}, nil)
+		Expect(err).To(MatchError(strings.ReplaceAll(want, "DIR", dir)))
+	},
+		Entry("versions", "\nversion: 2\n", "DIR/b.yaml line 2: version 2, where a file before it has version 1"),
+		Entry("no list", "upstreams: 7\n", `DIR/b.yaml line 1: "upstreams" must be a list`),
+		Entry("no mapping", "- x\n", `DIR/b.yaml line 1: expected a configuration document, which begins with "version: 1"`),
+		Entry("no YAML", "a: [\n", "DIR/b.yaml is not YAML: line 1: did not find expected node content"),
+	)
+
+	It("needs a file in a directory", func() {
+		dir := files("x.txt", "")
+		_, err := client.ReadDocument([]string{dir}, nil)
+		Expect(err).To(MatchError("the directory " + dir + " has no .yaml, .yml or .json file"))
+	})
+
+	It("gives the errors of a merged document the places in its files", func(ctx SpecContext) {
+		dir := files(
+			"a.yaml", "# a comment\n\nupstreams:\n- upstream_name: blue\n",
+			"b.yaml", "\n\n\nupstreams:\n\n  - upstream_name: green\n    # why\n    upstream_port: 70000\n",
+		)
+		d, err := client.ReadDocument([]string{dir}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(d.Data)).To(Equal("upstreams:\n    - upstream_name: blue\n    - upstream_name: green\n      # why\n      upstream_port: 70000\n"))
+		c := serverOf(client.Options{}, func(w http.ResponseWriter, r *http.Request) {
+			Expect(r.Method + " " + r.URL.String()).To(Equal("PUT /config?dry_run=true&prune=true&tag=t"))
+			Expect(r.Header.Get("Content-Type")).To(Equal("application/yaml"))
+			_, err := io.Copy(io.Discard, r.Body)
+			Expect(err).NotTo(HaveOccurred())
+			answer(w, 400, "application/problem+json", `{"detail":"line 2 is good","code":"invalid_fields",
+				"errors":[{"field":"upstreams[1].upstream_port","message":"line 5: is not a port; see line 99"}]}`)
+		})
+		_, _, err = c.ApplyConfig(ctx, d, client.Apply{DryRun: true, Prune: true, Tag: "t"})
+		Expect(err).To(MatchError("PUT /config: " + dir + "/a.yaml line 4 is good (400 invalid_fields)\n" +
+			"  upstreams[1].upstream_port: " + dir + "/b.yaml line 8: is not a port; see line 99"))
+	})
+})
+
+var _ = Describe("The contexts file", func() {
+	It("is only for its owner, and reads back", func() {
+		path := filepath.Join(GinkgoT().TempDir(), "config", "gatehouse", "contexts.yaml")
+		var c client.Contexts
+		c.Set(client.Context{Name: "prod", Server: "https://prod", TokenFile: "/t"})
+		c.Set(client.Context{Name: "dev", Server: "http://old"})
+		c.Set(client.Context{Name: "dev", Server: "http://dev"})
+		c.Current = "prod"
+		Expect(c.Write(path)).To(Succeed())
+		Expect(os.ReadFile(path)).To(BeEquivalentTo(`current: prod
+contexts:
+    - name: dev
+      server: http://dev
+    - name: prod
+      server: https://prod
+      token_file: /t
+`))
+		info, err := os.Stat(path)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+
+		read, err := client.ReadContexts(path)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(read).To(Equal(c))
+		Expect(read.Delete("prod")).To(Succeed())
+		Expect(read.Current).To(BeEmpty())
+		Expect(read.Delete("prod")).To(MatchError(`there is no context "prod"; there are dev`))
+		Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1))
+	})
+
+	It("may be missing or empty, and must be right", func() {
+		Expect(client.ReadContexts(filepath.Join(GinkgoT().TempDir(), "none"))).To(Equal(client.Contexts{}))
+		dir := files("empty", "", "bad", "contexts:\n- nome: x\n")
+		Expect(client.ReadContexts(filepath.Join(dir, "empty"))).To(Equal(client.Contexts{}))
+		_, err := client.ReadContexts(filepath.Join(dir, "bad"))
+		Expect(err).To(MatchError(And(ContainSubstring("nome"), ContainSubstring("line 2"))))
+	})
+
+	DescribeTable("is where XDG says", func(xdg, home, want string) {
+		env := map[string]string{"XDG_CONFIG_HOME": xdg, "HOME": home}
+		Expect(client.ContextsPath(func(k string) string { return env[k] })).To(Equal(want))
+	},
+		Entry(nil, "/xdg", "/home/ann", "/xdg/gatehouse/contexts.yaml"),
+		Entry(nil, "relative", "/home/ann", "/home/ann/.config/gatehouse/contexts.yaml"),
+		Entry(nil, "", "", ""),
+	)
+})
+
+var _ = Describe("Which server", func() {
+	contexts := client.Contexts{Current: "cur", Contexts: []client.Context{
+		{Name: "cur", Server: "http://cur", TokenFile: "/cur"}, {Name: "other", Server: "http://other", TokenFile: "/other"},
+	}}
+	DescribeTable("flags, then the environment, then the current context",
+		func(flags client.Selection, env map[string]string, c client.Contexts, server, token string) {
+			s, t, err := client.Resolve(flags, func(k string) string { return env[k] }, c)
+			Expect(err).NotTo(HaveOccurred())
+			Expect([]string{s, t}).To(Equal([]string{server, token}))
+		},
+		Entry("nothing", client.Selection{}, nil, client.Contexts{}, "http://127.0.0.1:1323", ""),
+		Entry("the current context", client.Selection{}, nil, contexts, "http://cur", "/cur"),
+		Entry("the environment", client.Selection{}, map[string]string{"GATEHOUSE_SERVER": "http://env", "GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://env", "/env"),
+		Entry("a context of the environment", client.Selection{}, map[string]string{"GATEHOUSE_CONTEXT": "other"}, contexts, "http://other", "/other"),
+		Entry("flags", client.Selection{Server: "http://flag", TokenFile: "/flag"}, map[string]string{"GATEHOUSE_SERVER": "http://env", "GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://flag", "/flag"),
+		Entry("a context flag over the environment", client.Selection{Context: "other"}, map[string]string{"GATEHOUSE_SERVER": "http://env", "GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://other", "/other"),
+		Entry("the token of a context goes nowhere else", client.Selection{Server: "http://flag"}, nil, contexts, "http://flag", ""),
+		Entry("only the token of the environment", client.Selection{}, map[string]string{"GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://cur", "/env"),
+	)
+
+	It("names the contexts when one is not there", func() {
+		none := func(string) string { return "" }
+		_, _, err := client.Resolve(client.Selection{Context: "x"}, none, contexts)
+		Expect(err).To(MatchError(`there is no context "x"; there are cur, other`))
+		_, _, err = client.Resolve(client.Selection{Context: "x"}, none, client.Contexts{})
+		Expect(err).To(MatchError(`there is no context "x", nor any other; make it with gatehouse context set x --server URL`))
+	})
+
+	It("reads a token of one line", func() {
+		dir := files("t", "abc\n", "empty", "\n")
+		Expect(client.ReadToken("")).To(BeEmpty())
+		Expect(client.ReadToken(filepath.Join(dir, "t"))).To(Equal("abc"))
+		_, err := client.ReadToken(filepath.Join(dir, "empty"))
+		Expect(err).To(MatchError(ContainSubstring("is empty")))
+	})
+})

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
+)
+
+// Kind is a sort of object as a user names it.
+type Kind struct {
+	// Name is the word in paths; it may also be given with an s behind.
+	Name string
+	// NameField is the field that holds an object's name.
+	NameField string
+	// Columns are the fields worth a column in a table.
+	Columns []string
+	// InService says that the name is SERVICE/NAME.
+	InService bool
+	// AttachTo are the kinds that such an object can be attached to.
+	AttachTo []string
+}
+
+// Kinds lists the kinds of rest-api.md.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: "upstream", NameField: "upstream_name", Columns: []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"}, AttachTo: []string{"route"}},
+		{Name: "service", NameField: "service_name", Columns: []string{"fqdn"}, AttachTo: []string{"proxy"}},
+		{Name: "route", NameField: "route_name", Columns: []string{"route_prefix", "route_config"}, InService: true},
+		{Name: "proxy", NameField: "name", Columns: []string{"http_port", "https_port", "listen_ip"}},
+		{Name: "filter", NameField: "filter_name", Columns: []string{"filter_type"}, AttachTo: []string{"route", "service"}},
+		{Name: "globalconfig", NameField: "globalconfig_name", Columns: []string{"globalconfig_type"}, AttachTo: []string{"proxy"}},
+		{Name: "secret", NameField: "secret_name", Columns: []string{"secret_type", "secret_sni", "not_after"}, AttachTo: []string{"service"}},
+	}
+}
+
+// FindKind finds a kind by its name or plural, without regard to case.
+func FindKind(word string) (Kind, error) {
+	var names []string
+	for _, k := range Kinds() {
+		if lower := strings.ToLower(word); lower == k.Name || lower == k.Plural() {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	if best, near := suggest.Nearest(word, names); near {
+		return Kind{}, fmt.Errorf("%q is not a kind of object; did you mean %s?", word, best)
+	}
+	return Kind{}, fmt.Errorf("%q is not a kind of object; there are %s", word, strings.Join(names, ", "))
+}
+
+// Plural is the kind's other name.
+func (k Kind) Plural() string {
+	if k.Name == "proxy" {
+		return "proxies"
+	}
+	return k.Name + "s"
+}
+
+// Path is the path of the object called name; of a route, SERVICE/NAME.
+func (k Kind) Path(name string) (string, error) {
+	parts := strings.Split(name, "/")
+	switch {
+	case slices.Contains(parts, ""):
+		return "", fmt.Errorf("%q is not the name of one %s", name, k.Name)
+	case k.InService && len(parts) == 2:
+		return Path("service", parts[0], k.Name, parts[1]), nil
+	case k.InService:
+		return "", fmt.Errorf("%q does not name a route; write SERVICE/ROUTE", name)
+	case len(parts) != 1:
+		return "", fmt.Errorf("%q is not the name of one %s: a name has no slash", name, k.Name)
+	}
+	return Path(k.Name, name), nil
+}
+
+// ParseObject reads KIND/NAME; a route is service/SERVICE/route/ROUTE or
+// route/SERVICE/ROUTE.
+func ParseObject(text string) (k Kind, name string, err error) {
+	word, name, ok := strings.Cut(text, "/")
+	if !ok || name == "" {
+		return Kind{}, "", fmt.Errorf("%q does not name an object; write KIND/NAME such as upstream/blue or service/shop/route/root", text)
+	}
+	if k, err = FindKind(word); err != nil {
+		return Kind{}, "", err
+	}
+	if parts := strings.Split(name, "/"); k.Name == "service" && len(parts) == 3 {
+		inner, err := FindKind(parts[1])
+		if err != nil {
+			return Kind{}, "", err
+		}
+		if inner.InService {
+			k, name = inner, parts[0]+"/"+parts[2]
+		}
+	}
+	_, err = k.Path(name)
+	return k, name, err
+}
+
+// LinkPath is the path of the link that attaches what to target, both as
+// ParseObject reads them.
+func LinkPath(what, target string) (string, error) {
+	a, aName, err := ParseObject(what)
+	if err != nil {
+		return "", err
+	}
+	b, bName, err := ParseObject(target)
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains(a.AttachTo, b.Name) {
+		return "", cannotAttach(a, b, what, target)
+	}
+	path, err := b.Path(bName)
+	if err != nil {
+		return "", err
+	}
+	return path + Path(a.Name, aName), nil
+}
+
+func cannotAttach(a, b Kind, what, target string) error {
+	switch {
+	case slices.Contains(b.AttachTo, a.Name):
+		return fmt.Errorf("what is attached comes first: %s %s", target, what)
+	case len(a.AttachTo) == 0:
+		return fmt.Errorf("%s are not attached to anything", a.Plural())
+	}
+	return fmt.Errorf("%s cannot be attached to %s, only to a %s", a.Plural(), b.Plural(), strings.Join(a.AttachTo, " or a "))
+}

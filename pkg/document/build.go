@@ -1,0 +1,269 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
+)
+
+// builder makes the objects of a tree and collects what is wrong with them.
+type builder struct {
+	items map[model.Kind][]*Item
+	// seen has the line of each object.
+	seen map[model.Key]int
+	errs []model.FieldError
+}
+
+func (b *builder) fail(line int, at, format string, args ...any) {
+	if len(b.errs) < maxErrors {
+		b.errs = append(b.errs, model.FieldError{Field: place(line, at), Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// entry is one key of a mapping with its value.
+type entry struct {
+	key   string
+	line  int
+	value *yaml.Node
+}
+
+// entries returns what a mapping holds under the known keys, which are
+// compared without regard to case.
+func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
+	var list []entry
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, line := strings.ToLower(n.Content[i].Value), n.Content[i].Line
+		where := strings.TrimPrefix(at+"."+key, ".")
+		if err := form.CheckText(key); err != nil {
+			b.fail(line, at, "a key %s", err)
+			continue
+		}
+		if !slices.Contains(known, key) {
+			b.fail(line, where, "%s", unknown(key, known))
+			continue
+		}
+		if seen[key] {
+			b.fail(line, where, "is there twice")
+			continue
+		}
+		seen[key] = true
+		list = append(list, entry{key, line, n.Content[i+1]})
+	}
+	return list
+}
+
+func unknown(key string, known []string) string {
+	if best, near := suggest.Nearest(key, known); near {
+		return "is unknown; did you mean " + best + "?"
+	}
+	return "is unknown; known are " + strings.Join(known, ", ")
+}
+
+func (b *builder) document(root *yaml.Node) {
+	if root.Kind != yaml.MappingNode {
+		b.fail(root.Line, "", "the document must begin with version: %d, not with %s", Version, shape(root))
+		return
+	}
+	known := []string{"version"}
+	kinds := map[string]model.Kind{}
+	for _, s := range sections() {
+		known = append(known, s.key)
+		kinds[s.key] = s.kind
+	}
+	hasVersion := false
+	for _, e := range b.entries(root, "", known) {
+		if e.key != "version" {
+			b.objects(kinds[e.key], "", e.key, e.value)
+			continue
+		}
+		hasVersion = true
+		if e.value.Kind != yaml.ScalarNode || e.value.Value != fmt.Sprint(Version) || shape(e.value) != form.IsNumber {
+			b.fail(e.line, "version", "must be %d; this program knows no other", Version)
+		}
+	}
+	if !hasVersion {
+		b.fail(root.Line, "version", "is required; write version: %d", Version)
+	}
+}
+
+// objects reads a list of objects; service is the owner of routes.
+func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
+	if n.Kind != yaml.SequenceNode {
+		b.fail(n.Line, at, "must be a list, not %s; leave it out where there is none", shape(n))
+		return
+	}
+	for i, element := range n.Content {
+		b.object(kind, service, at, i, element)
+	}
+}
+
+func (b *builder) object(kind model.Kind, service, section string, i int, n *yaml.Node) {
+	at := fmt.Sprintf("%s[%d]", section, i)
+	if n.Kind != yaml.MappingNode {
+		b.fail(n.Line, at, "must be an object, not %s", shape(n))
+		return
+	}
+	fields := form.Fields(kind)
+	lists := map[string]model.Kind{}
+	var known []string
+	for _, f := range fields {
+		known = append(known, fieldKey(f))
+	}
+	for _, l := range listsOf(kind) {
+		known = append(known, l.key)
+		lists[l.key] = l.kind
+	}
+	if kind == model.KindService {
+		known = append(known, routesKey)
+	}
+	// The first field of each kind is its name.
+	name := nameOf(n, known[0])
+	if name != "" {
+		at = fmt.Sprintf("%s[%q]", section, clip(name))
+	}
+	item := &Item{Object: model.New(kind), Line: n.Line, At: at, Lists: map[model.Kind][]Link{}}
+	if r, ok := item.Object.(*model.Route); ok {
+		r.Service = service
+	}
+	var sent []form.Value
+	lines, unread := map[string]int{}, map[string]bool{}
+	for _, e := range b.entries(n, at, known) {
+		lines[e.key] = e.line
+		list, isList := lists[e.key]
+		switch {
+		case isList:
+			item.Lists[list] = b.names(at+"."+e.key, e.value)
+		case kind == model.KindService && e.key == routesKey:
+			b.objects(model.KindRoute, name, at+"."+e.key, e.value)
+		default:
+			if v, err := value(e.key, e.value); err != nil {
+				b.fail(e.line, at+"."+e.key, "%s", err)
+				unread[e.key] = true
+			} else {
+				sent = append(sent, v)
+			}
+		}
+	}
+	b.bind(item, sent, lines, unread)
+	b.add(item, name)
+}
+
+// bind puts the fields into the object and reports those that are bad, but for
+// the unread ones, of which it is known.
+func (b *builder) bind(item *Item, sent []form.Value, lines map[string]int, unread map[string]bool) {
+	for _, e := range form.Bind(item.Object, sent, true) {
+		field := lowerField(e.Field)
+		first, _, _ := strings.Cut(field, ".")
+		if unread[first] {
+			continue
+		}
+		line, ok := lines[first]
+		if !ok {
+			line = item.Line
+		}
+		b.fail(line, item.At+"."+field, "%s", e.Message)
+	}
+	// An empty list in it is stored as none.
+	if r, ok := item.Object.(*model.Route); ok {
+		if text, err := json.Marshal(r.Config); err == nil {
+			if config, err := model.ParseRouteConfig(string(text)); err == nil {
+				r.Config = config
+			}
+		}
+	}
+}
+
+func (b *builder) add(item *Item, name string) {
+	key := item.Object.Key()
+	if first, twice := b.seen[key]; twice && name != "" {
+		b.fail(item.Line, item.At, "is there twice; the first is on line %d", first)
+		return
+	}
+	b.seen[key] = item.Line
+	b.items[key.Kind] = append(b.items[key.Kind], item)
+}
+
+// names reads a list of names.
+func (b *builder) names(at string, n *yaml.Node) []Link {
+	if n.Kind != yaml.SequenceNode {
+		b.fail(n.Line, at, "must be a list of names, not %s; leave it out to say nothing", shape(n))
+		return nil
+	}
+	seen := map[string]bool{}
+	links := []Link{}
+	for i, element := range n.Content {
+		where := fmt.Sprintf("%s[%d]", at, i)
+		switch {
+		case shape(element) != form.IsText:
+			b.fail(element.Line, where, "must be a name, not %s", shape(element))
+		case element.Value == "":
+			b.fail(element.Line, where, "must be a name, not empty")
+		case form.CheckText(element.Value) != nil:
+			b.fail(element.Line, where, "%s", form.CheckText(element.Value))
+		case seen[element.Value]:
+			b.fail(element.Line, where, "%q is there twice", clip(element.Value))
+		}
+		seen[element.Value] = true
+		links = append(links, Link{Name: element.Value, Line: element.Line})
+	}
+	return links
+}
+
+// nameOf returns the text under key, or "".
+func nameOf(n *yaml.Node, key string) string {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if v := n.Content[i+1]; strings.EqualFold(n.Content[i].Value, key) && shape(v) == form.IsText {
+			return v.Value
+		}
+	}
+	return ""
+}
+
+// clip keeps a hostile name from filling the errors.
+func clip(name string) string {
+	if len(name) <= 253 {
+		return name
+	}
+	return strings.ToValidUTF8(name[:250], "") + "..."
+}
+
+// shape is what a node holds, as a form knows it.
+func shape(n *yaml.Node) form.Shape {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return form.IsObject
+	case yaml.SequenceNode:
+		return form.IsArray
+	}
+	if n.Style&quoted == 0 && isJSONNumber(n.Value) {
+		return form.IsNumber
+	}
+	switch n.ShortTag() {
+	case "!!int", "!!float":
+		return form.IsNumber
+	case "!!bool":
+		return form.IsBool
+	case "!!null":
+		return form.IsNull
+	}
+	return form.IsText // also what YAML takes for a date
+}
+
+// value is a field as the forms take it.
+func value(name string, n *yaml.Node) (form.Value, error) {
+	v := form.Value{Name: name, Shape: shape(n), Text: n.Value}
+	if v.Shape == form.IsText {
+		return v, nil
+	}
+	text, err := jsonText(n)
+	v.Text = text
+	return v, err
+}

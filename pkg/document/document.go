@@ -1,0 +1,116 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Version is the version of the document's shape that this package knows.
+const Version = 1
+
+// maxErrors bounds the errors that are reported of one document.
+const maxErrors = 100
+
+// Document is the configuration that somebody wishes for.
+type Document struct {
+	// Items are the objects in order of model.Kinds, within a kind as they
+	// were written.
+	Items []*Item
+}
+
+// Item is one object of a document with the names of what is attached to it.
+type Item struct {
+	Object model.Object
+	// Lists holds, by the kind of the link, what is to be attached. A kind
+	// that is not there says nothing; an empty list detaches everything.
+	Lists map[model.Kind][]Link
+	// Line is where the object begins in the text; 0 means that it comes from
+	// none.
+	Line int
+	// At is its place, for example services["shop"].routes["root"].
+	At string
+}
+
+// Link is one name in a list.
+type Link struct {
+	Name string
+	Line int
+}
+
+// section is a list of objects in the document.
+type section struct {
+	key  string
+	kind model.Kind
+}
+
+// sections are those at the top, in the order of writing.
+func sections() []section {
+	return []section{
+		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"filters", model.KindFilter},
+		{"globalconfigs", model.KindGlobalConfig}, {"services", model.KindService}, {"proxies", model.KindProxy},
+	}
+}
+
+// routesKey is the key under which a service has its routes.
+const routesKey = "routes"
+
+// listsOf are the lists of names that an object of kind has, in the order of
+// writing.
+func listsOf(kind model.Kind) []section {
+	switch kind {
+	case model.KindService:
+		return []section{{"filters", model.KindServiceFilter}, {"secrets", model.KindServiceSecret}}
+	case model.KindRoute:
+		return []section{{"upstreams", model.KindRouteUpstream}, {"filters", model.KindRouteFilter}}
+	case model.KindProxy:
+		return []section{{"services", model.KindProxyService}, {"globalconfigs", model.KindProxyGlobalConfig}}
+	}
+	return nil
+}
+
+// newLink makes the link of kind from owner to what is called name.
+func newLink(kind model.Kind, owner model.Object, name string) model.Object {
+	service, route, _ := strings.Cut(owner.Key().Name, "/")
+	switch kind {
+	case model.KindRouteUpstream:
+		return &model.RouteUpstream{Service: service, Route: route, Upstream: name}
+	case model.KindRouteFilter:
+		return &model.RouteFilter{Service: service, Route: route, Filter: name}
+	case model.KindServiceFilter:
+		return &model.ServiceFilter{Service: service, Filter: name}
+	case model.KindServiceSecret:
+		return &model.ServiceSecret{Service: service, Secret: name}
+	case model.KindProxyService:
+		return &model.ProxyService{Proxy: service, Service: name}
+	case model.KindProxyGlobalConfig:
+		return &model.ProxyGlobalConfig{Proxy: service, GlobalConfig: name}
+	}
+	return nil
+}
+
+// fieldKey is the key of a field in the document.
+func fieldKey(f form.Field) string { return strings.ToLower(f.Name) }
+
+// place names a part of the document for an error; line 0 is left out.
+func place(line int, at string) string {
+	if line == 0 {
+		return at
+	}
+	if at == "" {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("line %d: %s", line, at)
+}
+
+// lowerField writes the name of a form field as the document does; what
+// follows a dot is within the field's value.
+func lowerField(name string) string {
+	field, rest, nested := strings.Cut(name, ".")
+	if nested {
+		return strings.ToLower(field) + "." + rest
+	}
+	return strings.ToLower(field)
+}

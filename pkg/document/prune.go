@@ -1,0 +1,95 @@
+package document
+
+import (
+	"errors"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// pruneOwners deletes the proxies, services and routes that the document does
+// not name, before what they hold is claimed by others.
+func (a *applier) pruneOwners(doc *Document) error {
+	if !a.opts.Prune {
+		return nil
+	}
+	if err := a.prune(model.KindProxy); err != nil {
+		return err
+	}
+	if err := a.pruneRoutes(doc); err != nil {
+		return err
+	}
+	return a.prune(model.KindService)
+}
+
+// pruneUsed deletes what the objects of the document may have used until now.
+func (a *applier) pruneUsed(*Document) error {
+	if !a.opts.Prune {
+		return nil
+	}
+	for _, kind := range []model.Kind{model.KindGlobalConfig, model.KindFilter, model.KindUpstream, model.KindSecret} {
+		if err := a.prune(kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune deletes what the document does not name of a kind.
+func (a *applier) prune(kind model.Kind) error {
+	after := ""
+	for {
+		page, err := a.w.List(store.Query{Kind: kind, Tag: a.opts.Tag, ByName: true, AfterName: after, Limit: pageSize})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, obj := range page {
+			key := obj.Key()
+			after = key.Name
+			if a.named[key] {
+				continue
+			}
+			if err := store.Delete(a.w, key); err != nil {
+				return pruning(err, key)
+			}
+		}
+	}
+}
+
+// pruneRoutes deletes the routes that the document does not name of the
+// services that it names. With a tag those belong to it whose service carried
+// it before.
+func (a *applier) pruneRoutes(doc *Document) error {
+	for _, item := range doc.Items {
+		svc, ok := item.Object.(*model.Service)
+		if !ok {
+			continue
+		}
+		stored, err := a.get(svc.Key())
+		if err != nil {
+			return err
+		}
+		if stored == nil || a.opts.Tag != "" && !stored.(*model.Service).Tags.Has(a.opts.Tag) {
+			continue
+		}
+		for _, o := range a.owned[svc.Key()] {
+			if key := o.Key(); key.Kind == model.KindRoute && !a.named[key] {
+				if err := store.Delete(a.w, key); err != nil {
+					return pruning(err, key)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pruning says why something is deleted that the document does not speak of.
+func pruning(err error, key model.Key) error {
+	e, ok := errors.AsType[*model.Error](err)
+	if !ok || e.Kind == model.Unavailable {
+		return err
+	}
+	located := *e
+	located.Message = "deleting " + key.Path() + ", which the document does not name: " + e.Message
+	return &located
+}

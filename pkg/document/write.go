@@ -1,0 +1,278 @@
+package document
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// WriteOptions say what a document shows, and how.
+type WriteOptions struct {
+	// JSON writes JSON; otherwise it is YAML.
+	JSON bool
+	// Sealed shows what is secret as sealed text. Otherwise secrets are shown
+	// without contents, and secret texts elsewhere as model.Redacted.
+	Sealed bool
+	// Tag, when set, leaves out the objects that do not carry it, but for
+	// routes, which go with their service.
+	Tag string
+}
+
+// Write writes the configuration as one document, a page of objects at a time.
+// Objects are sorted by name. Fields that have their default are left out,
+// except those of proxies.
+func Write(w io.Writer, r store.Reader, opts WriteOptions) error {
+	p := newPrinter(w, opts.JSON)
+	for _, s := range sections() {
+		after := ""
+		for {
+			page, err := r.List(store.Query{Kind: s.kind, Tag: opts.Tag, ByName: true, AfterName: after, Limit: pageSize})
+			if err != nil {
+				return err
+			}
+			if len(page) == 0 {
+				break
+			}
+			after = page[len(page)-1].Key().Name
+			items, err := itemsOf(r, s.kind, page)
+			if err != nil {
+				return err
+			}
+			if err := p.section(s.key, nodesOf(items, opts.Sealed)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.end()
+}
+
+// Encode writes a document that was made by hand, as Write does but in the
+// order of its items, and with what its secrets hold.
+func Encode(w io.Writer, doc *Document, asJSON bool) error {
+	p := newPrinter(w, asJSON)
+	for _, s := range sections() {
+		var items []*Item
+		for _, item := range doc.Items {
+			kind := item.Object.Key().Kind
+			if kind == s.kind || s.kind == model.KindService && kind == model.KindRoute {
+				items = append(items, item)
+			}
+		}
+		if err := p.section(s.key, nodesOf(items, true)); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// itemsOf makes items of a page of objects, with routes and links.
+func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, error) {
+	var queries []store.Query
+	switch kind {
+	case model.KindService:
+		names := make([]string, len(page))
+		for i, o := range page {
+			names[i] = o.Key().Name
+		}
+		for _, k := range []model.Kind{
+			model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
+		} {
+			queries = append(queries, store.Query{Kind: k, Services: names, ByName: true})
+		}
+	case model.KindProxy:
+		for _, o := range page {
+			for _, l := range listsOf(kind) {
+				queries = append(queries, store.Query{Kind: l.kind, Proxy: o.Key().Name, ByName: true})
+			}
+		}
+	}
+	byKey := map[model.Key]*Item{}
+	var items []*Item
+	add := func(o model.Object) {
+		item := &Item{Object: o, Lists: map[model.Kind][]Link{}}
+		for _, l := range listsOf(o.Key().Kind) {
+			item.Lists[l.kind] = []Link{}
+		}
+		byKey[o.Key()] = item
+		items = append(items, item)
+	}
+	for _, o := range page {
+		add(o)
+	}
+	for _, q := range queries {
+		objs, err := r.List(q)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objs {
+			if o.Key().Kind == model.KindRoute {
+				add(o)
+			} else if owner := byKey[o.Owner()]; owner != nil {
+				k := o.Key().Kind
+				owner.Lists[k] = append(owner.Lists[k], Link{Name: o.Uses()[0].Name})
+			}
+		}
+	}
+	return items, nil
+}
+
+// nodesOf makes nodes of items; the routes go into their services.
+func nodesOf(items []*Item, sealed bool) []*yaml.Node {
+	var nodes []*yaml.Node
+	routes := map[model.Key]*yaml.Node{}
+	for _, item := range items {
+		n := nodeOf(item, sealed)
+		switch item.Object.Key().Kind {
+		case model.KindRoute:
+			if list := routes[item.Object.Owner()]; list != nil {
+				list.Content = append(list.Content, n)
+			}
+			continue
+		case model.KindService:
+			list := sequence()
+			routes[item.Object.Key()] = list
+			put(n, routesKey, list)
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+func nodeOf(item *Item, sealed bool) *yaml.Node {
+	obj := item.Object
+	if !sealed {
+		obj = model.RedactObject(obj)
+		if s, ok := obj.(*model.Secret); ok {
+			s.Cert, s.PrivateKey, s.Value = "", "", "" // a copy
+		}
+	}
+	kind := obj.Key().Kind
+	n, defaults := mapping(), model.New(kind)
+	for _, f := range form.Fields(kind) {
+		v := f.Get(obj)
+		isDefault := reflect.DeepEqual(v, f.Get(defaults))
+		if tags, ok := v.([]string); ok && len(tags) == 0 || isDefault && !f.Required && (ok || kind != model.KindProxy) {
+			continue
+		}
+		put(n, fieldKey(f), valueNode(v))
+	}
+	for _, l := range listsOf(kind) {
+		links, there := item.Lists[l.kind]
+		if !there {
+			continue
+		}
+		list := sequence()
+		for _, link := range links {
+			list.Content = append(list.Content, textNode(link.Name))
+		}
+		put(n, l.key, list)
+	}
+	return n
+}
+
+// valueNode is what a field holds, as form.Field.Get returns it.
+func valueNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case int:
+		return plainNode(strconv.Itoa(v), "!!int")
+	case []string:
+		list := sequence()
+		for _, word := range v {
+			list.Content = append(list.Content, textNode(word))
+		}
+		return list
+	case json.RawMessage:
+		if n, err := parseJSON(v); err == nil { // what is stored is well formed
+			return n
+		}
+	}
+	return textNode(fmt.Sprint(v))
+}
+
+// printer writes the parts of a document.
+type printer struct {
+	w    *bufio.Writer
+	json bool
+	// open is the section that was written last.
+	open string
+}
+
+func newPrinter(w io.Writer, asJSON bool) *printer {
+	p := &printer{w: bufio.NewWriter(w), json: asJSON}
+	// bufio keeps the first error for Flush.
+	if asJSON {
+		p.put(fmt.Sprintf("{\n  \"version\": %d", Version))
+	} else {
+		p.put(fmt.Sprintf("version: %d\n", Version))
+	}
+	return p
+}
+
+// section writes objects of a section, which may follow others of the same.
+func (p *printer) section(key string, nodes []*yaml.Node) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	first := p.open != key
+	if p.json {
+		return p.jsonSection(key, nodes, first)
+	}
+	if first {
+		p.open = key
+		p.put(key + ":\n")
+	}
+	enc := yaml.NewEncoder(p.w)
+	enc.SetIndent(2)
+	enc.CompactSeqIndent()
+	if err := enc.Encode(sequence(nodes...)); err != nil {
+		return err
+	}
+	return enc.Close()
+}
+
+func (p *printer) jsonSection(key string, nodes []*yaml.Node, first bool) error {
+	for _, n := range nodes {
+		switch {
+		case !first:
+			p.put(",\n    ")
+		case p.open != "":
+			p.put("\n  ],\n  \"" + key + "\": [\n    ")
+		default:
+			p.put(",\n  \"" + key + "\": [\n    ")
+		}
+		first, p.open = false, key
+		text, err := jsonText(n)
+		if err != nil {
+			return err
+		}
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, []byte(text), "    ", "  "); err != nil {
+			return err
+		}
+		p.put(indented.String())
+	}
+	return nil
+}
+
+func (p *printer) end() error {
+	if p.json {
+		if p.open != "" {
+			p.put("\n  ]")
+		}
+		p.put("\n}\n")
+	}
+	return p.w.Flush()
+}
+
+// put writes text. What went wrong is kept, and said by Flush.
+func (p *printer) put(text string) { _, _ = p.w.WriteString(text) }

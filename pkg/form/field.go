@@ -1,0 +1,123 @@
+package form
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Field is one field of a kind of object.
+type Field struct {
+	// Name is the canonical form name; a request may write it in any letter
+	// case.
+	Name string
+	// Required fields must be sent to make an object.
+	Required bool
+	// set puts what was sent into the object. Its error follows the field's
+	// name in a sentence.
+	set func(model.Object, Value) error
+	// get returns what a document shows for the field.
+	get func(model.Object) any
+}
+
+// Get returns the field of obj as a document shows it: text, a whole number, a
+// list of words or json.RawMessage.
+func (f Field) Get(obj model.Object) any { return f.get(obj) }
+
+// need marks a field that must be sent to create an object.
+func need(f Field) Field {
+	f.Required = true
+	return f
+}
+
+// text is a field that holds a string.
+func text[T model.Object](name string, at func(T) *string) Field {
+	return Field{
+		Name: name,
+		set: func(obj model.Object, v Value) error {
+			if v.Shape != IsText {
+				return fmt.Errorf("must be text, not %s", v.Shape)
+			}
+			*at(obj.(T)) = v.Text
+			return nil
+		},
+		get: func(obj model.Object) any { return *at(obj.(T)) },
+	}
+}
+
+// integer is a field that holds a whole number, in JSON also as a string.
+func integer[T model.Object](name string, at func(T) *int) Field {
+	return Field{
+		Name: name,
+		set: func(obj model.Object, v Value) error {
+			if v.Shape != IsText && v.Shape != IsNumber {
+				return fmt.Errorf("must be a whole number, not %s", v.Shape)
+			}
+			n, err := strconv.Atoi(v.Text)
+			switch {
+			case errors.Is(err, strconv.ErrRange):
+				return fmt.Errorf("%q is far out of range", v.Text)
+			case err != nil || strings.HasPrefix(v.Text, "+"):
+				return fmt.Errorf("%q is not a whole number", v.Text)
+			}
+			*at(obj.(T)) = n
+			return nil
+		},
+		get: func(obj model.Object) any { return *at(obj.(T)) },
+	}
+}
+
+// object is a field that holds a JSON object: as text or, where JSON is sent,
+// as it is.
+func object[T model.Object](name string, set func(T, string) error, get func(T) any) Field {
+	return Field{
+		Name: name,
+		set: func(obj model.Object, v Value) error {
+			if v.Shape != IsText && v.Shape != IsObject {
+				return fmt.Errorf("must be a JSON object, or text that holds one, not %s", v.Shape)
+			}
+			if err := CheckJSON(v.Text); err != nil {
+				return err
+			}
+			return set(obj.(T), v.Text)
+		},
+		get: func(obj model.Object) any {
+			b, err := json.Marshal(get(obj.(T)))
+			if err != nil {
+				return json.RawMessage("{}") // what is stored is well formed
+			}
+			return json.RawMessage(b)
+		},
+	}
+}
+
+// tags is the field of words that every object with a name has.
+func tags() Field {
+	return Field{
+		Name: "tags",
+		set: func(obj model.Object, v Value) error {
+			var words []string
+			switch v.Shape {
+			case IsText:
+				for word := range strings.SplitSeq(v.Text, ",") {
+					if word = strings.TrimSpace(word); word != "" {
+						words = append(words, word)
+					}
+				}
+			case IsArray:
+				if err := json.Unmarshal([]byte(v.Text), &words); err != nil {
+					return errors.New("must be a list of words")
+				}
+			default:
+				return fmt.Errorf("must be a list of words, or text with commas between them, not %s", v.Shape)
+			}
+			*obj.(model.Tagged).TagList() = model.NewTags(words)
+			return nil
+		},
+		get: func(obj model.Object) any { return []string(*obj.(model.Tagged).TagList()) },
+	}
+}

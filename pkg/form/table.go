@@ -1,0 +1,107 @@
+package form
+
+import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Fields lists the fields of a kind, in the order of documentation. Links have
+// none.
+func Fields(kind model.Kind) []Field {
+	switch kind {
+	case model.KindUpstream:
+		return upstreamFields()
+	case model.KindService:
+		return []Field{
+			need(text("Service_Name", func(o *model.Service) *string { return &o.Name })),
+			need(text("fqdn", func(o *model.Service) *string { return &o.FQDN })),
+			tags(),
+		}
+	case model.KindRoute:
+		return []Field{
+			need(text("Route_Name", func(o *model.Route) *string { return &o.Name })),
+			need(text("Route_prefix", func(o *model.Route) *string { return &o.Prefix })),
+			object("Route_config", setRouteConfig, func(o *model.Route) any { return o.Config }),
+			tags(),
+		}
+	case model.KindProxy:
+		return []Field{
+			need(text("Name", func(o *model.Proxy) *string { return &o.Name })),
+			integer("Http_port", func(o *model.Proxy) *int { return &o.HTTPPort }),
+			integer("Https_port", func(o *model.Proxy) *int { return &o.HTTPSPort }),
+			text("Listen_ip", func(o *model.Proxy) *string { return &o.ListenIP }),
+			tags(),
+		}
+	case model.KindFilter:
+		return []Field{
+			need(text("Filter_name", func(o *model.Filter) *string { return &o.Name })),
+			need(text("Filter_type", func(o *model.Filter) *string { return &o.Type })),
+			config("Filter_config", func(o *model.Filter) *model.JSON { return &o.Config }),
+			tags(),
+		}
+	case model.KindGlobalConfig:
+		return []Field{
+			need(text("globalconfig_name", func(o *model.GlobalConfig) *string { return &o.Name })),
+			need(text("globalconfig_type", func(o *model.GlobalConfig) *string { return &o.Type })),
+			need(config("config", func(o *model.GlobalConfig) *model.JSON { return &o.Config })),
+			tags(),
+		}
+	case model.KindSecret:
+		return secretFields()
+	}
+	return nil
+}
+
+func upstreamFields() []Field {
+	type u = *model.Upstream
+	return []Field{
+		need(text("Upstream_name", func(o u) *string { return &o.Name })),
+		need(text("Upstream_ip", func(o u) *string { return &o.IP })),
+		need(integer("Upstream_port", func(o u) *int { return &o.Port })),
+		integer("Upstream_weight", func(o u) *int { return &o.Weight }),
+		text("Upstream_hc_path", func(o u) *string { return &o.HCPath }),
+		text("Upstream_hc_host", func(o u) *string { return &o.HCHost }),
+		integer("Upstream_hc_intervalseconds", func(o u) *int { return &o.HCIntervalSeconds }),
+		integer("Upstream_hc_timeoutseconds", func(o u) *int { return &o.HCTimeoutSeconds }),
+		integer("Upstream_hc_unhealthythresholdcount", func(o u) *int { return &o.HCUnhealthyThresholdCount }),
+		integer("Upstream_hc_healthythresholdcount", func(o u) *int { return &o.HCHealthyThresholdCount }),
+		text("Upstream_strategy", func(o u) *string { return &o.Strategy }),
+		text("Upstream_protocol", func(o u) *string { return &o.Protocol }),
+		text("Upstream_validation_cacertificate", func(o u) *string { return &o.ValidationCACertificate }),
+		text("Upstream_validation_subjectname", func(o u) *string { return &o.ValidationSubjectName }),
+		tags(),
+	}
+}
+
+func secretFields() []Field {
+	type s = *model.Secret
+	return []Field{
+		need(text("Secret_name", func(o s) *string { return &o.Name })),
+		text("Secret_type", func(o s) *string { return &o.Type }),
+		text("Secret_sni", func(o s) *string { return &o.SNI }),
+		text("Secret_cert", func(o s) *string { return &o.Cert }),
+		text("Secret_key", func(o s) *string { return &o.PrivateKey }),
+		text("Secret_value", func(o s) *string { return &o.Value }),
+		tags(),
+	}
+}
+
+func setRouteConfig(o *model.Route, text string) error {
+	config, err := model.ParseRouteConfig(text)
+	if err != nil {
+		return err
+	}
+	o.Config = config
+	return nil
+}
+
+// config is a field that holds the JSON of a filter or global config.
+func config[T model.Object](name string, at func(T) *model.JSON) Field {
+	return object(name, func(o T, text string) error {
+		c, err := model.CompactJSON(text)
+		if err != nil {
+			return err
+		}
+		*at(o) = c
+		return nil
+	}, func(o T) any { return *at(o) })
+}

@@ -1,0 +1,75 @@
+package model
+
+import "slices"
+
+// Filter is something that happens to the requests of a route or service.
+type Filter struct {
+	ID   int64  `json:"filter_id"`
+	Name string `json:"filter_name"`
+	// Type says what it does and where it can be attached.
+	Type string `json:"filter_type"`
+	// Config is the JSON of the type.
+	Config   JSON `json:"filter_config"`
+	Tags     Tags `json:"tags"`
+	CreateTS Time `json:"create_ts"`
+	UpdateTS Time `json:"update_ts"`
+}
+
+// Key implements Object.
+func (f *Filter) Key() Key { return FilterKey(f.Name) }
+
+// Meta implements Object.
+func (f *Filter) Meta() Meta { return Meta{&f.ID, &f.CreateTS, &f.UpdateTS} }
+
+// TagList implements Tagged.
+func (f *Filter) TagList() *Tags { return &f.Tags }
+
+// Owner implements Object: a filter stands alone.
+func (f *Filter) Owner() Key { return Key{} }
+
+// Uses implements Object: what the configuration names.
+func (f *Filter) Uses() []Key {
+	if t, _ := findType(filterTypes(), f.Type); t.uses != nil {
+		return t.uses(f.Config)
+	}
+	return nil
+}
+
+// Validate implements Object.
+func (f *Filter) Validate() []FieldError {
+	var v validator
+	v.name("Filter_name", f.Name, false)
+	v.config("Filter_type", "Filter_config", f.Type, f.Config, filterTypes())
+	v.tags(f.Tags)
+	return v.errs
+}
+
+// FitsOn reports whether the filter can be attached to an object of kind.
+func (f *Filter) FitsOn(kind Kind) bool {
+	t, _ := findType(filterTypes(), f.Type)
+	return slices.Contains(t.on, kind)
+}
+
+// Seal implements Confidential.
+func (f *Filter) Seal(s Sealer, stored Object) (err error) {
+	t, _ := findType(filterTypes(), f.Type)
+	old, _ := stored.(*Filter)
+	if old == nil {
+		old = &Filter{}
+	}
+	f.Config, err = sealConfig(s, t, f.Config, old.Config, "filter/"+f.Name, "Filter_config")
+	return err
+}
+
+// Redact implements Confidential.
+func (f *Filter) Redact() Object {
+	c := *f
+	c.Config = redactJSON(f.Config)
+	return &c
+}
+
+// MapSealed implements Confidential.
+func (f *Filter) MapSealed(change func(sealed, place string) (string, error)) (err error) {
+	f.Config, err = mapSealed(f.Config, "filter/"+f.Name, change)
+	return err
+}

@@ -1,0 +1,67 @@
+package model
+
+// GlobalConfig is a setting for whole proxies: for those that it is attached
+// to, or for every one while it is attached to none (rest-api.md).
+type GlobalConfig struct {
+	ID   int64  `json:"globalconfig_id"`
+	Name string `json:"globalconfig_name"`
+	Type string `json:"globalconfig_type"`
+	// Config is the JSON of the type.
+	Config   JSON `json:"config"`
+	Tags     Tags `json:"tags"`
+	CreateTS Time `json:"create_ts"`
+	UpdateTS Time `json:"update_ts"`
+}
+
+// Key implements Object.
+func (g *GlobalConfig) Key() Key { return GlobalConfigKey(g.Name) }
+
+// Meta implements Object.
+func (g *GlobalConfig) Meta() Meta { return Meta{&g.ID, &g.CreateTS, &g.UpdateTS} }
+
+// TagList implements Tagged.
+func (g *GlobalConfig) TagList() *Tags { return &g.Tags }
+
+// Owner implements Object: a global config stands alone.
+func (g *GlobalConfig) Owner() Key { return Key{} }
+
+// Uses implements Object: what the configuration names.
+func (g *GlobalConfig) Uses() []Key {
+	if t, _ := findType(globalConfigTypes(), g.Type); t.uses != nil {
+		return t.uses(g.Config)
+	}
+	return nil
+}
+
+// Validate implements Object.
+func (g *GlobalConfig) Validate() []FieldError {
+	var v validator
+	v.name("globalconfig_name", g.Name, false)
+	v.config("globalconfig_type", "config", g.Type, g.Config, globalConfigTypes())
+	v.tags(g.Tags)
+	return v.errs
+}
+
+// Seal implements Confidential.
+func (g *GlobalConfig) Seal(s Sealer, stored Object) (err error) {
+	t, _ := findType(globalConfigTypes(), g.Type)
+	old, _ := stored.(*GlobalConfig)
+	if old == nil {
+		old = &GlobalConfig{}
+	}
+	g.Config, err = sealConfig(s, t, g.Config, old.Config, "globalconfig/"+g.Name, "config")
+	return err
+}
+
+// Redact implements Confidential.
+func (g *GlobalConfig) Redact() Object {
+	c := *g
+	c.Config = redactJSON(g.Config)
+	return &c
+}
+
+// MapSealed implements Confidential.
+func (g *GlobalConfig) MapSealed(change func(sealed, place string) (string, error)) (err error) {
+	g.Config, err = mapSealed(g.Config, "globalconfig/"+g.Name, change)
+	return err
+}

@@ -1,0 +1,9 @@
+// Package precheck compiles what a transaction has changed before it is stored,
+// so that what cannot become a working configuration is refused with the
+// reason.
+//
+// Invariants: the work is in proportion to the change, not to the
+// configuration; what is deleted is not looked at.
+//
+// It imports pkg/model, pkg/store and pkg/engine.
+package precheck

@@ -1,0 +1,132 @@
+package precheck
+
+import (
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Check returns an Unworkable error for the first object that cannot become a
+// working configuration. r sees what the transaction has written.
+func Check(r store.Reader, written []store.Written) error {
+	c := checker{reader: r, done: map[model.Key]bool{}}
+	for _, w := range written {
+		if w.After == nil {
+			continue
+		}
+		if err := c.check(w.After); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type checker struct {
+	reader store.Reader
+	done   map[model.Key]bool
+}
+
+func (c checker) check(obj model.Object) error {
+	key := obj.Key()
+	switch o := obj.(type) {
+	case *model.RouteUpstream:
+		key = o.Owner()
+	case *model.RouteFilter:
+		key = o.Owner()
+	}
+	if c.done[key] {
+		return nil
+	}
+	c.done[key] = true
+	switch o := obj.(type) {
+	case *model.Route, *model.RouteUpstream, *model.RouteFilter:
+		return c.route(key)
+	case *model.Upstream:
+		return c.upstream(o)
+	case *model.Secret:
+		return c.secret(o)
+	case *model.Service:
+		return refused(key, engine.ServiceRefusal(o))
+	case *model.Proxy:
+		return refused(key, engine.ProxyRefusal(o))
+	}
+	return nil
+}
+
+func refused(key model.Key, why error) error {
+	if why == nil {
+		return nil
+	}
+	return &model.Error{
+		Kind: model.Unworkable, Path: key.Path(),
+		Message: key.Path() + " cannot become a working configuration: " + why.Error(),
+	}
+}
+
+// route reads a route with all that is attached to it.
+func (c checker) route(key model.Key) error {
+	route, err := store.Get[*model.Route](c.reader, key)
+	if model.IsKind(err, model.NotFound) {
+		return nil // deleted again in the same transaction
+	}
+	if err != nil {
+		return err
+	}
+	service, name, _ := strings.Cut(key.Name, "/")
+	links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Service: service, Route: name})
+	if err != nil {
+		return err
+	}
+	tree := &model.RouteTree{Route: route, Authorities: map[string]*model.Secret{}}
+	for _, l := range links {
+		u, err := store.Get[*model.Upstream](c.reader, l.Uses()[0])
+		if err != nil {
+			return err
+		}
+		if err := c.add(tree, u); err != nil {
+			return err
+		}
+	}
+	return refused(key, engine.RouteRefusal(tree))
+}
+
+// upstream tries the upstream behind a plain route: what makes a cluster bad is
+// always one of its upstreams.
+func (c checker) upstream(u *model.Upstream) error {
+	tree := &model.RouteTree{
+		Route:       &model.Route{Service: "check", Name: "check", Prefix: "/"},
+		Authorities: map[string]*model.Secret{},
+	}
+	if err := c.add(tree, u); err != nil {
+		return err
+	}
+	return refused(u.Key(), engine.RouteRefusal(tree))
+}
+
+// secret tries the upstreams whose certificates are checked with it.
+func (c checker) secret(s *model.Secret) error {
+	users, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, Uses: s.Key()})
+	if err != nil {
+		return err
+	}
+	for _, u := range users {
+		if err := c.upstream(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c checker) add(tree *model.RouteTree, u *model.Upstream) error {
+	tree.Upstreams = append(tree.Upstreams, u)
+	for _, key := range u.Uses() {
+		ca, err := store.Get[*model.Secret](c.reader, key)
+		if err != nil {
+			return err
+		}
+		tree.Authorities[ca.Name] = ca
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package rest
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// maxDocument bounds a configuration document, in bytes.
+const maxDocument = 16 << 20
+
+// addConfig registers the whole configuration as one document.
+func (s *server) addConfig() {
+	s.get("/config", s.readConfig)
+	s.handle(http.MethodPut, "/config", s.applyConfig)
+}
+
+// readConfig streams the document: YAML, unless Accept prefers JSON.
+func (s *server) readConfig(c *gin.Context) error {
+	query, err := readQuery(c, []string{"secrets", "tag"})
+	if err != nil {
+		return err
+	}
+	opts := document.WriteOptions{Tag: query.Get("tag"), Sealed: query.Get("secrets") == "sealed"}
+	if query.Has("secrets") && !opts.Sealed && query.Get("secrets") != "references" {
+		return invalidFields([]model.FieldError{{Field: "secrets", Message: "must be references or sealed"}})
+	}
+	if opts.Sealed && identityOf(c).role == store.RoleViewer {
+		return refusal(http.StatusForbidden, "forbidden", "The role does not allow this", "sealed secrets are shown to the role admin only; leave secrets=sealed out")
+	}
+	contentType := "application/yaml"
+	if accept := strings.Join(c.Request.Header.Values("Accept"), ","); accept != "" && !accepts(accept, contentType) {
+		contentType, opts.JSON = "application/json", true
+	}
+	if c.Request.Method == http.MethodHead {
+		c.Header("Content-Type", contentType)
+		return nil
+	}
+	out := bufio.NewWriterSize(started{c, contentType}, 64<<10)
+	err = s.read(c.Request.Context(), func(r store.Reader) error { return document.Write(out, r, opts) })
+	if err == nil {
+		err = out.Flush()
+	}
+	if err != nil && c.Writer.Written() {
+		s.log.WarnContext(c.Request.Context(), "configuration document cut off", "err", err)
+		panic(http.ErrAbortHandler) // the client must not take a part for the whole
+	}
+	return err
+}
+
+// started sends the headers with the first bytes, so that an error before them
+// can still be answered.
+type started struct {
+	c           *gin.Context
+	contentType string
+}
+
+func (s started) Write(b []byte) (int, error) {
+	if !s.c.Writer.Written() {
+		s.c.Header("Content-Type", s.contentType)
+	}
+	return s.c.Writer.Write(b)
+}
+
+// applied is what a document did.
+type applied struct {
+	DryRun    bool     `json:"dry_run,omitempty"`
+	Created   int      `json:"created"`
+	Updated   int      `json:"updated"`
+	Deleted   int      `json:"deleted"`
+	Unchanged int      `json:"unchanged"`
+	Changes   []change `json:"changes"`
+	Warnings  []string `json:"warnings"`
+}
+
+func (s *server) applyConfig(c *gin.Context) error {
+	dry, query, err := dryRun(c, "prune", "tag")
+	if err != nil {
+		return err
+	}
+	opts := document.ApplyOptions{Tag: query.Get("tag")}
+	if opts.Prune, err = isTrue(query, "prune"); err != nil {
+		return err
+	}
+	doc, err := readDocument(c)
+	if err != nil {
+		return err
+	}
+	var result document.Result
+	var changed []store.Written
+	done, err := s.write(c, dry, func(w store.Writer) error {
+		result, err = document.Apply(w, doc, opts)
+		changed = w.Written()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !dry {
+		setRevision(c, done.revision)
+	}
+	s.writeJSON(c, http.StatusOK, "application/json", map[string]any{"data": applied{
+		DryRun: dry, Created: result.Created, Updated: result.Updated, Deleted: result.Deleted,
+		Unchanged: result.Unchanged, Changes: changes(changed), Warnings: notNull(result.Warnings),
+	}})
+	return nil
+}
+
+func readDocument(c *gin.Context) (*document.Document, error) {
+	contentType := c.ContentType()
+	switch contentType {
+	case "", "application/yaml", "application/x-yaml", "text/yaml", "application/json":
+	default:
+		return nil, newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"content type "+contentType+" is not supported; send application/yaml or application/json")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxDocument))
+	if err != nil {
+		return nil, bodyError(err, "16 MiB (16777216 bytes)")
+	}
+	return document.Parse(data, contentType)
+}

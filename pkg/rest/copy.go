@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// nameOfCopy is the place in a path of the name that a copy gets.
+const nameOfCopy model.Kind = "copy"
+
+// addCopy registers the calls that copy. Their words are reserved names.
+func (s *server) addCopy() {
+	s.copies("/upstream/copy/:upstream/:copy", model.KindUpstream, copyUpstream)
+	s.copies("/service/copy/:service/:copy", model.KindService, copyService)
+	s.copies("/service/deepcopy/:service/:copy", model.KindService, deepCopyService)
+	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) error {
+		return copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
+	})
+}
+
+func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) error) {
+	s.post(path, func(c *gin.Context) error {
+		dry, _, err := dryRun(c)
+		if err != nil {
+			return err
+		}
+		n, err := pathNames(c)
+		if err != nil {
+			return err
+		}
+		done, err := s.write(c, dry, func(w store.Writer) error { return fn(w, n) })
+		if err != nil {
+			return err
+		}
+		s.answerWrite(c, http.StatusCreated, "insert", kind, 1, done)
+		return nil
+	})
+}
+
+// createCopy stores a copy under a name that nobody has checked yet.
+func createCopy(w store.Writer, obj model.Object) error {
+	if err := invalidFields(obj.Validate()); err != nil {
+		return err
+	}
+	return store.Create(w, obj)
+}
+
+func copyUpstream(w store.Writer, n names) error {
+	u, err := store.Get[*model.Upstream](w, model.UpstreamKey(n[model.KindUpstream]))
+	if err != nil {
+		return err
+	}
+	u.Name = n[nameOfCopy]
+	return createCopy(w, u)
+}
+
+// copyService copies the service alone.
+func copyService(w store.Writer, n names) error {
+	svc, err := store.Get[*model.Service](w, model.ServiceKey(n[model.KindService]))
+	if err != nil {
+		return err
+	}
+	svc.Name = n[nameOfCopy]
+	return createCopy(w, svc)
+}
+
+// deepCopyService copies the service with its routes and with every link to
+// upstreams, filters and secrets, which are shared and not copied. The copy is
+// attached to no proxy.
+func deepCopyService(w store.Writer, n names) error {
+	if err := copyService(w, n); err != nil {
+		return err
+	}
+	from, to := n[model.KindService], n[nameOfCopy]
+	routes, err := store.List[*model.Route](w, store.Query{Kind: model.KindRoute, Service: from})
+	if err != nil {
+		return err
+	}
+	for _, r := range routes {
+		if err := copyRoute(w, from, to, r.Name); err != nil {
+			return err
+		}
+	}
+	return copyLinks(w, to, store.Query{Service: from}, model.KindServiceFilter, model.KindServiceSecret)
+}
+
+func copyRoute(w store.Writer, from, to, name string) error {
+	if _, err := w.Get(model.ServiceKey(from)); err != nil {
+		return err
+	}
+	r, err := store.Get[*model.Route](w, model.RouteKey(from, name))
+	if err != nil {
+		return err
+	}
+	r.Service = to
+	if err := store.Create(w, r); err != nil {
+		return err
+	}
+	return copyLinks(w, to, store.Query{Service: from, Route: name}, model.KindRouteUpstream, model.KindRouteFilter)
+}
+
+// copyLinks makes the links that q selects from the service to as well.
+func copyLinks(w store.Writer, to string, q store.Query, kinds ...model.Kind) error {
+	for _, q.Kind = range kinds {
+		links, err := w.List(q)
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			switch l := l.(type) {
+			case *model.RouteUpstream:
+				l.Service = to
+			case *model.RouteFilter:
+				l.Service = to
+			case *model.ServiceFilter:
+				l.Service = to
+			case *model.ServiceSecret:
+				l.Service = to
+			}
+			if err := store.Create(w, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

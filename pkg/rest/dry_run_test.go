@@ -1,0 +1,83 @@
+package rest_test
+
+import (
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("A dry run", func() {
+	// planned is its answer: each change as JSON.
+	planned := func(changes ...string) string {
+		return `{"data":{"changes":[` + strings.Join(changes, ",") + `],"dry_run":true}}`
+	}
+	DescribeTable("says what would change and stores nothing", func(method, path, body string, changes ...string) {
+		a := startAPI()
+		a.given(filters()...)
+		before := a.everyList()
+		got := a.do(method, path+"?dry_run=true", form, strings.NewReader(body))
+		got.expectJSON(200, planned(changes...))
+		Expect(got.header).NotTo(Or(HaveKey("Gatehouse-Revision"), HaveKey("Etag")))
+		a.expectNothingStored(9, before)
+
+		got = a.do(method, path+"?dry_run=false", form, strings.NewReader(body))
+		Expect(got.status).To(BeNumerically("<", 300), got.body)
+		Expect(got.header.Get("Gatehouse-Revision")).To(Equal("10"))
+	},
+		Entry(nil, "POST", "/service", "Service_Name=till&fqdn=*", `{"action":"create","path":"/service/till","kind":"service",`+
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"tags","after":[]}]}`),
+		Entry(nil, "POST", "/proxy", "Name=two", `{"action":"create","path":"/proxy/two","kind":"proxy","fields":[{"field":"name","after":"two"},`+
+			`{"field":"http_port","after":8080},{"field":"https_port","after":8443},{"field":"listen_ip","after":"0.0.0.0"},{"field":"tags","after":[]}]}`),
+		Entry(nil, "PUT", "/service/shop", "fqdn=*&tags=a", `{"action":"update","path":"/service/shop","kind":"service",`+
+			`"fields":[{"field":"fqdn","before":"shop.example.com","after":"*"},{"field":"tags","before":[],"after":["a"]}]}`),
+		Entry(nil, "PATCH", "/upstream/blue", "Upstream_port=81", `{"action":"update","path":"/upstream/blue","kind":"upstream",`+
+			`"fields":[{"field":"upstream_port","before":8081,"after":81}]}`),
+		Entry(nil, "DELETE", "/service/shop/route/root/upstream/blue", "", `{"action":"delete","path":"/service/shop/route/root/upstream/blue","kind":"route_upstream",`+
+			`"fields":[{"field":"service_name","before":"shop"},{"field":"route_name","before":"root"},{"field":"upstream_name","before":"blue"}]}`),
+		Entry(nil, "DELETE", "/service/shop/route/root", "", `{"action":"delete","path":"/service/shop/route/root/upstream/blue","kind":"route_upstream",`+
+			`"fields":[{"field":"service_name","before":"shop"},{"field":"route_name","before":"root"},{"field":"upstream_name","before":"blue"}]}`,
+			`{"action":"delete","path":"/service/shop/route/root","kind":"route","fields":[{"field":"service_name","before":"shop"},{"field":"route_name","before":"root"},`+
+				`{"field":"route_prefix","before":"/"},{"field":"route_config","before":{}},{"field":"tags","before":[]}]}`),
+		Entry(nil, "POST", "/service/shop/filter/limit", "", `{"action":"create","path":"/service/shop/filter/limit","kind":"service_filter",`+
+			`"fields":[{"field":"service_name","after":"shop"},{"field":"filter_name","after":"limit"}]}`),
+		Entry(nil, "POST", "/service/copy/shop/till", "", `{"action":"create","path":"/service/till","kind":"service",`+
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"tags","after":[]}]}`),
+		Entry(nil, "POST", "/revision/8/rollback", "", `{"action":"delete","path":"/filter/login","kind":"filter","fields":[{"field":"filter_name","before":"login"},`+
+			`{"field":"filter_type","before":"http_filter_oidc"},{"field":"filter_config","before":`+
+			strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`},{"field":"tags","before":[]}]}`),
+		Entry(nil, "POST", "/filter/login/config", "Filter_config="+strings.ReplaceAll(loginConfig, "open", "shut"),
+			`{"action":"update","path":"/filter/login","kind":"filter","fields":[{"field":"filter_config","before":`+
+				strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`,"after":`+strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`}]}`),
+	)
+
+	It("of nothing changes nothing", func() {
+		a := startAPI()
+		a.given(everything()...)
+		a.put("/service/shop?dry_run=true", "fqdn=shop.example.com").expectJSON(200, planned())
+		a.post("/proxy/gw/service/shop?dry_run=true", "").expectJSON(200, planned())
+	})
+
+	It("shows no secret", func() {
+		a := startAPI()
+		got := a.post("/secret?dry_run=true", "Secret_name=s&Secret_value=open-sesame")
+		Expect(got.body).To(And(ContainSubstring(`{"field":"secret_value","after":"<redacted>"}`), Not(ContainSubstring("sesame"))))
+		Expect(a.revision()).To(BeZero())
+		Expect(a.stored()).NotTo(ContainSubstring("open-sesame"))
+	})
+
+	It("fails like the write", func() {
+		a := startAPI()
+		a.given(everything()...)
+		a.post("/service?dry_run=true", "Service_Name=shop&fqdn=*").expectProblem(409, conflict("already_exists", "The name is taken", "/service",
+			`service \"shop\" already exists; choose another name, or delete the existing one first`, ""))
+		Expect(a.delete("/upstream/blue?dry_run=true").status).To(Equal(409))
+		Expect(a.delete("/upstream/red?dry_run=true").status).To(Equal(404))
+		for _, v := range []string{"1", "", "TRUE"} {
+			a.delete("/proxy/gw?dry_run="+v).expectProblem(400, invalid("/proxy/gw", "dry_run", `\"`+v+`\" is neither true nor false`))
+		}
+		a.do(http.MethodGet, "/proxy/gw?dry_run=true", "", nil).expectProblem(400, invalid("/proxy/gw", "dry_run", "unknown query parameter; this call takes none"))
+		Expect(a.revision()).To(Equal(int64(6)))
+	})
+})

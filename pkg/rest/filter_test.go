@@ -1,0 +1,166 @@
+package rest_test
+
+import (
+	"net/http"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+const (
+	limitConfig = `{"descriptors":[{"remote_address":"client"}]}`
+	loginConfig = `{"client_id":"shop","client_secret":"open-sesame","authorization_endpoint":"https://login.example.com/auth",` +
+		`"token_endpoint":"https://login.example.com/token","redirect_uri":"https://shop.example.com/callback","cookie_secret":"hmac"}`
+	insertFilter  = `{"data":{"insert_core_db_filter":{"affected_rows":1}}}`
+	updatedFilter = `{"data":{"update_core_db_filter":{"affected_rows":1}}}`
+	limitJSON     = `{"filter_id":1,"filter_name":"limit","filter_type":"route_filter_ratelimit","filter_config":` + limitConfig +
+		`,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
+)
+
+// filters makes a filter for each place, beside everything.
+func filters() []string {
+	return append(everything(),
+		"/filter", "Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config="+limitConfig,
+		"/secret", "Secret_name=hmac&Secret_value=0123456789",
+		"/filter", "Filter_name=login&Filter_type=http_filter_oidc&Filter_config="+loginConfig)
+}
+
+// stored is all that the database files hold.
+func (a *api) stored() string {
+	GinkgoHelper()
+	var all strings.Builder
+	for _, suffix := range []string{"", "-wal"} {
+		b, err := os.ReadFile(a.file + suffix)
+		if suffix == "" || !os.IsNotExist(err) {
+			Expect(err).NotTo(HaveOccurred())
+		}
+		all.Write(b)
+	}
+	return all.String()
+}
+
+var _ = Describe("Filters", func() {
+	DescribeTable("take their configuration as text, object or file", func(contentType, body string) {
+		a := startAPI()
+		a.do(http.MethodPost, "/filter", contentType, strings.NewReader(body)).expectWrite(201, insertFilter, "1")
+		a.get("/filter/limit").expectJSON(200, `{"data":{"core_db_filter":[`+limitJSON+`]}}`)
+		a.get("/filter").expectJSON(200, `{"data":{"core_db_filter":[`+limitJSON+`]}}`)
+	},
+		Entry(nil, form, "Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config= "+limitConfig),
+		Entry(nil, "application/json", `{"Filter_name":"limit","Filter_type":"route_filter_ratelimit","Filter_config":`+limitConfig+`}`),
+		Entry(nil, "application/json", `{"Filter_name":"limit","Filter_type":"route_filter_ratelimit","Filter_config":"{\"descriptors\":[{\"remote_address\":\"client\"}]}"}`),
+	)
+
+	It("take a configuration as an upload", func() {
+		a := startAPI()
+		a.given("/filter", `Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"path":"x"}]}`)
+		contentType, body := multipartOf("@Filter_config", limitConfig+"\n")
+		a.do(http.MethodPost, "/filter/limit/config", contentType, strings.NewReader(body)).expectWrite(200, updatedFilter, "2")
+		a.get("/filter/limit").expectJSON(200, `{"data":{"core_db_filter":[`+limitJSON+`]}}`)
+		a.post("/filter/limit/config", "Filter_config="+limitConfig).expectWrite(200, updatedFilter, "2")
+		a.post("/filter/limit/config", "").expectProblem(400, invalid("/filter/limit/config", "Filter_config", "is required"))
+		a.post("/filter/limit/config", "Filter_type=x").expectProblem(400, invalid("/filter/limit/config", "Filter_type", "unknown field; this call takes Filter_config"))
+		a.post("/filter/x/config", "Filter_config={}").expectProblem(404, unknown("/filter/x/config", `filter \"x\" does not exist`))
+	})
+
+	DescribeTable("are refused with", func(fields string, errs ...string) {
+		a := startAPI()
+		a.post("/filter", "Filter_name=f&"+fields).expectProblem(400, invalid("/filter", errs...))
+		Expect(a.revision()).To(BeZero())
+	},
+		Entry(nil, "", "Filter_type", "is required"),
+		Entry(nil, "Filter_type=lua", "Filter_type", `\"lua\" is not one of route_filter_ratelimit, http_filter_oidc`),
+		Entry(nil, "Filter_type=http_filter_jwt&Filter_config={}", "Filter_type", `\"http_filter_jwt\" is not supported yet`),
+		Entry(nil, "Filter_type=http_filter_lua", "Filter_type", `\"http_filter_lua\" is not supported yet`),
+		Entry(nil, "Filter_type=vh_filter_cors", "Filter_type", `\"vh_filter_cors\" is not supported yet`),
+		Entry(nil, "Filter_type=route_filter_redirect", "Filter_type", `\"route_filter_redirect\" is not supported yet`),
+		Entry(nil, "Filter_type=route_filter_ratelimit&Filter_config=[]", "Filter_config", "must be a JSON object"),
+		Entry(nil, "Filter_type=route_filter_ratelimit", "Filter_config.descriptors",
+			`must be a list of at least one descriptor, such as [{\"remote_address\":\"client\"}]`),
+		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"a":1,"A":2}`, "Filter_config", `has the key \"A\" twice in one object`),
+		Entry(nil, `Filter_type=http_filter_oidc&Filter_config={"issuer":"x"}`, "Filter_config.client_id", "is required",
+			"Filter_config.client_secret", "is required", "Filter_config.redirect_uri", "is required", "Filter_config.cookie_secret", "is required",
+			"Filter_config.issuer", `\"x\" is not a URL such as https://login.example.com/token`),
+		Entry(nil, "Filter_type=route_filter_ratelimit&Filter_config="+limitConfig+"&x=1", "x",
+			"unknown field; known are Filter_name, Filter_type, Filter_config, tags"),
+	)
+
+	DescribeTable("are attached where they fit", func(path, kind, filter string) {
+		a := startAPI()
+		a.given(filters()...)
+		list := path[:strings.LastIndexByte(path, '/')]
+		a.get(list).expectJSON(200, `{"data":{"core_db_filter":[]}}`)
+		Expect(a.get(path).status).To(Equal(404))
+		a.post(path, "").expectWrite(201, `{"data":{"insert_core_db_`+kind+`":{"affected_rows":1}}}`, "10")
+		a.post(path, "").expectWrite(200, `{"data":{"insert_core_db_`+kind+`":{"affected_rows":0}}}`, "10")
+		Expect(a.get(path).body).To(ContainSubstring(`"filter_name":"` + filter + `"`))
+		Expect(a.get(list).body).To(Equal(a.get(path).body))
+
+		a.delete("/filter/"+filter).expectProblem(409, conflict("in_use", "The object is in use", "/filter/"+filter,
+			`filter \"`+filter+`\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["`+strings.TrimSuffix(list, "/filter")+`"]`))
+		a.delete(path).expectWrite(200, `{"data":{"delete_core_db_`+kind+`":{"affected_rows":1}}}`, "11")
+		Expect(a.delete(path).status).To(Equal(404))
+		a.delete("/filter/"+filter).expectWrite(200, `{"data":{"delete_core_db_filter":{"affected_rows":1}}}`, "12")
+	},
+		Entry(nil, "/service/shop/route/root/filter/limit", "route_filter", "limit"),
+		Entry(nil, "/service/shop/filter/limit", "service_filter", "limit"),
+		Entry(nil, "/service/shop/filter/login", "service_filter", "login"),
+	)
+
+	It("are not attached where they do not fit", func() {
+		a := startAPI()
+		a.given(filters()...)
+		const path = "/service/shop/route/root/filter/login"
+		a.post(path, "").expectProblem(422, cannotWork(path, `a filter of type \"http_filter_oidc\" cannot be attached to a route; `+
+			`http_ and vh_ filters are for services, route_ filters for routes and services`))
+		a.given("/service/shop/route/root/filter/limit", "")
+		a.put("/filter/limit", "Filter_type=http_filter_oidc&Filter_config="+loginConfig).expectProblem(422, cannotWork("/filter/limit",
+			`filter \"limit\" is attached to /service/shop/route/root, where the type \"http_filter_oidc\" cannot be; detach it there first`))
+		Expect(a.revision()).To(Equal(int64(10)))
+	})
+
+	It("go with the route and the service that they are attached to", func() {
+		a := startAPI()
+		a.given(filters()...)
+		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "")
+		Expect(a.delete("/service/shop/route/root").status).To(Equal(200))
+		Expect(a.delete("/filter/limit").status).To(Equal(200))
+		Expect(a.delete("/filter/login").status).To(Equal(409))
+		Expect(a.delete("/proxy/gw").status).To(Equal(200))
+		Expect(a.delete("/service/shop").status).To(Equal(200))
+		Expect(a.delete("/filter/login").status).To(Equal(200))
+	})
+
+	It("show a secret never, and keep it when it comes back redacted", func() {
+		a := startAPI()
+		a.given(filters()...)
+		shown := strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")
+		Expect(a.get("/filter/login").body).To(ContainSubstring(`"filter_config":` + shown + `,"tags"`))
+		Expect(a.stored()).NotTo(ContainSubstring("open-sesame"))
+
+		revision := a.revision()
+		a.put("/filter/login", "Filter_type=http_filter_oidc&Filter_config="+shown).expectWrite(200, updatedFilter, "9")
+		Expect(a.revision()).To(Equal(revision)) // nothing is different
+		a.post("/filter/login/config", "Filter_config="+strings.Replace(shown, `"shop"`, `"till"`, 1)).expectWrite(200, updatedFilter, "10")
+		a.get("/revision/10").expectJSON(200, `{"data":{"core_db_revision":[{"revision":10,"at":"`+timestamp+`","actor":"api","request":"POST /filter/login/config",`+
+			`"changes":[{"action":"update","path":"/filter/login","kind":"filter","fields":[{"field":"filter_config","before":`+shown+
+			`,"after":`+strings.Replace(shown, `"shop"`, `"till"`, 1)+`}]}]}]}}`)
+
+		a.post("/filter", "Filter_name=other&Filter_type=http_filter_oidc&Filter_config="+shown).expectProblem(400,
+			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; errors lists each",`+
+				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but nothing is stored that it could stand for"}]}`)
+	})
+
+	It("need the secret that they name", func() {
+		a := startAPI()
+		a.post("/filter", "Filter_name=login&Filter_type=http_filter_oidc&Filter_config="+loginConfig).
+			expectProblem(422, cannotWork("/filter", "/filter/login names /secret/hmac, which does not exist; create it first"))
+		a.given(filters()...)
+		a.delete("/secret/hmac").expectProblem(409, conflict("in_use", "The object is in use", "/secret/hmac",
+			`secret \"hmac\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login"]`))
+		Expect(a.put("/filter/login", "Filter_type=route_filter_ratelimit&Filter_config="+limitConfig).status).To(Equal(200))
+		Expect(a.delete("/secret/hmac").status).To(Equal(200))
+	})
+})

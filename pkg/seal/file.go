@@ -1,0 +1,241 @@
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/tink-crypto/tink-go/v2/daead"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+const (
+	// widestMode is what may be allowed on a key file. Group read is for
+	// Kubernetes, where fsGroup gives the files of a secret to a group.
+	widestMode fs.FileMode = 0o640
+	// maxSize bounds what is read, in bytes; a key takes some 250.
+	maxSize = 1 << 20
+)
+
+// keys is what one reading of the key file found.
+type keys struct {
+	handle *keyset.Handle
+	aead   tink.DeterministicAEAD
+	info   fs.FileInfo
+}
+
+// areOf reports whether the file of info is the one that was read.
+func (k *keys) areOf(info fs.FileInfo) bool {
+	return os.SameFile(k.info, info) && k.info.ModTime().Equal(info.ModTime()) && k.info.Size() == info.Size()
+}
+
+func readKeys(path string) (*keys, error) {
+	// O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	mode := info.Mode()
+	if !mode.IsRegular() {
+		return nil, fileError(path, "is not a regular file", "name a file with --secret-key-file", nil)
+	}
+	if mode.Perm()&^widestMode != 0 {
+		return nil, fileError(path, fmt.Sprintf("has mode %04o, which lets too many at it", mode.Perm()),
+			"chmod 600 "+path+" (0640 at most); in Kubernetes set defaultMode: 0400 on the volume", nil)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxSize))
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	const hint = "make one with: tinkey create-keyset --key-template AES256_SIV --out-format json"
+	// The causes are left out: they may quote the file.
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(content)))
+	if err != nil {
+		return nil, fileError(path, "does not hold a cleartext tink keyset in JSON", hint, nil)
+	}
+	aead, err := daead.New(handle)
+	if err != nil {
+		return nil, fileError(path, "holds a key that is not AES256-SIV", hint, nil)
+	}
+	return &keys{handle, aead, info}, nil
+}
+
+// Rotate adds a new key to the file, with which everything is sealed from now
+// on, and keeps the others for what they have sealed. The mode and the owner
+// of the file stay. Errors are as of Open.
+func Rotate(path string) error {
+	return change(path, addPrimary)
+}
+
+// RemoveOld leaves only the primary key in the file and says how many it
+// removed. What was sealed with those does not open any more: seal it again
+// first. Errors are as of Open.
+func RemoveOld(path string) (removed int, err error) {
+	err = change(path, func(m *keyset.Manager, old *keyset.Handle) error {
+		for i := range old.Len() {
+			entry, err := old.Entry(i)
+			if err != nil {
+				return err
+			}
+			if entry.IsPrimary() {
+				continue
+			}
+			if err := m.Delete(entry.KeyID()); err != nil {
+				return err
+			}
+			removed++
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return removed, nil
+}
+
+func addPrimary(m *keyset.Manager, _ *keyset.Handle) error {
+	id, err := m.Add(daead.AESSIVKeyTemplate())
+	if err != nil {
+		return err
+	}
+	return m.SetPrimary(id)
+}
+
+// change replaces the file by one with the keys that edit leaves.
+func change(path string, edit func(m *keyset.Manager, old *keyset.Handle) error) error {
+	// A symbolic link stays: it is its target that is replaced.
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return readError(path, err)
+	}
+	unlock, err := lockDirectory(target)
+	if err != nil {
+		return writeError(target, err)
+	}
+	defer unlock()
+	old, err := readKeys(target)
+	if err != nil {
+		return err
+	}
+	m := keyset.NewManagerFromHandle(old.handle)
+	if err := edit(m, old.handle); err != nil {
+		return fmt.Errorf("changing the keys of %s: %w", target, err)
+	}
+	if err := write(target, m, old.info, os.Rename); err != nil {
+		return writeError(target, err)
+	}
+	return nil
+}
+
+// create makes the file with one new key, unless it is there by now.
+func create(path string) (created bool, err error) {
+	m := keyset.NewManager()
+	if err := addPrimary(m, nil); err != nil {
+		return false, fmt.Errorf("making a key: %w", err)
+	}
+	// Unlike a rename, a link replaces nothing.
+	err = write(path, m, nil, os.Link)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, writeError(path, err)
+	}
+	return true, nil
+}
+
+// lockDirectory lets one process at a time change the file, so that none
+// undoes what another did. It waits for a change that is under way.
+func lockDirectory(path string) (unlock func(), err error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(dir.Fd()), syscall.LOCK_EX)
+		if err == nil {
+			return func() { _ = dir.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("locking %s: %w", dir.Name(), err), dir.Close())
+		}
+	}
+}
+
+// write makes a whole file beside path and has place give it its name, so that
+// a reader finds all of it or nothing, also after a power cut.
+func write(path string, m *keyset.Manager, like fs.FileInfo, place func(from, to string) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // after a rename it is gone
+	if err := errors.Join(fill(f, m, like), f.Close()); err != nil {
+		return err
+	}
+	if err := place(f.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// fill writes the keys to a new file, which has mode 0600 and gets the owner
+// and the mode of like, if that is given.
+func fill(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
+	if like != nil {
+		if owner, ok := like.Sys().(*syscall.Stat_t); ok {
+			if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {
+				return err
+			}
+		}
+		if err := f.Chmod(like.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	handle, err := m.Handle()
+	if err != nil {
+		return err
+	}
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(f)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func readError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fileError(path, "does not exist",
+			"bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else", nil)
+	}
+	return fileError(path, "cannot be read", "the user that runs the program needs to read it", err)
+}
+
+func writeError(path string, err error) error {
+	hint := "the user that runs the program needs to own it and to write its directory, and the disk must not be full"
+	if errors.Is(err, fs.ErrNotExist) {
+		hint = "create the directory first: mkdir -p " + filepath.Dir(path)
+	}
+	return fileError(path, "cannot be written", hint, err)
+}
+
+func fileError(path, wrong, hint string, cause error) *model.Error {
+	return &model.Error{Kind: model.Unavailable, Message: "the key file " + path + " " + wrong, Hint: hint, Err: cause}
+}

@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// cli runs commands of the program against one server.
+type cli struct {
+	server string
+	home   string
+}
+
+func cliOf(g *testkit.Gatehouse) cli { return cli{g.API.URL, GinkgoT().TempDir()} }
+
+// run runs a command to its end.
+func (c cli) run(args ...string) (code int, stdout, stderr string) {
+	GinkgoHelper()
+	p, err := testkit.SpawnGatehouse([]string{"GATEHOUSE_SERVER=" + c.server, "XDG_CONFIG_HOME=" + c.home}, args...)
+	Expect(err).NotTo(HaveOccurred())
+	code, err = p.Wait(limit())
+	Expect(err).NotTo(HaveOccurred())
+	expectNoPanic(p.Stderr.String())
+	return code, p.Stdout.String(), p.Stderr.String()
+}
+
+// good runs a command that has to succeed.
+func (c cli) good(args ...string) string {
+	GinkgoHelper()
+	code, stdout, stderr := c.run(args...)
+	Expect(code).To(BeZero(), "%q: %s", args, stderr)
+	return stdout
+}
+
+// document writes a configuration document to a file.
+func document(text string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "gateway.yaml")
+	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+	return path
+}
+
+const shopDocument = `version: 1
+upstreams:
+- upstream_name: blue
+  upstream_ip: 10.0.0.1
+  upstream_port: 8080
+- upstream_name: green
+  upstream_ip: 10.0.0.2
+  upstream_port: 8080
+services:
+- service_name: shop
+  fqdn: shop.example.com
+  routes:
+  - route_name: root
+    route_prefix: /
+    upstreams: [blue]
+proxies:
+- name: gw
+  services: [shop]
+`
+
+var _ = Describe("The command line", func() {
+	It("moves a configuration to an empty store, where it is the same", func() {
+		from, to := cliOf(serve()), cliOf(serve())
+		path := document(shopDocument)
+
+		code, stdout, stderr := from.run("diff", "-f", path, "--exit-code")
+		Expect(code).To(Equal(1), stderr)
+		Expect(stdout).To(ContainSubstring("+ /upstream/blue\n"))
+
+		Expect(from.good("apply", "-f", path, "-o", "table")).To(ContainSubstring(" 0 updated, 0 deleted, 0 unchanged (revision "))
+		code, stdout, stderr = from.run("diff", "-f", path, "--exit-code")
+		Expect([]any{code, stdout, stderr}).To(Equal([]any{0, "", ""}))
+
+		dump := from.good("dump")
+		Expect(dump).To(ContainSubstring("service_name: shop"))
+		to.good("apply", "-f", document(dump))
+		Expect(to.good("dump")).To(Equal(dump))
+		Expect(to.good("apply", "-f", document(dump), "-o", "table")).To(HavePrefix("0 created, 0 updated, 0 deleted, "))
+	})
+
+	It("reads, attaches, deletes and rolls back", func() {
+		c := cliOf(serve())
+		c.good("apply", "-f", document(shopDocument))
+		before := c.good("dump")
+
+		Expect(c.good("get", "upstreams", "-o", "table")).To(MatchRegexp(`(?m)^NAME +IP +PORT .*\nblue +10\.0\.0\.1 +8080 .*\ngreen +10\.0\.0\.2 +8080 `))
+		Expect(c.good("get", "route", "shop/root", "-o", "yaml")).To(ContainSubstring("route_prefix: /\n"))
+		Expect(c.good("attach", "upstream/green", "service/shop/route/root", "-o", "table")).To(HavePrefix("upstream/green is attached to service/shop/route/root (revision "))
+		Expect(c.good("attach", "upstream/green", "route/shop/root", "-o", "table")).To(ContainSubstring("already"))
+
+		code, _, stderr := c.run("delete", "upstream", "green")
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(And(ContainSubstring("in_use"), ContainSubstring("/service/shop/route/root")))
+
+		history := strings.Split(strings.TrimSpace(c.good("history", "-o", "table")), "\n")
+		Expect(history).To(HaveLen(3), "a heading and two revisions")
+		Expect(history[1]).To(ContainSubstring("POST /service/shop/route/root/upstream/green"))
+		newest, oldest := strings.Fields(history[1])[0], strings.Fields(history[2])[0]
+		Expect(c.good("history", newest, "-o", "table")).To(ContainSubstring("\n+ /service/shop/route/root/upstream/green\n"))
+
+		Expect(c.good("rollback", oldest, "--dry-run", "-o", "table")).To(ContainSubstring("- /service/shop/route/root/upstream/green\n"))
+		Expect(c.good("dump")).NotTo(Equal(before))
+		c.good("rollback", oldest)
+		Expect(c.good("dump")).To(Equal(before))
+
+		Expect(c.good("detach", "service/shop", "proxy/gw", "-o", "table")).To(HavePrefix("service/shop is detached from proxy/gw"))
+		Expect(c.good("delete", "service", "shop", "-o", "table")).To(HavePrefix("service shop is deleted"))
+		c.good("status")
+	})
+
+	It("names the object and the line that is wrong, and changes nothing", func() {
+		c := cliOf(serve())
+		before := c.good("dump")
+		code, _, stderr := c.run("apply", "-f", document(strings.Replace(shopDocument, "upstream_port: 8080\nservices", "upstream_port: 70000\nservices", 1)))
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(And(ContainSubstring("line 8"), ContainSubstring("upstream_port")))
+		Expect(c.good("dump")).To(Equal(before))
+	})
+})
