@@ -10,11 +10,11 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 DOCKER ?= docker
 IMAGE ?= gatehouse:local
 # Packages whose specs start no Envoy and no database.
-UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/xds/...
+UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/explain/... ./pkg/xds/...
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/gatehouse
@@ -27,6 +27,10 @@ envoy: ## fetch the pinned Envoy to bin/envoy
 .PHONY: postgres
 postgres: ## fetch the PostgreSQL of the tests to bin/postgres
 	@hack/postgres.sh >/dev/null
+
+.PHONY: schemathesis
+schemathesis: ## fetch the API checker of the tests to bin/schemathesis
+	@hack/schemathesis.sh
 
 .PHONY: tools
 tools: ## build the pinned linter into bin/tools
@@ -42,7 +46,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres ## run all tests, with a real Envoy and a real PostgreSQL
+test: build envoy postgres schemathesis ## run all tests, with a real Envoy and a real PostgreSQL
 	go test -race ./...
 	@echo "make test: everything passed"
 
@@ -59,13 +63,24 @@ endpoints: ## write docs/endpoints.md anew, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
 .PHONY: bench
-bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (12 minutes; ARGS="--only rps")
+bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (15 minutes; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
+# A fuzzer that minimizes each input for long finds less.
+FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
+
 .PHONY: soak
-soak: ## run for long what make test runs for short: the simulated Envoy (some 15 minutes), the fuzzers
+soak: build envoy postgres ## run for long what make test runs for short: the simulated Envoy, explain, 50 clients, storms of changes, the fuzzers (some 45 minutes)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
-	go test ./pkg/rest -run '^$$' -fuzz FuzzBody -fuzztime 2m
+	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
+	GATEHOUSE_TEST_CLIENTS=60s go test ./test/e2e -count=1 -ginkgo.focus '50 clients'
+	GATEHOUSE_TEST_STORM=5m GATEHOUSE_TEST_KILLS=50 GATEHOUSE_TEST_CHANGES=1000 GATEHOUSE_TEST_RATIO=1.5 \
+		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
+	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzBody$$'
+	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzCursor$$'
+	go test ./pkg/form $(FUZZ) -fuzz '^FuzzFilter$$'
+	go test ./pkg/precheck $(FUZZ) -fuzz '^FuzzRoute$$'
+	go test ./pkg/document $(FUZZ) -fuzz '^FuzzParse$$'
 
 .PHONY: lint
 lint: tools ## check the code, its formatting, go.mod and the scripts

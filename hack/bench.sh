@@ -2,7 +2,7 @@
 # Builds the benchmark and the floor it measures against into bin/bench, and
 # runs it. bin/gatehouse and bin/envoy must be there (make build envoy).
 #
-# usage: hack/bench.sh [--only latency,bulk,start,rps,idle] [--json FILE] ...
+# usage: hack/bench.sh [--only latency,bulk,start,rps,idle,scale] [--json FILE] ...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$(gatehouse_root)"

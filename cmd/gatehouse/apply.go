@@ -14,7 +14,7 @@ func newApply() *cobra.Command {
 		Short: "Make the configuration what a document says",
 		Long: `Sends a configuration document, all of which is applied or nothing. Objects that
 the document does not name stay, unless --prune is given. The .yaml, .yml and
-.json files of a directory are sent as one document.`,
+.json files of a directory, with -R of those below too, are sent as one document.`,
 		Example: `  gatehouse apply -f gateway.yaml
   gatehouse apply -f conf.d --dry-run
   gatehouse dump --context old | gatehouse apply -f - --context new
@@ -26,22 +26,29 @@ the document does not name stay, unless --prune is given. The .yaml, .yml and
 				return err
 			}
 			if r.format != formatTable {
-				return r.write(withRevision(a))
+				if err := r.write(withRevision(a)); err != nil {
+					return err
+				}
+				return late(a)
 			}
 			p := printer{w: r.out}
 			changes(&p, applied.Changes)
 			p.line("%s", summary(applied, a, isSet(cmd, "dry-run")))
-			return p.done()
+			if err := p.done(); err != nil {
+				return err
+			}
+			return late(a)
 		},
 	}
 	withDocument(cmd)
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 // withDocument gives cmd the flags of a command that sends a document.
 func withDocument(cmd *cobra.Command) {
 	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for the standard input; may be given again")
+	cmd.Flags().BoolP("recursive", "R", false, "read the directories below a directory too")
 	cmd.Flags().Bool("prune", false, "delete the objects that the document does not name")
 	cmd.Flags().String("tag", "", "work on objects that carry this tag, and only on those")
 }
@@ -59,29 +66,39 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 	if len(files) == 0 {
 		return none(fmt.Errorf("say what to send: %s -f FILE, -f DIRECTORY, or -f - for the standard input", cmd.CommandPath()))
 	}
+	wait, err := waitLimit(cmd)
+	if err != nil {
+		return none(err)
+	}
 	r, err := connect(cmd)
 	if err != nil {
 		return none(err)
 	}
 	defer r.Close()
-	doc, err := client.ReadDocument(files, cmd.InOrStdin())
+	doc, err := client.ReadDocument(client.Files{Paths: files, Recursive: isSet(cmd, "recursive")}, cmd.InOrStdin())
 	if err != nil {
 		return none(&runError{err})
 	}
 	var applied client.Applied
 	var answer client.Answer
 	err = r.call(cmd.Context(), func() (err error) {
-		applied, answer, err = r.ApplyConfig(cmd.Context(), doc, client.Apply{DryRun: dryRun, Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag")})
+		applied, answer, err = r.ApplyConfig(cmd.Context(), doc, client.Apply{
+			DryRun: dryRun, Prune: isSet(cmd, "prune"), Tag: text(cmd, "tag"), Wait: wait,
+		})
 		return err
 	})
 	if err != nil {
 		return none(err)
 	}
+	return r, applied, answer, warn(r, applied.Warnings)
+}
+
+func warn(r *remote, warnings []string) error {
 	p := printer{w: r.errOut}
-	for _, w := range applied.Warnings {
+	for _, w := range warnings {
 		p.line("warning: %s", client.Printable(w))
 	}
-	return r, applied, answer, p.done()
+	return p.done()
 }
 
 func summary(d client.Applied, a client.Answer, dryRun bool) string {

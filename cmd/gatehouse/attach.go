@@ -50,5 +50,5 @@ func newLink(name, method, short, long string, words func(status int, what, targ
 			})
 		},
 	}
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
 }

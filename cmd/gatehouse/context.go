@@ -15,8 +15,8 @@ func newContext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context",
 		Short: "Keep the addresses of servers under names",
-		Long: `A context is the address of a server and the file of its token, under a name. They
-are kept in gatehouse/contexts.yaml in $XDG_CONFIG_HOME or ~/.config. A command
+		Long: `A context is the address of a server, the file of its token and that of its
+authority, under a name. They are kept in gatehouse/contexts.yaml in $XDG_CONFIG_HOME or ~/.config. A command
 calls the server of the current context unless --context, --server or the
 environment (GATEHOUSE_CONTEXT, GATEHOUSE_SERVER) names another.`,
 		Example: `  gatehouse context set production --server https://gateway.example:1323 --token-file ~/.gatehouse-token
@@ -42,20 +42,20 @@ func newContextList() *cobra.Command {
 			}
 			r := &remote{out: cmd.OutOrStdout(), format: text(cmd, "output")}
 			if r.format == formatTable || r.format == "" && onTerminal(r.out) {
-				rows := [][]string{{"CURRENT", "NAME", "SERVER", "TOKEN_FILE"}}
+				rows := [][]string{{"CURRENT", "NAME", "SERVER", "TOKEN_FILE", "CA_FILE"}}
 				for _, c := range contexts.Contexts {
 					mark := ""
 					if c.Name == contexts.Current {
 						mark = "*"
 					}
-					rows = append(rows, []string{mark, client.Printable(c.Name), client.Printable(c.Server), client.Printable(c.TokenFile)})
+					rows = append(rows, []string{mark, client.Printable(c.Name), client.Printable(c.Server), client.Printable(c.TokenFile), client.Printable(c.CAFile)})
 				}
 				return table(r.out, rows...)
 			}
 			list := []map[string]any{}
 			for _, c := range contexts.Contexts {
 				list = append(list, map[string]any{
-					"name": c.Name, "server": c.Server, "token_file": c.TokenFile, "current": c.Name == contexts.Current,
+					"name": c.Name, "server": c.Server, "token_file": c.TokenFile, "ca_file": c.CAFile, "current": c.Name == contexts.Current,
 				})
 			}
 			return r.write(list)
@@ -103,6 +103,7 @@ the current one.`,
 	}
 	cmd.Flags().String("server", "", "address of the REST API, such as http://127.0.0.1:1323")
 	cmd.Flags().String("token-file", "", "file that holds the token; empty means none")
+	cmd.Flags().String("ca-file", "", "file with the certificate of the server's authority, PEM; empty means those of the system")
 	return cmd
 }
 
@@ -120,13 +121,17 @@ func setContext(cmd *cobra.Command, c *client.Contexts, name string) error {
 	if _, err := client.New(client.Options{Server: x.Server}); err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("token-file") {
-		x.TokenFile = text(cmd, "token-file")
-		if x.TokenFile != "" {
-			// The context is used from other directories too.
-			if x.TokenFile, err = filepath.Abs(x.TokenFile); err != nil {
-				return fmt.Errorf("--token-file: %w", err)
-			}
+	for flag, path := range map[string]*string{"token-file": &x.TokenFile, "ca-file": &x.CAFile} {
+		if !cmd.Flags().Changed(flag) {
+			continue
+		}
+		*path = text(cmd, flag)
+		if *path == "" {
+			continue
+		}
+		// The context is used from other directories too.
+		if *path, err = filepath.Abs(*path); err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
 		}
 	}
 	c.Set(x)

@@ -32,7 +32,7 @@ gatehouse detach sets it free. A service is deleted with its routes.`,
 			})
 		},
 	}
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	return withFormat(withServer(withWait(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 
 // send makes a write and reports it; words says what an answer of a status
@@ -43,6 +43,9 @@ func send(cmd *cobra.Command, req client.Request, words func(status int) string)
 		return err
 	}
 	defer r.Close()
+	if err := addWait(cmd, &req.Query); err != nil {
+		return err
+	}
 	var answer client.Answer
 	err = r.call(cmd.Context(), func() (err error) {
 		answer, err = r.Do(cmd.Context(), req)
@@ -54,5 +57,8 @@ func send(cmd *cobra.Command, req client.Request, words func(status int) string)
 	if req.Query.Get("dry_run") != "" {
 		return r.dryRun(answer)
 	}
-	return r.wrote(answer, words(answer.Status))
+	if err := r.wrote(answer, words(statusOf(answer))); err != nil {
+		return err
+	}
+	return late(answer)
 }

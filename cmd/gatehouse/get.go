@@ -84,10 +84,18 @@ func (r *remote) showOne(cmd *cobra.Command, path string) error {
 		return &runError{err}
 	}
 	var rows [][]string
+	var status json.RawMessage
 	for _, f := range fields {
+		if f.Field == "status" {
+			status = f.After
+			continue
+		}
 		rows = append(rows, []string{client.Printable(f.Field), cell(f.After)})
 	}
-	return table(r.out, rows...)
+	if err := table(r.out, rows...); err != nil || status == nil {
+		return err
+	}
+	return r.showObjectStatus(status)
 }
 
 func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path, tag string) error {

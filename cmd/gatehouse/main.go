@@ -13,12 +13,14 @@ import (
 	"syscall"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
 )
 
 // Exit codes.
 const (
 	exitFailure  = 1 // the program could not do its work
 	exitBadUsage = 2 // the command line or a setting is wrong
+	exitNotLive  = 3 // a change was made, and --wait ended before it was live
 	exitBySignal = 128
 )
 
@@ -60,8 +62,14 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	case errors.As(err, &failed):
 		code = exitFailure
 	}
-	if _, ok := errors.AsType[*client.Error](err); ok {
-		// It has a line for every bad field.
+	_, refused := errors.AsType[*client.Error](err)
+	_, unfit := errors.AsType[*importer.Error](err)
+	_, lags := errors.AsType[*lagError](err)
+	if lags {
+		code = exitNotLive
+	}
+	if refused || unfit || lags {
+		// They have a line for everything that is bad.
 		_, _ = fmt.Fprintln(stderr, "gatehouse: "+err.Error())
 		return code
 	}

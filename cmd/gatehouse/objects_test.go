@@ -121,21 +121,6 @@ var _ = Describe("history", func() {
 	})
 })
 
-var _ = Describe("status", func() {
-	It("shows what the server says", func() {
-		serving("GET /status", reply{200, `{"data":{"envoys":[{"proxy":"gw","revision":7}]}}`, nil})
-		Expect(good("status", "-o", "table")).To(Equal("envoys:\n- proxy: gw\n  revision: 7\n"))
-		Expect(good("status")).To(MatchJSON(`{"envoys":[{"proxy":"gw","revision":7}]}`))
-	})
-
-	It("asks whether the server is ready when it has no status", func() {
-		f := serving("GET /ready", reply{200, `{"status":"ok"}`, nil})
-		Expect(good("status", "-o", "table")).To(Equal(os.Getenv("GATEHOUSE_SERVER") + " is ready; it has no /status to say more\n"))
-		f.answers["GET /ready"] = reply{503, `{"detail":"not ready: no configuration","code":"unavailable"}`, nil}
-		Expect(run1("", "status")).To(Equal(result{1, "", "gatehouse: GET /ready: not ready: no configuration (503 unavailable)\n"}))
-	})
-})
-
 var _ = Describe("context", func() {
 	It("keeps servers and their tokens", func() {
 		token := filepath.Join(GinkgoT().TempDir(), "token")
@@ -145,9 +130,9 @@ var _ = Describe("context", func() {
 		GinkgoT().Setenv("GATEHOUSE_SERVER", "")
 
 		Expect(good("context", "set", "test", "--server", url, "--token-file", token)).To(Equal("context test is set\n"))
-		Expect(good("context", "set", "prod", "--server", "https://prod.example")).To(Equal("context prod is set\n"))
+		Expect(good("context", "set", "prod", "--server", "https://prod.example", "--ca-file", "/ca.pem")).To(Equal("context prod is set\n"))
 		Expect(strings.Fields(good("context", "list", "-o", "table"))).To(Equal([]string{
-			"CURRENT", "NAME", "SERVER", "TOKEN_FILE", "prod", "https://prod.example", "*", "test", url, token,
+			"CURRENT", "NAME", "SERVER", "TOKEN_FILE", "CA_FILE", "prod", "https://prod.example", "/ca.pem", "*", "test", url, token,
 		}))
 		Expect(good("get", "upstream", "blue")).To(MatchJSON(blue))
 		Expect(f.headers.Get("Authorization")).To(Equal("Bearer s3cret"))
@@ -156,7 +141,7 @@ var _ = Describe("context", func() {
 		Expect(good("context", "use", "prod")).To(Equal("context prod is the current one\n"))
 		Expect(good("get", "upstream", "blue", "--context", "test")).To(MatchJSON(blue))
 		Expect(good("context", "delete", "prod")).To(Equal("context prod is deleted\n"))
-		Expect(good("context", "list")).To(MatchJSON(`[{"name":"test","server":"` + url + `","token_file":"` + token + `","current":false}]`))
+		Expect(good("context", "list")).To(MatchJSON(`[{"name":"test","server":"` + url + `","token_file":"` + token + `","ca_file":"","current":false}]`))
 		Expect(run1("", "context", "use", "prod")).To(Equal(result{2, "", "gatehouse: there is no context \"prod\"; there are test\n"}))
 		Expect(run1("", "context", "set", "new")).To(Equal(result{2, "", "gatehouse: context \"new\" is new and needs --server URL\n"}))
 	})

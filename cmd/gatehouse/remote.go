@@ -29,7 +29,7 @@ func addClientCommands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: "client", Title: "Commands that call a running Gatehouse:"})
 	for _, cmd := range []*cobra.Command{
 		newApply(), newDiff(), newDump(), newGet(), newDelete(), newAttach(), newDetach(),
-		newRollback(), newHistory(), newStatus(), newContext(),
+		newImport(), newRollback(), newHistory(), newStatus(), newExplain(), newEvents(), newContext(),
 	} {
 		cmd.GroupID = "client"
 		root.AddCommand(cmd)
@@ -41,9 +41,10 @@ func withServer(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.String("server", "", "address of the REST API (default: GATEHOUSE_SERVER, the current context, "+client.DefaultServer+")")
 	flags.String("token-file", "", "file that holds the token (default: GATEHOUSE_TOKEN_FILE, that of the context)")
+	flags.String("ca-file", "", "file with the certificate of the authority of an https server, PEM (default: GATEHOUSE_CA_FILE, that of the context, those of the system)")
 	flags.String("context", "", "context to use (default: GATEHOUSE_CONTEXT, the current one)")
 	timeout := client.DefaultTimeout
-	if cmd.Name() == "apply" || cmd.Name() == "diff" {
+	if slices.Contains([]string{"apply", "diff", "openapi"}, cmd.Name()) {
 		timeout = documentTimeout
 	}
 	flags.Duration("timeout", timeout, "how long the server may take to answer")
@@ -94,24 +95,34 @@ func connect(cmd *cobra.Command) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return connectWithin(cmd, timeout)
+	wait, err := waitLimit(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return connectWithin(cmd, timeout+wait)
 }
 
 func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
-	selection := client.Selection{Server: text(cmd, "server"), TokenFile: text(cmd, "token-file"), Context: text(cmd, "context")}
+	selection := client.Selection{Server: text(cmd, "server"), TokenFile: text(cmd, "token-file"), CAFile: text(cmd, "ca-file"), Context: text(cmd, "context")}
 	contexts, err := client.ReadContexts(client.ContextsPath(os.Getenv))
 	if err != nil {
 		return nil, err
 	}
-	server, tokenFile, err := client.Resolve(selection, os.Getenv, contexts)
+	selection, err = client.Resolve(selection, os.Getenv, contexts)
 	if err != nil {
 		return nil, err
 	}
-	token, err := client.ReadToken(tokenFile)
+	token, err := client.ReadToken(selection.TokenFile)
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(client.Options{Server: server, Token: token, Timeout: timeout, UserAgent: "gatehouse/" + buildInfo().version})
+	authorities, err := client.ReadAuthorities(selection.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(client.Options{
+		Server: selection.Server, Token: token, Authorities: authorities, Timeout: timeout, UserAgent: "gatehouse/" + buildInfo().version,
+	})
 	if err != nil {
 		return nil, err
 	}

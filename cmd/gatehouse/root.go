@@ -26,7 +26,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newToken(), newVersion())
+	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newToken(), newSecretKey(), newVersion())
 	addClientCommands(root)
 	return root
 }

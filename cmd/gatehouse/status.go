@@ -1,62 +1,172 @@
 package main
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
-	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/client"
 )
 
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show how the server and its Envoys are",
-		Long: `Shows the connected Envoys, what each has applied, and what was refused. A server
-that cannot tell is asked whether it is ready.`,
+		Use:   "status [PROXY]",
+		Short: "Show what the Envoys have, and what is not live",
+		Long: `Shows the proxies and their Envoys, the revision that each has in full and how many
+it is behind, what an Envoy refused and in what words, what it waits for, and the
+objects that are not live as they are written.`,
 		Example: `  gatehouse status
+  gatehouse status gw
   gatehouse status --context production -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := client.Path("status")
+			if len(args) > 0 {
+				path = client.Path("proxy", args[0], "status")
+			}
 			r, err := connect(cmd)
 			if err != nil {
 				return err
 			}
 			defer r.Close()
-			ctx, asksReady := cmd.Context(), false
-			var answer client.Answer
-			err = r.call(ctx, func() (err error) {
-				answer, err = r.Do(ctx, client.Request{Method: http.MethodGet, Path: "/status"})
-				if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusNotFound {
-					asksReady = true
-					answer, err = r.Do(ctx, client.Request{Method: http.MethodGet, Path: "/ready"})
-				}
+			var object json.RawMessage
+			err = r.call(cmd.Context(), func() (err error) {
+				object, err = r.One(cmd.Context(), path)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			if answer.Data == nil {
-				answer.Data = answer.Body
-			}
 			if r.format != formatTable {
-				return r.write(answer.Data)
+				return r.write(object)
 			}
-			p := printer{w: r.out}
-			if asksReady {
-				p.line("%s is ready; it has no /status to say more", r.Server())
-				return p.done()
-			}
-			out, err := yaml.JSONToYAML(answer.Data)
-			if err != nil {
+			var s serverStatus
+			if err := json.Unmarshal(object, &s); err != nil {
 				return &runError{fmt.Errorf("reading the status: %w", err)}
 			}
-			_, p.err = r.out.Write(out)
-			return p.done()
+			return r.showStatus(s)
 		},
 	}
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// serverStatus is what GET /status shows.
+type serverStatus struct {
+	Replica  string
+	Revision int64
+	Built    int64 `json:"built_revision"`
+	Proxies  []struct {
+		Proxy  string
+		Envoys []envoyStatus
+	}
+	WaitingNodes []struct{ Node, Address, Version, Create string } `json:"waiting_nodes"`
+	Conditions   []struct{ Path, Code, Message string }
+}
+
+type envoyStatus struct {
+	Address, Version, State string
+	Applied                 int64 `json:"applied_revision"`
+	Waiting                 []struct {
+		Object, Until string
+		For           []struct{ Objects []string }
+	}
+	Refused []struct {
+		Objects                 []string
+		Message, Type, Resource string
+	}
+}
+
+// showStatus writes a table of the Envoys, and one for each sort of trouble
+// that there is.
+func (r *remote) showStatus(s serverStatus) error {
+	p := printer{w: r.out}
+	p.line("%s: revision %d is stored, Envoys get revision %d", client.Printable(s.Replica), s.Revision, s.Built)
+	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE"}}
+	refused, waiting := [][]string{{"REFUSED", "BY", "IN ENVOY'S WORDS"}}, [][]string{{"WAITING", "ENVOY", "FOR", "UNTIL"}}
+	for _, proxy := range s.Proxies {
+		if len(proxy.Envoys) == 0 {
+			envoys = append(envoys, []string{proxy.Proxy, "", "", "", "", "no Envoy is connected"})
+		}
+		for _, e := range proxy.Envoys {
+			behind := strconv.FormatInt(max(0, s.Built-e.Applied), 10)
+			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State})
+			for _, x := range e.Refused {
+				refused = append(refused, []string{strings.Join(x.Objects, " "), e.Address, x.Message})
+			}
+			for _, w := range e.Waiting {
+				var objects []string
+				for _, f := range w.For {
+					objects = append(objects, f.Objects...)
+				}
+				waiting = append(waiting, []string{w.Object, e.Address, strings.Join(objects, " "), w.Until})
+			}
+		}
+	}
+	for _, n := range s.WaitingNodes {
+		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to make it: " + n.Create})
+	}
+	conditions := [][]string{{"NOT LIVE AS WRITTEN", "WHY", ""}}
+	for _, c := range s.Conditions {
+		conditions = append(conditions, []string{c.Path, c.Code, c.Message})
+	}
+	if len(envoys) > 1 {
+		r.section(&p, envoys)
+	}
+	for _, rows := range [][][]string{refused, waiting, conditions} {
+		if len(rows) > 1 {
+			r.section(&p, rows)
+		}
+	}
+	return p.done()
+}
+
+// section writes a table behind an empty line.
+func (r *remote) section(p *printer, rows [][]string) {
+	p.line("")
+	for _, row := range rows {
+		for i := range row {
+			row[i] = client.Printable(row[i])
+		}
+	}
+	if p.err == nil {
+		p.err = table(r.out, rows...)
+	}
+}
+
+// objectStatus is the block "status" of an object.
+type objectStatus struct {
+	Conditions []struct {
+		Code, Message, Path string
+		Status              bool
+	}
+	Lagging []struct{ Proxy, Envoy, Reason, Message string }
+}
+
+// showObjectStatus writes the conditions of an object, and where it lags.
+func (r *remote) showObjectStatus(raw json.RawMessage) error {
+	var s objectStatus
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return &runError{fmt.Errorf("reading the status: %w", err)}
+	}
+	p := printer{w: r.out}
+	rows := [][]string{{"CONDITION", "HOLDS", "MESSAGE"}}
+	for _, c := range s.Conditions {
+		message := c.Message
+		if c.Path != "" {
+			message += " (" + c.Path + ")"
+		}
+		rows = append(rows, []string{c.Code, map[bool]string{true: "yes", false: "no"}[c.Status], message})
+	}
+	r.section(&p, rows)
+	if len(s.Lagging) > 0 {
+		rows = [][]string{{"PROXY", "ENVOY", "LAGS", "BECAUSE"}}
+		for _, l := range s.Lagging {
+			rows = append(rows, []string{l.Proxy, l.Envoy, l.Reason, l.Message})
+		}
+		r.section(&p, rows)
+	}
+	return p.done()
 }

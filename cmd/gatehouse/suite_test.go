@@ -27,7 +27,7 @@ var _ = BeforeEach(func() {
 	})
 	// The settings of whoever runs the specs are none of theirs.
 	GinkgoT().Setenv("XDG_CONFIG_HOME", GinkgoT().TempDir())
-	for _, v := range []string{"GATEHOUSE_SERVER", "GATEHOUSE_TOKEN_FILE", "GATEHOUSE_CONTEXT"} {
+	for _, v := range []string{"GATEHOUSE_SERVER", "GATEHOUSE_TOKEN_FILE", "GATEHOUSE_CA_FILE", "GATEHOUSE_CONTEXT"} {
 		GinkgoT().Setenv(v, "")
 	}
 })

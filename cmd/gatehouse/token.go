@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -21,16 +22,22 @@ needs no token. A running server sees the change at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, s := range config.Settings(config.Token) {
-		cmd.PersistentFlags().Var(&flagValue{text: s.Default, kind: s.Type}, s.Name, s.Usage)
-	}
-	cmd.PersistentFlags().Var(&flagValue{kind: "file"}, config.FileFlag, "YAML file with settings; its keys are the names of the flags")
+	addDatabaseFlags(cmd)
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
 	return cmd
 }
 
+// addDatabaseFlags gives the commands below cmd the settings of that name.
+func addDatabaseFlags(cmd *cobra.Command) {
+	for _, s := range config.Settings(cmd.Name()) {
+		cmd.PersistentFlags().Var(&flagValue{text: s.Default, kind: s.Type}, s.Name, s.Usage)
+	}
+	cmd.PersistentFlags().Var(&flagValue{kind: "file"}, config.FileFlag, "YAML file with settings; its keys are the names of the flags")
+}
+
 func newTokenCreate() *cobra.Command {
 	var role string
+	var withoutAdmin bool
 	cmd := &cobra.Command{
 		Use:   "create NAME --role admin|viewer",
 		Short: "Make a token and print it, the only time that it is shown",
@@ -38,12 +45,13 @@ func newTokenCreate() *cobra.Command {
   gatehouse token create dashboard --role viewer --database-url postgres://gatehouse@db/gatehouse`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onTokens(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
-				return app.CreateToken(ctx, cfg, env, args[0], role)
+			return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
+				return app.CreateToken(ctx, cfg, env, args[0], role, withoutAdmin)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "admin: may do everything; viewer: may read")
+	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "make a viewer's token though no admin has one here: the server has --api-admin-token-file")
 	_ = cmd.MarkFlagRequired("role") // it is there
 	return cmd
 }
@@ -53,7 +61,7 @@ func newTokenList() *cobra.Command {
 		Use:   "list",
 		Short: "List the tokens, without the tokens themselves",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return onTokens(cmd, app.ListTokens) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return onDatabase(cmd, app.ListTokens) },
 	}
 }
 
@@ -63,14 +71,15 @@ func newTokenRevoke() *cobra.Command {
 		Short: "Revoke a token",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onTokens(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
+			return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
 				return app.RevokeToken(ctx, cfg, env, args[0])
 			})
 		},
 	}
 }
 
-func onTokens(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
+// onDatabase runs the work of a command below one with addDatabaseFlags.
+func onDatabase(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
 	given := map[string]string{}
 	// Those of the parent command are among them once the line is read.
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -78,13 +87,18 @@ func onTokens(cmd *cobra.Command, work func(context.Context, config.Config, app.
 			given[f.Name] = f.Value.String()
 		}
 	})
-	cfg, _, err := config.Load(config.Token, given, os.Environ(), os.ReadFile)
+	cfg, _, err := config.Load(cmd.Parent().Name(), given, os.Environ(), os.ReadFile)
 	if err != nil {
 		return err
 	}
 	env := app.Env{Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(), Log: slog.New(slog.DiscardHandler), Version: buildInfo().version}
-	if err := work(cmd.Context(), cfg, env); err != nil {
-		return &runError{err}
+	err = work(cmd.Context(), cfg, env)
+	switch {
+	case err == nil:
+		return nil
+	case cmd.Context().Err() != nil && errors.Is(err, context.Canceled):
+		// What ends a server in good order is a failure here.
+		err = errors.New("interrupted before it was done; run it again")
 	}
-	return nil
+	return &runError{err}
 }

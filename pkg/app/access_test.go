@@ -49,6 +49,12 @@ type running struct {
 }
 
 func serve(cfg config.Config) *running {
+	r, _ := serveUntil(cfg)
+	return r
+}
+
+// serveUntil is serve with a way to end it earlier.
+func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
 	before := gleak.Goroutines()
 	r := &running{log: gbytes.NewBuffer(), done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -61,7 +67,7 @@ func serve(cfg config.Config) *running {
 		Eventually(r.done).Should(BeClosed())
 		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
 	})
-	return r
+	return r, cancel
 }
 
 func environment(log *gbytes.Buffer) app.Env {
@@ -110,7 +116,7 @@ func token(dir string, work func(context.Context, config.Config, app.Env) error)
 func createToken(dir, name, role string) string {
 	GinkgoHelper()
 	return strings.TrimSpace(token(dir, func(ctx context.Context, cfg config.Config, env app.Env) error {
-		return app.CreateToken(ctx, cfg, env, name, role)
+		return app.CreateToken(ctx, cfg, env, name, role, false)
 	}))
 }
 
@@ -165,7 +171,7 @@ var _ = Describe("An API with a token", func() {
 	It("refuses a bad name or role at the command line", func() {
 		cfg, _, err := config.Load(config.Token, map[string]string{"data-dir": GinkgoT().TempDir()}, nil, os.ReadFile)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), "a b", "root")).To(MatchError(
+		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), "a b", "root", false)).To(MatchError(
 			`the token cannot be made: Token_name: "a b" may hold only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
 	})
 })

@@ -21,6 +21,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
@@ -62,10 +63,13 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 	}
 
 	registry := status.NewRegistry()
-	ads := server.New(server.Options{Status: registry, Log: env.Log})
+	ads := server.New(server.Options{
+		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
+		Status: registry, Log: env.Log,
+	})
 	p.grpc = ads.GRPC()
 	p.engine = engine.New(engine.Options{
-		Source: p.store, Publisher: ads, Status: registry, Log: env.Log,
+		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{AccessLog: cfg.AccessLog == "json"},
 	})
 	access, err := p.access(ctx, cfg)
@@ -73,7 +77,14 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	access.Check = precheck.Check
+	access.Check, access.Wait = precheck.Check, waitApplied(p.engine, ads)
+	access.Status, access.Snapshots, access.Replica = registry, snapshots{ads}, replica(p.api)
+	access.Explain = explainer(ads)
+	if err := measure(&access, registry, env.Version); err != nil {
+		return nil, err
+	}
+	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	access.OnStop = func(f func()) func() bool { return context.AfterFunc(stopping, f) }
 	p.http = &http.Server{
 		Handler:           rest.New(access),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -82,6 +93,9 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(env.Log.Handler(), slog.LevelDebug),
 	}
+	// Shutdown waits for requests to end, and a stream of events never does by
+	// itself.
+	p.http.RegisterOnShutdown(stop)
 	if cfg.APITLSCert != "" {
 		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, env.Log)
 		if err != nil {

@@ -33,6 +33,9 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*sqlst
 	})
 	if err != nil {
 		if created { // it would stand in the way of the right one
+			if errors.Is(err, sqlstore.ErrOtherKey) {
+				err = seal.MissingError(path)
+			}
 			err = errors.Join(err, os.Remove(path))
 		}
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 )
 
 // CreateToken makes a token in the database of cfg and prints it, alone on
-// stdout: it is not shown again.
-func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string) error {
+// stdout: it is not shown again. One of a viewer needs that of an admin to be
+// there, unless withoutAdmin says that the server has one of its own.
+func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string, withoutAdmin bool) error {
 	t := store.Token{Name: name, Role: role, CreateTS: model.At(time.Now())}
 	if errs := t.Validate(); len(errs) > 0 {
 		return &model.Error{Kind: model.Invalid, Message: "the token cannot be made", Fields: errs}
@@ -23,12 +25,33 @@ func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role str
 	text := store.MakeToken()
 	t.Hash = store.HashToken(text)
 	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
+		if role != store.RoleAdmin && !withoutAdmin {
+			if err := needAdmin(ctx, tokens); err != nil {
+				return err
+			}
+		}
 		if err := tokens.CreateToken(ctx, t); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(env.Stdout, text)
 		return err
 	})
+}
+
+// needAdmin refuses what would close an open API with nobody left to change
+// anything.
+func needAdmin(ctx context.Context, tokens store.Tokens) error {
+	list, err := tokens.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(t store.Token) bool { return t.Role == store.RoleAdmin }) {
+		return nil
+	}
+	return &model.Error{
+		Kind: model.Conflict, Message: "there is no token with the role admin yet, and with a viewer's alone nobody could change anything",
+		Hint: "make one first: gatehouse token create NAME --role admin; or give --without-admin if the server has --api-admin-token-file",
+	}
 }
 
 // ListTokens prints the tokens of the database of cfg.

@@ -3,10 +3,13 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,6 +29,9 @@ type Options struct {
 	Server string
 	// Token is the bearer token; empty means none.
 	Token string
+	// Authorities sign the certificate of an https server. Nil means those of
+	// the system.
+	Authorities *x509.CertPool
 	// Timeout bounds a call, and for a streamed answer the time to its
 	// beginning and each pause in it. Zero means DefaultTimeout.
 	Timeout time.Duration
@@ -60,16 +66,20 @@ func New(o Options) (*Client, error) {
 		http: &http.Client{
 			// A redirect could lead to a server that is not to see the token.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport:     transport(),
+			Transport:     transport(o.Authorities),
 		},
 	}, nil
 }
 
-func transport() http.RoundTripper {
-	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		return t.Clone()
+func transport(authorities *x509.CertPool) http.RoundTripper {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = standard.Clone()
 	}
-	return http.DefaultTransport
+	if authorities != nil {
+		t.TLSClientConfig = &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}
+	}
+	return t
 }
 
 // Close closes idle connections.
@@ -89,6 +99,8 @@ type Request struct {
 	Body        []byte
 	// Accept is application/json when empty.
 	Accept string
+	// Header is sent too; nil means none.
+	Header http.Header
 }
 
 // Answer is an answer of success, read in full.
@@ -199,6 +211,7 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	if r.Accept != "" {
 		req.Header.Set("Accept", r.Accept)
 	}
+	maps.Copy(req.Header, r.Header)
 	req.Header.Set("User-Agent", c.options.UserAgent)
 	if c.options.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.options.Token)
@@ -232,6 +245,9 @@ func (c *Client) unreachable(r Request, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s %s: %s has not answered within %s; try again, or give it longer with --timeout: %w",
 			r.Method, r.Path, c.base, c.options.Timeout, err)
+	}
+	if _, untrusted := errors.AsType[x509.UnknownAuthorityError](err); untrusted {
+		return fmt.Errorf("calling %s: %w; give the certificate of the authority that signed the server's with --ca-file, %s or a context", c.base, err, CAFileVariable)
 	}
 	return fmt.Errorf("calling %s: %w; is gatehouse serve running there? --server, GATEHOUSE_SERVER and gatehouse context use name another", c.base, err)
 }

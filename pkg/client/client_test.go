@@ -2,10 +2,14 @@ package client_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -63,6 +67,34 @@ var _ = Describe("A call", func() {
 		Entry("another server's error", "", 502, "text/html", "<h1>", "GET /x: Bad Gateway (502)"),
 		Entry("a redirect, which is not followed", "t", 302, "text/html", "", `GET /x: the server sends the call on to "http://elsewhere.example/", which is not followed (302)`),
 	)
+
+	It("trusts the authorities that it is given, and says how to give one", func(ctx SpecContext) {
+		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, 200, "application/json", `{"data":{}}`)
+		}))
+		DeferCleanup(server.Close)
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		path := filepath.Join(files("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))), "ca.pem")
+		get := func(file string) error {
+			authorities, err := client.ReadAuthorities(file)
+			Expect(err).NotTo(HaveOccurred())
+			c, err := client.New(client.Options{Server: server.URL, Authorities: authorities})
+			Expect(err).NotTo(HaveOccurred())
+			defer c.Close()
+			_, err = c.Do(ctx, client.Request{Method: http.MethodGet, Path: "/x"})
+			return err
+		}
+		Expect(get(path)).To(Succeed())
+		Expect(get("")).To(MatchError(And(
+			HavePrefix("calling "+server.URL+": tls: failed to verify certificate: x509: certificate signed by unknown authority;"),
+			HaveSuffix("; give the certificate of the authority that signed the server's with --ca-file, GATEHOUSE_CA_FILE or a context"))))
+
+		bad := filepath.Join(files("ca.pem", "no certificate"), "ca.pem")
+		_, err := client.ReadAuthorities(bad)
+		Expect(err).To(MatchError("reading the authority's certificate: " + bad + " has none in PEM (-----BEGIN CERTIFICATE-----)"))
+		_, err = client.ReadAuthorities("/not/there")
+		Expect(err).To(MatchError("reading the authority's certificate: open /not/there: no such file or directory"))
+	})
 
 	It("knows an answer that is not JSON", func(ctx SpecContext) {
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, "text/html", "<h1>") })

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"time"
 )
 
 // ConfigQuery chooses what GET /config shows.
@@ -45,6 +46,8 @@ type Apply struct {
 	Prune bool
 	// Tag limits the work to objects that carry it; empty means all.
 	Tag string
+	// Wait is how long to wait for the Envoys; 0 means not at all.
+	Wait time.Duration
 }
 
 // Field is one field of a Change. A value that is not there is nil.
@@ -88,6 +91,9 @@ func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied,
 	}
 	if o.Tag != "" {
 		r.Query.Set("tag", o.Tag)
+	}
+	if o.Wait > 0 {
+		Wait(r.Query, o.Wait)
 	}
 	a, err := c.Do(ctx, r)
 	if err != nil {

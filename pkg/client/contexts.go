@@ -20,6 +20,9 @@ type Context struct {
 	Server string `yaml:"server"`
 	// TokenFile holds the token; empty means that none is sent.
 	TokenFile string `yaml:"token_file,omitempty"`
+	// CAFile holds the certificates of the authorities that may have signed the
+	// server's; empty means those of the system.
+	CAFile string `yaml:"ca_file,omitempty"`
 }
 
 // Contexts is the contexts file. The zero value is one without contexts.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,13 +22,21 @@ type Document struct {
 	places map[int]string
 }
 
-// ReadDocument reads files, directories (the .yaml, .yml and .json files right
-// in them) and - for in. One file is sent as it is; several become one
-// document, section by section.
-func ReadDocument(paths []string, in io.Reader) (Document, error) {
-	files, err := documentFiles(paths)
+// Files says which files make a document.
+type Files struct {
+	// Paths are files, directories, and - for the standard input. Of a
+	// directory the .yaml, .yml and .json files count, but for hidden ones.
+	Paths []string
+	// Recursive takes those of the directories below too.
+	Recursive bool
+}
+
+// ReadDocument reads files, the standard input from in. One file is sent as it
+// is; several become one document, section by section.
+func ReadDocument(from Files, in io.Reader) (Document, error) {
+	files, err := from.list()
 	if err != nil {
-		return Document{}, err
+		return Document{}, fmt.Errorf("reading the configuration: %w", err)
 	}
 	m := merger{sections: map[string]*yaml.Node{}}
 	for _, name := range files {
@@ -52,35 +61,55 @@ func readFile(name string, in io.Reader) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-func documentFiles(paths []string) ([]string, error) {
+func (f Files) list() ([]string, error) {
 	var files []string
-	for _, path := range paths {
+	for _, path := range f.Paths {
 		if path == "-" {
 			files = append(files, path)
 			continue
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
+			return nil, err
 		}
 		if !info.IsDir() {
 			files = append(files, path)
 			continue
 		}
-		entries, err := os.ReadDir(path) // sorted by name
+		inDir, err := f.directory(path)
 		if err != nil {
-			return nil, fmt.Errorf("reading the configuration: %w", err)
+			return nil, err
 		}
-		before := len(files)
-		for _, e := range entries {
-			suffix := filepath.Ext(e.Name())
-			if !e.IsDir() && !strings.HasPrefix(e.Name(), ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, suffix) {
-				files = append(files, filepath.Join(path, e.Name()))
-			}
+		files = append(files, inDir...)
+	}
+	return files, nil
+}
+
+// directory lists the documents of a directory, sorted by path. Links to
+// directories are not followed.
+func (f Files) directory(dir string) ([]string, error) {
+	var files []string
+	below := false
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		hidden := path != dir && strings.HasPrefix(e.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != dir && (hidden || !f.Recursive):
+			below = below || !hidden
+			return fs.SkipDir
+		case !e.IsDir() && !hidden && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
+			files = append(files, path)
 		}
-		if len(files) == before {
-			return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file", path)
-		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(files) == 0 && below:
+		return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file; --recursive reads the directories in it", dir)
+	case len(files) == 0:
+		return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file", dir)
 	}
 	return files, nil
 }

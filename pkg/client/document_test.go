@@ -26,11 +26,11 @@ func files(list ...string) string {
 var _ = Describe("A document", func() {
 	It("is sent as it is when it is one file", func() {
 		text := "# mine\nversion:   1\n"
-		d, err := client.ReadDocument([]string{filepath.Join(files("a.yaml", text), "a.yaml")}, nil)
+		d, err := client.ReadDocument(client.Files{Paths: []string{filepath.Join(files("a.yaml", text), "a.yaml")}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(d.Data)).To(Equal(text))
 
-		d, err = client.ReadDocument([]string{"-"}, strings.NewReader(text))
+		d, err = client.ReadDocument(client.Files{Paths: []string{"-"}}, strings.NewReader(text))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(d.Data)).To(Equal(text))
 	})
@@ -42,7 +42,7 @@ var _ = Describe("A document", func() {
 			"c.json", `{"version":1,"upstreams":[{"upstream_name":"red"}],"services":null}`,
 			"README.txt", "not this", ".hidden.yaml", "nor this",
 		)
-		d, err := client.ReadDocument([]string{dir}, nil)
+		d, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(d.Data).To(MatchYAML(`
 version: 1
@@ -56,14 +56,14 @@ proxies:
 	})
 
 	It("keeps what a text looks like a number", func() {
-		d, err := client.ReadDocument([]string{files("a.yaml", "proxies: [{name: '007'}]\n", "b.yaml", "proxies: [{name: \"yes\"}]\n")}, nil)
+		d, err := client.ReadDocument(client.Files{Paths: []string{files("a.yaml", "proxies: [{name: '007'}]\n", "b.yaml", "proxies: [{name: \"yes\"}]\n")}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(d.Data).To(MatchYAML(`proxies: [{name: "007"}, {name: "yes"}]`))
 	})
 
 	DescribeTable("that cannot be merged says where", func(text, want string) {
 		dir := files("a.yaml", "version: 1\n", "b.yaml", text)
-		_, err := client.ReadDocument([]string{dir}, nil)
+		_, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).To(MatchError(strings.ReplaceAll(want, "DIR", dir)))
 	},
 		Entry("versions", "\nversion: 2\n", "DIR/b.yaml line 2: version 2, where a file before it has version 1"),
@@ -74,8 +74,27 @@ proxies:
 
 	It("needs a file in a directory", func() {
 		dir := files("x.txt", "")
-		_, err := client.ReadDocument([]string{dir}, nil)
-		Expect(err).To(MatchError("the directory " + dir + " has no .yaml, .yml or .json file"))
+		_, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
+		Expect(err).To(MatchError("reading the configuration: the directory " + dir + " has no .yaml, .yml or .json file"))
+	})
+
+	It("is merged from the directories below when they are asked for", func() {
+		dir := files("z.yaml", "proxies: [{name: z}]\n")
+		for _, sub := range []string{"a/b", ".git"} {
+			Expect(os.MkdirAll(filepath.Join(dir, sub), 0o700)).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(dir, sub, "x.yaml"), []byte("proxies: [{name: "+filepath.Base(sub)+"}]\n"), 0o600)).To(Succeed())
+		}
+		d, err := client.ReadDocument(client.Files{Paths: []string{dir}, Recursive: true}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(d.Data).To(MatchYAML(`proxies: [{name: b}, {name: z}]`))
+
+		d, err = client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(d.Data).To(MatchYAML(`proxies: [{name: z}]`))
+
+		above := filepath.Join(dir, "a")
+		_, err = client.ReadDocument(client.Files{Paths: []string{above}}, nil)
+		Expect(err).To(MatchError("reading the configuration: the directory " + above + " has no .yaml, .yml or .json file; --recursive reads the directories in it"))
 	})
 
 	It("gives the errors of a merged document the places in its files", func(ctx SpecContext) {
@@ -83,7 +102,7 @@ proxies:
 			"a.yaml", "# a comment\n\nupstreams:\n- upstream_name: blue\n",
 			"b.yaml", "\n\n\nupstreams:\n\n  - upstream_name: green\n    # why\n    upstream_port: 70000\n",
 		)
-		d, err := client.ReadDocument([]string{dir}, nil)
+		d, err := client.ReadDocument(client.Files{Paths: []string{dir}}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(d.Data)).To(Equal("upstreams:\n    - upstream_name: blue\n    - upstream_name: green\n      # why\n      upstream_port: 70000\n"))
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, r *http.Request) {
@@ -154,9 +173,9 @@ var _ = Describe("Which server", func() {
 	}}
 	DescribeTable("flags, then the environment, then the current context",
 		func(flags client.Selection, env map[string]string, c client.Contexts, server, token string) {
-			s, t, err := client.Resolve(flags, func(k string) string { return env[k] }, c)
+			s, err := client.Resolve(flags, func(k string) string { return env[k] }, c)
 			Expect(err).NotTo(HaveOccurred())
-			Expect([]string{s, t}).To(Equal([]string{server, token}))
+			Expect([]string{s.Server, s.TokenFile}).To(Equal([]string{server, token}))
 		},
 		Entry("nothing", client.Selection{}, nil, client.Contexts{}, "http://127.0.0.1:1323", ""),
 		Entry("the current context", client.Selection{}, nil, contexts, "http://cur", "/cur"),
@@ -168,11 +187,24 @@ var _ = Describe("Which server", func() {
 		Entry("only the token of the environment", client.Selection{}, map[string]string{"GATEHOUSE_TOKEN_FILE": "/env"}, contexts, "http://cur", "/env"),
 	)
 
+	DescribeTable("the authorities go the same way",
+		func(flags client.Selection, env, want string) {
+			c := client.Contexts{Current: "cur", Contexts: []client.Context{{Name: "cur", Server: "https://cur", CAFile: "/cur.pem"}}}
+			s, err := client.Resolve(flags, func(k string) string { return map[string]string{"GATEHOUSE_CA_FILE": env}[k] }, c)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(s.CAFile).To(Equal(want))
+		},
+		Entry("the context's", client.Selection{}, "", "/cur.pem"),
+		Entry("the environment's", client.Selection{}, "/env.pem", "/env.pem"),
+		Entry("the flag's", client.Selection{CAFile: "/flag.pem"}, "/env.pem", "/flag.pem"),
+		Entry("not the context's for another server", client.Selection{Server: "https://flag"}, "", ""),
+	)
+
 	It("names the contexts when one is not there", func() {
 		none := func(string) string { return "" }
-		_, _, err := client.Resolve(client.Selection{Context: "x"}, none, contexts)
+		_, err := client.Resolve(client.Selection{Context: "x"}, none, contexts)
 		Expect(err).To(MatchError(`there is no context "x"; there are cur, other`))
-		_, _, err = client.Resolve(client.Selection{Context: "x"}, none, client.Contexts{})
+		_, err = client.Resolve(client.Selection{Context: "x"}, none, client.Contexts{})
 		Expect(err).To(MatchError(`there is no context "x", nor any other; make it with gatehouse context set x --server URL`))
 	})
 

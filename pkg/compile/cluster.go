@@ -44,20 +44,37 @@ func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret)
 }
 
 // settings are what all upstreams of a cluster have in common. It is
-// comparable; a zero health check and a zero verify mean none.
+// comparable; a zero health check, verify and outlier mean none.
 type settings struct {
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
 	verify             ir.Verify
+	connections        ir.Connections
+	limits             ir.Limits
+	outlier            ir.Outlier
+	panicThreshold     int
 }
 
 func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) settings {
-	s := settings{strategy: u.Strategy, protocol: u.Protocol}
+	s := settings{
+		strategy: u.Strategy, protocol: u.Protocol, panicThreshold: u.PanicThresholdPercent,
+		connections: ir.Connections{
+			ConnectTimeout: seconds(u.ConnectTimeoutSeconds),
+			IdleTimeout:    seconds(u.IdleTimeoutSeconds),
+			Keepalive:      seconds(u.KeepaliveIntervalSeconds),
+		},
+		limits: ir.Limits{
+			Connections: u.MaxConnections, Pending: u.MaxPending, Requests: u.MaxRequests, Retries: u.MaxRetries,
+		},
+	}
+	if u.OutlierThresholdCount > 0 {
+		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
+	}
 	if u.HCPath != "" {
 		s.healthCheck = ir.HealthCheck{
 			Path: u.HCPath, Host: u.HCHost,
-			Interval:           time.Duration(u.HCIntervalSeconds) * time.Second,
-			Timeout:            time.Duration(u.HCTimeoutSeconds) * time.Second,
+			Interval:           seconds(u.HCIntervalSeconds),
+			Timeout:            seconds(u.HCTimeoutSeconds),
 			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
 			HealthyThreshold:   u.HCHealthyThresholdCount,
 		}
@@ -67,6 +84,8 @@ func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) setting
 	}
 	return s
 }
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 // unverifiable names an upstream whose certificate authority is not there, or
 // "". It must not be used: anybody could stand in for it.
@@ -85,12 +104,16 @@ func unverifiable(t *model.RouteTree) string {
 func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
 	c := &ir.Cluster{
 		Name: clusterName(upstreams), Strategy: s.strategy, Protocol: s.protocol,
+		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
 	}
 	if s.healthCheck.Path != "" {
 		c.HealthCheck = &s.healthCheck
 	}
 	if s.verify.Authorities != "" {
 		c.Verify = &s.verify
+	}
+	if s.outlier.Failures > 0 {
+		c.Outlier = &s.outlier
 	}
 	for _, u := range upstreams {
 		if u.Weight > 0 {

@@ -45,6 +45,25 @@ var _ = Describe("Clusters", func() {
 		other := func(u *model.Upstream) { u.HCIntervalSeconds = 9 }
 		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a+b"}))
 	})
+	DescribeTable("separates upstreams that differ in", func(other func(*model.Upstream)) {
+		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a", "b"}))
+	},
+		Entry("the connect time-out", func(u *model.Upstream) { u.ConnectTimeoutSeconds = 1 }),
+		Entry("the idle time-out", func(u *model.Upstream) { u.IdleTimeoutSeconds = 1 }),
+		Entry("keepalive", func(u *model.Upstream) { u.KeepaliveIntervalSeconds = 1 }),
+		Entry("connections", func(u *model.Upstream) { u.MaxConnections = 1 }),
+		Entry("pending requests", func(u *model.Upstream) { u.MaxPending = 1 }),
+		Entry("requests", func(u *model.Upstream) { u.MaxRequests = 1 }),
+		Entry("retries", func(u *model.Upstream) { u.MaxRetries = 1 }),
+		Entry("failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
+		Entry("time of ejection", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
+		Entry("panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
+	)
+	It("does not separate by a time of ejection that is not used", func() {
+		never := func(u *model.Upstream) { u.OutlierThresholdCount = 0 }
+		other := func(u *model.Upstream) { u.OutlierThresholdCount, u.OutlierEjectionSeconds = 0, 9 }
+		Expect(names(upstream("a", never), upstream("b", other))).To(Equal([]string{"a+b"}))
+	})
 	It("keeps the name when an upstream is out of rotation", func() {
 		rest := func(u *model.Upstream) { u.Weight = 0 }
 		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, nil)
@@ -71,5 +90,14 @@ var _ = Describe("Route", func() {
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("NoUpstream"))
 		Expect(c.Key).To(Equal(model.RouteKey("shop", "root")))
+	})
+	It("answers 503 where its configuration cannot be read", func() {
+		r, c := compile.Route(&model.RouteTree{
+			Route:     &model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Unreadable: "{"}},
+			Upstreams: []*model.Upstream{upstream("a")},
+		})
+		Expect(r.Respond.Status).To(Equal(503))
+		Expect(c.Code).To(Equal("Quarantined"))
+		Expect(c.Message).To(ContainSubstring("cannot be read"))
 	})
 })

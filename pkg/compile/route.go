@@ -11,6 +11,9 @@ import (
 // Route compiles one route. A route that has nothing to forward to answers
 // 503, and the condition says so.
 func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
+	if err := t.Route.Config.Fault(); err != nil {
+		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
+	}
 	if name := unverifiable(t); name != "" {
 		return Unavailable(t, model.Quarantined, "has upstream "+name+", whose certificate authority has no certificate,")
 	}
@@ -32,8 +35,10 @@ func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
 		forward.IdleTimeout = time.Duration(c.Timeouts.Idle)
 	}
 	if c.Retries != nil {
+		backoff, maxBackoff := c.Retries.Waits()
 		forward.Retries = &ir.Retries{
 			Attempts: c.Retries.Attempts, On: c.Retries.On, PerTry: time.Duration(c.Retries.PerTry),
+			Backoff: backoff, MaxBackoff: maxBackoff,
 		}
 	}
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}, nil

@@ -37,6 +37,9 @@ type Config struct {
 	// RevisionKeepAge and RevisionKeepEntries bound the history.
 	RevisionKeepAge     time.Duration
 	RevisionKeepEntries int
+	// ClusterWait is how long a host waits for a new cluster, and RemovalGrace
+	// how long a cluster outlives its last route.
+	ClusterWait, RemovalGrace time.Duration
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
 	SchemaWord string

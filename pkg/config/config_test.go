@@ -57,6 +57,7 @@ var _ = Describe("Load", func() {
 			AdminAddr:  "127.0.0.1:9001",
 
 			RevisionKeepAge: 30 * 24 * time.Hour, RevisionKeepEntries: 100_000,
+			ClusterWait: 20 * time.Second, RemovalGrace: 2 * time.Second,
 			Explicit: map[string]bool{},
 		}))
 	})
@@ -117,8 +118,10 @@ api-tls-key: /etc/gw.key
 secret-key-file: /etc/gw.secret
 revision-keep-age: 48h
 revision-keep-entries: 500
+cluster-wait: 5s
+removal-grace: 50ms
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(22))
+		Expect(cfg.Explicit).To(HaveLen(24))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -128,6 +131,7 @@ revision-keep-entries: 500
 			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
+			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond,
 		}))
 	})
 
@@ -221,6 +225,10 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "api-hosts", "*", hosts),
 		Entry(nil, "revision-keep-age", "59s", "is not a duration of at least 1m such as 720h"),
 		Entry(nil, "revision-keep-age", "30d", "is not a duration of at least 1m such as 720h"),
+		Entry(nil, "cluster-wait", "0s", "is not a duration from 1s to 1h such as 20s"),
+		Entry(nil, "cluster-wait", "20", "is not a duration from 1s to 1h such as 20s"),
+		Entry(nil, "removal-grace", "0s", "is not a duration from 1ms to 1h such as 2s"),
+		Entry(nil, "removal-grace", "2h", "is not a duration from 1ms to 1h such as 2s"),
 		Entry(nil, "revision-keep-entries", "0", "is not a whole number from 1 to 100000000"),
 	)
 

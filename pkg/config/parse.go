@@ -155,6 +155,17 @@ func keepAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// durationWithin is the parser of a duration from low to high.
+func durationWithin(low, high time.Duration) func(string) (time.Duration, error) {
+	return func(s string) (time.Duration, error) {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < low || d > high {
+			return 0, errNotAllowed
+		}
+		return d, nil
+	}
+}
+
 func keepEntries(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > 100_000_000 {

@@ -12,6 +12,7 @@ const (
 	Standalone = "standalone"
 	Bootstrap  = "bootstrap"
 	Token      = "token"
+	SecretKey  = "secret-key"
 )
 
 // FileFlag is the flag that names the settings file. It has an environment
@@ -51,11 +52,11 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), apiSettings(), logSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), apiSettings(), logSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
-	servers, stores := []string{Serve, Standalone}, []string{Serve, Standalone, Token}
+	servers, stores := []string{Serve, Standalone}, []string{Serve, Standalone, Token, SecretKey}
 	return []Setting{
 		{
 			Name: "database-url", Type: "url", commands: stores, secret: true,
@@ -88,8 +89,8 @@ func serverSettings() []Setting {
 			set:     parsed(func(c *Config) *string { return &c.SchemaWord }, word),
 		},
 		{
-			Name: "secret-key-file", Type: "file", commands: servers,
-			Usage:   "file with the key that secrets are stored under; made when it is missing (default: secret.key in --data-dir)",
+			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey},
+			Usage:   "file with the key that secrets are stored under; servers make it when it is missing (default: secret.key in --data-dir)",
 			allowed: "a path",
 			set:     parsed(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
 		},
@@ -107,6 +108,25 @@ func serverSettings() []Setting {
 		},
 		choice("access-log", servers, []string{"json", "off"}, "what Envoys write to their standard output about each request",
 			func(c *Config) *string { return &c.AccessLog }),
+	}
+}
+
+// planSettings bound what a change waits for on its way into an Envoy.
+func planSettings() []Setting {
+	servers := []string{Serve, Standalone}
+	return []Setting{
+		{
+			Name: "cluster-wait", Type: "duration", Default: "20s", commands: servers,
+			Usage:   "how long a host's change waits for an Envoy to get a new cluster ready (first health checks, DNS); other hosts never wait for it",
+			allowed: "a duration from 1s to 1h such as 20s",
+			set:     parsed(func(c *Config) *time.Duration { return &c.ClusterWait }, durationWithin(time.Second, time.Hour)),
+		},
+		{
+			Name: "removal-grace", Type: "duration", Default: "2s", commands: servers,
+			Usage:   "how long a cluster stays in an Envoy after its last route is gone, so that requests and retries under way can end",
+			allowed: "a duration from 1ms to 1h such as 2s",
+			set:     parsed(func(c *Config) *time.Duration { return &c.RemovalGrace }, durationWithin(time.Millisecond, time.Hour)),
+		},
 	}
 }
 

@@ -33,7 +33,7 @@ type Result struct {
 // of the store names the object and its line and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 	a := &applier{
-		w: newCache(w), opts: opts, stored: map[model.Key]model.Object{}, owned: map[model.Key][]model.Object{},
+		w: w, opts: opts, stored: map[model.Key]model.Object{}, owned: map[model.Key][]model.Object{},
 		named: map[model.Key]bool{},
 	}
 	if err := a.checkTags(doc); err != nil {
@@ -97,27 +97,63 @@ func (a *applier) checkTags(doc *Document) error {
 // pageSize bounds what one query returns.
 const pageSize = 200
 
-// prefetch reads what the named services and proxies own.
+// prefetch reads all that is stored under the names of the document, and what
+// the named services and proxies own. It asks in pages, and the writer
+// remembers the answers: a query for each object would take minutes where there
+// are many.
 func (a *applier) prefetch(doc *Document) error {
-	var services []string
+	names := map[model.Kind][]string{}
 	for _, item := range doc.Items {
-		a.named[item.Object.Key()] = true
-		switch o := item.Object.(type) {
-		case *model.Service:
-			services = append(services, o.Name)
-		case *model.Proxy:
-			for _, l := range listsOf(model.KindProxy) {
-				if err := a.read(store.Query{Kind: l.kind, Proxy: o.Name}); err != nil {
+		key := item.Object.Key()
+		a.named[key] = true
+		for _, used := range item.Object.Uses() {
+			names[used.Kind] = append(names[used.Kind], used.Name)
+		}
+		for kind, links := range item.Lists {
+			for _, l := range links {
+				used := newLink(kind, item.Object, l.Name).Uses()[0]
+				names[used.Kind] = append(names[used.Kind], used.Name)
+			}
+		}
+		if key.Kind != model.KindRoute {
+			names[key.Kind] = append(names[key.Kind], key.Name)
+		}
+		if key.Kind == model.KindProxy {
+			for _, l := range listsOf(key.Kind) {
+				if err := a.read(store.Query{Kind: l.kind, Proxy: key.Name}); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	kinds := []model.Kind{
-		model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
+	for kind, list := range names {
+		slices.Sort(list)
+		names[kind] = slices.Compact(list)
+		for page := range slices.Chunk(names[kind], pageSize) {
+			if _, err := a.w.List(store.Query{Kind: kind, Names: page}); err != nil {
+				return err
+			}
+		}
 	}
-	for page := range slices.Chunk(services, pageSize) {
-		for _, kind := range kinds {
+	return a.prefetchServices(doc, names[model.KindService])
+}
+
+func (a *applier) prefetchServices(doc *Document, names []string) error {
+	var hosts []string
+	for _, item := range doc.Items {
+		if svc, ok := item.Object.(*model.Service); ok {
+			hosts = append(hosts, svc.FQDN)
+		}
+	}
+	for page := range slices.Chunk(hosts, pageSize) {
+		if _, err := a.w.List(store.Query{Kind: model.KindService, FQDNs: page}); err != nil {
+			return err
+		}
+	}
+	for page := range slices.Chunk(names, pageSize) {
+		for _, kind := range []model.Kind{
+			model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
+		} {
 			if err := a.read(store.Query{Kind: kind, Services: page}); err != nil {
 				return err
 			}

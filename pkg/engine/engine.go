@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
@@ -38,12 +40,15 @@ type Options struct {
 
 // Engine is the loop. Use New.
 type Engine struct {
-	opts  Options
-	ready chan struct{}
+	opts      Options
+	ready     chan struct{}
+	questions chan question
 }
 
 // New returns an engine that has not read anything yet.
-func New(opts Options) *Engine { return &Engine{opts: opts, ready: make(chan struct{})} }
+func New(opts Options) *Engine {
+	return &Engine{opts: opts, ready: make(chan struct{}), questions: make(chan question)}
+}
 
 // Ready is closed when the first complete configuration was published.
 func (e *Engine) Ready() <-chan struct{} { return e.ready }
@@ -57,6 +62,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	const firstDelay, lastDelay = 100 * time.Millisecond, 5 * time.Second
 	delay := firstDelay
+	var waiting []question
 	for {
 		again := (<-chan time.Time)(nil)
 		if err := e.step(ctx, build); err != nil {
@@ -69,11 +75,18 @@ func (e *Engine) Run(ctx context.Context) error {
 		} else {
 			delay = firstDelay
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-e.opts.Source.Changed():
-		case <-again:
+		for changed := false; !changed; {
+			waiting = answer(waiting, build)
+			select {
+			case <-ctx.Done():
+				return nil
+			case q := <-e.questions:
+				waiting = append(waiting, q)
+			case <-e.opts.Source.Changed():
+				changed = true
+			case <-again:
+				changed = true
+			}
 		}
 	}
 }
@@ -90,6 +103,8 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	}
 	start := time.Now()
 	result := build.Apply(change)
+	// An Envoy may answer before Publish returns.
+	e.opts.Status.Published(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
 	e.opts.Publisher.Publish(change.Revision, result.Snapshots)
 	for source, conditions := range result.Conditions {
 		e.opts.Status.SetConditions(source, conditions)

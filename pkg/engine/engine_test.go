@@ -54,24 +54,28 @@ type publisher chan map[string]*snapshot.Snapshot
 
 func (p publisher) Publish(_ int64, changed map[string]*snapshot.Snapshot) { p <- changed }
 
+// startLoop runs an engine until the end of the spec.
+func startLoop(src *source, pub publisher) *engine.Engine {
+	loop := engine.New(engine.Options{
+		Source: src, Publisher: pub, Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- loop.Run(ctx) }()
+	DeferCleanup(func() {
+		cancel()
+		Expect(<-done).To(Succeed())
+	})
+	return loop
+}
+
 var _ = Describe("the loop", func() {
 	var (
 		src  *source
 		pub  publisher
 		loop *engine.Engine
 	)
-	start := func() {
-		loop = engine.New(engine.Options{
-			Source: src, Publisher: pub, Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-		})
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- loop.Run(ctx) }()
-		DeferCleanup(func() {
-			cancel()
-			Expect(<-done).To(Succeed())
-		})
-	}
+	start := func() { loop = startLoop(src, pub) }
 	proxy := model.Entry{Key: model.ProxyKey("gw"), Object: proxyNamed("gw")}
 
 	BeforeEach(func() {

@@ -68,6 +68,16 @@ func upstreamFields() []Field {
 		text("Upstream_protocol", func(o u) *string { return &o.Protocol }),
 		text("Upstream_validation_cacertificate", func(o u) *string { return &o.ValidationCACertificate }),
 		text("Upstream_validation_subjectname", func(o u) *string { return &o.ValidationSubjectName }),
+		integer("Upstream_connect_timeoutseconds", func(o u) *int { return &o.ConnectTimeoutSeconds }),
+		integer("Upstream_idle_timeoutseconds", func(o u) *int { return &o.IdleTimeoutSeconds }),
+		integer("Upstream_keepalive_intervalseconds", func(o u) *int { return &o.KeepaliveIntervalSeconds }),
+		integer("Upstream_max_connections", func(o u) *int { return &o.MaxConnections }),
+		integer("Upstream_max_pending", func(o u) *int { return &o.MaxPending }),
+		integer("Upstream_max_requests", func(o u) *int { return &o.MaxRequests }),
+		integer("Upstream_max_retries", func(o u) *int { return &o.MaxRetries }),
+		integer("Upstream_outlier_thresholdcount", func(o u) *int { return &o.OutlierThresholdCount }),
+		integer("Upstream_outlier_ejectionseconds", func(o u) *int { return &o.OutlierEjectionSeconds }),
+		integer("Upstream_panic_thresholdpercent", func(o u) *int { return &o.PanicThresholdPercent }),
 		tags(),
 	}
 }

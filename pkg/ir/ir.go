@@ -106,6 +106,10 @@ type Retries struct {
 	// On is a list of Envoy's conditions; empty means the default ones.
 	On     []string      `json:"on,omitempty"`
 	PerTry time.Duration `json:"perTry,omitempty"`
+	// Backoff bounds the wait before the first retry. The bound doubles with
+	// each one up to MaxBackoff.
+	Backoff    time.Duration `json:"backoff"`
+	MaxBackoff time.Duration `json:"maxBackoff"`
 }
 
 // WeightedCluster is a cluster and its share.
@@ -125,7 +129,40 @@ type Cluster struct {
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
 	// Verify says how the certificate of a TLS backend is checked; nil means
 	// not at all.
-	Verify *Verify `json:"verify,omitempty"`
+	Verify      *Verify     `json:"verify,omitempty"`
+	Connections Connections `json:"connections"`
+	Limits      Limits      `json:"limits"`
+	// Outlier takes endpoints that fail out for a while; nil means never.
+	Outlier *Outlier `json:"outlier,omitempty"`
+	// PanicThreshold is in percent: when less of the endpoints are healthy, all
+	// of them get requests. 0 means that an unhealthy one never does.
+	PanicThreshold int `json:"panicThreshold,omitempty"`
+}
+
+// Connections says how connections to endpoints are made and kept.
+type Connections struct {
+	ConnectTimeout time.Duration `json:"connectTimeout"`
+	// IdleTimeout is how long one without a request is kept; 0 means for ever.
+	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	// Keepalive is the time of silence after which one is probed, and the time
+	// between probes; 0 means that it is not.
+	Keepalive time.Duration `json:"keepalive,omitempty"`
+}
+
+// Limits bound what a cluster may have at a time.
+type Limits struct {
+	Connections int `json:"connections"`
+	// Pending are the requests that wait for a connection, Requests all.
+	Pending  int `json:"pending"`
+	Requests int `json:"requests"`
+	Retries  int `json:"retries"`
+}
+
+// Outlier takes an endpoint out for Ejection, longer each time, after Failures
+// in a row to connect or to answer.
+type Outlier struct {
+	Failures int           `json:"failures"`
+	Ejection time.Duration `json:"ejection"`
 }
 
 // Verify is what a backend's certificate must be.

@@ -18,4 +18,12 @@ const (
 	HostConflict = "HostConflict"
 	// Quarantined: Envoy would refuse it; it answers 503.
 	Quarantined = "Quarantined"
+	// Accepted: it is a part of the configuration, and can work.
+	Accepted = "Accepted"
+	// Programmed: every connected Envoy that it reaches has it as it is.
+	Programmed = "Programmed"
+	// Rejected: an Envoy refused it.
+	Rejected = "Rejected"
+	// Unattached: no proxy uses it.
+	Unattached = "Unattached"
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Change brings a reader from the revision it has to Revision.
@@ -102,6 +103,21 @@ func (c *Config) ProxiesOf(service string) []string {
 	return names
 }
 
+// ServicesOf lists the services that an object is a part of, or that use it,
+// sorted.
+func (c *Config) ServicesOf(key Key) []string {
+	dirty := dirtySet{services: map[string]map[Key]bool{}, proxies: map[string]bool{}}
+	switch key.Kind {
+	case KindProxy, KindProxyService, KindGlobalConfig, KindProxyGlobalConfig:
+	case KindService, KindRoute, KindRouteUpstream, KindRouteFilter, KindServiceFilter, KindServiceSecret:
+		service, _, _ := strings.Cut(key.Name, "/")
+		dirty.service(service)
+	case KindUpstream, KindFilter, KindSecret:
+		c.markUsers(key, dirty)
+	}
+	return slices.Sorted(maps.Keys(dirty.services))
+}
+
 // Apply brings c to ch.Revision and says which trees were touched. The work is
 // in proportion to the change and the trees that it touches.
 func (c *Config) Apply(ch Change) Touched {
@@ -174,12 +190,7 @@ func (c *Config) put(key Key, obj Object, dirty dirtySet) {
 func (c *Config) mark(obj Object, dirty dirtySet) {
 	switch o := obj.(type) {
 	case *Upstream, *Filter, *Secret:
-		for k := range c.children[obj.Key()] {
-			switch user := c.objects[k].(type) {
-			case *Upstream, *RouteUpstream, *RouteFilter, *ServiceFilter:
-				c.mark(user, dirty)
-			}
-		}
+		c.markUsers(obj.Key(), dirty)
 	case *Service:
 		dirty.service(o.Name)
 	case *Route:
@@ -198,6 +209,17 @@ func (c *Config) mark(obj Object, dirty dirtySet) {
 		// It holds for others when the first link is made and the last one goes.
 		for name := range c.proxies {
 			dirty.proxies[name] = true
+		}
+	}
+}
+
+// markUsers notes the trees that hold an object because something in them uses
+// it.
+func (c *Config) markUsers(key Key, dirty dirtySet) {
+	for k := range c.children[key] {
+		switch user := c.objects[k].(type) {
+		case *Upstream, *RouteUpstream, *RouteFilter, *ServiceFilter:
+			c.mark(user, dirty)
 		}
 	}
 }

@@ -40,6 +40,10 @@ type RouteConfig struct {
 	Retries  *Retries  `json:"retries,omitempty"`
 	// Websocket allows upgrades; nil means true.
 	Websocket *bool `json:"websocket,omitempty"`
+	// Unreadable is a stored text that is no route configuration, as only a
+	// database holds that was edited by hand or belongs to another version. The
+	// route answers 503 until it is written anew. Empty means none.
+	Unreadable string `json:"-"`
 }
 
 // ValueMatch is a condition on a header or a query parameter. At most one of
@@ -78,6 +82,23 @@ type Retries struct {
 	On []string `json:"on,omitempty"`
 	// PerTry bounds each attempt; 0 means no bound of its own.
 	PerTry Duration `json:"per_try,omitempty"`
+	// Backoff is the longest wait before the first retry. It doubles with each
+	// one up to MaxBackoff; each wait is random below that. 0 means 5 ms, and
+	// 20 times Backoff.
+	Backoff    Duration `json:"backoff,omitempty"`
+	MaxBackoff Duration `json:"max_backoff,omitempty"`
+}
+
+// Waits are Backoff and MaxBackoff with their defaults.
+func (r Retries) Waits() (first, most time.Duration) {
+	first, most = time.Duration(r.Backoff), time.Duration(r.MaxBackoff)
+	if first == 0 {
+		first = 5 * time.Millisecond
+	}
+	if most == 0 {
+		most = 20 * first
+	}
+	return first, most
 }
 
 // Duration is a time.Duration written as text, for example "1.5s".
@@ -111,18 +132,29 @@ func ParseRouteConfig(text string) (RouteConfig, error) {
 
 // Value stores the configuration as JSON text (database/sql).
 func (c RouteConfig) Value() (driver.Value, error) {
+	if c.Unreadable != "" {
+		return c.Unreadable, nil
+	}
 	b, err := json.Marshal(c)
 	return string(b), err
 }
 
-// Scan reads what Value stores (database/sql).
+// Scan reads what Value stores (database/sql). A text that is no route
+// configuration is kept: an error would withhold every other route too.
 func (c *RouteConfig) Scan(src any) error {
 	text, err := scanText(src)
 	if err != nil {
 		return fmt.Errorf("reading route configuration: %w", err)
 	}
-	v, err := ParseRouteConfig(text)
-	*c = v
+	if *c, err = ParseRouteConfig(text); err != nil {
+		c.Unreadable = text
+	}
+	return nil
+}
+
+// Fault says why Unreadable is no route configuration; nil where there is none.
+func (c RouteConfig) Fault() error {
+	_, err := ParseRouteConfig(c.Unreadable)
 	return err
 }
 
@@ -157,6 +189,9 @@ func (r *Route) Validate() []FieldError {
 
 func (c RouteConfig) validate(v *validator) {
 	const field = "Route_config."
+	if err := c.Fault(); err != nil {
+		v.add("Route_config", "what is stored %s; write it anew", err)
+	}
 	if c.Match != "" {
 		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", "regex"})
 	}
@@ -183,9 +218,25 @@ func (c RouteConfig) validate(v *validator) {
 	if c.Retries != nil {
 		v.between(field+"retries.attempts", c.Retries.Attempts, 0, 100)
 		v.duration(field+"retries.per_try", c.Retries.PerTry)
+		c.Retries.validateWaits(v, field+"retries.")
 		for i, on := range c.Retries.On {
 			v.oneOf(fmt.Sprintf("%sretries.on[%d]", field, i), on, retryConditions())
 		}
+	}
+}
+
+func (r Retries) validateWaits(v *validator, at string) {
+	// Envoy counts these waits in whole milliseconds.
+	for _, wait := range []struct {
+		name string
+		d    Duration
+	}{{"backoff", r.Backoff}, {"max_backoff", r.MaxBackoff}} {
+		if d := time.Duration(wait.d); d != 0 && (d < time.Millisecond || d > time.Hour) {
+			v.add(at+wait.name, "%s is not between 1ms and 1h", d)
+		}
+	}
+	if first, most := r.Waits(); most < first {
+		v.add(at+"max_backoff", "%s is below the backoff of %s", most, first)
 	}
 }
 

@@ -52,17 +52,18 @@ func sealText(s Sealer, text, stored, place string) (sealed, message string, err
 	case text == "":
 		return "", "", nil
 	case text == Redacted && stored == "":
-		return "", "is " + Redacted + ", but nothing is stored that it could stand for", nil
+		return "", "is " + Redacted + ", but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows", nil
 	case text == Redacted || text == stored:
 		return stored, "", nil
 	case IsSealed(text):
-		switch _, err := s.Unseal(text, place); {
-		case err != nil && !IsKind(err, Invalid):
-			return "", "", err
-		case err != nil:
+		// It may open with a key that is about to go, so it is sealed again.
+		text, err = s.Unseal(text, place)
+		switch {
+		case IsKind(err, Invalid):
 			return "", "was sealed with another key or for another object", nil
+		case err != nil:
+			return "", "", err
 		}
-		return text, "", nil
 	}
 	sealed, err = s.Seal(text, place)
 	return sealed, "", err

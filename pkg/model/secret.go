@@ -183,6 +183,9 @@ func (s *Secret) MapSealed(change func(sealed, place string) (string, error)) (e
 	}
 	if s.Value != "" {
 		s.Value, err = change(s.Value, s.place("value"))
+		if IsSealed(s.Value) { // see derive
+			s.Fingerprint = fingerprint([]byte(s.Value))
+		}
 	}
 	return err
 }

@@ -31,9 +31,34 @@ type Upstream struct {
 	// name that the backend's certificate must carry.
 	ValidationCACertificate string `json:"upstream_validation_cacertificate"`
 	ValidationSubjectName   string `json:"upstream_validation_subjectname"`
-	Tags                    Tags   `json:"tags"`
-	CreateTS                Time   `json:"create_ts"`
-	UpdateTS                Time   `json:"update_ts"`
+	// ConnectTimeoutSeconds bounds the making of a connection, TLS included.
+	ConnectTimeoutSeconds int `json:"upstream_connect_timeoutseconds"`
+	// IdleTimeoutSeconds is how long a connection without a request is kept;
+	// 0 means for ever.
+	IdleTimeoutSeconds int `json:"upstream_idle_timeoutseconds"`
+	// KeepaliveIntervalSeconds is the time of silence after which a connection
+	// is probed, and the time between probes; 0 means that it is not.
+	KeepaliveIntervalSeconds int `json:"upstream_keepalive_intervalseconds"`
+	// MaxConnections, MaxPending, MaxRequests and MaxRetries bound what there
+	// may be at a time: connections, requests that wait for one, requests in
+	// all and retries. They hold for all upstreams of a cluster together; what
+	// is above them answers 503 at once.
+	MaxConnections int `json:"upstream_max_connections"`
+	MaxPending     int `json:"upstream_max_pending"`
+	MaxRequests    int `json:"upstream_max_requests"`
+	MaxRetries     int `json:"upstream_max_retries"`
+	// OutlierThresholdCount is the number of failures to connect or to answer,
+	// in a row, after which an upstream gets no requests for
+	// OutlierEjectionSeconds; 0 means that it always gets them.
+	OutlierThresholdCount  int `json:"upstream_outlier_thresholdcount"`
+	OutlierEjectionSeconds int `json:"upstream_outlier_ejectionseconds"`
+	// PanicThresholdPercent: when less than this share of a cluster's upstreams
+	// is healthy, all of them get requests. 0 means that an unhealthy one never
+	// does.
+	PanicThresholdPercent int  `json:"upstream_panic_thresholdpercent"`
+	Tags                  Tags `json:"tags"`
+	CreateTS              Time `json:"create_ts"`
+	UpdateTS              Time `json:"update_ts"`
 }
 
 // Strategies and Protocols list the allowed values of the two fields.
@@ -44,12 +69,16 @@ func Strategies() []string {
 // Protocols lists the allowed values of Upstream.Protocol.
 func Protocols() []string { return []string{"http", "h2c", "tls", "h2"} }
 
-// NewUpstream returns an upstream with the defaults of rest-api.md.
+// NewUpstream returns an upstream with the defaults of rest-api.md and, for what
+// it does not name, those of docs/routing.md, which has the reasons.
 func NewUpstream() *Upstream {
 	return &Upstream{
 		Weight: 100, HCIntervalSeconds: 5, HCTimeoutSeconds: 2,
 		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
 		Strategy: "round_robin", Protocol: "http",
+		ConnectTimeoutSeconds: 5, IdleTimeoutSeconds: 4, KeepaliveIntervalSeconds: 30,
+		MaxConnections: 4096, MaxPending: 4096, MaxRequests: 4096, MaxRetries: 4096,
+		OutlierThresholdCount: 3, OutlierEjectionSeconds: 3,
 	}
 }
 
@@ -110,6 +139,21 @@ func (u *Upstream) Validate() []FieldError {
 			v.add("Upstream_validation_subjectname", "needs Upstream_validation_cacertificate beside it")
 		}
 	}
+	u.validateRobustness(&v)
 	v.tags(u.Tags)
 	return v.errs
+}
+
+func (u *Upstream) validateRobustness(v *validator) {
+	const most = 1_000_000
+	v.between("Upstream_connect_timeoutseconds", u.ConnectTimeoutSeconds, 1, 3600)
+	v.between("Upstream_idle_timeoutseconds", u.IdleTimeoutSeconds, 0, 86400)
+	v.between("Upstream_keepalive_intervalseconds", u.KeepaliveIntervalSeconds, 0, 7200)
+	v.between("Upstream_max_connections", u.MaxConnections, 1, most)
+	v.between("Upstream_max_pending", u.MaxPending, 1, most)
+	v.between("Upstream_max_requests", u.MaxRequests, 1, most)
+	v.between("Upstream_max_retries", u.MaxRetries, 0, most)
+	v.between("Upstream_outlier_thresholdcount", u.OutlierThresholdCount, 0, 1000)
+	v.between("Upstream_outlier_ejectionseconds", u.OutlierEjectionSeconds, 1, 3600)
+	v.between("Upstream_panic_thresholdpercent", u.PanicThresholdPercent, 0, 100)
 }

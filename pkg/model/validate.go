@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -149,12 +150,33 @@ func (v *validator) regex(field, s string) {
 		return
 	}
 	size, err := regexSize(s)
+	wide := wideEscape(s)
 	switch {
 	case err != nil:
 		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	case wide != "":
+		// Envoy matches bytes: its RE2 reads Latin-1.
+		v.add(field, "%q holds %s: Envoy matches bytes, and knows none above \\xFF; write the character itself", s, wide)
 	case size > maxRegexSize:
 		v.add(field, "%q is too large for a proxy: its repetitions and character classes make %d steps, at most %d are allowed", s, size, maxRegexSize)
 	}
+}
+
+// wideEscape returns the first \x{...} of an expression that stands for more
+// than a byte; empty when there is none.
+func wideEscape(expr string) string {
+	for i := 0; i < len(expr)-1; i++ {
+		if expr[i] != '\\' {
+			continue
+		}
+		i++ // what is escaped may be a backslash
+		digits, found := strings.CutPrefix(expr[i:], "x{")
+		digits, _, closed := strings.Cut(digits, "}")
+		if n, err := strconv.ParseUint(digits, 16, 32); found && closed && err == nil && n > 0xff {
+			return `\x{` + digits + "}"
+		}
+	}
+	return ""
 }
 
 // maxRegexSize keeps expressions below the limit of Envoy's bootstrap

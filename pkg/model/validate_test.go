@@ -29,12 +29,18 @@ var _ = Describe("Upstream.Validate", func() {
 	})
 
 	It("names every bad field", func() {
-		u := &model.Upstream{HCPath: "health", HCHost: "a b", Port: 70000, Weight: -1}
+		u := &model.Upstream{
+			HCPath: "health", HCHost: "a b", Port: 70000, Weight: -1, IdleTimeoutSeconds: -1, KeepaliveIntervalSeconds: -1,
+			MaxRetries: -1, OutlierThresholdCount: -1, PanicThresholdPercent: 101,
+		}
 		Expect(fields(u.Validate())).To(Equal([]string{
 			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds",
 			"Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol",
+			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",
+			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
+			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent",
 		}))
 	})
 
@@ -83,6 +89,9 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("weight 1000000", func(u *model.Upstream) { u.Weight = 1_000_000 }, ""),
 		Entry("weight 1000001", func(u *model.Upstream) { u.Weight = 1_000_001 }, "Upstream_weight"),
 		Entry("interval 0", func(u *model.Upstream) { u.HCIntervalSeconds = 0 }, "Upstream_hc_intervalseconds"),
+		Entry("no idle time-out, probes, retries and outlier detection", func(u *model.Upstream) {
+			u.IdleTimeoutSeconds, u.KeepaliveIntervalSeconds, u.MaxRetries, u.OutlierThresholdCount = 0, 0, 0, 0
+		}, ""),
 		Entry("a query in the health path", func(u *model.Upstream) { u.HCPath = "/health?x" }, "Upstream_hc_path"),
 		Entry("an unknown protocol", func(u *model.Upstream) { u.Protocol = "HTTP" }, "Upstream_protocol"),
 		Entry("a CA, which cannot be stored yet", func(u *model.Upstream) { u.ValidationCACertificate = "ca" }, "Upstream_validation_cacertificate"),
@@ -163,18 +172,24 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 },
 	Entry("nothing", "/", ""),
 	Entry("everything", "/a", `{"match":"segment","methods":["GET"],"headers":[{"name":"x","exact":"1"}],"query":[{"name":"q"}],
-		"rewrite":{"prefix":"/b","host":"inner"},"timeouts":{"request":"1s"},"retries":{"attempts":1,"on":["5xx"]},"websocket":false}`),
+		"rewrite":{"prefix":"/b","host":"inner"},"timeouts":{"request":"1s"},"retries":{"attempts":1,"on":["5xx"],"backoff":"1ms","max_backoff":"1h"},"websocket":false}`),
 	Entry("a prefix without a slash", "shop", "", "Route_prefix"),
 	Entry("a prefix with a query", "/a?b", "", "Route_prefix"),
 	Entry("a prefix with a line end", "/a\nb", "", "Route_prefix"),
 	Entry("a regular expression", "/items/[0-9]+", `{"match":"regex"}`),
 	Entry("a bad regular expression", "/a(b", `{"match":"regex"}`, "Route_prefix"),
 	Entry("a regular expression that lost its plus in a form", "/items/[0-9] ", `{"match":"regex"}`, "Route_prefix"),
+	Entry("a regular expression with a character above a byte", `/\\\x{e9}|\x{100}`, `{"match":"regex"}`, "Route_prefix"),
+	Entry("a regular expression with a byte, and an escaped backslash", `/\x{ff}\\x`, `{"match":"regex"}`),
 	Entry("a regular expression that is too large", "/[a-z]{1000}", `{"match":"regex"}`, "Route_prefix"),
 	Entry("many at once", "/", `{"match":"fuzzy","methods":["GE T"],"headers":[{"name":"a b"},{"name":"x","exact":"1","regex":"1"}],
 		"query":[{"name":"q","invert":true}],"timeouts":{"request":"25h"},"retries":{"attempts":-1,"on":["always"]}}`,
 		"Route_config.match", "Route_config.methods[0]", "Route_config.headers[0].name", "Route_config.headers[1]",
 		"Route_config.query[0].invert", "Route_config.timeouts.request", "Route_config.retries.attempts", "Route_config.retries.on[0]"),
+	Entry("waits out of range", "/", `{"retries":{"attempts":1,"backoff":"1us","max_backoff":"61m"}}`,
+		"Route_config.retries.backoff", "Route_config.retries.max_backoff"),
+	Entry("a wait that is below the first", "/", `{"retries":{"attempts":1,"max_backoff":"4ms"}}`, "Route_config.retries.max_backoff"),
+	Entry("the longest first wait", "/", `{"retries":{"attempts":1,"backoff":"1h"}}`),
 	Entry("a substitution without its group", "/", `{"rewrite":{"regex":"^/a","substitution":"\\1"}}`, "Route_config.rewrite.substitution"),
 	Entry("a substitution alone", "/", `{"rewrite":{"substitution":"x"}}`, "Route_config.rewrite.substitution"),
 	Entry("both kinds of rewrite", "/", `{"rewrite":{"prefix":"/a","regex":"b"}}`, "Route_config.rewrite"),

@@ -1,6 +1,7 @@
 package precheck
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
@@ -11,7 +12,7 @@ import (
 // Check returns an Unworkable error for the first object that cannot become a
 // working configuration. r sees what the transaction has written.
 func Check(r store.Reader, written []store.Written) error {
-	c := checker{reader: r, done: map[model.Key]bool{}}
+	c := checker{reader: r, done: map[model.Key]bool{}, made: madeRoutes(written)}
 	for _, w := range written {
 		if w.After == nil {
 			continue
@@ -26,6 +27,29 @@ func Check(r store.Reader, written []store.Written) error {
 type checker struct {
 	reader store.Reader
 	done   map[model.Key]bool
+	// made holds the routes that this transaction has made with the upstreams
+	// that it has attached: they have no other.
+	made map[model.Key][]model.Key
+}
+
+func madeRoutes(written []store.Written) map[model.Key][]model.Key {
+	made := map[model.Key][]model.Key{}
+	for _, w := range written {
+		switch {
+		case w.Before == nil && w.Key.Kind == model.KindRoute:
+			made[w.Key] = nil
+		case w.Before == nil && w.Key.Kind == model.KindRouteUpstream:
+			if attached, ok := made[w.After.Owner()]; ok {
+				made[w.After.Owner()] = append(attached, w.After.Uses()...)
+			}
+		case w.After == nil && w.Key.Kind == model.KindRouteUpstream:
+			if attached, ok := made[w.Before.Owner()]; ok {
+				gone := w.Before.Uses()[0]
+				made[w.Before.Owner()] = slices.DeleteFunc(attached, func(k model.Key) bool { return k == gone })
+			}
+		}
+	}
+	return made
 }
 
 func (c checker) check(obj model.Object) error {
@@ -74,14 +98,13 @@ func (c checker) route(key model.Key) error {
 	if err != nil {
 		return err
 	}
-	service, name, _ := strings.Cut(key.Name, "/")
-	links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Service: service, Route: name})
+	attached, err := c.attached(key)
 	if err != nil {
 		return err
 	}
 	tree := &model.RouteTree{Route: route, Authorities: map[string]*model.Secret{}}
-	for _, l := range links {
-		u, err := store.Get[*model.Upstream](c.reader, l.Uses()[0])
+	for _, name := range attached {
+		u, err := store.Get[*model.Upstream](c.reader, name)
 		if err != nil {
 			return err
 		}
@@ -90,6 +113,20 @@ func (c checker) route(key model.Key) error {
 		}
 	}
 	return refused(key, engine.RouteRefusal(tree))
+}
+
+// attached lists the upstreams of a route.
+func (c checker) attached(route model.Key) ([]model.Key, error) {
+	if keys, ok := c.made[route]; ok {
+		return keys, nil
+	}
+	service, name, _ := strings.Cut(route.Name, "/")
+	links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Service: service, Route: name})
+	var keys []model.Key
+	for _, l := range links {
+		keys = append(keys, l.Uses()...)
+	}
+	return keys, err
 }
 
 // upstream tries the upstream behind a plain route: what makes a cluster bad is

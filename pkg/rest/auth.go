@@ -66,6 +66,8 @@ type guard struct {
 	log      *slog.Logger
 	origins  *http.CrossOriginProtection
 	failures *failures
+	// told counts the refusals of nobody that the log tells of.
+	told *failures
 
 	mu sync.Mutex
 	// touched is when the use of a token, by name, was last noted.
@@ -79,7 +81,7 @@ func newGuard(o Options, log *slog.Logger) *guard {
 	}
 	g := &guard{
 		tokens: o.Tokens, mayOpen: o.OpenWithoutTokens, now: o.Now, log: log,
-		origins: http.NewCrossOriginProtection(), failures: newFailures(), touched: map[string]time.Time{},
+		origins: http.NewCrossOriginProtection(), failures: newFailures(), told: newFailures(), touched: map[string]time.Time{},
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -250,6 +252,16 @@ func (g *guard) refuseToken(c *gin.Context) *problem {
 	g.log.WarnContext(c.Request.Context(), "wrong token",
 		"client", client.Addr().String(), "method", c.Request.Method, "path", requestPath(c))
 	return unauthorized(c, "the token is not valid: it is unknown or was revoked")
+}
+
+// refusalLevel is how loudly the log tells of a refused write. Anybody can send
+// what comes from nobody: of each address, what is over the limit of failures
+// is told at debug.
+func (g *guard) refusalLevel(c *gin.Context, id identity) slog.Level {
+	if id.actor == "" && g != nil && !g.told.allow(clientOf(c.Request.RemoteAddr), g.now()) {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 func unauthorized(c *gin.Context, detail string) *problem {

@@ -406,6 +406,50 @@ var _ = Describe("Wrong tokens", func() {
 		Expect(from("[2001:db8::1]:1000", unlikely).Code).To(Equal(429))
 	})
 
+	It("or none at all fill the log no more than the limit, whatever is refused", func() {
+		var now atomic.Int64
+		var log lockedBuffer
+		a := startAPIThatFails(guarded)
+		viewer := a.makeToken(adminToken, "ci", "viewer")
+		handler := rest.New(rest.Options{
+			Store: a.store, Tokens: a.store.(store.Tokens), AdminToken: adminToken,
+			Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Now: func() time.Time { return time.Unix(1_800_000_000+now.Load(), 0) },
+		})
+		post := func(addr, host, token string) int {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/service", nil)
+			r.RemoteAddr, r.Host = addr, host
+			if token != "" {
+				r.Header.Set("Authorization", "Bearer "+token)
+			}
+			handler.ServeHTTP(w, r)
+			return w.Code
+		}
+		lines := func() int { return strings.Count(log.String(), "level=WARN msg=write") }
+		for range 20 {
+			Expect(post("192.0.2.1:1000", "localhost", "")).To(Equal(401))
+			Expect(post("192.0.2.1:1000", "evil.example", "")).To(Equal(403))
+		}
+		for range 20 {
+			Expect(post("192.0.2.1:1000", "localhost", unlikely)).To(Or(Equal(401), Equal(429)))
+		}
+		Expect(lines()).To(Equal(10))
+		By("but tell of others, of those who have a name, and later again")
+		Expect(post("192.0.2.2:1000", "localhost", "")).To(Equal(401))
+		Expect(lines()).To(Equal(11))
+		for range 20 {
+			Expect(post("192.0.2.1:1000", "localhost", viewer)).To(Equal(403))
+		}
+		Expect(lines()).To(Equal(31))
+		now.Store(6)
+		for range 2 {
+			Expect(post("192.0.2.1:1000", "localhost", "")).To(Equal(401))
+		}
+		Expect(lines()).To(Equal(32))
+		By("and never count against a valid token")
+		Expect(post("192.0.2.1:1000", "localhost", adminToken)).To(Equal(400))
+	})
+
 	It("do not grow the memory without bound", func() {
 		Expect(rest.ClientsAfter(10_000, time.Microsecond)).To(Equal(4096))
 		// Those of a minute ago are forgotten.

@@ -3,7 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
+	"reflect"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -44,74 +44,60 @@ func changes(written []store.Written) []change {
 
 // fieldChanges compares what is stored, and shows what a reader may see of it.
 func fieldChanges(before, after model.Object) []fieldChange {
-	names, was, is := fieldsOf(before), values(before), values(after)
-	for _, name := range fieldsOf(after) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	shownBefore, shownAfter := was, is
-	if before != nil {
-		shownBefore = values(model.RedactObject(before))
-	}
-	if after != nil {
-		shownAfter = values(model.RedactObject(after))
-	}
+	was, is := fields(before), fields(after)
+	shownBefore, shownAfter := shown(before, was), shown(after, is)
 	list := []fieldChange{}
-	for _, name := range names {
-		if !bytes.Equal(was[name], is[name]) {
-			list = append(list, fieldChange{Field: name, Before: shownBefore[name], After: shownAfter[name]})
+	for i := range max(len(was), len(is)) {
+		var c fieldChange
+		var old, now json.RawMessage
+		if before != nil {
+			c.Field, old, c.Before = was[i].name, was[i].text, shownBefore[i].text
+		}
+		if after != nil {
+			c.Field, now, c.After = is[i].name, is[i].text, shownAfter[i].text
+		}
+		if !bytes.Equal(old, now) {
+			list = append(list, c)
 		}
 	}
 	return list
 }
 
-// values are the fields of an object that its user has set.
-func values(obj model.Object) map[string]json.RawMessage {
-	if obj == nil {
-		return nil
+// shown are the fields of an object as a reader may see them.
+func shown(obj model.Object, stored []field) []field {
+	if _, sealed := obj.(model.Confidential); sealed {
+		return fields(model.RedactObject(obj))
 	}
-	fields := map[string]json.RawMessage{}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // text is shown as it was sent
-	err := enc.Encode(obj)
-	if err == nil {
-		err = json.Unmarshal(b.Bytes(), &fields)
-	}
-	if err != nil {
-		panic("encoding object: " + err.Error()) // what is stored was encoded before
-	}
-	return fields
+	return stored
 }
 
-// fieldsOf lists the names of these fields in their order, without what the
-// store assigns.
-func fieldsOf(obj model.Object) []string {
+// field is a field of an object that its user has set, as JSON.
+type field struct {
+	name string
+	text json.RawMessage
+}
+
+// fields are those of an object in their order, without what the store assigns.
+// They are taken one by one: to take the JSON of the whole object apart again
+// costs several times more, and a document may change 100,000 objects.
+func fields(obj model.Object) []field {
 	if obj == nil {
 		return nil
 	}
-	b, err := json.Marshal(obj)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if _, err := dec.Token(); err != nil {
-		return nil
-	}
-	for first := true; dec.More(); first = false {
-		name, err := dec.Token()
-		if err != nil {
-			return nil
+	v := reflect.ValueOf(obj).Elem()
+	var list []field
+	for i := 1; i < v.NumField(); i++ { // the first is the ID
+		name := v.Type().Field(i).Tag.Get("json")
+		if name == "create_ts" || name == "update_ts" {
+			continue
 		}
-		var skip json.RawMessage
-		if err := dec.Decode(&skip); err != nil {
-			return nil
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // text is shown as it was sent
+		if err := enc.Encode(v.Field(i).Interface()); err != nil {
+			panic("encoding object: " + err.Error()) // what is stored was encoded before
 		}
-		if !first && name != "create_ts" && name != "update_ts" { // the first is the ID
-			names = append(names, name.(string))
-		}
+		list = append(list, field{name, bytes.TrimSuffix(b.Bytes(), []byte("\n"))})
 	}
-	return names
+	return list
 }

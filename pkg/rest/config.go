@@ -10,6 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/document"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -78,10 +79,12 @@ type applied struct {
 	Unchanged int      `json:"unchanged"`
 	Changes   []change `json:"changes"`
 	Warnings  []string `json:"warnings"`
+	// Lagging is what a wait was too short for.
+	Lagging []status.Lag `json:"lagging,omitempty"`
 }
 
 func (s *server) applyConfig(c *gin.Context) error {
-	dry, query, err := dryRun(c, "prune", "tag")
+	m, query, err := s.writeMode(c, "prune", "tag")
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (s *server) applyConfig(c *gin.Context) error {
 	}
 	var result document.Result
 	var changed []store.Written
-	done, err := s.write(c, dry, func(w store.Writer) error {
+	done, err := s.write(c, m, func(w store.Writer) error {
 		result, err = document.Apply(w, doc, opts)
 		changed = w.Written()
 		return err
@@ -103,12 +106,12 @@ func (s *server) applyConfig(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if !dry {
+	if !m.dry {
 		setRevision(c, done.revision)
 	}
-	s.writeJSON(c, http.StatusOK, "application/json", map[string]any{"data": applied{
-		DryRun: dry, Created: result.Created, Updated: result.Updated, Deleted: result.Deleted,
-		Unchanged: result.Unchanged, Changes: changes(changed), Warnings: notNull(result.Warnings),
+	s.writeJSON(c, done.statusOf(http.StatusOK), "application/json", map[string]any{"data": applied{
+		DryRun: m.dry, Created: result.Created, Updated: result.Updated, Deleted: result.Deleted,
+		Unchanged: result.Unchanged, Changes: changes(changed), Warnings: notNull(result.Warnings), Lagging: done.lagging,
 	}})
 	return nil
 }

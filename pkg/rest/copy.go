@@ -24,7 +24,7 @@ func (s *server) addCopy() {
 
 func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) error) {
 	s.post(path, func(c *gin.Context) error {
-		dry, _, err := dryRun(c)
+		m, _, err := s.writeMode(c)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, name
 		if err != nil {
 			return err
 		}
-		done, err := s.write(c, dry, func(w store.Writer) error { return fn(w, n) })
+		done, err := s.write(c, m, func(w store.Writer) error { return fn(w, n) })
 		if err != nil {
 			return err
 		}

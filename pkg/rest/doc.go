@@ -16,5 +16,9 @@
 // its routes. The handlers (objects.go, links.go) are the same for
 // all kinds.
 //
+// A request lasts as long as its transaction, but for a wait for the Envoys
+// (wait.go) and a stream of events (events.go): those end with the client, with
+// their time, and when the server begins to stop.
+//
 // The package starts no goroutine. It imports gin, pkg/model, pkg/store and pkg/suggest.
 package rest

@@ -1,7 +1,9 @@
 package rest_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -57,6 +59,85 @@ var _ = Describe("A dry run", func() {
 		a.given(everything()...)
 		a.put("/service/shop?dry_run=true", "fqdn=shop.example.com").expectJSON(200, planned())
 		a.post("/proxy/gw/service/shop?dry_run=true", "").expectJSON(200, planned())
+	})
+
+	// link is the change that makes a link of those fields and values.
+	link := func(path, kind string, fields ...string) string {
+		var list []string
+		for i := 0; i < len(fields); i += 2 {
+			list = append(list, `{"field":"`+fields[i]+`","after":"`+fields[i+1]+`"}`)
+		}
+		return `{"action":"create","path":"` + path + `","kind":"` + kind + `","fields":[` + strings.Join(list, ",") + `]}`
+	}
+	root := func(service string) []string {
+		path := "/service/" + service + "/route/root"
+		return []string{
+			`{"action":"create","path":"` + path + `","kind":"route","fields":[{"field":"service_name","after":"` + service + `"},{"field":"route_name","after":"root"},` +
+				`{"field":"route_prefix","after":"/"},{"field":"route_config","after":{}},{"field":"tags","after":[]}]}`,
+			link(path+"/upstream/blue", "route_upstream", "service_name", service, "route_name", "root", "upstream_name", "blue"),
+			link(path+"/filter/limit", "route_filter", "service_name", service, "route_name", "root", "filter_name", "limit"),
+		}
+	}
+	DescribeTable("of a copy lists all that comes with it", func(path string, changes []string) {
+		a := startAPI()
+		a.given(filters()...)
+		a.given("/service/shop/route/root/filter/limit", "", "/service/shop/filter/login", "", "/service/shop/secret/hmac", "",
+			"/service", "Service_Name=other&fqdn=other.example.com")
+		before := a.everyList()
+		got := a.post(path+"?dry_run=true", "")
+		got.expectJSON(200, planned(changes...))
+		Expect(got.header).NotTo(HaveKey("Gatehouse-Revision"))
+		a.expectNothingStored(13, before)
+		Expect(a.post(path, "").status).To(Equal(201))
+		Expect(a.post(path+"?dry_run=true", "").status).To(Equal(409))
+	},
+		Entry(nil, "/service/deepcopy/shop/till", slices.Concat([]string{
+			`{"action":"create","path":"/service/till","kind":"service","fields":[{"field":"service_name","after":"till"},` +
+				`{"field":"fqdn","after":"shop.example.com"},{"field":"tags","after":[]}]}`,
+		}, root("till"), []string{
+			link("/service/till/filter/login", "service_filter", "service_name", "till", "filter_name", "login"),
+			link("/service/till/secret/hmac", "service_secret", "service_name", "till", "secret_name", "hmac"),
+		})),
+		Entry(nil, "/service/copyroute/shop/other/route/root", root("other")),
+	)
+
+	It("of an upload stores nothing, and shows no key", func() {
+		a, p := startAPI(), newPair("shop.example.com")
+		a.given("/secret", "Secret_name=shop", "/filter", `Filter_name=limit&Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"path":"x"}]}`,
+			"/globalconfig", `globalconfig_name=rates&globalconfig_type=globalconfig_ratelimit&config={"domain":"old"}`)
+		before := a.everyList()
+		upload := func(path string, pairs ...string) answer {
+			GinkgoHelper()
+			contentType, body := multipartOf(pairs...)
+			return a.do(http.MethodPost, path, contentType, strings.NewReader(body))
+		}
+		quoted, err := json.Marshal(p.cert)
+		Expect(err).NotTo(HaveOccurred())
+		update := func(path, kind, fields string) string {
+			return `{"action":"update","path":"` + path + `","kind":"` + kind + `","fields":[` + fields + `]}`
+		}
+		isTLS := `{"field":"secret_type","before":"","after":"tls"}`
+		of := func(field, after string) string { return `{"field":"` + field + `","before":"","after":` + after + `}` }
+		upload("/secret/shop/key?dry_run=true", "@Secret_key", p.key).expectJSON(200,
+			planned(update("/secret/shop", "secret", isTLS+","+of("secret_key", `"<redacted>"`))))
+		upload("/secret/shop/cert?dry_run=true", "@Secret_cert", p.cert).expectJSON(200,
+			planned(update("/secret/shop", "secret", isTLS+","+of("secret_cert", string(quoted))+","+of("fingerprint", `"`+p.fingerprint+`"`)+
+				","+of("subject", `"CN=shop.example.com"`)+`,{"field":"not_after","before":null,"after":"2027-02-03T04:05:06.000000+00:00"}`)))
+		upload("/filter/limit/config?dry_run=true", "@Filter_config", limitConfig).expectJSON(200,
+			planned(update("/filter/limit", "filter", `{"field":"filter_config","before":{"descriptors":[{"path":"x"}]},"after":`+limitConfig+`}`)))
+		upload("/globalconfig/rates/config?dry_run=true", "@config", `{"domain":"new"}`).expectJSON(200,
+			planned(update("/globalconfig/rates", "globalconfig", `{"field":"config","before":{"domain":"old"},"after":{"domain":"new"}}`)))
+		a.expectNothingStored(3, before)
+		Expect(a.stored()).NotTo(ContainSubstring(core(p.cert)))
+		a.expectNoSecret(core(p.key))
+
+		By("and what is refused is refused")
+		Expect(upload("/secret/shop/key?dry_run=true", "@Secret_key", "hunter2").status).To(Equal(400))
+		Expect(upload("/secret/x/key?dry_run=true", "@Secret_key", p.key).status).To(Equal(404))
+		Expect(upload("/secret/shop/key?dry_run=yes", "@Secret_key", p.key).status).To(Equal(400))
+		a.expectNothingStored(3, before)
+		By("and then is stored")
+		upload("/secret/shop/key", "@Secret_key", p.key).expectWrite(200, updatedSecret, "4")
 	})
 
 	It("shows no secret", func() {

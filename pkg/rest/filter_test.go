@@ -150,7 +150,7 @@ var _ = Describe("Filters", func() {
 
 		a.post("/filter", "Filter_name=other&Filter_type=http_filter_oidc&Filter_config="+shown).expectProblem(400,
 			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; errors lists each",`+
-				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but nothing is stored that it could stand for"}]}`)
+				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows"}]}`)
 	})
 
 	It("need the secret that they name", func() {

@@ -43,7 +43,7 @@ func (s *server) readAttached(c *gin.Context, l link) error {
 }
 
 func (s *server) attach(c *gin.Context, l link) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -58,10 +58,11 @@ func (s *server) attach(c *gin.Context, l link) error {
 	if err != nil {
 		return err
 	}
-	rows, done, err := s.attachOnce(c, l, n, dry)
+	m.about = l.make(n).Key()
+	rows, done, err := s.attachOnce(c, l, n, m)
 	if model.IsKind(err, model.Exists) {
 		// Another request made the link in the meantime: now it stands.
-		rows, done, err = s.attachOnce(c, l, n, dry)
+		rows, done, err = s.attachOnce(c, l, n, m)
 	}
 	if err != nil {
 		return err
@@ -74,8 +75,8 @@ func (s *server) attach(c *gin.Context, l link) error {
 	return nil
 }
 
-func (s *server) attachOnce(c *gin.Context, l link, n names, dry bool) (rows int, done written, err error) {
-	done, err = s.write(c, dry, func(w store.Writer) error {
+func (s *server) attachOnce(c *gin.Context, l link, n names, m mode) (rows int, done written, err error) {
+	done, err = s.write(c, m, func(w store.Writer) error {
 		rows = 0
 		if err := exist(w, l.ends(n)); err != nil {
 			return err
@@ -119,13 +120,17 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	if err != nil {
 		return err
 	}
-	var objs []model.Object
+	var shown []any
 	var last int64
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		if err := exist(r, l.from(n)); err != nil {
 			return err
 		}
-		objs, last, err = follow(r, l, n, p)
+		var objs []model.Object
+		if objs, last, err = follow(r, l, n, p); err != nil {
+			return err
+		}
+		shown, err = s.viewsOf(r, l.kind, objs, p.status)
 		return err
 	})
 	if err != nil {
@@ -134,7 +139,7 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	if last > 0 {
 		linkNext(c, query, l.link, last)
 	}
-	s.answerRead(c, l.kind, views(objs))
+	s.answerRead(c, l.kind, shown)
 	return nil
 }
 

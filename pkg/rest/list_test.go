@@ -142,7 +142,7 @@ var _ = Describe("Lists", func() {
 		Entry(nil, "limi=1", "limi", "unknown query parameter; did you mean limit?"),
 		Entry(nil, "tag=%FF", "tag", "holds text that is not valid UTF-8"),
 		Entry(nil, "Limit=1", "Limit", "unknown query parameter; did you mean limit?"),
-		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name, tag"),
+		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name, tag, status"),
 	)
 
 	It("refuse a query that cannot be read", func() {
@@ -155,7 +155,7 @@ var _ = Describe("Lists", func() {
 	It("have parameters that no other call has: none is taken no notice of", func() {
 		a := startAPI()
 		a.given(everything()...)
-		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known are dry_run"
+		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known are dry_run, wait, timeout"
 		for _, call := range [][3]string{
 			{"POST", "/service", write}, {"DELETE", "/service/shop", write}, {"PUT", "/service/shop", write}, {"PATCH", "/service/shop", write},
 			{"POST", "/proxy/gw/service/shop", write}, {"DELETE", "/proxy/gw/service/shop", write}, {"POST", "/service/copy/shop/b", write},

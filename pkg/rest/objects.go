@@ -28,7 +28,7 @@ type kind struct {
 	// all of the kind.
 	siblings func(names) store.Query
 	// created is the answer to POST; nil means the count of rows.
-	created func(model.Object) any
+	created func(model.Object) map[string]any
 }
 
 // addObjects registers every call of a kind.
@@ -66,28 +66,32 @@ func (s *server) listObjects(c *gin.Context, k kind) error {
 		q = k.siblings(n)
 	}
 	q.Kind, q.NamePrefix, q.Tag, q.After, q.Limit = k.kind, p.prefix, p.tag, p.after, p.limit+1
-	var objs []model.Object
+	var shown []any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		path := k.at(n)
 		if err := exist(r, path[:len(path)-1]); err != nil {
 			return err
 		}
-		objs, err = r.List(q)
+		objs, err := r.List(q)
+		if err != nil {
+			return err
+		}
+		if len(objs) > p.limit {
+			objs = objs[:p.limit]
+			linkNext(c, query, k.kind, *objs[p.limit-1].Meta().ID)
+		}
+		shown, err = s.viewsOf(r, k.kind, objs, p.status)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if len(objs) > p.limit {
-		objs = objs[:p.limit]
-		linkNext(c, query, k.kind, *objs[p.limit-1].Meta().ID)
-	}
-	s.answerRead(c, k.kind, views(objs))
+	s.answerRead(c, k.kind, shown)
 	return nil
 }
 
 func (s *server) createObject(c *gin.Context, k kind) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -103,13 +107,17 @@ func (s *server) createObject(c *gin.Context, k kind) error {
 	if badName != nil {
 		return badName
 	}
-	done, err := s.write(c, dry, func(w store.Writer) error { return store.Create(w, obj) })
+	done, err := s.write(c, m, func(w store.Writer) error { return store.Create(w, obj) })
 	if err != nil {
 		return err
 	}
-	if k.created != nil && !dry {
+	if k.created != nil && !m.dry {
+		body := k.created(obj)
+		if len(done.lagging) > 0 {
+			body["data"] = map[string]any{lagging: done.lagging}
+		}
 		setRevision(c, done.revision)
-		s.writeJSON(c, http.StatusCreated, "application/json", k.created(obj))
+		s.writeJSON(c, done.statusOf(http.StatusCreated), "application/json", body)
 		return nil
 	}
 	s.answerWrite(c, http.StatusCreated, "insert", k.kind, 1, done)
@@ -126,12 +134,16 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 		return err
 	}
 	var obj model.Object
+	var shown []any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		path := at(n)
 		if err := exist(r, path[:len(path)-1]); err != nil {
 			return err
 		}
-		obj, err = r.Get(path[len(path)-1])
+		if obj, err = r.Get(path[len(path)-1]); err != nil {
+			return err
+		}
+		shown, err = s.viewsOf(r, kind, []model.Object{obj}, true)
 		return err
 	})
 	if err != nil {
@@ -141,13 +153,13 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 		c.Status(http.StatusNotModified)
 		return nil
 	}
-	s.answerRead(c, kind, views([]model.Object{obj}))
+	s.answerRead(c, kind, shown)
 	return nil
 }
 
 // putObject makes the object at the end of the path, or replaces all of it.
 func (s *server) putObject(c *gin.Context, k kind) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -165,7 +177,8 @@ func (s *server) putObject(c *gin.Context, k kind) error {
 		return err
 	}
 	made := false
-	done, err := s.write(c, dry, func(w store.Writer) error {
+	m.about = obj.Key()
+	done, err := s.write(c, m, func(w store.Writer) error {
 		path := k.at(n)
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err
@@ -183,7 +196,7 @@ func (s *server) putObject(c *gin.Context, k kind) error {
 	if made {
 		status, verb = http.StatusCreated, "insert"
 	}
-	setETag(c, obj, dry)
+	setETag(c, obj, m.dry)
 	s.answerWrite(c, status, verb, k.kind, 1, done)
 	return nil
 }
@@ -207,7 +220,7 @@ func withName(k kind, n names, sent []form.Value) ([]form.Value, []model.FieldEr
 // patchObject changes the fields sent of the object at the end of the path.
 // only restricts them, and one of them is needed; nil means any.
 func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -223,9 +236,10 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 		return err
 	}
 	sent, bad := withName(k, n, sent)
+	path := k.at(n)
+	m.about = path[len(path)-1]
 	var obj model.Object
-	done, err := s.write(c, dry, func(w store.Writer) error {
-		path := k.at(n)
+	done, err := s.write(c, m, func(w store.Writer) error {
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
@@ -243,7 +257,7 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 	if err != nil {
 		return err
 	}
-	setETag(c, obj, dry)
+	setETag(c, obj, m.dry)
 	s.answerWrite(c, http.StatusOK, "update", k.kind, 1, done)
 	return nil
 }
@@ -266,7 +280,7 @@ func checkOnly(sent []form.Value, only []string) error {
 
 // deleteObject deletes the object, or the link, at the end of the path.
 func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -274,7 +288,7 @@ func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []
 	if err != nil {
 		return err
 	}
-	done, err := s.write(c, dry, func(w store.Writer) error {
+	done, err := s.write(c, m, func(w store.Writer) error {
 		path := at(n)
 		key := path[len(path)-1]
 		if err := exist(w, path[:len(path)-1]); err != nil {

@@ -30,7 +30,7 @@ func (p *problem) Error() string { return p.Detail }
 // many times its size.
 const (
 	maxFieldErrors = 100
-	maxMessage     = 500 // bytes
+	maxMessage     = 1000 // bytes
 )
 
 // newProblem makes a problem of a stable code. The type is a name and no

@@ -172,7 +172,10 @@ var _ = Describe("PATCH", func() {
 			"Upstream_ip", `\"x y\" is not an IPv4 address, an IPv6 address or a DNS name`, "Upstream_port", "0 is not between 1 and 65535",
 			"more", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
-				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, tags"))
+				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
+				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
+				"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"))
 		a.patch("/upstream/red", "Upstream_port=1").expectProblem(404, unknown("/upstream/red", `upstream \"red\" does not exist`))
 		a.patch("/service/x/route/root", "Route_prefix=/").expectProblem(404, unknown("/service/x/route/root", `service \"x\" does not exist`))
 		a.patch("/service/shop/route/x", "Route_prefix=/").expectProblem(404, unknown("/service/shop/route/x", `route \"x\" of service \"shop\" does not exist`))

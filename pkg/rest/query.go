@@ -31,9 +31,11 @@ type page struct {
 	// prefix restricts the list to names that start with it, tag to objects
 	// that carry it.
 	prefix, tag string
+	// status asks for the status of each object.
+	status bool
 }
 
-func listParameters() []string { return []string{"limit", "after", "name", "tag"} }
+func listParameters() []string { return []string{"limit", "after", "name", "tag", "status"} }
 
 // readPage reads the query of a list of kind.
 func readPage(c *gin.Context, kind model.Kind) (page, url.Values, error) {
@@ -62,12 +64,18 @@ func pageOf(query url.Values, kind model.Kind) (page, error) {
 		}
 		p.after = after
 	}
-	return p, invalidFields(errs.List)
+	if err := invalidFields(errs.List); err != nil {
+		return p, err
+	}
+	var err error
+	p.status, err = isTrue(query, "status")
+	return p, err
 }
 
-// readQuery refuses parameters that are not known, come twice or hold no text.
-// A call that took no notice of, say, dry_run would do what nobody wants.
-func readQuery(c *gin.Context, known []string) (url.Values, error) {
+// readQuery refuses parameters that are not known, come twice (unless they are
+// repeatable) or hold no text. A call that took no notice of, say, dry_run would
+// do what nobody wants.
+func readQuery(c *gin.Context, known []string, repeatable ...string) (url.Values, error) {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return nil, &model.Error{Kind: model.Invalid, Message: "the query cannot be read: " + err.Error()}
@@ -77,11 +85,13 @@ func readQuery(c *gin.Context, known []string) (url.Values, error) {
 		switch {
 		case !slices.Contains(known, name):
 			errs.Add(name, "%s", unknownParameter(name, known))
-		case len(values) > 1:
+		case len(values) > 1 && !slices.Contains(repeatable, name):
 			errs.Add(name, "is sent more than once")
 		default:
-			if err := form.CheckText(values[0]); err != nil {
-				errs.Add(name, "%s", err)
+			for _, v := range values {
+				if err := form.CheckText(v); err != nil {
+					errs.Add(name, "%s", err)
+				}
 			}
 		}
 	}
@@ -113,7 +123,7 @@ func readCursor(kind model.Kind, cursor string) (int64, error) {
 	}
 	digits, ok := strings.CutPrefix(string(b), cursorVersion+" "+string(kind)+" ")
 	id, err := strconv.ParseInt(digits, 10, 64)
-	if !ok || err != nil || writeCursor(kind, id) != cursor {
+	if !ok || err != nil || id < 1 || writeCursor(kind, id) != cursor {
 		return 0, wrong
 	}
 	return id, nil
@@ -144,16 +154,6 @@ func pathNames(c *gin.Context) (names, error) {
 		n[model.Kind(p.Key)] = name
 	}
 	return n, nil
-}
-
-// dryRun reads the query of a write: whether to store nothing.
-func dryRun(c *gin.Context, more ...string) (dry bool, query url.Values, err error) {
-	query, err = readQuery(c, append(more, "dry_run"))
-	if err != nil {
-		return false, nil, err
-	}
-	dry, err = isTrue(query, "dry_run")
-	return dry, query, err
 }
 
 // isTrue reads a parameter that is true or false; without it, it is false.

@@ -33,12 +33,12 @@ func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any
 }
 
 // answer writes {"data":{"<key>":v}}.
-func (s *server) answer(c *gin.Context, status int, key string, v any) {
-	s.writeJSON(c, status, "application/json", map[string]any{"data": map[string]any{key: v}})
+func (s *server) answer(c *gin.Context, key string, v any) {
+	s.writeJSON(c, http.StatusOK, "application/json", map[string]any{"data": map[string]any{key: v}})
 }
 
 func (s *server) answerRead(c *gin.Context, kind model.Kind, v any) {
-	s.answer(c, http.StatusOK, s.word+"_"+string(kind), v)
+	s.answer(c, s.word+"_"+string(kind), v)
 }
 
 // answerWrite says how many rows a verb (insert, update, delete) changed, and
@@ -51,7 +51,11 @@ func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model
 		return
 	}
 	setRevision(c, done.revision)
-	s.answer(c, status, verb+"_"+s.word+"_"+string(kind), map[string]int{"affected_rows": rows})
+	data := map[string]any{verb + "_" + s.word + "_" + string(kind): map[string]int{"affected_rows": rows}}
+	if len(done.lagging) > 0 {
+		data[lagging] = done.lagging
+	}
+	s.writeJSON(c, done.statusOf(status), "application/json", map[string]any{"data": data})
 }
 
 func setRevision(c *gin.Context, revision int64) {
@@ -81,6 +85,8 @@ func offers(path string) []string {
 		return []string{"application/yaml"}
 	case "/metrics":
 		return []string{"text/plain"}
+	case "/events":
+		return []string{eventStream}
 	case "/docs":
 		return []string{"text/html"}
 	case "/docs/:asset":

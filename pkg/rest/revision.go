@@ -84,7 +84,7 @@ func (s *server) readRevision(c *gin.Context) error {
 }
 
 func (s *server) rollback(c *gin.Context) error {
-	dry, _, err := dryRun(c)
+	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *server) rollback(c *gin.Context) error {
 		return err
 	}
 	rows := 0
-	done, err := s.write(c, dry, func(w store.Writer) error {
+	done, err := s.write(c, m, func(w store.Writer) error {
 		if now, err := w.Revision(); err != nil || n > now {
 			return orElse(err, noRevision(w, n))
 		}

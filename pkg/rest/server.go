@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -34,6 +35,17 @@ type Options struct {
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
 
+	// Status is what is known of the Envoys; nil means nothing, and that
+	// objects are read without a status.
+	Status *status.Registry
+	// Snapshots tells what the Envoys should have; nil means nothing.
+	Snapshots Snapshots
+	// Explain serves GET /proxy/{proxy}/explain; nil means that there are no
+	// Envoys.
+	Explain Explain
+	// Replica is the name of this process in the status.
+	Replica string
+
 	// Tokens holds who may call the API; nil means everybody.
 	Tokens store.Tokens
 	// AdminToken is one more token, of the actor "admin"; empty means none.
@@ -46,16 +58,40 @@ type Options struct {
 	Hosts []string
 	// Now is the clock of tokens and of limits; nil means time.Now.
 	Now func() time.Time
+
+	// Wait serves ?wait=applied; nil means that there is nothing to wait for,
+	// and the parameter is refused.
+	Wait Wait
+	// Ping is how long a stream of events is silent at most; 0 means 15 s.
+	Ping time.Duration
+	// Metrics answers GET /metrics; nil means that there is no such call.
+	Metrics http.Handler
+	// Observe is told of each answer, with the path of the API's own table that
+	// led to it (empty for none); nil means nobody is.
+	Observe func(method, path string, status int, took time.Duration)
+	// OnStop has a function called when the server begins to stop, unless it is
+	// forgotten before: streams and waits end then. Nil means never.
+	OnStop func(func()) (forget func() bool)
 }
 
 type server struct {
-	store    store.Store
-	word     string
-	log      *slog.Logger
-	newProxy func(name string) *model.Proxy
-	ready    func() error
-	check    func(store.Reader, []store.Written) error
-	router   *gin.Engine
+	store     store.Store
+	word      string
+	log       *slog.Logger
+	newProxy  func(name string) *model.Proxy
+	ready     func() error
+	check     func(store.Reader, []store.Written) error
+	wait      Wait
+	events    *status.Feed
+	ping      time.Duration
+	metrics   http.Handler
+	onAnswer  func(method, path string, status int, took time.Duration)
+	onStop    func(func()) (forget func() bool)
+	router    *gin.Engine
+	status    *status.Registry // nil: nothing is known
+	snapshots Snapshots
+	explain   Explain
+	replica   string
 	// guard is nil where authentication is off.
 	guard *guard
 }
@@ -65,6 +101,7 @@ func New(o Options) http.Handler {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, router: newRouter(),
+		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -74,6 +111,16 @@ func New(o Options) http.Handler {
 	}
 	if s.ready == nil {
 		s.ready = func() error { return nil }
+	}
+	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
+	if s.explain = o.Explain; s.explain == nil {
+		s.explain = explainNothing
+	}
+	if s.snapshots == nil {
+		s.snapshots = noSnapshots{}
+	}
+	if o.Status != nil {
+		s.events = o.Status.Feed()
 	}
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {
@@ -95,6 +142,10 @@ func New(o Options) http.Handler {
 	s.addRevision()
 	s.addConfig()
 	s.addHealth()
+	s.addStatus()
+	s.addExplain()
+	s.addEvents()
+	s.addMetrics()
 	s.addDocs()
 	s.addToken()
 	return s.router
@@ -141,10 +192,13 @@ func (s *server) delete(path string, h handler) { s.handle(http.MethodDelete, pa
 func (s *server) logRequest(c *gin.Context) {
 	start := time.Now()
 	c.Next()
-	status := c.Writer.Status()
+	status, took := c.Writer.Status(), time.Since(start)
+	if s.onAnswer != nil {
+		s.onAnswer(c.Request.Method, c.FullPath(), status, took)
+	}
 	what := []any{
 		"method", c.Request.Method, "path", requestPath(c), "status", status,
-		"rev", c.Writer.Header().Get(revisionHeader), "took", time.Since(start),
+		"rev", c.Writer.Header().Get(revisionHeader), "took", took,
 	}
 	if isSafe(c.Request.Method) {
 		s.log.DebugContext(c.Request.Context(), "request answered", what...)
@@ -152,7 +206,7 @@ func (s *server) logRequest(c *gin.Context) {
 	}
 	level, id := slog.LevelInfo, identityOf(c)
 	if isRefused(status) {
-		level = slog.LevelWarn
+		level = s.guard.refusalLevel(c, id)
 	}
 	actor := id.actor
 	if actor == "" && !isRefused(status) {
@@ -203,16 +257,18 @@ func (s *server) noMethod(c *gin.Context) {
 type written struct {
 	revision int64
 	dry      bool
-	changes  []store.Written
+	// changes are known of a dry run and of a write with a wait.
+	changes []store.Written
+	lagging []status.Lag
 }
 
 var errDryRun = errors.New("dry run")
 
 // write runs fn as the one transaction of this request. What it changed must
-// make a working configuration; a dry run then takes it back.
-func (s *server) write(c *gin.Context, dry bool, fn func(store.Writer) error) (written, error) {
+// make a working configuration; a dry run then takes it back, a wait follows it.
+func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (written, error) {
 	origin := store.Origin{Actor: actorOf(c), Request: c.Request.Method + " " + requestPath(c)}
-	done := written{dry: dry}
+	done := written{dry: m.dry}
 	var err error
 	done.revision, err = s.store.Write(c.Request.Context(), origin, func(w store.Writer) error {
 		if err := fn(w); err != nil {
@@ -221,14 +277,19 @@ func (s *server) write(c *gin.Context, dry bool, fn func(store.Writer) error) (w
 		if err := s.check(w, w.Written()); err != nil {
 			return err
 		}
-		if dry {
+		if m.dry || m.wait > 0 {
 			done.changes = w.Written()
+		}
+		if m.dry {
 			return errDryRun
 		}
 		return nil
 	})
 	if errors.Is(err, errDryRun) {
 		err = nil
+	}
+	if err == nil && m.wait > 0 {
+		done.lagging = s.waitApplied(c, m, done)
 	}
 	return done, err
 }

@@ -106,7 +106,7 @@ func (s *server) deleteToken(c *gin.Context) error {
 	if err := s.guard.tokens.DeleteToken(c.Request.Context(), n[kindToken], keepAdmin); err != nil {
 		return err
 	}
-	s.answer(c, http.StatusOK, "delete_"+s.word+"_"+string(kindToken), map[string]int{"affected_rows": 1})
+	s.answer(c, "delete_"+s.word+"_"+string(kindToken), map[string]int{"affected_rows": 1})
 	return nil
 }
 

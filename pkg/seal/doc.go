@@ -3,10 +3,11 @@
 //
 // Invariants: the same text sealed for the same context under the same key is
 // the same sealed text; a sealed text opens for its own context only; nothing
-// is sealed with a key that the file does not hold at that moment; a key file
-// is replaced as a whole and under a lock, never written in place, and is never
-// replaced by a new one; a file that other users can get at is refused; no
-// error holds a text that was given or any part of a key.
+// is sealed with a key that the file does not hold at that moment; what opened
+// once opens until the program ends; a key file is replaced as a whole and
+// under a lock, never written in place, and is never replaced by a new one; a
+// file that other users can get at is refused; no error holds a text that was
+// given or any part of a key.
 //
 // It imports the standard library, tink and pkg/model only.
 package seal

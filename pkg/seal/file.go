@@ -31,6 +31,34 @@ type keys struct {
 	handle *keyset.Handle
 	aead   tink.DeterministicAEAD
 	info   fs.FileInfo
+	// before are keys of earlier readings, of which some are not in the file
+	// any more; nil means none. They open, but seal nothing.
+	before *keys
+}
+
+// open opens what was sealed with any key that was in the file since the
+// program started.
+func (k *keys) open(sealed, context []byte) (plain []byte, err error) {
+	for ; k != nil; k = k.before {
+		if plain, err = k.aead.DecryptDeterministically(sealed, context); err == nil {
+			return plain, nil
+		}
+	}
+	return nil, err
+}
+
+// holds reports whether each key of other is one of these.
+func (k *keys) holds(other *keys) bool {
+	ids := map[uint32]bool{}
+	for _, info := range k.handle.KeysetInfo().GetKeyInfo() {
+		ids[info.GetKeyId()] = true
+	}
+	for _, info := range other.handle.KeysetInfo().GetKeyInfo() {
+		if !ids[info.GetKeyId()] {
+			return false
+		}
+	}
+	return true
 }
 
 // areOf reports whether the file of info is the one that was read.
@@ -71,28 +99,54 @@ func readKeys(path string) (*keys, error) {
 	if err != nil {
 		return nil, fileError(path, "holds a key that is not AES256-SIV", hint, nil)
 	}
-	return &keys{handle, aead, info}, nil
+	return &keys{handle: handle, aead: aead, info: info}, nil
 }
 
-// Rotate adds a new key to the file, with which everything is sealed from now
-// on, and keeps the others for what they have sealed. The mode and the owner
+// Rotate makes another key the one with which everything is sealed from now
+// on, and keeps the others for what they have sealed: a new key, or the last
+// one of the file if Add left it behind the primary key. The mode and the owner
 // of the file stay. Errors are as of Open.
 func Rotate(path string) error {
-	return change(path, addPrimary)
+	return change(path, func(m *keyset.Manager, old *keyset.Handle) error {
+		last, err := old.Entry(old.Len() - 1)
+		if err != nil {
+			return err
+		}
+		if last.IsPrimary() || last.KeyStatus() != keyset.Enabled {
+			return addPrimary(m, old)
+		}
+		return m.SetPrimary(last.KeyID())
+	})
+}
+
+// Add adds a new key to the file that only opens, until Rotate: so that it can
+// be everywhere before anything is sealed with it. Errors are as of Open.
+func Add(path string) error {
+	return change(path, func(m *keyset.Manager, _ *keyset.Handle) error {
+		_, err := m.Add(daead.AESSIVKeyTemplate())
+		return err
+	})
 }
 
 // RemoveOld leaves only the primary key in the file and says how many it
 // removed. What was sealed with those does not open any more: seal it again
-// first. Errors are as of Open.
-func RemoveOld(path string) (removed int, err error) {
+// first. primary is the key (see Keyring.Primary) that it was sealed with; when
+// the file has another by now, that is a Conflict error. Others are as of Open.
+func RemoveOld(path string, primary uint32) (removed int, err error) {
 	err = change(path, func(m *keyset.Manager, old *keyset.Handle) error {
 		for i := range old.Len() {
 			entry, err := old.Entry(i)
 			if err != nil {
 				return err
 			}
-			if entry.IsPrimary() {
+			switch {
+			case entry.KeyID() == primary && entry.IsPrimary():
 				continue
+			case entry.IsPrimary():
+				return &model.Error{
+					Kind: model.Conflict, Message: "the key in " + path + " was changed meanwhile, and no key was removed",
+					Hint: "run gatehouse secret-key remove-old once nobody else changes it",
+				}
 			}
 			if err := m.Delete(entry.KeyID()); err != nil {
 				return err
@@ -132,7 +186,11 @@ func change(path string, edit func(m *keyset.Manager, old *keyset.Handle) error)
 		return err
 	}
 	m := keyset.NewManagerFromHandle(old.handle)
-	if err := edit(m, old.handle); err != nil {
+	err = edit(m, old.handle)
+	if _, ok := errors.AsType[*model.Error](err); ok {
+		return err
+	}
+	if err != nil {
 		return fmt.Errorf("changing the keys of %s: %w", target, err)
 	}
 	if err := write(target, m, old.info, os.Rename); err != nil {
@@ -220,10 +278,15 @@ func fill(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
 	return f.Sync()
 }
 
+// MissingError says that the key file is not there.
+func MissingError(path string) *model.Error {
+	return fileError(path, "does not exist",
+		"bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else", nil)
+}
+
 func readError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fileError(path, "does not exist",
-			"bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else", nil)
+		return MissingError(path)
 	}
 	return fileError(path, "cannot be read", "the user that runs the program needs to read it", err)
 }

@@ -220,12 +220,12 @@ var _ = Describe("rotation", func() {
 		Expect(seal.Rotate(path)).To(Succeed())
 		text := sealed(before, "hunter2", "secret/shop/value")
 
-		Expect(seal.RemoveOld(path)).To(Equal(2))
+		Expect(seal.RemoveOld(path, primary(path))).To(Equal(2))
 		after := open(path)
 		Expect(unsealed(after, text, "secret/shop/value")).To(Equal("hunter2"))
 		_, err := after.Unseal(fixedSealed, "secret/shop/value")
 		Expect(model.IsKind(err, model.Invalid)).To(BeTrue())
-		Expect(seal.RemoveOld(path)).To(Equal(0))
+		Expect(seal.RemoveOld(path, primary(path))).To(Equal(0))
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(text))
 	})
 
@@ -239,7 +239,7 @@ var _ = Describe("rotation", func() {
 			})
 		}
 		all.Wait()
-		Expect(seal.RemoveOld(path)).To(Equal(32))
+		Expect(seal.RemoveOld(path, primary(path))).To(Equal(32))
 	})
 
 	It("works on the keys of other tink programs, of which some have no prefix and some are switched off", func() {
@@ -252,7 +252,7 @@ var _ = Describe("rotation", func() {
 
 		Expect(seal.Rotate(path)).To(Succeed())
 		Expect(unsealed(open(path), text, "secret/shop/value")).To(Equal("hunter2"))
-		Expect(seal.RemoveOld(path)).To(Equal(2))
+		Expect(seal.RemoveOld(path, primary(path))).To(Equal(2))
 	})
 
 	It("keeps the mode, the owner and a symbolic link", func() {
@@ -277,6 +277,55 @@ var _ = Describe("rotation", func() {
 		Expect(sealed(open(path), "hunter2", "secret/shop/value")).NotTo(Equal(fixedSealed))
 	})
 
+	It("takes the key that was added before, which until then only opens", func() {
+		path := keyFile(fixedKeyset)
+		Expect(seal.Add(path)).To(Succeed())
+		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(fixedSealed))
+		elsewhere := open(keyFile(content(path)))
+
+		Expect(seal.Rotate(path)).To(Succeed())
+		text := sealed(open(path), "hunter2", "secret/shop/value")
+		Expect(text).NotTo(Equal(fixedSealed))
+		Expect(unsealed(elsewhere, text, "secret/shop/value")).To(Equal("hunter2"))
+		Expect(seal.RemoveOld(path, primary(path))).To(Equal(1))
+		Expect(sealed(open(path), "hunter2", "secret/shop/value")).To(Equal(text))
+		By("and after that a new one")
+		Expect(seal.Rotate(path)).To(Succeed())
+		Expect(sealed(open(path), "hunter2", "secret/shop/value")).NotTo(Equal(text))
+	})
+
+	It("removes no key when another rotation came in between", func() {
+		path := keyFile(fixedKeyset)
+		Expect(seal.Rotate(path)).To(Succeed())
+		mine := primary(path)
+		text := sealed(open(path), "hunter2", "secret/shop/value")
+		Expect(seal.Rotate(path)).To(Succeed())
+
+		removed, err := seal.RemoveOld(path, mine)
+		Expect(removed).To(BeZero())
+		Expect(err).To(MatchError("the key in " + path + " was changed meanwhile, and no key was removed " +
+			"(run gatehouse secret-key remove-old once nobody else changes it)"))
+		Expect(model.IsKind(err, model.Conflict)).To(BeTrue())
+		Expect(unsealed(open(path), fixedSealed, "secret/shop/value")).To(Equal("hunter2"))
+		Expect(unsealed(open(path), text, "secret/shop/value")).To(Equal("hunter2"))
+	})
+
+	It("lets a program open what it holds in memory after the old keys are gone", func() {
+		path := keyFile(fixedKeyset)
+		running := open(path)
+		for range 3 {
+			Expect(seal.Rotate(path)).To(Succeed())
+			text := sealed(running, "hunter2", "secret/shop/value")
+			Expect(seal.RemoveOld(path, primary(path))).To(Equal(1))
+			Expect(running.Reload()).To(Succeed())
+			Expect(unsealed(running, text, "secret/shop/value")).To(Equal("hunter2"))
+			Expect(unsealed(running, fixedSealed, "secret/shop/value")).To(Equal("hunter2"))
+			Expect(sealed(running, "hunter2", "secret/shop/value")).To(Equal(sealed(open(path), "hunter2", "secret/shop/value")))
+		}
+		_, err := open(path).Unseal(fixedSealed, "secret/shop/value")
+		Expect(model.IsKind(err, model.Invalid)).To(BeTrue())
+	})
+
 	It("changes nothing when the file cannot be used", func() {
 		broken := keyFile("hunter2")
 		missing := filepath.Join(directory(), "secret.key")
@@ -285,7 +334,7 @@ var _ = Describe("rotation", func() {
 			missing: "does not exist",
 		} {
 			Expect(seal.Rotate(path)).To(MatchError(ContainSubstring(line)))
-			removed, err := seal.RemoveOld(path)
+			removed, err := seal.RemoveOld(path, 1)
 			Expect(removed).To(BeZero())
 			Expect(err).To(MatchError(ContainSubstring(line)))
 		}

@@ -59,6 +59,12 @@ func (k *Keyring) read() error {
 	if err != nil {
 		return err
 	}
+	if known := k.keys.Load(); known != nil {
+		read.before = known.before
+		if !read.holds(known) {
+			read.before = known
+		}
+	}
 	k.keys.Store(read)
 	return nil
 }
@@ -97,9 +103,23 @@ func (k *Keyring) Seal(plain, context string) (string, error) {
 	return model.SealedPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Unseal opens a text that Seal made for the same context, with any key of the
-// file. When no key in memory opens it and the file has changed, the file is
-// read again once. A text that does not open is a *model.Error of kind
+// Primary is the number of the key that Seal takes now. Errors are as of Open.
+func (k *Keyring) Primary() (uint32, error) {
+	now, err := k.current()
+	if err != nil {
+		return 0, err
+	}
+	entry, err := now.handle.Primary()
+	if err != nil {
+		return 0, fmt.Errorf("finding the primary key of %s: %w", k.path, err)
+	}
+	return entry.KeyID(), nil
+}
+
+// Unseal opens a text that Seal made for the same context, with any key that
+// was in the file when it was read, now or before: what the program holds in
+// memory opens also after its key was removed. When no key in memory opens it
+// and the file has changed, the file is read again once. A text that does not open is a *model.Error of kind
 // Invalid; a changed file that cannot be read is an error as of Open.
 func (k *Keyring) Unseal(sealed, context string) (string, error) {
 	raw, err := decode(sealed)
@@ -107,7 +127,7 @@ func (k *Keyring) Unseal(sealed, context string) (string, error) {
 		return "", err
 	}
 	tried := k.keys.Load()
-	plain, err := tried.aead.DecryptDeterministically(raw, []byte(context))
+	plain, err := tried.open(raw, []byte(context))
 	if err == nil {
 		return string(plain), nil
 	}
@@ -116,7 +136,7 @@ func (k *Keyring) Unseal(sealed, context string) (string, error) {
 		return "", err
 	}
 	if now != tried {
-		if plain, err = now.aead.DecryptDeterministically(raw, []byte(context)); err == nil {
+		if plain, err = now.open(raw, []byte(context)); err == nil {
 			return string(plain), nil
 		}
 	}

@@ -81,3 +81,18 @@ func unsealed(k *seal.Keyring, text, context string) string {
 	Expect(err).NotTo(HaveOccurred())
 	return plain
 }
+
+// primary is the number of the key that seals.
+func primary(path string) uint32 {
+	GinkgoHelper()
+	id, err := open(path).Primary()
+	Expect(err).NotTo(HaveOccurred())
+	return id
+}
+
+func content(path string) string {
+	GinkgoHelper()
+	b, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	return string(b)
+}

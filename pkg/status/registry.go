@@ -15,6 +15,8 @@ type Registry struct {
 	mu         sync.Mutex
 	envoys     map[int64]*Envoy
 	conditions map[string][]model.Condition // by source
+
+	feed *Feed
 }
 
 // Envoy is one connected Envoy.
@@ -26,20 +28,57 @@ type Envoy struct {
 	Address   string
 	Version   string
 	Connected time.Time
-	// Applied is the revision that it has in full; 0 means none yet.
-	Applied int64
+	Progress
 	// Types holds the last answers by type URL.
 	Types map[string]Answers
 }
 
-// Answers are the last acknowledgement and the last refusal of a type.
+// Progress is how far an Envoy is on its way to the configuration that it
+// should have.
+type Progress struct {
+	// Applied is the revision that it has in full; 0 means none yet.
+	Applied int64
+	// Waiting are the hosts whose newest form waits for something.
+	Waiting []Wait
+	// Refused is what the Envoy refused and does not get again.
+	Refused []Refusal
+}
+
+// Wait is a host whose newest form is held back.
+type Wait struct {
+	// Host is the name of the service.
+	Host string
+	// Clusters are those that the Envoy does not have ready.
+	Clusters []string
+	Since    time.Time
+	// Until is when the wait ends at the latest; the zero time means that it
+	// ends with a change of the configuration.
+	Until time.Time
+}
+
+// Refusal is a resource, or the host of a route configuration, that an Envoy
+// refused.
+type Refusal struct {
+	TypeURL  string
+	Resource string
+	Version  string
+	// Revision is that of the message that was refused.
+	Revision int64
+	// Text is Envoy's reason.
+	Text string
+	At   time.Time
+}
+
+// Answers are the last response of a type, and what the Envoy last said to
+// one.
 type Answers struct {
+	Sent     Answer
 	Acked    Answer
 	Rejected Answer
 }
 
-// Answer is what an Envoy said to a response. The zero value means that it
-// never did.
+// Answer is one response and what the Envoy said to it. The zero value means
+// that there was none.
 type Answer struct {
 	// Revision is the configuration revision of the response.
 	Revision int64
@@ -58,7 +97,7 @@ type Resource struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}}
+	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed()}
 }
 
 // Connect records an Envoy. The caller removes it with Disconnect.
@@ -67,41 +106,76 @@ func (r *Registry) Connect(e Envoy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.envoys[e.ID] = &e
+	r.feed.Publish(e.event(EventConnect))
 }
 
 // Disconnect forgets an Envoy.
 func (r *Registry) Disconnect(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e := r.envoys[id]; e != nil {
+		r.feed.Publish(e.event(EventDisconnect))
+	}
 	delete(r.envoys, id)
+}
+
+// Sent records a response.
+func (r *Registry) Sent(id int64, typeURL string, a Answer) {
+	r.answer(id, typeURL, func(t *Answers) { t.Sent = a }, "", a)
 }
 
 // Acked records an acknowledgement.
 func (r *Registry) Acked(id int64, typeURL string, a Answer) {
-	r.answer(id, typeURL, func(t *Answers) { t.Acked = a })
+	r.answer(id, typeURL, func(t *Answers) { t.Acked = a }, EventAck, a)
 }
 
 // Rejected records a refusal.
 func (r *Registry) Rejected(id int64, typeURL string, a Answer) {
-	r.answer(id, typeURL, func(t *Answers) { t.Rejected = a })
+	r.answer(id, typeURL, func(t *Answers) { t.Rejected = a }, EventNack, a)
 }
 
-func (r *Registry) answer(id int64, typeURL string, apply func(*Answers)) {
+// answer notes an answer, and publishes it where it is an event.
+func (r *Registry) answer(id int64, typeURL string, apply func(*Answers), event string, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e := r.envoys[id]; e != nil {
-		t := e.Types[typeURL]
-		apply(&t)
-		e.Types[typeURL] = t
+	e := r.envoys[id]
+	if e == nil {
+		return
+	}
+	t := e.Types[typeURL]
+	apply(&t)
+	e.Types[typeURL] = t
+	if event != "" {
+		r.feed.Publish(e.answered(event, typeURL, a))
 	}
 }
 
-// Applied records the revision that an Envoy has in full.
-func (r *Registry) Applied(id, revision int64) {
+// Overdue tells that the routes of an Envoy no longer wait for a cluster.
+func (r *Registry) Overdue(id int64, cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.envoys[id]; e != nil {
-		e.Applied = revision
+		overdue := e.event(EventOverdue)
+		overdue.Type, overdue.Resources = "cluster", []string{cluster}
+		r.feed.Publish(overdue)
+	}
+}
+
+// SetProgress records how far an Envoy is. The caller does not change the lists
+// afterwards.
+func (r *Registry) SetProgress(id int64, p Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.envoys[id]
+	if e == nil {
+		return
+	}
+	newer := p.Applied > e.Applied
+	e.Progress = p
+	if newer {
+		applied := e.event(EventApplied)
+		applied.Revision = p.Applied
+		r.feed.Publish(applied)
 	}
 }
 

@@ -89,6 +89,9 @@ type Query struct {
 	// Service, Route, Upstream and Proxy restrict kinds that have the field
 	// (routes and links) to those that name it.
 	Service, Route, Upstream, Filter, Secret, Proxy, GlobalConfig string
+	// Names restricts kinds that have a name of their own, with regard to case;
+	// routes it does not tell by service.
+	Names []string
 	// Services restricts kinds that name a service to these.
 	Services []string
 	// Tag restricts kinds that carry tags to objects with this one.
@@ -96,8 +99,8 @@ type Query struct {
 	// Uses restricts to objects that name this one in a field of theirs: an
 	// upstream its certificate authority, a filter a secret.
 	Uses model.Key
-	// FQDN restricts services to those of this host, without regard to case.
-	FQDN string
+	// FQDNs restricts services to those of these hosts, without regard to case.
+	FQDNs []string
 	// NamePrefix restricts kinds that have a name of their own, with regard to
 	// case.
 	NamePrefix string
@@ -116,10 +119,10 @@ type Query struct {
 // plain rows; the rules between objects are Create and Delete of this package.
 type Writer interface {
 	Reader
-	// Insert stores a new object and sets its ID and timestamps. A taken key
-	// is an Exists error.
-	// What is confidential in it is sealed first; that may be refused as
-	// Invalid.
+	// Insert stores a new object and sets its timestamps, and its ID at the
+	// latest when the transaction ends: rows may be sent together. A taken key
+	// is an Exists error. What is confidential in it is sealed first; that may
+	// be refused as Invalid.
 	Insert(obj model.Object) error
 	// Replace stores obj in place of the object of the same key and sets its
 	// ID and timestamps. An object that is equal but for those changes nothing.
@@ -130,6 +133,7 @@ type Writer interface {
 	// Restore is Insert for an object that was there before: it keeps its ID
 	// and time of creation.
 	Restore(obj model.Object) error
-	// Written lists what this transaction has changed so far, in order.
+	// Written lists what this transaction has changed so far, in order. New
+	// objects in it may have no ID yet.
 	Written() []Written
 }

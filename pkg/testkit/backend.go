@@ -2,14 +2,18 @@ package testkit
 
 import (
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/websocket"
@@ -38,6 +42,8 @@ type Backend struct {
 	IP   string
 	Port int
 
+	protocol string
+	listener *mortalListener
 	server   *httptest.Server
 	requests atomic.Int64
 	sick     atomic.Bool
@@ -56,14 +62,34 @@ func StartBackend(name string, o BackendOptions) (*Backend, error) {
 	if o.IP == "" {
 		o.IP = "127.0.0.1"
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(o.IP, "0"))
-	if err != nil {
-		return nil, fmt.Errorf("starting backend %q: %w", name, err)
+	b := &Backend{Name: name, IP: o.IP, protocol: o.Protocol}
+	for {
+		// Not a port of the system's choice, see firstPort: it has to be free
+		// for Restart.
+		var err error
+		if b.Port, err = FreePort(); err != nil {
+			return nil, err
+		}
+		switch err = b.start(); {
+		case err == nil:
+			return b, nil
+		case !errors.Is(err, syscall.EADDRINUSE): // or else somebody was faster
+			return nil, err
+		}
 	}
-	b := &Backend{Name: name, IP: o.IP, Port: l.Addr().(*net.TCPAddr).Port}
-	config := &http.Server{Handler: b, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{}}
-	b.server = &httptest.Server{Listener: l, Config: config}
-	switch o.Protocol {
+}
+
+func (b *Backend) start() error {
+	l, err := listenMortal(net.JoinHostPort(b.IP, strconv.Itoa(b.Port)))
+	if err != nil {
+		return fmt.Errorf("starting backend %q: %w", b.Name, err)
+	}
+	config := &http.Server{
+		Handler: b, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{},
+		ErrorLog: log.New(io.Discard, "", 0), // of clients that break off a handshake
+	}
+	b.listener, b.server = l, &httptest.Server{Listener: l, Config: config}
+	switch b.protocol {
 	case "", "http":
 		config.Protocols.SetHTTP1(true)
 		b.server.Start()
@@ -78,9 +104,19 @@ func StartBackend(name string, o BackendOptions) (*Backend, error) {
 		b.server.EnableHTTP2 = true
 		b.server.StartTLS()
 	default:
-		return nil, fmt.Errorf("starting backend %q: unknown protocol %q", name, o.Protocol)
+		return fmt.Errorf("starting backend %q: unknown protocol %q", b.Name, b.protocol)
 	}
-	return b, nil
+	return nil
+}
+
+// Certificate is what it shows over TLS, in PEM: its own authority, for
+// 127.0.0.1, ::1, example.com and *.example.com. Empty in the clear.
+func (b *Backend) Certificate() string {
+	cert := b.server.Certificate()
+	if cert == nil {
+		return ""
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
 // Close cuts all connections and ends the backend.
@@ -88,6 +124,9 @@ func (b *Backend) Close() {
 	b.server.CloseClientConnections()
 	b.server.Close()
 }
+
+// Stop takes no new connections, lets running requests end, and ends.
+func (b *Backend) Stop() { b.server.Close() }
 
 // Requests counts what arrived, health checks aside.
 func (b *Backend) Requests() int { return int(b.requests.Load()) }

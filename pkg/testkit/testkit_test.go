@@ -2,7 +2,9 @@ package testkit_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -24,6 +26,43 @@ func TestTestkit(t *testing.T) {
 var _ = BeforeEach(func() {
 	before := gleak.Goroutines()
 	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+})
+
+var _ = Describe("A backend", func() {
+	DescribeTable("dies in the middle of a request and comes back on its port", func(protocol, scheme string) {
+		b, err := testkit.StartBackend("blue", testkit.BackendOptions{Protocol: protocol})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { b.Close() })
+		transport := &http.Transport{
+			Protocols: &http.Protocols{}, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // of the test
+		}
+		transport.Protocols.SetHTTP1(protocol == "http" || protocol == "tls")
+		transport.Protocols.SetHTTP2(protocol == "h2")
+		transport.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
+		DeferCleanup(transport.CloseIdleConnections)
+		get := func(query string) error {
+			resp, err := (&http.Client{Transport: transport}).Get(fmt.Sprintf("%s://127.0.0.1:%d/%s", scheme, b.Port, query)) //nolint:noctx // ends with the backend
+			if err == nil {
+				err = resp.Body.Close()
+			}
+			return err
+		}
+		Expect(get("")).To(Succeed())
+		answered := make(chan error, 1)
+		go func() { answered <- get("?delay=1h") }()
+		Eventually(b.Requests).Should(Equal(2))
+
+		b.Kill()
+		Eventually(answered).Should(Receive(MatchError(ContainSubstring("reset by peer"))))
+		Expect(get("")).To(MatchError(ContainSubstring("connection refused")))
+		Expect(b.Restart()).To(Succeed())
+		Expect(get("")).To(Succeed())
+	},
+		Entry(nil, "http", "http"),
+		Entry(nil, "h2c", "http"),
+		Entry(nil, "tls", "https"),
+		Entry(nil, "h2", "https"),
+	)
 })
 
 var _ = Describe("Traffic", func() {

@@ -20,6 +20,25 @@ type TrafficOptions struct {
 	// Rate is the number of requests per second, over Connections connections
 	// that are kept alive. 0 means 1000 and 20.
 	Rate, Connections int
+	// Next says where each request goes, in place of Host and Path. It and
+	// Judge are called by many goroutines.
+	Next func() Target
+	// Judge says what is wrong with an answer, in place of "status 200 is
+	// right". The body may be kept.
+	Judge func(Exchange) error
+}
+
+// Target is where a request goes.
+type Target struct{ Host, Path string }
+
+// Exchange is a request that was answered in full.
+type Exchange struct {
+	Target
+	Sent, Done time.Time
+	Status     int
+	// Backend is what BackendHeader says.
+	Backend string
+	Body    []byte
 }
 
 // Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it
@@ -38,15 +57,15 @@ type Traffic struct {
 type Report struct {
 	// Requests counts those that ended, one way or the other.
 	Requests int
-	// Backends counts the answers with status 200 by BackendHeader.
+	// Backends counts the right answers with status 200 by BackendHeader.
 	Backends map[string]int
-	// Failures are all that ended otherwise.
+	// Failures are those that were not answered, or not as they should be.
 	Failures []Failure
 	// Slowest is the longest time to an answer, and Took that of all.
 	Slowest, Took time.Duration
 }
 
-// Failure is a request that did not get a 200.
+// Failure is a request that got no answer, or not the right one.
 type Failure struct {
 	// At is the time since the start of the traffic.
 	At     time.Duration
@@ -72,6 +91,13 @@ func StartTraffic(o TrafficOptions) *Traffic {
 	if o.Path == "" {
 		o.Path = "/"
 	}
+	if o.Next == nil {
+		fixed := Target{o.Host, o.Path}
+		o.Next = func() Target { return fixed }
+	}
+	if o.Judge == nil {
+		o.Judge = needOK
+	}
 	if o.Rate == 0 {
 		o.Rate = 1000
 	}
@@ -86,6 +112,13 @@ func StartTraffic(o TrafficOptions) *Traffic {
 		t.group.Go(func() { t.run(ctx, first, interval) })
 	}
 	return t
+}
+
+func needOK(e Exchange) error {
+	if e.Status != http.StatusOK {
+		return fmt.Errorf("status %d: %s", e.Status, e.Body)
+	}
+	return nil
 }
 
 // Stop lets running requests end and reports.
@@ -122,9 +155,12 @@ func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duratio
 			return
 		case <-timer.C:
 		}
-		sent := time.Now()
-		backend, err := c.request()
-		t.note(sent, backend, err)
+		e := Exchange{Target: t.opts.Next(), Sent: time.Now()}
+		err := c.request(&e)
+		if e.Done = time.Now(); err == nil {
+			err = t.opts.Judge(e)
+		}
+		t.note(e, err)
 		next = next.Add(interval)
 		if late := time.Since(next); late > time.Second {
 			next = next.Add(late)
@@ -133,16 +169,18 @@ func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duratio
 	}
 }
 
-func (t *Traffic) note(sent time.Time, backend string, err error) {
+func (t *Traffic) note(e Exchange, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Requests++
-	t.report.Slowest = max(t.report.Slowest, time.Since(sent))
+	t.report.Slowest = max(t.report.Slowest, e.Done.Sub(e.Sent))
 	if err != nil {
-		t.report.Failures = append(t.report.Failures, Failure{sent.Sub(t.began), err.Error()})
+		t.report.Failures = append(t.report.Failures, Failure{e.Sent.Sub(t.began), err.Error()})
 		return
 	}
-	t.report.Backends[backend]++
+	if e.Status == http.StatusOK {
+		t.report.Backends[e.Backend]++
+	}
 }
 
 // keptConn is a connection that is opened again where the gateway asked to
@@ -160,40 +198,38 @@ func (c *keptConn) close() {
 	}
 }
 
-// request returns the backend that answered 200.
-func (c *keptConn) request() (backend string, err error) {
+// request sends a request and reads the answer.
+func (c *keptConn) request(e *Exchange) (err error) {
 	const limit = 15 * time.Second
 	defer func() {
 		if err != nil {
+			err = fmt.Errorf("GET %s%s: %w", e.Host, e.Path, err)
 			c.close()
 		}
 	}()
 	if c.conn == nil {
 		if c.conn, err = net.DialTimeout("tcp", c.opts.Addr, limit); err != nil {
-			return "", err
+			return err
 		}
 		c.read = bufio.NewReader(c.conn)
 	}
 	if err := c.conn.SetDeadline(time.Now().Add(limit)); err != nil {
-		return "", err
+		return err
 	}
-	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", c.opts.Path, c.opts.Host); err != nil {
-		return "", fmt.Errorf("sending: %w", err)
+	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", e.Path, e.Host); err != nil {
+		return fmt.Errorf("sending: %w", err)
 	}
 	resp, err := http.ReadResponse(c.read, nil)
 	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the answer: %w", err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // nothing was written
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
+	if e.Body, err = io.ReadAll(resp.Body); err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if resp.Close {
 		c.close()
 	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("status %d: %s", resp.StatusCode, body)
-	}
-	return resp.Header.Get(BackendHeader), nil
+	e.Status, e.Backend = resp.StatusCode, resp.Header.Get(BackendHeader)
+	return nil
 }

@@ -28,6 +28,7 @@ type options struct {
 	rpsRound, idle, poll     time.Duration
 	idleRoutes, bulkConns    int
 	concurrency, idleChanges int
+	scale, scaleSamples      int
 }
 
 // part is one thing to measure.
@@ -43,6 +44,7 @@ func parts() []part {
 		{"start", (*lab).start},
 		{"rps", (*lab).rps},
 		{"idle", (*lab).idle},
+		{"scale", (*lab).scale},
 	}
 }
 
@@ -138,6 +140,8 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "idle: for how long")
 	f.IntVar(&o.idleRoutes, "idle-routes", 3000, "idle: routes that are there")
 	f.IntVar(&o.idleChanges, "idle-changes", 20, "idle: changes afterwards")
+	f.IntVar(&o.scale, "scale", 10000, "scale: services, each with 5 routes")
+	f.IntVar(&o.scaleSamples, "scale-samples", 60, "scale: samples of each call")
 	f.IntVar(&o.concurrency, "concurrency", 2, "worker threads of an Envoy; rps uses 1, so that connections spread alike")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,6 +36,12 @@ func (s *Store) Since(ctx context.Context, revision int64) (model.Change, error)
 		} else {
 			change.Entries, err = r.changedAfter(revision)
 		}
+		if errors.Is(err, errUnreadable) {
+			// The rows may still be read, and everybody's changes would wait.
+			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", revision, "err", err)
+			change.Full = true
+			change.Entries, err = r.everything()
+		}
 		return err
 	})
 	if err != nil {
@@ -51,7 +58,7 @@ func (r *reader) lacks(revision, now int64) (bool, error) {
 		return true, nil
 	}
 	var oldest sql.NullInt64
-	err := r.tx.Raw("SELECT min(revision) FROM change_log").Row().Scan(&oldest)
+	err := r.db().Raw("SELECT min(revision) FROM change_log").Row().Scan(&oldest)
 	return !oldest.Valid || oldest.Int64 > revision+1, r.fail("reading the change log", err)
 }
 
@@ -75,7 +82,7 @@ func (r *reader) everything() ([]model.Entry, error) {
 // revision.
 func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	var rows []changeLog
-	err := r.tx.Select("kind", "name", "after").Where("revision > ?", revision).
+	err := r.db().Select("kind", "name", "after").Where("revision > ?", revision).
 		Order("revision, seq").Find(&rows).Error
 	if err != nil {
 		return nil, r.fail("reading the change log", err)
@@ -101,13 +108,16 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	return entries, nil
 }
 
+// errUnreadable is an entry of the change log that this program did not write.
+var errUnreadable = errors.New("it is not an object of this version")
+
 func decode(row changeLog, text *string) (model.Object, error) {
 	if text == nil {
 		return nil, nil
 	}
 	obj := model.New(row.Kind)
 	if err := json.Unmarshal([]byte(*text), obj); err != nil {
-		return nil, fmt.Errorf("reading %s %q from the change log: %w", row.Kind, row.Name, err)
+		return nil, fmt.Errorf("reading %s %q from the change log: %w: %w", row.Kind, row.Name, errUnreadable, err)
 	}
 	return obj, nil
 }
@@ -118,7 +128,7 @@ func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
 		before = math.MaxInt64
 	}
 	var list []store.Revision
-	err := r.tx.Raw("SELECT revision, at, actor, request, "+
+	err := r.db().Raw("SELECT revision, at, actor, request, "+
 		"(SELECT count(*) FROM change_log AS every WHERE every.revision = first.revision) AS changes "+
 		"FROM change_log AS first WHERE seq = 1 AND revision < ? ORDER BY revision DESC LIMIT ?", before, limit).Scan(&list).Error
 	return list, r.fail("reading the change log", err)
@@ -127,7 +137,7 @@ func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
 // Entries implements store.Reader.
 func (r *reader) Entries(revision int64) ([]store.Written, error) {
 	var rows []changeLog
-	if err := r.tx.Where("revision = ?", revision).Order("seq").Find(&rows).Error; err != nil {
+	if err := r.db().Where("revision = ?", revision).Order("seq").Find(&rows).Error; err != nil {
 		return nil, r.fail("reading the change log", err)
 	}
 	var list []store.Written
@@ -167,7 +177,7 @@ func sortEntries(entries []model.Entry) {
 // compact removes from the change log what is too old or too much; the newest
 // revision stays.
 func (s *Store) compact(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, errTooSlow)
 	defer cancel()
 	tx := s.w.WithContext(ctx)
 	cut, err := s.compactionCut(tx)

@@ -38,7 +38,10 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 	if _, ok := errors.AsType[*model.Error](err); ok {
 		return err
 	}
-	if cause := ctx.Err(); cause != nil && !errors.Is(context.Cause(ctx), errTooSlow) {
+	if cause := ctx.Err(); cause != nil {
+		if errors.Is(context.Cause(ctx), errTooSlow) {
+			return s.tooSlow(fmt.Errorf("%s: %w", doing, errTooSlow))
+		}
 		return fmt.Errorf("%s: %w", doing, cause)
 	}
 	switch classify(err) {
@@ -51,6 +54,15 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// tooSlow is the error of a step that stepTimeout has ended.
+func (s *Store) tooSlow(err error) error {
+	return &model.Error{
+		Kind: model.Unavailable, Err: err,
+		Message: fmt.Sprintf("a step of the transaction was not done within %s and was given up; nothing was stored", s.stepTimeout),
+		Hint:    "try again; when it happens often, look for a large write that others wait for, or a slow disk, database or network",
+	}
 }
 
 // away is the error of a database that does not answer.
@@ -71,12 +83,16 @@ func (w *writer) failWrite(obj model.Object, doing string, err error) error {
 				Hint: "detach or delete what refers to it, then delete it", Err: err,
 			}
 		}
-		return &model.Error{
-			Kind: model.NotFound, Path: key.Path(),
-			Message: fmt.Sprintf("%s %q refers to an object that does not exist", key.Kind, key.Name), Err: err,
-		}
+		return noForeignKey(key, err)
 	}
 	return w.fail(fmt.Sprintf("%s %s %q", doing, key.Kind, key.Name), err)
+}
+
+func noForeignKey(key model.Key, err error) error {
+	return &model.Error{
+		Kind: model.NotFound, Path: key.Path(),
+		Message: fmt.Sprintf("%s %q refers to an object that does not exist", key.Kind, key.Name), Err: err,
+	}
 }
 
 func classify(err error) class {

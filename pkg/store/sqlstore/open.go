@@ -24,6 +24,9 @@ type Options struct {
 	// Sealer seals what is confidential. It is needed once a filter, a global
 	// config or a secret is written.
 	Sealer model.Sealer
+	// InUse says that the database is one that was opened with the Sealer's key
+	// before: any other is an error, where without it a new one is made.
+	InUse bool
 	// Log is told about migrations and lost connections; nil means silence.
 	Log *slog.Logger
 	// KeepEntries and KeepAge bound the change log: older entries are removed
@@ -42,12 +45,14 @@ const (
 	defaultKeepAge      = 30 * 24 * time.Hour
 	defaultPollInterval = 5 * time.Second
 	compactInterval     = time.Hour
-	// opTimeout bounds every transaction, so that a database that is cut off
-	// without a word is noticed.
-	opTimeout = 30 * time.Second
+	// stepTimeout bounds every step of a transaction, so that a database that
+	// is cut off without a word is noticed. A step is a statement and what is
+	// done until the next; a transaction has as many as its size needs.
+	stepTimeout = 30 * time.Second
 )
 
-var errTooSlow = errors.New("the database took too long")
+// errTooSlow is why the context of a transaction ends at stepTimeout.
+var errTooSlow = errors.New("a step of the transaction took too long")
 
 // Store implements store.Store.
 type Store struct {
@@ -68,6 +73,8 @@ type Store struct {
 	listen func(ctx context.Context) error
 	// awayHint says what to do when the database does not answer.
 	awayHint string
+	// stepTimeout is that of this package, but for tests.
+	stepTimeout time.Duration
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -103,7 +110,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: opts.Log, tables: all, changed: make(chan struct{}, 1)}
+	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, changed: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

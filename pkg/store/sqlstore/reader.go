@@ -17,11 +17,19 @@ import (
 type reader struct {
 	store *Store
 	tx    *gorm.DB
+	// step begins the next step of the transaction.
+	step func()
+}
+
+// db is for the next statement of the transaction.
+func (r *reader) db() *gorm.DB {
+	r.step()
+	return r.tx
 }
 
 // Revision implements store.Reader.
 func (r *reader) Revision() (int64, error) {
-	revision, err := currentRevision(r.tx)
+	revision, err := currentRevision(r.db())
 	return revision, r.fail("reading the revision", err)
 }
 
@@ -42,7 +50,7 @@ func (r *reader) Get(key model.Key) (model.Object, error) {
 		return nil, model.NotFoundError(key)
 	}
 	obj := model.New(key.Kind)
-	err := r.tx.Where(where).Take(obj).Error
+	err := r.db().Where(where).Take(obj).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return nil, model.NotFoundError(key)
 	}
@@ -58,7 +66,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	if !ok {
 		return nil, fmt.Errorf("listing kind %q: no such kind", q.Kind)
 	}
-	tx := r.tx.Order("id")
+	tx := r.db().Order("id")
 	if q.ByName {
 		tx = r.tx.Order(strings.Join(t.key, ", "))
 	}
@@ -79,6 +87,9 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 			tx = tx.Where(map[string]any{is.column: is.value})
 		}
 	}
+	if len(q.Names) > 0 {
+		tx = tx.Where("name IN ?", q.Names)
+	}
 	if len(q.Services) > 0 {
 		tx = tx.Where("service IN ?", q.Services)
 	}
@@ -91,8 +102,12 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		tx = tx.Where("name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name = ?)",
 			q.Kind, q.Uses.Kind, q.Uses.Name)
 	}
-	if q.FQDN != "" {
-		tx = tx.Where("lower(fqdn) = lower(?)", q.FQDN)
+	if len(q.FQDNs) > 0 {
+		hosts := make([]string, len(q.FQDNs))
+		for i, host := range q.FQDNs {
+			hosts[i] = strings.ToLower(host) // a host is ASCII
+		}
+		tx = tx.Where("lower(fqdn) IN ?", hosts)
 	}
 	if q.NamePrefix != "" {
 		tx = tx.Where("name >= ?", q.NamePrefix)
@@ -101,7 +116,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		}
 	}
 	if !storable(q.Service + q.Route + q.Upstream + q.Filter + q.Secret + q.Proxy + q.GlobalConfig +
-		strings.Join(q.Services, "") + q.Tag + q.Uses.Name + q.FQDN + q.NamePrefix + q.AfterName) {
+		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Name + strings.Join(q.FQDNs, "") + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()

@@ -5,8 +5,14 @@ import (
 	"database/sql"
 	"errors"
 
+	"gorm.io/gorm"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
+
+// ErrOtherKey is in the error of Open for a database whose secrets were sealed
+// with another key.
+var ErrOtherKey = errors.New("the key does not open the check text")
 
 // noSealer stands for a key that was not given: nothing confidential can be
 // written or read.
@@ -17,8 +23,11 @@ var errNoSealer = errors.New("no key to seal secrets with was given")
 func (noSealer) Seal(string, string) (string, error)   { return "", errNoSealer }
 func (noSealer) Unseal(string, string) (string, error) { return "", errNoSealer }
 
-// checkPlace is what the check text is sealed for.
-const checkPlace = "check"
+// What is sealed as the check text, and for which place.
+const (
+	checkText  = "gatehouse"
+	checkPlace = "check"
+)
 
 // checkSealer makes sure that the key is the one that sealed this database's
 // secrets; the first key that comes is taken.
@@ -26,23 +35,75 @@ func (s *Store) checkSealer(ctx context.Context) error {
 	if _, none := s.opts.Sealer.(noSealer); none {
 		return nil
 	}
-	sealed, err := s.opts.Sealer.Seal("gatehouse", checkPlace)
-	if err != nil {
-		return err
-	}
 	db := s.w.WithContext(ctx)
-	if err := db.Exec("INSERT INTO seal_check (id, sealed) VALUES (1, ?) ON CONFLICT DO NOTHING", sealed).Error; err != nil {
-		return s.fail(ctx, "checking the key of the secrets", err)
-	}
-	var stored sql.NullString
-	if err := db.Raw("SELECT sealed FROM seal_check").Row().Scan(&stored); err != nil {
-		return s.fail(ctx, "checking the key of the secrets", err)
-	}
-	if _, err := s.opts.Sealer.Unseal(stored.String, checkPlace); err != nil {
-		return &model.Error{
-			Kind: model.Invalid, Message: "the secrets of this database were sealed with another key",
-			Hint: "give the key file that was used before with --secret-key-file",
+	if !s.opts.InUse {
+		sealed, err := s.opts.Sealer.Seal(checkText, checkPlace)
+		if err != nil {
+			return err
+		}
+		if err := db.Exec("INSERT INTO seal_check (id, sealed) VALUES (1, ?) ON CONFLICT DO NOTHING", sealed).Error; err != nil {
+			return s.fail(ctx, "checking the key of the secrets", err)
 		}
 	}
-	return nil
+	err := s.openCheck(db)
+	if model.IsKind(err, model.Invalid) {
+		return &model.Error{
+			Kind: model.Invalid, Message: "the secrets of this database were sealed with another key",
+			Hint: "give the key file that was used before with --secret-key-file", Err: ErrOtherKey,
+		}
+	}
+	return err
+}
+
+// openCheck opens the check text; one that does not open is an Invalid error.
+func (s *Store) openCheck(db *gorm.DB) error {
+	var stored sql.NullString
+	err := db.Raw("SELECT sealed FROM seal_check").Row().Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notInUse("no key was ever used with this database")
+	}
+	if err != nil {
+		return s.fail(db.Statement.Context, "checking the key of the secrets", err)
+	}
+	_, err = s.opts.Sealer.Unseal(stored.String, checkPlace)
+	return err
+}
+
+func notInUse(what string) error {
+	return &model.Error{Kind: model.NotFound, Message: what, Hint: "name the one that is in use with --database-url or --data-dir"}
+}
+
+// checkedSealer is the Sealer of one transaction. It seals nothing with a key
+// file that was left behind, say a copy on another machine, when the secrets
+// were sealed anew: such a text would be lost with the old key.
+type checkedSealer struct{ w *writer }
+
+func (c checkedSealer) Seal(plain, place string) (string, error) {
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	return c.w.store.opts.Sealer.Seal(plain, place)
+}
+
+func (c checkedSealer) Unseal(sealed, place string) (string, error) {
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	return c.w.store.opts.Sealer.Unseal(sealed, place)
+}
+
+// check looks once in a transaction: it keeps every other writer out.
+func (c checkedSealer) check() error {
+	if _, none := c.w.store.opts.Sealer.(noSealer); none || c.w.keyChecked {
+		return nil
+	}
+	err := c.w.store.openCheck(c.w.db())
+	if model.IsKind(err, model.Invalid) {
+		return &model.Error{
+			Kind: model.Unavailable, Message: "the key file of this server lacks the key that the secrets are sealed with",
+			Hint: "copy the key file from where the key was rotated; a restart is not needed", Err: err,
+		}
+	}
+	c.w.keyChecked = err == nil
+	return err
 }

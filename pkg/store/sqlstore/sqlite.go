@@ -27,6 +27,11 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
 		return badURL("does not hold an absolute path behind sqlite://, with nothing behind it")
 	}
+	if s.opts.InUse {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return notInUse("the database file " + path + " does not exist")
+		}
+	}
 	if err := createFile(path); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ func opener(url string) storetest.Open {
 	return func(ctx context.Context, s storetest.Settings) (store.Store, error) {
 		return sqlstore.Open(ctx, sqlstore.Options{
 			URL: url, KeepEntries: s.KeepEntries, KeepAge: s.KeepAge, PollInterval: s.PollInterval, Now: s.Now,
+			Sealer: s.Sealer, InUse: s.InUse,
 		})
 	}
 }

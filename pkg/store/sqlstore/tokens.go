@@ -38,7 +38,7 @@ func (t token) model() (store.Token, error) {
 // CreateToken implements store.Tokens.
 func (s *Store) CreateToken(ctx context.Context, t store.Token) error {
 	row := token{Name: t.Name, Role: t.Role, Hash: hex.EncodeToString(t.Hash[:]), CreateTS: t.CreateTS}
-	return s.transact(ctx, s.w, nil, func(tx *gorm.DB) error {
+	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
 		err := tx.Create(&row).Error
 		if err != nil && classify(err) == classDuplicate {
 			return &model.Error{
@@ -54,7 +54,7 @@ func (s *Store) CreateToken(ctx context.Context, t store.Token) error {
 func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 	var rows []token
 	err := s.view(ctx, func(r *reader) error {
-		return r.fail("listing the tokens", r.tx.Order("name").Find(&rows).Error)
+		return r.fail("listing the tokens", r.db().Order("name").Find(&rows).Error)
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 func (s *Store) TokenByHash(ctx context.Context, hash [sha256.Size]byte) (store.Token, error) {
 	var row token
 	err := s.view(ctx, func(r *reader) error {
-		err := r.tx.Where("hash = ?", hex.EncodeToString(hash[:])).Take(&row).Error
+		err := r.db().Where("hash = ?", hex.EncodeToString(hash[:])).Take(&row).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			return &model.Error{Kind: model.NotFound, Message: "the token does not exist"}
 		}
@@ -86,12 +86,10 @@ func (s *Store) TokenByHash(ctx context.Context, hash [sha256.Size]byte) (store.
 
 // DeleteToken implements store.Tokens.
 func (s *Store) DeleteToken(ctx context.Context, name string, keepAdmin bool) error {
-	return s.transact(ctx, s.w, nil, func(tx *gorm.DB) error {
+	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
 		// Two that delete each other's token must see one another.
-		var revision int64
-		var ignored string
-		if err := tx.Raw(s.lockRevision).Row().Scan(&revision, &ignored); err != nil {
-			return s.fail(ctx, "waiting for other writers", err)
+		if _, err := s.lockWriters(tx); err != nil {
+			return err
 		}
 		var row token
 		err := gorm.ErrRecordNotFound
@@ -132,7 +130,7 @@ func (s *Store) TouchToken(ctx context.Context, name string, at time.Time) error
 func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 	var found bool
 	err := s.view(ctx, func(r *reader) error {
-		return r.fail("looking for tokens", r.tx.Raw("SELECT EXISTS (SELECT 1 FROM token)").Row().Scan(&found))
+		return r.fail("looking for tokens", r.db().Raw("SELECT EXISTS (SELECT 1 FROM token)").Row().Scan(&found))
 	})
 	return found, err
 }

@@ -3,10 +3,10 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"gorm.io/gorm"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -17,8 +17,8 @@ func (s *Store) Read(ctx context.Context, fn func(store.Reader) error) error {
 
 // view runs fn on one snapshot.
 func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
-	return s.transact(ctx, s.r, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB) error {
-		return fn(&reader{store: s, tx: tx})
+	return s.transact(ctx, s.r, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB, step func()) error {
+		return fn(&reader{store: s, tx: tx, step: step})
 	})
 }
 
@@ -26,13 +26,16 @@ func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
 func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Writer) error) (int64, error) {
 	var revision int64
 	changed := false
-	err := s.transact(ctx, s.w, nil, func(tx *gorm.DB) error {
-		w := &writer{reader: reader{store: s, tx: tx}, origin: origin, now: model.At(s.opts.Now())}
-		var ignored string
-		if err := tx.Raw(s.lockRevision).Row().Scan(&revision, &ignored); err != nil {
-			return w.fail("waiting for other writers", err)
+	err := s.transact(ctx, s.w, nil, func(tx *gorm.DB, step func()) error {
+		w := newWriter(reader{store: s, tx: tx, step: step}, origin)
+		var err error
+		if revision, err = s.lockWriters(tx); err != nil {
+			return err
 		}
 		if err := fn(w); err != nil {
+			return err
+		}
+		if err := w.flush(); err != nil {
 			return err
 		}
 		if changed = w.revision != 0; !changed {
@@ -53,10 +56,22 @@ func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Wr
 	return revision, nil
 }
 
-// transact runs fn in a transaction and returns its error unchanged.
-func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, fn func(*gorm.DB) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, opTimeout, errTooSlow)
-	defer cancel()
+// lockWriters keeps every other writer out until the end of the transaction and
+// returns the revision.
+func (s *Store) lockWriters(tx *gorm.DB) (revision int64, err error) {
+	var ignored string
+	err = tx.Raw(s.lockRevision).Row().Scan(&revision, &ignored)
+	return revision, s.fail(tx.Statement.Context, "waiting for other writers", err)
+}
+
+// transact runs fn in a transaction and returns its error unchanged. Each step
+// of it has stepTimeout; fn calls step where the next begins.
+func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, fn func(tx *gorm.DB, step func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	bound := time.AfterFunc(s.stepTimeout, func() { cancel(errTooSlow) })
+	defer bound.Stop()
+	step := func() { bound.Reset(s.stepTimeout) }
 	var err error
 	// Postgres may have ended every connection of the pool since its last use
 	// (a restart). That shows when a transaction begins, one at a time.
@@ -65,7 +80,9 @@ func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, 
 		var fnErr error
 		err = db.WithContext(ctx).Transaction(func(tx *gorm.DB) error {
 			began = true
-			fnErr = fn(tx)
+			step()
+			fnErr = fn(tx, step)
+			step() // the commit
 			return fnErr
 		}, opts)
 		if fnErr != nil {

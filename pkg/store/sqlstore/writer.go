@@ -1,37 +1,71 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// writer implements store.Writer in one transaction.
+// writer implements store.Writer in one transaction. It remembers what it has
+// read and written: nobody else writes meanwhile.
 type writer struct {
 	reader
 	origin store.Origin
 	now    model.Time
 	// revision is this transaction's own once it has changed something, else 0.
 	revision int64
-	// written are the entries of this revision.
+	// written are the entries of this revision, the first logged of which are
+	// in the change log.
 	written []store.Written
+	logged  int
+	memory
+	batch
+	// keyChecked says that the key was found right, see checkedSealer.
+	keyChecked bool
 }
 
-// changeLog is an entry of the change log.
-type changeLog struct {
-	Revision int64
-	Seq      int
-	Actor    string
-	At       model.Time
-	Request  string
-	Kind     model.Kind
-	Name     string
-	Before   *string
-	After    *string
+func newWriter(r reader, origin store.Origin) *writer {
+	return &writer{
+		reader: r, origin: origin, now: model.At(r.store.opts.Now()),
+		memory: newMemory(),
+	}
+}
+
+// Get implements store.Reader.
+func (w *writer) Get(key model.Key) (model.Object, error) {
+	if obj, known := w.recall(key); known {
+		if obj == nil {
+			return nil, model.NotFoundError(key)
+		}
+		return copyOf(obj), nil
+	}
+	obj, err := w.reader.Get(key)
+	switch {
+	case err == nil:
+		w.objects[obj.Key()] = copyOf(obj)
+	case model.IsKind(err, model.NotFound):
+		w.objects[key] = nil
+	}
+	return obj, err
+}
+
+// List implements store.Reader.
+func (w *writer) List(q store.Query) ([]model.Object, error) {
+	if list, known := w.ofHost(q); known {
+		return list, nil
+	}
+	if w.holds(q.Kind) {
+		if err := w.send(); err != nil {
+			return nil, err
+		}
+	}
+	list, err := w.reader.List(q)
+	if err == nil {
+		w.remember(q, w.store.tables[q.Kind], list)
+	}
+	return list, err
 }
 
 // Insert implements store.Writer.
@@ -46,25 +80,52 @@ func (w *writer) Insert(obj model.Object) error {
 	if !model.IsKind(err, model.NotFound) {
 		return err
 	}
+	if err := w.checkForeignKeys(obj); err != nil {
+		return err
+	}
 	meta := obj.Meta()
 	*meta.ID, *meta.CreateTS, *meta.UpdateTS = 0, w.now, w.now
-	return w.insert(obj)
+	if err := w.seal(obj, nil); err != nil {
+		return err
+	}
+	row := copyOf(obj)
+	w.add(row, obj)
+	return w.record(key, nil, row)
+}
+
+// checkForeignKeys does what the database does too late for fn to know: the
+// row is sent with others.
+func (w *writer) checkForeignKeys(obj model.Object) error {
+	keys := []model.Key{obj.Owner()}
+	if _, named := obj.(model.Tagged); !named {
+		keys = append(keys, obj.Uses()...)
+	}
+	for _, key := range keys {
+		if key == (model.Key{}) {
+			continue
+		}
+		if _, err := w.Get(key); model.IsKind(err, model.NotFound) {
+			return noForeignKey(obj.Key(), err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Restore implements store.Writer.
 func (w *writer) Restore(obj model.Object) error {
 	*obj.Meta().UpdateTS = w.now
-	return w.insert(obj)
-}
-
-func (w *writer) insert(obj model.Object) error {
 	if err := w.seal(obj, nil); err != nil {
 		return err
 	}
-	if err := w.tx.Create(obj).Error; err != nil {
+	if err := w.send(); err != nil {
+		return err
+	}
+	if err := w.db().Create(obj).Error; err != nil {
 		return w.failWrite(obj, "storing", err)
 	}
-	return w.record(obj.Key(), nil, obj)
+	return w.record(obj.Key(), nil, copyOf(obj))
 }
 
 // seal makes what is confidential in obj unreadable.
@@ -73,7 +134,7 @@ func (w *writer) seal(obj, stored model.Object) error {
 	if !ok {
 		return nil
 	}
-	err := c.Seal(w.store.opts.Sealer, stored)
+	err := c.Seal(checkedSealer{w}, stored)
 	if e, ok := errors.AsType[*model.Error](err); ok {
 		e.Path = obj.Key().Path()
 		return e
@@ -87,6 +148,11 @@ func (w *writer) Written() []store.Written { return w.written }
 // Replace implements store.Writer.
 func (w *writer) Replace(obj model.Object) error {
 	key := obj.Key()
+	if row := w.objects[key]; row != nil && *row.Meta().ID == 0 {
+		if err := w.send(); err != nil {
+			return err
+		}
+	}
 	old, err := w.Get(key)
 	if err != nil {
 		return err
@@ -100,77 +166,64 @@ func (w *writer) Replace(obj model.Object) error {
 		return nil
 	}
 	*meta.UpdateTS = w.now
-	if err := w.tx.Select("*").Updates(obj).Error; err != nil {
+	if err := w.db().Select("*").Updates(obj).Error; err != nil {
 		return w.failWrite(obj, "replacing", err)
 	}
-	return w.record(key, old, obj)
+	return w.record(key, old, copyOf(obj))
 }
 
 // Remove implements store.Writer.
 func (w *writer) Remove(key model.Key) error {
+	if err := w.send(); err != nil {
+		return err
+	}
 	old, err := w.Get(key)
 	if err != nil {
 		return err
 	}
-	if err := w.tx.Delete(old).Error; err != nil {
+	if err := w.db().Delete(old).Error; err != nil {
 		return w.failWrite(old, "removing", err)
 	}
 	return w.record(key, old, nil)
 }
 
-// refer keeps the table of references in step with what an object uses. Links
-// have columns of their own for it.
-func (w *writer) refer(key model.Key, before, after model.Object) error {
-	for _, obj := range []model.Object{before, after} {
-		if _, named := obj.(model.Tagged); !named {
-			continue
-		}
-		for _, to := range obj.Uses() {
-			var err error
-			if obj == before {
-				err = w.tx.Exec("DELETE FROM reference WHERE kind = ? AND name = ?", key.Kind, key.Name).Error
-			} else {
-				err = w.tx.Exec("INSERT INTO reference (kind, name, to_kind, to_name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-					key.Kind, key.Name, to.Kind, to.Name).Error
-			}
-			if err != nil {
-				return w.fail("noting references", err)
-			}
-		}
-	}
-	return nil
-}
-
-// record adds an entry to the change log; the first takes the next revision.
+// record notes a change for the change log; the first takes the next revision.
+// Nobody else may hold before and after.
 func (w *writer) record(key model.Key, before, after model.Object) error {
 	if w.revision == 0 {
-		err := w.tx.Raw("UPDATE revision SET revision = revision + 1 RETURNING revision").Row().Scan(&w.revision)
+		err := w.db().Raw("UPDATE revision SET revision = revision + 1 RETURNING revision").Row().Scan(&w.revision)
 		if err != nil {
 			return w.fail("taking a revision", err)
 		}
 	}
+	w.change(key, before, after)
+	w.written = append(w.written, store.Written{Key: key, Before: before, After: after})
 	if err := w.refer(key, before, after); err != nil {
 		return err
 	}
-	w.written = append(w.written, store.Written{Key: key, Before: copyOf(before), After: copyOf(after)})
-	entry := changeLog{
-		Revision: w.revision, Seq: len(w.written), Actor: w.origin.Actor, At: w.now, Request: w.origin.Request,
-		Kind: key.Kind, Name: key.Name,
+	if len(w.written)-w.logged < batchSize {
+		return nil
 	}
-	for _, side := range []struct {
-		obj  model.Object
-		text **string
-	}{{before, &entry.Before}, {after, &entry.After}} {
-		if side.obj == nil {
-			continue
+	return w.flush()
+}
+
+// refer keeps the table of references in step with what an object uses. Links
+// have columns of their own for it.
+func (w *writer) refer(key model.Key, before, after model.Object) error {
+	if _, named := before.(model.Tagged); named && len(before.Uses()) > 0 {
+		if err := w.send(); err != nil {
+			return err
 		}
-		b, err := json.Marshal(side.obj)
-		if err != nil {
-			return fmt.Errorf("writing %s %q to the change log: %w", key.Kind, key.Name, err)
+		if err := w.db().Exec("DELETE FROM reference WHERE kind = ? AND name = ?", key.Kind, key.Name).Error; err != nil {
+			return w.fail("noting references", err)
 		}
-		*side.text = new(string(b))
 	}
-	return w.fail("writing the change log", w.tx.Create(&entry).Error)
+	if _, named := after.(model.Tagged); named {
+		for _, to := range after.Uses() {
+			w.references = append(w.references, reference{key.Kind, key.Name, to.Kind, to.Name})
+		}
+	}
+	return nil
 }
 
 // copyOf keeps an object as it is now: a caller may change what it has stored.

@@ -21,6 +21,9 @@ func objectSpecs(h *harness) {
 				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
+				ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
+				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17,
+				OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			},
 			&model.Service{Name: "shop", FQDN: "*.Example.com"},
 			&model.Route{Service: "shop", Name: "root", Prefix: "/a", Config: model.RouteConfig{
@@ -28,7 +31,11 @@ func objectSpecs(h *harness) {
 				Headers:  []model.ValueMatch{{Name: "x-version", Regex: &regex, Invert: true}},
 				Rewrite:  &model.Rewrite{Prefix: "/b", Host: "c.example"},
 				Timeouts: &model.Timeouts{Request: model.Duration(1500 * time.Millisecond)},
-				Retries:  &model.Retries{Attempts: 2, On: []string{"5xx"}}, Websocket: &websocket,
+				Retries: &model.Retries{
+					Attempts: 2, On: []string{"5xx"},
+					Backoff: model.Duration(100 * time.Millisecond), MaxBackoff: model.Duration(400 * time.Millisecond),
+				},
+				Websocket: &websocket,
 			}},
 			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::"},
 			&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"},

@@ -22,6 +22,10 @@ type Settings struct {
 	PollInterval time.Duration
 	// Now is the store's clock.
 	Now func() time.Time
+	// Sealer seals secrets; nil means that there are none.
+	Sealer model.Sealer
+	// InUse asks for a database that was opened with the Sealer before.
+	InUse bool
 }
 
 // Open opens a database; each call opens the same one again.
@@ -46,8 +50,11 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("revisions", func() { revisionSpecs(h) })
 		Describe("the change feed", func() { changeSpecs(h) })
 		Describe("compaction", func() { compactionSpecs(h) })
+		Describe("a rollback", func() { rollbackSpecs(h) })
+		Describe("a large transaction", func() { batchSpecs(h) })
 		Describe("many at once", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
+		Describe("secrets", func() { secretSpecs(h) })
 	})
 }
 

@@ -9,8 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// collection is what one Envoy has of a type that it subscribes to as a whole
-// (clusters, listeners).
+// collection is what one Envoy has of a type other than routes.
 type collection struct {
 	typeURL    string
 	subscribed bool
@@ -23,23 +22,38 @@ type collection struct {
 	// names it; the zero time means not known yet.
 	gone map[string]time.Time
 	// refused are the versions that are not sent again.
-	refused map[string]string
+	refused map[string]Refusal
 	// owed says that a new subscription waits for an answer, be it empty.
 	owed bool
+	// overdue are resources for which the bound of the wait ran out, until
+	// somebody asks.
+	overdue []string
 }
 
 // holding is one resource that was sent to the Envoy, or reported by it.
 type holding struct {
-	sent   string // version
-	acked  string // version; empty: none yet
-	warms  bool
-	sentAt time.Time // of the first version since a refusal
+	sent  string // version; empty: which one the Envoy has is not known
+	acked string // version; empty: none yet
+	// sentIn is the number of the flight that last held it, readIn of the last
+	// one that the Envoy has read for certain: it was acknowledged, or sent
+	// before something of another type that was.
+	sentIn, readIn int
+	// readRev is the newest revision whose form of the resource it has read.
+	readRev int64
+	warms   bool
+	sentAt  time.Time // of the first version since a refusal
+	overdue bool      // the bound of the wait for it ran out
+}
+
+// read notes that the Envoy has read a flight.
+func (h *holding) read(f *flight) {
+	h.readIn, h.readRev = max(h.readIn, f.number), max(h.readRev, f.Revision)
 }
 
 func newCollection(typeURL string) collection {
 	return collection{
 		typeURL: typeURL, held: map[string]*holding{},
-		todo: map[string]*snapshot.Resource{}, gone: map[string]time.Time{}, refused: map[string]string{},
+		todo: map[string]*snapshot.Resource{}, gone: map[string]time.Time{}, refused: map[string]Refusal{},
 	}
 }
 
@@ -86,8 +100,8 @@ func (c *collection) want(list []*snapshot.Resource) {
 func (c *collection) need(r *snapshot.Resource) {
 	delete(c.gone, r.Name)
 	delete(c.todo, r.Name)
-	if v, ok := c.refused[r.Name]; ok {
-		if v == r.Version {
+	if refusal, ok := c.refused[r.Name]; ok {
+		if refusal.Version == r.Version {
 			return
 		}
 		delete(c.refused, r.Name)
@@ -99,6 +113,7 @@ func (c *collection) need(r *snapshot.Resource) {
 
 func (c *collection) drop(name string) {
 	delete(c.todo, name)
+	delete(c.refused, name)
 	if c.held[name] != nil {
 		c.gone[name] = time.Time{}
 	}
@@ -156,21 +171,37 @@ func (c *collection) count(r *snapshot.Resource, now time.Time) *holding {
 func (c *collection) ack(f *flight) {
 	for i, r := range f.Resources {
 		f.holdings[i].acked = r.Version
+		f.holdings[i].read(f)
+	}
+}
+
+// read notes that the Envoy has read a message, though its answer is held back:
+// what is active at once is there.
+func (c *collection) read(f *flight) {
+	for i, r := range f.Resources {
+		if !r.Warms {
+			f.holdings[i].read(f)
+		}
 	}
 }
 
 // nack counts nothing of the message as delivered: Envoy may have dropped the
 // good resources with the bad one. Each is sent again alone; one that was
 // alone is the bad one, whose name it returns.
-func (c *collection) nack(f *flight) (guilty string) {
+func (c *collection) nack(f *flight, text string, now time.Time) (guilty string) {
 	for i, r := range f.Resources {
 		h := f.holdings[i]
-		if h != c.held[r.Name] || h.sent != r.Version {
+		if h != c.held[r.Name] || h.sentIn != f.number {
 			continue // removed or replaced since
 		}
-		h.sent, h.sentAt = h.acked, time.Time{}
+		h.sentAt, h.overdue, h.readRev = time.Time{}, false, 0
+		// Of several, Envoy may have taken this one or not.
+		h.sent = ""
 		if len(f.Resources) == 1 {
-			c.refused[r.Name] = r.Version
+			h.sent, h.sentIn = h.acked, h.readIn
+			c.refused[r.Name] = Refusal{
+				Type: c.typeURL, Resource: r.Name, Version: r.Version, Revision: f.Revision, Text: text, At: now,
+			}
 			guilty = r.Name
 		} else {
 			c.alone = append(c.alone, r)
@@ -181,10 +212,35 @@ func (c *collection) nack(f *flight) (guilty string) {
 
 func (c *collection) remove(names []string) {
 	for _, name := range names {
-		delete(c.held, name)
-		delete(c.gone, name)
-		delete(c.refused, name)
+		c.forget(name)
 	}
+}
+
+// past returns, sorted, what is gone and has not been named for the grace.
+func (c *collection) past(now time.Time, grace time.Duration, next *due, named map[string]bool) []string {
+	var removed []string
+	for name, since := range c.gone {
+		switch {
+		case named[name]:
+			c.gone[name] = time.Time{}
+		case since.IsZero():
+			c.gone[name] = now
+			next.by(now.Add(grace))
+		case now.Before(since.Add(grace)):
+			next.by(since.Add(grace))
+		default:
+			removed = append(removed, name)
+		}
+	}
+	slices.Sort(removed)
+	return removed
+}
+
+func (c *collection) forget(name string) {
+	delete(c.held, name)
+	delete(c.gone, name)
+	delete(c.todo, name)
+	delete(c.refused, name)
 }
 
 // settled reports whether everything wanted was sent and nothing refused.
@@ -210,7 +266,25 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 		return true, time.Time{}
 	}
 	until = h.sentAt.Add(bound)
-	return !now.Before(until), until
+	if now.Before(until) {
+		return false, until
+	}
+	if !h.overdue {
+		h.overdue = true
+		c.overdue = append(c.overdue, name)
+	}
+	return true, until
+}
+
+// has reports whether the Envoy has the wanted form of a resource, or one that
+// it was given at or after a revision.
+func (c *collection) has(name string, revision int64) bool {
+	i, ok := slices.BinarySearchFunc(c.wanted, name, compareName)
+	if !ok {
+		return true // its removal is nobody's concern
+	}
+	h := c.held[name]
+	return h != nil && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)
 }
 
 func compareName(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) }

@@ -1,7 +1,9 @@
 // Package plan decides, for one ADS stream, which messages bring one Envoy
 // safely from what it has to what it should have, or what to wait for and
-// until when: first what is new or changed (clusters), then listeners and the
-// hosts whose clusters are there, then, after a grace, removals.
+// until when: first what is new or changed (secrets, extension configs,
+// clusters, endpoints), then listeners and the hosts whose clusters are there,
+// then, after a grace, removals. It also knows what is proven to be there
+// (Applied, Reached), what waits for what, and what was refused.
 //
 // Invariants: no route ever names a cluster that Envoy was not given; only
 // the hosts that name a slow or refused cluster wait for it, and not longer

@@ -16,13 +16,17 @@ type routes struct {
 	// reconnect with another version than ours.
 	known       bool
 	acked, sent []*snapshot.Host
-	flight      *flight
-	since       time.Time // when the first configuration began to wait
-	again       bool      // subscribed anew: an answer is owed
+	// ackedFor is the snapshot that acked was chosen from.
+	ackedFor *snapshot.Snapshot
+	flight   *flight
+	since    time.Time // when the first configuration began to wait
+	again    bool      // subscribed anew: an answer is owed
 	// refused are the pieces that the Envoy refused, by host; refusedWhole is
 	// the version of a configuration of which no piece is to blame.
 	refused      map[string]refusal
-	refusedWhole string
+	refusedWhole Refusal
+	// waiting are the hosts that the last choice held back.
+	waiting map[string]Wait
 	// most is how many changed pieces a message may hold while a guilty one
 	// is looked for; 0 means any number.
 	most    int
@@ -31,13 +35,15 @@ type routes struct {
 
 // refusal is a piece that is not sent again.
 type refusal struct {
-	version string
+	Refusal
 	// unavailable says that its fixed answer was refused too.
 	unavailable bool
 }
 
 func newRoutes() routes {
-	return routes{names: map[string]bool{}, reported: map[string]string{}, refused: map[string]refusal{}}
+	return routes{
+		names: map[string]bool{}, reported: map[string]string{}, refused: map[string]refusal{}, waiting: map[string]Wait{},
+	}
 }
 
 func (r *routes) subscribe(names []string, initial map[string]string) {
@@ -64,7 +70,7 @@ func (r *routes) ack(f *flight) {
 	if r.flight != f {
 		return
 	}
-	r.flight, r.acked, r.known, r.refusedWhole = nil, f.hosts, true, ""
+	r.flight, r.acked, r.ackedFor, r.known, r.refusedWhole = nil, f.hosts, f.want, true, Refusal{}
 	r.most *= 2
 	if !r.limited {
 		r.most = 0
@@ -74,7 +80,7 @@ func (r *routes) ack(f *flight) {
 // nack leaves the Envoy with what it acknowledged before and returns the host
 // to blame. While there is more than one that may be, the next message holds
 // half of them.
-func (r *routes) nack(f *flight) (guilty string) {
+func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 	if r.flight != f {
 		return ""
 	}
@@ -84,15 +90,20 @@ func (r *routes) nack(f *flight) (guilty string) {
 	case len(changed) == 0 || !r.known && len(r.reported) > 0:
 		// The Envoy has a configuration that we do not know piece by piece:
 		// one with fewer hosts would take hosts away.
-		r.refusedWhole = f.Resources[0].Version
+		whole := f.Resources[0]
+		r.refusedWhole = Refusal{
+			Type: snapshot.RouteType, Resource: whole.Name, Version: whole.Version, Revision: f.Revision, Text: text, At: now,
+		}
 	case len(changed) > 1:
 		r.most = len(changed) / 2
 	default:
 		h := changed[0]
 		if h.Unavailable {
-			r.refused[h.Name] = refusal{r.refused[h.Name].version, true}
+			r.refused[h.Name] = refusal{r.refused[h.Name].Refusal, true}
 		} else {
-			r.refused[h.Name] = refusal{version: h.Version}
+			r.refused[h.Name] = refusal{Refusal: Refusal{
+				Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Revision: f.Revision, Text: text, At: now,
+			}}
 		}
 		guilty = h.Name
 		r.most *= 2
@@ -123,14 +134,22 @@ func pieceOf(list *[]*snapshot.Host, name string) *snapshot.Host {
 	return nil
 }
 
-// forget drops the refusals of hosts that nobody wants any more.
+// forget drops the refusals of pieces that nobody wants any more.
 func (r *routes) forget(want []*snapshot.Host) {
-	for name := range r.refused {
-		_, found := slices.BinarySearchFunc(want, name, func(h *snapshot.Host, name string) int { return cmp.Compare(h.Name, name) })
-		if !found {
+	for name, refused := range r.refused {
+		if h := hostIn(want, name); h == nil || h.Version != refused.Version {
 			delete(r.refused, name)
 		}
 	}
+}
+
+// hostIn finds a host in a sorted list; nil when it is not there.
+func hostIn(list []*snapshot.Host, name string) *snapshot.Host {
+	i, found := slices.BinarySearchFunc(list, name, func(h *snapshot.Host, name string) int { return cmp.Compare(h.Name, name) })
+	if !found {
+		return nil
+	}
+	return list[i]
 }
 
 // has reports whether the Envoy acknowledged exactly these hosts.
@@ -165,15 +184,17 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		return nil
 	}
 	resource := s.want.Routes(hosts)
-	if resource.Version == r.refusedWhole {
+	if resource.Version == r.refusedWhole.Version {
 		return nil
 	}
 	if !r.known && r.reported[name] == resource.Version && !r.again {
-		r.known, r.acked, r.sent = true, hosts, hosts
+		r.known, r.acked, r.sent, r.ackedFor = true, hosts, hosts, s.want
 		return nil
 	}
 	r.sent, r.again = hosts, false
-	r.flight = &flight{Message: Message{Type: snapshot.RouteType, Resources: []*snapshot.Resource{resource}}, hosts: hosts}
+	r.flight = &flight{
+		Message: Message{Type: snapshot.RouteType, Resources: []*snapshot.Resource{resource}}, hosts: hosts, want: s.want,
+	}
 	return r.flight
 }
 
@@ -182,10 +203,12 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.want.Hosts, s.routes.sent
 	if same(want, have) {
+		clear(s.routes.waiting)
 		return want, time.Time{}
 	}
 	var wait due
 	hosts = make([]*snapshot.Host, 0, len(want))
+	waiting := map[string]Wait{}
 	changed := 0
 	s.routes.limited = false
 	for _, h := range want {
@@ -193,13 +216,24 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 		next := h
 		switch {
 		case old != nil && old.Version == h.Version:
-		case s.routes.refused[h.Name].version == h.Version:
+		case s.routes.refused[h.Name].Version == h.Version:
 			next = old
 			if old == nil && !s.routes.refused[h.Name].unavailable {
 				next = s.want.Unavailable(h)
 			}
-		case !s.ready(h, now, &wait):
-			next = old
+		default:
+			if missing := s.missing(h, now); len(missing.Clusters) > 0 {
+				next = old
+				if old == nil && missing.Until.IsZero() {
+					// What it needs was refused: its clients learn that it exists.
+					next = s.want.Unavailable(h)
+				}
+				if earlier, ok := s.routes.waiting[h.Name]; ok {
+					missing.Since = earlier.Since
+				}
+				waiting[h.Name] = missing
+				wait.by(missing.Until)
+			}
 		}
 		if next != nil && (old == nil || old.Version != next.Version) {
 			if s.routes.most > 0 && changed == s.routes.most {
@@ -212,6 +246,7 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 			hosts = append(hosts, next)
 		}
 	}
+	s.routes.waiting = waiting
 	return hosts, wait.at
 }
 
@@ -220,17 +255,24 @@ func same(a, b []*snapshot.Host) bool {
 	return slices.EqualFunc(a, b, func(x, y *snapshot.Host) bool { return x == y || x.Version == y.Version })
 }
 
-// ready reports whether every cluster that the host names is usable.
-func (s *Stream) ready(h *snapshot.Host, now time.Time, wait *due) bool {
-	ready := true
+// missing names the clusters of a host that are not usable, and when the
+// longest wait for one ends; the zero time means that one was refused.
+func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
+	w := Wait{Host: h.Name, Since: now}
+	refused := false
 	for _, name := range h.Clusters {
 		ok, until := s.clusters.usable(name, now, s.opts.WarmBound)
-		if !ok {
-			ready = false
-			if !until.IsZero() {
-				wait.by(until)
-			}
+		if ok {
+			continue
+		}
+		w.Clusters = append(w.Clusters, name)
+		refused = refused || until.IsZero()
+		if until.After(w.Until) {
+			w.Until = until
 		}
 	}
-	return ready
+	if refused {
+		w.Until = time.Time{}
+	}
+	return w
 }

@@ -50,8 +50,9 @@ type simCluster struct {
 }
 
 type answer struct {
-	nonce string
-	ok    bool
+	typeURL string
+	nonce   string
+	ok      bool
 }
 
 func newEnvoy() *envoy {
@@ -91,7 +92,7 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 			}
 			delete(e.clusters, name)
 		}
-		e.withheld = append(e.withheld, answer{m.Nonce, ok})
+		e.withheld = append(e.withheld, answer{m.Type, m.Nonce, ok})
 	case snapshot.ListenerType:
 		for _, r := range m.Resources {
 			e.listeners[r.Name] = r.Version
@@ -99,14 +100,14 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 		for _, name := range m.Removed {
 			delete(e.listeners, name)
 		}
-		e.outbox = append(e.outbox, answer{m.Nonce, true})
+		e.outbox = append(e.outbox, answer{m.Type, m.Nonce, true})
 	case snapshot.RouteType:
 		if poisoned(clustersByHost(m.Resources[0])) {
-			e.outbox = append(e.outbox, answer{m.Nonce, false})
+			e.outbox = append(e.outbox, answer{m.Type, m.Nonce, false})
 			return
 		}
 		e.routes, e.routesV = clustersByHost(m.Resources[0]), m.Resources[0].Version
-		e.outbox = append(e.outbox, answer{m.Nonce, true})
+		e.outbox = append(e.outbox, answer{m.Type, m.Nonce, true})
 	}
 }
 
@@ -162,6 +163,9 @@ type sim struct {
 	revision    int64
 	wake        time.Time
 	reconnected bool
+	// sent are the versions that this stream was sent and that no refusal
+	// excuses to send again.
+	sent map[string]bool
 }
 
 func newSim(seed uint64) *sim {
@@ -174,7 +178,7 @@ func newSim(seed uint64) *sim {
 }
 
 func (s *sim) connect() {
-	s.stream = plan.NewStream(plan.Options{Grace: simGrace, WarmBound: simBound})
+	s.stream, s.sent = plan.NewStream(plan.Options{Grace: simGrace, WarmBound: simBound}), map[string]bool{}
 	e := s.envoy
 	e.inbox, e.outbox, e.withheld = nil, nil, nil
 	clusters := map[string]string{}
@@ -212,7 +216,9 @@ func (s *sim) change(allowBad bool) {
 	case 0:
 		delete(s.hosts, name)
 	case 1:
-		s.editions[s.pick(allowBad)]++
+		// Some go back to what they were.
+		c := s.pick(allowBad)
+		s.editions[c] = max(0, s.editions[c]+1-2*s.rng.IntN(2))
 	default:
 		set := map[string]bool{}
 		for range 1 + s.rng.IntN(3) {
@@ -237,12 +243,18 @@ func (s *sim) step(quiet bool) {
 	case n < 6 && len(s.envoy.inbox) > 0:
 		s.envoy.read(s.rng, s.now)
 	case n < 12 && len(s.envoy.outbox) > 0:
-		a := s.envoy.outbox[0]
-		s.envoy.outbox = s.envoy.outbox[1:]
+		// Answers about one type come in order, those of others in between.
+		typeURL := s.envoy.outbox[s.rng.IntN(len(s.envoy.outbox))].typeURL
+		i := slices.IndexFunc(s.envoy.outbox, func(a answer) bool { return a.typeURL == typeURL })
+		a := s.envoy.outbox[i]
+		s.envoy.outbox = slices.Delete(s.envoy.outbox, i, i+1)
 		if a.ok {
 			s.stream.Ack(a.nonce)
 		} else {
-			s.stream.Nack(a.nonce)
+			m, _ := s.stream.Nack(a.nonce, "no", s.now)
+			for _, r := range m.Resources {
+				delete(s.sent, r.Name+" "+r.Version)
+			}
 		}
 	case n < 15:
 		s.now = s.now.Add(time.Duration(s.rng.IntN(2000)) * time.Millisecond)
@@ -261,8 +273,53 @@ func (s *sim) step(quiet bool) {
 	s.wake = wake
 	for _, m := range messages {
 		s.envoy.inbox = append(s.envoy.inbox, letter{m, s.now})
+		s.checkSent(m)
 	}
 	s.envoy.check(s.now, s.reconnected)
+	s.checkGoals()
+}
+
+// checkSent holds the invariant that an unchanged resource is not sent twice.
+func (s *sim) checkSent(m plan.Message) {
+	if m.Type == snapshot.RouteType {
+		return // it is put together anew from what did not change
+	}
+	for _, r := range m.Resources {
+		Expect(s.sent[r.Name+" "+r.Version]).To(BeFalse(), "%s is sent again", r.Name)
+		for sent := range s.sent {
+			if strings.HasPrefix(sent, r.Name+" ") {
+				delete(s.sent, sent) // another version may be followed by it
+			}
+		}
+		s.sent[r.Name+" "+r.Version] = true
+	}
+	for _, name := range m.Removed {
+		for sent := range s.sent {
+			if strings.HasPrefix(sent, name+" ") {
+				delete(s.sent, sent)
+			}
+		}
+	}
+}
+
+// checkGoals holds the invariant that what counts as applied is there.
+func (s *sim) checkGoals() {
+	for name, clusters := range s.hosts {
+		if _, ok := s.stream.Reached(plan.Goal{Revision: s.revision, Hosts: []string{name}}); !ok {
+			continue
+		}
+		has, there := s.envoy.routes[name]
+		Expect(there).To(BeTrue(), "host %s", name)
+		Expect(slices.Equal(has, clusters)).To(BeTrue(), "host %s has %v, should have %v", name, has, clusters)
+		for _, c := range clusters {
+			if _, lost := s.envoy.dropped[c]; lost || strings.HasPrefix(c, "bad") {
+				continue // refused, but nobody has heard of it yet
+			}
+			Expect(s.envoy.clusters[c]).NotTo(BeNil(), "cluster %s of host %s", c, name)
+			want := cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")).Version
+			Expect(s.envoy.clusters[c].version).To(Equal(want), "cluster %s of host %s", c, name)
+		}
+	}
 }
 
 // run makes a storm, mends what is bad, and looks where it all ends.

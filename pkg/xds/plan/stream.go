@@ -46,25 +46,32 @@ type Stream struct {
 	clusters  collection
 	listeners collection
 	routes    routes
-	flights   map[string]*flight
-	nonce     int
+	// secrets, extensions and endpoints are subscribed to by name.
+	secrets, extensions, endpoints named
+	flights                        map[string]*flight
+	nonce                          int
 }
 
 // flight is a message that was sent and not yet answered.
 type flight struct {
 	Message
+	number   int              // they are read in this order
 	holdings []*holding       // one for each resource of a collection
 	hosts    []*snapshot.Host // of a route configuration
+	want     *snapshot.Snapshot
 }
 
 // NewStream returns the state of a stream on which nothing was said yet.
 func NewStream(opts Options) *Stream {
 	return &Stream{
-		opts:      opts.withDefaults(),
-		clusters:  newCollection(snapshot.ClusterType),
-		listeners: newCollection(snapshot.ListenerType),
-		routes:    newRoutes(),
-		flights:   map[string]*flight{},
+		opts:       opts.withDefaults(),
+		clusters:   newCollection(snapshot.ClusterType),
+		listeners:  newCollection(snapshot.ListenerType),
+		routes:     newRoutes(),
+		secrets:    newNamed(snapshot.SecretType),
+		extensions: newNamed(snapshot.ExtensionType),
+		endpoints:  newNamed(snapshot.EndpointType),
+		flights:    map[string]*flight{},
 	}
 }
 
@@ -74,18 +81,49 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
 	s.routes.forget(want.Hosts)
+	for n, all := range map[*named][]*snapshot.Resource{
+		&s.secrets: want.Secrets, &s.extensions: want.Extensions, &s.endpoints: want.Endpoints,
+	} {
+		if len(all)+len(n.all) > 0 && !slices.Equal(all, n.all) {
+			n.wantAll(all)
+		}
+	}
 }
 
-// Subscribe notes a subscription: names for routes, a wildcard for the other
-// types. initial are the versions that the Envoy reports to have.
-func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) {
+// collection is what is known of a type, or nil for that of routes and for one
+// that is not served.
+func (s *Stream) collection(typeURL string) *collection {
 	switch typeURL {
 	case snapshot.ClusterType:
-		s.clusters.subscribe(initial)
+		return &s.clusters
 	case snapshot.ListenerType:
-		s.listeners.subscribe(initial)
-	case snapshot.RouteType:
+		return &s.listeners
+	}
+	if n := s.named(typeURL); n != nil {
+		return &n.collection
+	}
+	return nil
+}
+
+func (s *Stream) named(typeURL string) *named {
+	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
+		if n.typeURL == typeURL {
+			return n
+		}
+	}
+	return nil
+}
+
+// Subscribe notes a subscription: a wildcard for clusters and listeners, names
+// for the other types. initial are the versions that the Envoy reports to have.
+func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) {
+	switch n := s.named(typeURL); {
+	case typeURL == snapshot.RouteType:
 		s.routes.subscribe(names, initial)
+	case n != nil:
+		n.subscribe(names, initial)
+	case s.collection(typeURL) != nil:
+		s.collection(typeURL).subscribe(initial)
 	}
 }
 
@@ -93,6 +131,8 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 func (s *Stream) Unsubscribe(typeURL string, names []string) {
 	if typeURL == snapshot.RouteType {
 		s.routes.unsubscribe(names)
+	} else if n := s.named(typeURL); n != nil {
+		n.unsubscribe(names)
 	}
 }
 
@@ -103,34 +143,34 @@ func (s *Stream) Ack(nonce string) *Message {
 	if f == nil {
 		return nil
 	}
-	switch f.Type {
-	case snapshot.ClusterType:
-		s.clusters.ack(f)
-	case snapshot.ListenerType:
-		s.listeners.ack(f)
-	case snapshot.RouteType:
+	if f.Type != snapshot.ClusterType {
+		for _, earlier := range s.flights {
+			if earlier.Type == snapshot.ClusterType && earlier.number < f.number {
+				s.clusters.read(earlier)
+			}
+		}
+	}
+	if f.Type == snapshot.RouteType {
 		s.routes.ack(f)
+	} else {
+		s.collection(f.Type).ack(f)
 	}
 	return &f.Message
 }
 
-// Nack notes that the Envoy refused a message and returns it; nil for a nonce
-// that was not sent on this stream. guilty is the resource, or the host of a
-// route configuration, that is to blame; empty while it is looked for.
-func (s *Stream) Nack(nonce string) (m *Message, guilty string) {
+// Nack notes that the Envoy refused a message, in what words and when, and
+// returns it; nil for a nonce that was not sent on this stream. guilty is the
+// resource, or the host of a route configuration, that is to blame; empty while
+// it is looked for.
+func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty string) {
 	f := s.land(nonce)
 	if f == nil {
 		return nil, ""
 	}
-	switch f.Type {
-	case snapshot.ClusterType:
-		guilty = s.clusters.nack(f)
-	case snapshot.ListenerType:
-		guilty = s.listeners.nack(f)
-	case snapshot.RouteType:
-		guilty = s.routes.nack(f)
+	if f.Type == snapshot.RouteType {
+		return &f.Message, s.routes.nack(f, text, now)
 	}
-	return &f.Message, guilty
+	return &f.Message, s.collection(f.Type).nack(f, text, now)
 }
 
 func (s *Stream) land(nonce string) *flight {
@@ -146,7 +186,7 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		return nil, time.Time{}
 	}
 	var next due
-	for _, f := range append(s.clusters.supply(now), s.listeners.supply(now)...) {
+	for _, f := range s.supply(now) {
 		messages = append(messages, s.send(f))
 	}
 	if f := s.nextRoutes(now, &next); f != nil {
@@ -160,12 +200,62 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		s.clusters.remove(removed)
 		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}}))
 	}
+	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
+		removed := s.removable(n, now, &next)
+		n.remove(removed)
+		if removed = append(removed, n.refuse()...); len(removed) > 0 {
+			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}}))
+		}
+	}
+	if s.needsProof() {
+		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType}}))
+	}
 	return messages, next.at
+}
+
+// supply returns what is new or changed, what others need first. The
+// assignment of a cluster follows the cluster, changed or not: without it Envoy
+// would warm the cluster until a time-out.
+func (s *Stream) supply(now time.Time) []*flight {
+	flights := append(s.secrets.supply(now), s.extensions.supply(now)...)
+	clusters := s.clusters.supply(now)
+	for _, f := range clusters {
+		for _, r := range f.Resources {
+			s.endpoints.again(r.Name)
+		}
+	}
+	flights = append(append(flights, clusters...), s.endpoints.supply(now)...)
+	return append(flights, s.listeners.supply(now)...)
+}
+
+// needsProof reports whether nothing under way will tell that a cluster was
+// read. Envoy holds back every answer about clusters while one warms, but
+// reads a stream in order: its answer to an empty message of another type says
+// that it has read what came before.
+func (s *Stream) needsProof() bool {
+	unread, warms, proof := 0, false, 0
+	for _, f := range s.flights {
+		if f.Type != snapshot.ClusterType {
+			proof = max(proof, f.number)
+			continue
+		}
+		for i, r := range f.Resources {
+			warms = warms || r.Warms
+			if h := f.holdings[i]; !r.Warms && h.sentIn == f.number && h.readIn < f.number {
+				unread = max(unread, f.number)
+			}
+		}
+	}
+	return warms && unread > proof && s.listeners.subscribed
 }
 
 func (s *Stream) send(f *flight) Message {
 	s.nonce++
+	f.number = s.nonce
 	f.Nonce = strconv.Itoa(s.nonce)
+	for _, h := range f.holdings {
+		h.sentIn = f.number
+	}
 	f.Revision = s.want.Revision
 	s.flights[f.Nonce] = f
 	return f.Message
@@ -174,13 +264,18 @@ func (s *Stream) send(f *flight) Message {
 // Applied is the revision that the Envoy has in full, removals aside; false
 // while it is on the way to the one it should have, or was refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
-	if s.want == nil || !s.clusters.settled() || !s.listeners.settled() {
+	if s.want == nil || !s.clusters.settled() || !s.listeners.settled() ||
+		!s.secrets.settled() || !s.extensions.settled() || !s.endpoints.settled() {
 		return 0, false
 	}
 	for _, f := range s.flights {
-		warms := slices.ContainsFunc(f.Resources, func(r *snapshot.Resource) bool { return r.Warms })
-		if warms || f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
+		if f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
 			return 0, false
+		}
+		for _, h := range f.holdings {
+			if h.sentIn == f.number && h.readIn < f.number {
+				return 0, false
+			}
 		}
 	}
 	if len(s.want.Listeners) > 0 && !s.routes.has(s.want.Hosts) {
@@ -223,22 +318,23 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	if s.routes.flight != nil {
 		mark(s.routes.flight.hosts)
 	}
-	var removed []string
-	for name, since := range s.clusters.gone {
-		switch {
-		case named[name]:
-			s.clusters.gone[name] = time.Time{}
-		case since.IsZero():
-			s.clusters.gone[name] = now
-			next.by(now.Add(s.opts.Grace))
-		case now.Before(since.Add(s.opts.Grace)):
-			next.by(since.Add(s.opts.Grace))
-		default:
-			removed = append(removed, name)
-		}
+	return s.clusters.past(now, s.opts.Grace, next, named)
+}
+
+// removable are the secrets, extension configs and endpoints that nothing
+// wants, when everything that was written since is there and the grace is over:
+// then nothing that the Envoy has names them.
+func (s *Stream) removable(n *named, now time.Time, next *due) []string {
+	if len(n.gone) == 0 {
+		return nil
 	}
-	slices.Sort(removed)
-	return removed
+	if _, applied := s.Applied(); !applied {
+		for name := range n.gone {
+			n.gone[name] = time.Time{}
+		}
+		return nil
+	}
+	return n.past(now, s.opts.Grace, next, nil)
 }
 
 // routesKnown reports whether we know every route that the Envoy has. After a
@@ -251,8 +347,9 @@ func (s *Stream) routesKnown() bool {
 // due is the earliest of some moments; the zero value is none.
 type due struct{ at time.Time }
 
+// by ignores the zero time.
 func (d *due) by(t time.Time) {
-	if d.at.IsZero() || t.Before(d.at) {
+	if !t.IsZero() && (d.at.IsZero() || t.Before(d.at)) {
 		d.at = t
 	}
 }

@@ -215,11 +215,11 @@ var _ = Describe("a stream", func() {
 			s.Want(world(2, host("blog", cluster("bad", 1, false)), host("shop", b())))
 			Expect(next()).To(Equal([]string{"clusters +b +bad", "routes blog=bad shop=b"}))
 			s.Ack(last["routes"])
-			s.Nack(last["clusters"])
+			s.Nack(last["clusters"], "no", now)
 			messages, _ := s.Next(now)
 			Expect(say(messages)).To(Equal([]string{"clusters +b", "clusters +bad"}))
 			s.Ack(messages[0].Nonce)
-			s.Nack(messages[1].Nonce)
+			s.Nack(messages[1].Nonce, "no", now)
 			Expect(next()).To(BeEmpty())
 			_, ok := s.Applied()
 			Expect(ok).To(BeFalse())
@@ -238,10 +238,16 @@ var _ = Describe("a stream", func() {
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("blog", cluster("bad", 1, true)), host("shop", a())))
 			Expect(next()).To(Equal([]string{"clusters +bad"}))
-			s.Nack(last["clusters"])
-			Expect(next()).To(BeEmpty())
+			s.Nack(last["clusters"], "no", now)
+			Expect(next()).To(Equal([]string{"routes blog= shop=a"}), "and answer 503")
+			s.Ack(last["routes"])
 			s.Want(world(3, host("blog", cluster("bad", 1, true)), host("shop", b())))
-			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
+			Expect(next()).To(Equal([]string{"clusters +b", "routes blog= shop=b"}))
+			ackAll()
+			s.Want(world(4, host("blog", cluster("bad", 2, true)), host("shop", b())))
+			Expect(next()).To(Equal([]string{"clusters +bad"}), "the fix releases it")
+			ackAll()
+			Expect(next()).To(Equal([]string{"routes blog=bad shop=b"}))
 		})
 
 		It("keeps a refused host as it was until it changes", func() {
@@ -250,7 +256,7 @@ var _ = Describe("a stream", func() {
 			s.Want(world(2, host("shop", b())))
 			next()
 			s.Ack(last["clusters"])
-			_, guilty := s.Nack(last["routes"])
+			_, guilty := s.Nack(last["routes"], "no", now)
 			Expect(guilty).To(Equal("shop"))
 			now = now.Add(time.Hour)
 			Expect(next()).To(BeEmpty(), "and the old cluster stays, for the Envoy uses it")
@@ -265,7 +271,7 @@ var _ = Describe("a stream", func() {
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("blog", a()), host("shop", a())))
 			Expect(next()).To(Equal([]string{"routes blog=a shop=a"}))
-			s.Nack(last["routes"])
+			s.Nack(last["routes"], "no", now)
 			Expect(next()).To(Equal([]string{"routes blog= shop=a"}))
 			ackAll()
 			Expect(next()).To(BeEmpty())
@@ -278,9 +284,9 @@ var _ = Describe("a stream", func() {
 			live(world(1, host("shop", a())))
 			s.Want(world(2, host("blog", a()), host("shop", a())))
 			next()
-			s.Nack(last["routes"])
+			s.Nack(last["routes"], "no", now)
 			next()
-			s.Nack(last["routes"])
+			s.Nack(last["routes"], "no", now)
 			Expect(next()).To(BeEmpty())
 		})
 
@@ -309,7 +315,7 @@ var _ = Describe("a stream", func() {
 					names := clustersByHost(m.Resources[0])
 					if poisoned(names) {
 						refusals++
-						if _, guilty := s.Nack(m.Nonce); guilty != "" {
+						if _, guilty := s.Nack(m.Nonce, "no", now); guilty != "" {
 							blamed = append(blamed, guilty)
 						}
 						continue

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,11 +40,15 @@ type Server struct {
 	published bool
 	snapshots map[string]*snapshot.Snapshot
 	streams   map[*stream]struct{}
+	waits     map[string]map[*wait]struct{} // by proxy
 }
 
 // New returns a server that has nothing to say until Publish is called.
 func New(opts Options) *Server {
-	return &Server{opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{}}
+	return &Server{
+		opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
+		waits: map[string]map[*wait]struct{}{},
+	}
 }
 
 // GRPC returns a gRPC server that serves s. The limits fit Envoys with large
@@ -94,6 +100,56 @@ func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
 	return snapshot.Empty(s.revision)
 }
 
+// Have is what one connected Envoy has.
+type Have struct {
+	// Envoy is the address that it connected from.
+	Envoy string
+	// Hosts are those of the route configuration that it acknowledged, sorted
+	// by name; nil while that is not known.
+	Hosts []*snapshot.Host
+	// Snapshot is what it should have.
+	Snapshot *snapshot.Snapshot
+}
+
+// Have lists what the connected Envoys of a proxy have, sorted by address.
+func (s *Server) Have(proxy string) []Have {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Have
+	for st := range s.streams {
+		if have := st.live.Load(); st.proxy == proxy && have != nil {
+			list = append(list, *have)
+		}
+	}
+	slices.SortFunc(list, func(a, b Have) int { return cmp.Compare(a.Envoy, b.Envoy) })
+	return list
+}
+
+// enter makes a stream known, leave forgets it.
+func (s *Server) enter(st *stream) (proxyExists bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = struct{}{}
+	for w := range s.waits[st.proxy] {
+		w.join(st)
+		st.watch(w)
+	}
+	return s.snapshots[st.proxy] != nil
+}
+
+func (s *Server) leave(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st)
+	last := true
+	for other := range s.streams {
+		last = last && other.proxy != st.proxy
+	}
+	for w := range s.waits[st.proxy] {
+		w.leave(st, last)
+	}
+}
+
 // DeltaAggregatedResources serves one Envoy until it goes away.
 func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	first, err := rpc.Recv()
@@ -105,18 +161,13 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
 	}
 	st := newStream(s, rpc, node.GetId())
-	s.mu.Lock()
-	s.streams[st] = struct{}{}
-	_, exists := s.snapshots[st.proxy]
-	s.mu.Unlock()
+	exists := s.enter(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
-		ID: st.id, Proxy: st.proxy, Address: addressOf(rpc), Version: versionOf(node), Connected: time.Now(),
+		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
 	})
-	st.log.Info("envoy connected", "version", versionOf(node), "address", addressOf(rpc), "proxy_exists", exists)
+	st.log.Info("envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
 	defer func() {
-		s.mu.Lock()
-		delete(s.streams, st)
-		s.mu.Unlock()
+		s.leave(st)
 		s.opts.Status.Disconnect(st.id)
 		st.log.Info("envoy disconnected")
 	}()

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -24,21 +27,32 @@ type stream struct {
 	rpc    deltaRPC
 	id     int64
 	proxy  string
-	log    *slog.Logger
+	// address is where the Envoy connected from.
+	address string
+	log     *slog.Logger
 
-	changed chan struct{} // capacity 1: the proxy has a new snapshot
+	changed chan struct{} // capacity 1: the proxy has a new snapshot, or somebody waits
 	plan    *plan.Stream
 	have    *snapshot.Snapshot // what plan was last told to want
 	applied int64
+	// reported is what the registry was last told to be in the way.
+	reported bool
+	// waits are those that this Envoy has not reached.
+	waits map[*wait]struct{}
+	live  atomic.Pointer[Have]
+
+	mu    sync.Mutex
+	joins []*wait // not yet among waits
 }
 
 func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
 	id := s.ids.Add(1)
 	st := &stream{
-		server: s, rpc: rpc, id: id, proxy: proxy,
+		server: s, rpc: rpc, id: id, proxy: proxy, address: addressOf(rpc),
 		log:     s.opts.Log.With("node", proxy, "stream", id),
 		changed: make(chan struct{}, 1),
 		plan:    plan.NewStream(s.opts.Plan),
+		waits:   map[*wait]struct{}{},
 	}
 	st.wake()
 	return st
@@ -50,6 +64,14 @@ func (st *stream) wake() {
 	case st.changed <- struct{}{}:
 	default:
 	}
+}
+
+// watch tells the stream that somebody waits for its Envoy; it never blocks.
+func (st *stream) watch(w *wait) {
+	st.mu.Lock()
+	st.joins = append(st.joins, w)
+	st.mu.Unlock()
+	st.wake()
 }
 
 // run is the stream's loop. What can happen: the Envoy says something, its
@@ -123,7 +145,7 @@ func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
 
 func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	if detail := req.GetErrorDetail(); detail != nil {
-		if m, guilty := st.plan.Nack(nonce); m != nil {
+		if m, guilty := st.plan.Nack(nonce, detail.GetMessage(), time.Now()); m != nil {
 			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, detail.GetMessage()))
 			st.log.Warn("envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
 				"resources", resourceNames(m), "guilty", guilty, "err", detail.GetMessage())
@@ -142,14 +164,66 @@ func (st *stream) advance() (wake time.Time, err error) {
 		if err := st.rpc.Send(toResponse(m)); err != nil {
 			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
 		}
+		st.server.opts.Status.Sent(st.id, m.Type, toAnswer(&m, ""))
 		st.log.Debug("response sent", "type_url", m.Type, "rev", m.Revision, "resources", len(m.Resources), "removed", len(m.Removed))
 	}
-	if rev, ok := st.plan.Applied(); ok && rev != st.applied {
-		st.applied = rev
-		st.server.opts.Status.Applied(st.id, rev)
-		st.log.Debug("revision applied", "rev", rev)
-	}
+	st.report()
 	return wake, nil
+}
+
+// report tells the others how far the Envoy is.
+func (st *stream) report() {
+	for _, name := range st.plan.Overdue() {
+		st.server.opts.Status.Overdue(st.id, name)
+		st.log.Warn("routes no longer wait for a cluster that is not ready", "cluster", name)
+	}
+	rev, ok := st.plan.Applied()
+	waiting, refused := st.plan.Waiting(), st.plan.Refused()
+	inTheWay := len(waiting)+len(refused) > 0
+	if ok && rev != st.applied || inTheWay || st.reported {
+		if ok && rev != st.applied {
+			st.applied = rev
+			st.log.Debug("revision applied", "rev", rev)
+		}
+		st.reported = inTheWay
+		st.server.opts.Status.SetProgress(st.id, toProgress(st.applied, waiting, refused))
+	}
+	if hosts, known := st.plan.Hosts(); known {
+		if last := st.live.Load(); last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) {
+			st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Snapshot: st.have})
+		}
+	}
+	st.mu.Lock()
+	joins := st.joins
+	st.joins = nil
+	st.mu.Unlock()
+	for _, w := range joins {
+		st.waits[w] = struct{}{}
+	}
+	for w := range st.waits {
+		switch lack, ok := st.plan.Reached(w.goals[st.proxy]); {
+		case ok:
+			delete(st.waits, w)
+			w.reached(st)
+		case w.ended():
+			delete(st.waits, w)
+		default:
+			w.lacks(st, lack)
+		}
+	}
+}
+
+func toProgress(applied int64, waiting []plan.Wait, refused []plan.Refusal) gatestatus.Progress {
+	p := gatestatus.Progress{Applied: applied}
+	for _, w := range waiting {
+		p.Waiting = append(p.Waiting, gatestatus.Wait(w))
+	}
+	for _, r := range refused {
+		p.Refused = append(p.Refused, gatestatus.Refusal{
+			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Revision: r.Revision, Text: r.Text, At: r.At,
+		})
+	}
+	return p
 }
 
 func toResponse(m plan.Message) *discoveryv3.DeltaDiscoveryResponse {

@@ -19,6 +19,11 @@ const (
 	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
+	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
+	// ExtensionType is that of HTTP filters that a listener names and does not
+	// hold.
+	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
 // Resource is one named resource as it goes on the wire.
@@ -88,6 +93,8 @@ type Host struct {
 	Version string
 	// Clusters are the names that its routes forward to, sorted.
 	Clusters []string
+	// Domains are the hosts that it takes requests for.
+	Domains []string
 	// Unavailable says that the host answers 503 to everything, in place of
 	// what an Envoy refused.
 	Unavailable bool
@@ -103,10 +110,19 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
 	}
-	return hostOf(vh.GetName(), head, routes), nil
+	return hostOf(vh.GetName(), vh.GetDomains(), head, routes), nil
 }
 
-func hostOf(name string, head []byte, routes []*Route) *Host {
+// VirtualHost is the host in full, decoded anew.
+func (h *Host) VirtualHost() (*routev3.VirtualHost, error) {
+	vh := &routev3.VirtualHost{}
+	if err := proto.Unmarshal(h.body, vh); err != nil {
+		return nil, fmt.Errorf("decoding virtual host %q: %w", h.Name, err)
+	}
+	return vh, nil
+}
+
+func hostOf(name string, domains []string, head []byte, routes []*Route) *Host {
 	size := len(head)
 	for _, r := range routes {
 		size += len(r.body) + approximateFieldOverhead
@@ -122,7 +138,7 @@ func hostOf(name string, head []byte, routes []*Route) *Host {
 			names[c] = struct{}{}
 		}
 	}
-	host := &Host{Name: name, head: body[:len(head):len(head)], body: body, sum: hash(sums.Sum(nil))}
+	host := &Host{Name: name, Domains: domains, head: body[:len(head):len(head)], body: body, sum: hash(sums.Sum(nil))}
 	host.Version = host.sum.String()
 	for name := range names {
 		host.Clusters = append(host.Clusters, name)
@@ -160,7 +176,7 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*
 
 // Unavailable is the host with a fixed answer in place of its routes.
 func (h *RouteHead) Unavailable(host *Host) *Host {
-	u := hostOf(host.Name, host.head, []*Route{h.unavailable})
+	u := hostOf(host.Name, host.Domains, host.head, []*Route{h.unavailable})
 	u.Unavailable = true
 	return u
 }

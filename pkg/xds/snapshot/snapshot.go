@@ -13,6 +13,8 @@ type Snapshot struct {
 	Clusters  []*Resource
 	Listeners []*Resource
 	Hosts     []*Host
+	// Secrets, Extensions and Endpoints are asked for by name; sorted by name.
+	Secrets, Extensions, Endpoints []*Resource
 
 	head   *RouteHead
 	routes func() *Resource

@@ -3,7 +3,6 @@ package translate
 import (
 	"net/netip"
 	"slices"
-	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -17,30 +16,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-const (
-	connectTimeout = 5 * time.Second
-	// maxRetries lets retries work when many requests fail at once: with
-	// Envoy's default of 3, one killed endpoint of two failed 22% of requests.
-	maxRetries = 1024
-)
-
 // Cluster holds its endpoints inline, so that it is ready as soon as Envoy has
 // read it, unless it has a health check or a DNS name.
 func Cluster(c *ir.Cluster) *clusterv3.Cluster {
 	out := &clusterv3.Cluster{
 		Name:                          c.Name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		ConnectTimeout:                seconds(connectTimeout),
+		ConnectTimeout:                seconds(c.Connections.ConnectTimeout),
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
 		LoadAssignment:                loadAssignment(c),
 		LbPolicy:                      lbPolicy(c.Strategy),
-		// An unhealthy upstream gets no traffic, even when all are.
-		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{HealthyPanicThreshold: &typev3.Percent{Value: 0}},
-		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{
-			{MaxRetries: u32(maxRetries)},
-		}},
+		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
+			HealthyPanicThreshold: &typev3.Percent{Value: float64(c.PanicThreshold)},
+		},
+		CircuitBreakers:           circuitBreakers(c.Limits),
+		OutlierDetection:          outlierDetection(c.Outlier),
+		UpstreamConnectionOptions: tcpKeepalive(c.Connections.Keepalive),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(httpProtocolOptions(c.Protocol)),
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(httpProtocolOptions(c)),
 		},
 		TransportSocket: transportSocket(c),
 	}
@@ -90,22 +83,24 @@ func hashes(strategy string) bool { return strategy == "ring_hash" || strategy =
 
 func isHTTP2(protocol string) bool { return protocol == "h2c" || protocol == "h2" }
 
-func httpProtocolOptions(protocol string) *httpv3.HttpProtocolOptions {
+func httpProtocolOptions(c *ir.Cluster) *httpv3.HttpProtocolOptions {
 	explicit := &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
 		ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
 			HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
 		},
 	}
-	if isHTTP2(protocol) {
+	if isHTTP2(c.Protocol) {
 		explicit.ProtocolConfig = &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
 			Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
 				InitialStreamWindowSize:     u32(streamWindowBytes),
 				InitialConnectionWindowSize: u32(connectionWindowBytes),
+				ConnectionKeepalive:         http2Keepalive(c.Connections),
 			},
 		}
 	}
 	return &httpv3.HttpProtocolOptions{
-		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(c.Connections.IdleTimeout)},
+		UpstreamProtocolOptions:   &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
 	}
 }
 

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func VirtualHost(h *ir.Host) *routev3.VirtualHost {
 	return &routev3.VirtualHost{
 		Name:        h.Name,
 		Domains:     []string{h.Domain},
-		RetryPolicy: retryPolicy(defaultRetries(), 0),
+		RetryPolicy: retryPolicy(defaultRetries(nil), 0),
 	}
 }
 
@@ -132,11 +133,7 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
 	}
-	if endpoints := endpointCount(f.Clusters); f.Retries != nil {
-		out.RetryPolicy = retryPolicy(*f.Retries, endpoints)
-	} else if endpoints > 1 {
-		out.RetryPolicy = retryPolicy(defaultRetries(), endpoints)
-	}
+	applyRetries(out, f, m.Methods)
 	if f.NoUpgrade {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{
 			{UpgradeType: websocket, Enabled: wrapperspb.Bool(false)},
@@ -188,9 +185,43 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 	}
 }
 
-// defaultRetries cannot repeat a request that has reached a backend.
-func defaultRetries() ir.Retries {
-	return ir.Retries{Attempts: 2, On: []string{"connect-failure", "refused-stream", "reset-before-request"}}
+// applyRetries leaves a route alone for which the policy of the virtual host
+// is right.
+func applyRetries(out *routev3.RouteAction, f *ir.Forward, methods []string) {
+	endpoints, retries := endpointCount(f.Clusters), defaultRetries(methods)
+	if f.Retries == nil && endpoints <= 1 && !idempotent(methods) {
+		return
+	}
+	if f.Retries != nil {
+		on := retries.On
+		retries = *f.Retries
+		if len(retries.On) == 0 {
+			retries.On = on
+		}
+	}
+	out.RetryPolicy = retryPolicy(retries, endpoints)
+}
+
+// defaultRetries cannot repeat a request that has reached a backend, except
+// where all methods of the route may be repeated. The first wait is below
+// Envoy's 25 ms, which is seen in the p99.
+func defaultRetries(methods []string) ir.Retries {
+	r := ir.Retries{
+		Attempts: 2, On: []string{"connect-failure", "refused-stream", "reset-before-request"},
+		Backoff: 5 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
+	}
+	if idempotent(methods) {
+		r.On = append(r.On, "reset")
+	}
+	return r
+}
+
+// idempotent reports whether a request that is repeated does no more than one
+// (RFC 9110 section 9.2.2). No methods are all methods.
+func idempotent(methods []string) bool {
+	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
+		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
+	})
 }
 
 // endpointCount is how many endpoints a request may go to; a DNS name may be
@@ -208,18 +239,14 @@ func endpointCount(clusters []ir.WeightedCluster) int {
 	return n
 }
 
-// retryPolicy has a base interval below Envoy's 25 ms, which is seen in the
-// p99. Where there are other endpoints it avoids those that the request has
-// tried; where there are none that would only cost time, for every request.
+// retryPolicy avoids the endpoints that the request has tried where there are
+// others; where there are none that would only cost time, for every request.
 func retryPolicy(r ir.Retries, endpoints int) *routev3.RetryPolicy {
-	if len(r.On) == 0 {
-		r.On = defaultRetries().On
-	}
 	out := &routev3.RetryPolicy{
 		RetryOn:    strings.Join(r.On, ","),
 		NumRetries: u32(r.Attempts),
 		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
-			BaseInterval: seconds(5 * time.Millisecond), MaxInterval: seconds(100 * time.Millisecond),
+			BaseInterval: seconds(r.Backoff), MaxInterval: seconds(r.MaxBackoff),
 		},
 	}
 	if r.Attempts == 0 {

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain PROXY URL",
+		Short: "Show what a request meets: service, route, upstreams, and why",
+		Long: `Shows what the Envoys of a proxy do with a request: the service and the route that
+take it, why the routes before do not, what the upstream sees, and each answer
+that the gateway gives by itself. Nothing is sent to an Envoy.`,
+		Example: `  gatehouse explain gw http://shop.example.com/cart
+  gatehouse explain gw 'http://shop.example.com/cart?a=b' -X POST -H 'x-tier: gold'
+  gatehouse explain gw http://127.0.0.1:8080/cart -H 'Host: shop.example.com' -o json`,
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeObject(cmd, []string{"proxy"}, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{"url": {args[1]}}
+			if method := text(cmd, "method"); method != "" {
+				query.Set("method", method)
+			}
+			lines, err := cmd.Flags().GetStringArray("header")
+			if err != nil {
+				return err
+			}
+			query["header"] = lines
+			r, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			return r.showExplained(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "explain"), Query: query})
+		},
+	}
+	cmd.Flags().StringP("method", "X", "", "method of the request (default: GET)")
+	cmd.Flags().StringArrayP("header", "H", nil, "header of the request, 'name: value'; may be repeated")
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// explained is an answer of GET /proxy/{proxy}/explain.
+type explained struct {
+	Envoys                                        []string
+	Code, Message, Location, Body, Service, Route string
+	Status                                        int
+	Request                                       struct{ Method, Host, Path, Query string }
+	Steps                                         []struct{ Code, Message string }
+	Hosts                                         []struct{ Service, Domain, Kind, Message string }
+	Routes                                        []struct {
+		Route   string
+		Matches bool
+		Checks  []struct {
+			Holds   bool
+			Message string
+		}
+	}
+	Filters []struct{ Name, Message string }
+	Forward *struct {
+		Host, Path, Timeout string
+		IdleTimeout         string `json:"idle_timeout"`
+		Retries             *struct {
+			Attempts int
+			On       string
+		}
+		Clusters []struct {
+			Name      string
+			Endpoints []struct {
+				Upstream, Address, Health string
+				Port                      int
+				Percent                   float64
+			}
+		}
+	}
+	Envoy struct {
+		Listener           string
+		RouteConfiguration string `json:"route_configuration"`
+		VirtualHost        string `json:"virtual_host"`
+		Route              string
+		Clusters           []string
+	}
+}
+
+func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
+	var answer client.Answer
+	err := r.call(cmd.Context(), func() (err error) {
+		answer, err = r.Do(cmd.Context(), req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var data map[string]json.RawMessage // one key, whose word is a setting
+	var list []explained
+	err = json.Unmarshal(answer.Data, &data)
+	for _, raw := range data {
+		if err == nil && r.format != formatTable {
+			return r.write(raw)
+		}
+		err = errors.Join(err, json.Unmarshal(raw, &list))
+	}
+	if err != nil {
+		return &runError{fmt.Errorf("reading the explanation: %w", err)}
+	}
+	p := printer{w: r.out}
+	for i, e := range list {
+		if i > 0 {
+			p.line("")
+		}
+		e.print(&p)
+	}
+	return p.done()
+}
+
+func (e explained) print(p *printer) {
+	say := func(format string, args ...any) {
+		p.line("%s", strings.TrimRight(client.Printable(fmt.Sprintf(format, args...)), " "))
+	}
+	from := "no Envoy is connected; this is what one should do"
+	if n := len(e.Envoys); n > 0 {
+		from = count(n, "Envoy", "Envoys") + ": " + strings.Join(e.Envoys, ", ")
+	}
+	say("%s (%s)", e.Message, e.Code)
+	say("from: %s", from)
+	if e.Status > 0 {
+		say("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location
+	}
+	say("steps:")
+	for _, s := range e.Steps {
+		say("  %s", s.Message)
+	}
+	head := func(title string, n int) {
+		if n > 0 {
+			say("%s:", title)
+		}
+	}
+	head("hosts", len(e.Hosts))
+	for i, h := range e.Hosts {
+		say("  %s %s: service %s %s", mark(i == 0), h.Domain, h.Service, h.Message)
+	}
+	head("routes", len(e.Routes))
+	for _, route := range e.Routes {
+		say("  %s %s", mark(route.Matches), route.Route)
+		for _, c := range route.Checks {
+			say("      %s %s", mark(c.Holds), c.Message)
+		}
+	}
+	head("filters", len(e.Filters))
+	for _, f := range e.Filters {
+		say("  %s %s", f.Name, f.Message)
+	}
+	if e.Forward != nil {
+		e.printForward(say)
+	}
+	say("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
+		e.Envoy.Listener, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
+}
+
+func (e explained) printForward(say func(format string, args ...any)) {
+	f := e.Forward
+	say("upstream sees: %s %s, Host: %s", e.Request.Method, f.Path, f.Host)
+	say("upstreams:")
+	for _, c := range f.Clusters {
+		for _, up := range c.Endpoints {
+			say("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health)
+		}
+	}
+	retries := "none"
+	if f.Retries != nil {
+		retries = fmt.Sprintf("%d on %s", f.Retries.Attempts, f.Retries.On)
+	}
+	say("time-outs: request %s, idle %s; retries: %s", f.Timeout, f.IdleTimeout, retries)
+}
+
+func mark(yes bool) string {
+	if yes {
+		return "+"
+	}
+	return "-"
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// cartExplained is an answer with everything in it.
+const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["127.0.0.1:40112"],"code":"forwarded","message":"service shop, route cart: POST h/v2 goes to blue+green",
+"request":{"method":"POST","host":"h","path":"/cart"},"service":"shop","route":"cart",
+"steps":[{"code":"listener","message":"listener http-0.0.0.0:8080 takes the connection"},{"code":"route","message":"route cart is the first that matches"}],
+"hosts":[{"service":"shop","domain":"h","kind":"exact","chosen":true,"message":"is the best match and takes the request"},
+{"service":"rest","domain":"*","kind":"any","chosen":false,"message":"matches too, but exact h wins, and no other service is asked"}],
+"routes":[{"route":"gold","matches":false,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/\""},{"code":"header","holds":false,"message":"header x-tier is not there; it has to be \"gold\""}]},
+{"route":"cart","matches":true,"checks":[{"code":"path_exact","holds":true,"message":"path \"/cart\" is \"/cart\""}]}],
+"filters":[{"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],
+"forward":{"host":"h","path":"/v2","timeout":"none","idle_timeout":"5m0s","retries":{"attempts":2,"on":"connect-failure"},
+"clusters":[{"name":"blue+green","weight":1,"policy":"round_robin","health_check":false,"endpoints":[
+{"upstream":"blue","address":"10.0.0.1","port":80,"weight":300,"percent":75},{"upstream":"green","address":"10.0.0.2","port":80,"weight":100,"percent":25}]}]},
+"envoy":{"listener":"http-0.0.0.0:8080","route_configuration":"gatehouse","virtual_host":"shop","route":"cart","clusters":["blue+green"]}}]}}`
+
+var _ = Describe("gatehouse explain", func() {
+	It("shows the way of a request as a tree", func() {
+		f := serving("GET /proxy/gw/explain?header=x-a%3A+1&header=Host%3A+h&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{status: 200, body: cartExplained})
+		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "-o", "table")
+		Expect(f.calls).To(HaveLen(1))
+		Expect(out).To(Equal(`service shop, route cart: POST h/v2 goes to blue+green (forwarded)
+from: 1 Envoy: 127.0.0.1:40112
+steps:
+  listener http-0.0.0.0:8080 takes the connection
+  route cart is the first that matches
+hosts:
+  + h: service shop is the best match and takes the request
+  - *: service rest matches too, but exact h wins, and no other service is asked
+routes:
+  - gold
+      + path "/cart" begins with "/"
+      - header x-tier is not there; it has to be "gold"
+  + cart
+      + path "/cart" is "/cart"
+filters:
+  envoy.filters.http.router forwards the request, or answers as the route says
+upstream sees: POST /v2, Host: h
+upstreams:
+   75.0%  blue 10.0.0.1:80 (cluster blue+green)
+   25.0%  green 10.0.0.2:80 (cluster blue+green)
+time-outs: request none, idle 5m0s; retries: 2 on connect-failure
+envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual host "shop", route "cart", clusters ["blue+green"]
+`))
+	})
+
+	It("gives the answers as data", func() {
+		serving("GET /proxy/gw/explain?url=http%3A%2F%2Fh%2F", reply{status: 200, body: `{"data":{"other_explain":[{"code":"no_host","status":404}]}}`})
+		Expect(good("explain", "gw", "http://h/", "-o", "json")).To(Equal(`[
+  {
+    "code": "no_host",
+    "status": 404
+  }
+]
+`))
+	})
+
+	It("says why the server refuses", func() {
+		serving("GET /proxy/gw/explain?url=h", reply{status: 400, body: `{"title":"Fields are missing or wrong","status":400,"detail":"1 field is missing or wrong",
+"code":"invalid_fields","errors":[{"field":"url","message":"\"h\" does not begin with http:// or https://"}]}`})
+		got := run1("", "explain", "gw", "h")
+		Expect(got.code).To(Equal(1))
+		Expect(got.stderr).To(ContainSubstring(`url: "h" does not begin with http:// or https://`))
+	})
+})

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
+)
+
+func newImport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "import",
+		Short:   "Make a service from a description of an API",
+		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newImportOpenAPI())
+	return cmd
+}
+
+func newImportOpenAPI() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "openapi FILE|- --service NAME --upstream NAME",
+		Short: "Make a service and its routes from an OpenAPI 3 document",
+		Long: `Makes a service, or changes one, so that it has a route for each operation of an
+OpenAPI 3 document (YAML or JSON). Run again, it follows the document: routes that
+an import made (they carry the tag ` + importer.Tag + `) and that the document has no
+more are deleted; other routes stay. The upstreams have to be there.`,
+		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run
+  gatehouse import openapi petstore.yaml --service petstore --upstream pets --fqdn pets.example.com
+  curl -s https://api.example/openapi.json | gatehouse import openapi - --service api --upstream blue`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return importOpenAPI(cmd, args[0]) },
+	}
+	cmd.Flags().String("service", "", "name of the service to make or to change")
+	cmd.Flags().StringArray("upstream", nil, "name of the upstream of all routes; may be given again")
+	cmd.Flags().String("fqdn", "", "host of the service (default: as it is; for a new service the host of the document's first server)")
+	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
+	for _, flag := range []string{"service", "upstream"} {
+		_ = cmd.MarkFlagRequired(flag) // it is there
+	}
+	complete(cmd, "upstream", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		kind, err := client.FindKind("upstream")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeName(cmd, kind, "", typed)
+	})
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+func importOpenAPI(cmd *cobra.Command, file string) error {
+	upstreams, err := cmd.Flags().GetStringArray("upstream")
+	if err != nil {
+		return err
+	}
+	data, err := readDescription(file, cmd.InOrStdin())
+	if err != nil {
+		return &runError{fmt.Errorf("reading the OpenAPI document: %w", err)}
+	}
+	doc, err := importer.Read(cmd.Context(), data)
+	if err != nil {
+		return &runError{fmt.Errorf("reading %s: %w", file, err)}
+	}
+	r, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	job := importJob{remote: r, dryRun: isSet(cmd, "dry-run")}
+	err = r.call(cmd.Context(), func() error {
+		options := importer.Options{Service: text(cmd, "service"), FQDN: text(cmd, "fqdn"), Upstreams: upstreams}
+		stored, err := job.stored(cmd.Context(), options)
+		if err != nil {
+			return err
+		}
+		plan, err := importer.Import(doc, options, stored)
+		if err != nil {
+			return fmt.Errorf("importing %s: %w", file, err)
+		}
+		return job.run(cmd.Context(), options.Service, plan)
+	})
+	if err != nil {
+		return err
+	}
+	return job.report()
+}
+
+func readDescription(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(file)
+}
+
+// importJob is one import and what it did.
+type importJob struct {
+	*remote
+	dryRun   bool
+	applied  client.Applied
+	revision int64
+}
+
+// stored reads what the server has, which has to have the upstreams.
+func (j *importJob) stored(ctx context.Context, o importer.Options) (importer.Stored, error) {
+	var s importer.Stored
+	for _, name := range o.Upstreams {
+		if _, err := j.One(ctx, client.Path("upstream", name)); notFound(err) {
+			return s, fmt.Errorf("there is no upstream %q; make it first, gatehouse get upstreams shows those that are there", name)
+		} else if err != nil {
+			return s, err
+		}
+	}
+	var err error
+	if s.Service, err = j.One(ctx, client.Path("service", o.Service)); notFound(err) {
+		return importer.Stored{}, nil
+	} else if err != nil {
+		return s, err
+	}
+	s.Routes, err = j.List(ctx, client.Path("service", o.Service, "route"), nil, 0)
+	return s, err
+}
+
+func notFound(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Status == http.StatusNotFound
+}
+
+// run carries out a plan: first what the document has, then it deletes what it
+// has no more, so that no request finds neither.
+func (j *importJob) run(ctx context.Context, service string, plan importer.Plan) error {
+	var gone []client.Change
+	for _, name := range plan.Gone {
+		a, err := j.deleteRoute(ctx, service, name, true)
+		if err != nil {
+			return err
+		}
+		var data struct{ Changes []client.Change }
+		if err := json.Unmarshal(a.Data, &data); err != nil {
+			return fmt.Errorf("reading the answer to DELETE: %w", err)
+		}
+		gone = append(gone, data.Changes...)
+	}
+	applied, a, err := j.ApplyConfig(ctx, client.Document{Data: plan.Document}, client.Apply{DryRun: j.dryRun})
+	if err != nil {
+		return err
+	}
+	j.applied, j.revision = applied, a.Revision
+	// Empty lists are lists in JSON too.
+	j.applied.Warnings = append(append([]string{}, plan.Warnings...), applied.Warnings...)
+	j.applied.Changes = append(append([]client.Change{}, applied.Changes...), gone...)
+	j.applied.Deleted += len(gone)
+	if j.dryRun {
+		return nil
+	}
+	for _, name := range plan.Gone {
+		a, err := j.deleteRoute(ctx, service, name, false)
+		if err != nil && !notFound(err) {
+			return fmt.Errorf("the routes of the document are in place, but some that it has no more are still there; import it again: %w", err)
+		}
+		j.revision = max(j.revision, a.Revision)
+	}
+	return nil
+}
+
+func (j *importJob) deleteRoute(ctx context.Context, service, name string, dryRun bool) (client.Answer, error) {
+	q := url.Values{}
+	if dryRun {
+		q.Set("dry_run", "true")
+	}
+	return j.Do(ctx, client.Request{Method: http.MethodDelete, Path: client.Path("service", service, "route", name), Query: q})
+}
+
+func (j *importJob) report() error {
+	if err := warn(j.remote, j.applied.Warnings); err != nil {
+		return err
+	}
+	a := client.Answer{Revision: j.revision}
+	if j.format == formatTable {
+		p := printer{w: j.out}
+		changes(&p, j.applied.Changes)
+		p.line("%s", summary(j.applied, a, j.dryRun))
+		return p.done()
+	}
+	all := struct {
+		client.Applied
+		DryRun   bool  `json:"dry_run,omitempty"`
+		Revision int64 `json:"revision,omitempty"`
+	}{j.applied, j.dryRun, j.revision}
+	return j.write(all)
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+func newSecretKey() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   config.SecretKey,
+		Short: "Change the key that secrets are stored under",
+		Long: `Works directly on the key file and on the database that the flags name. Control
+planes may run meanwhile; none needs a restart. What ends halfway is run again.
+
+Where every control plane reads the same file, "rotate --remove-old" does it
+all. Where each has a copy: add, copy the file to all, rotate, copy it again,
+remove-old, copy it again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	addDatabaseFlags(cmd)
+	cmd.AddCommand(newSecretKeyAdd(), newSecretKeyRotate(), newSecretKeyRemoveOld())
+	return cmd
+}
+
+func newSecretKeyAdd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "add",
+		Short: "Add a key to the key file that rotate will take, to copy it to other machines first",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return onDatabase(cmd, func(_ context.Context, cfg config.Config, env app.Env) error { return app.AddSecretKey(cfg, env) })
+		},
+	}
+}
+
+func newSecretKeyRotate() *cobra.Command {
+	var removeOld bool
+	cmd := &cobra.Command{
+		Use:   "rotate",
+		Short: "Take a new key, or the added one, and seal every secret with it, those of the history too",
+		Example: `  gatehouse secret-key rotate --remove-old
+  gatehouse secret-key rotate --database-url postgres://gatehouse@db/gatehouse --secret-key-file /etc/gatehouse/secret.key`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return onDatabase(cmd, sealing(func(ctx context.Context, cfg config.Config, env app.Env) error {
+				return app.RotateSecretKey(ctx, cfg, env, removeOld)
+			}))
+		},
+	}
+	cmd.Flags().BoolVar(&removeOld, "remove-old", false, "remove the old keys in the end; every control plane has to read this very file")
+	return cmd
+}
+
+func newSecretKeyRemoveOld() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove-old",
+		Short: "Seal with the new key what is not yet, and remove the old keys from the key file",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return onDatabase(cmd, sealing(app.RemoveOldSecretKeys)) },
+	}
+}
+
+// sealing shows on a terminal that work takes its time.
+func sealing(work func(context.Context, config.Config, app.Env) error) func(context.Context, config.Config, app.Env) error {
+	return func(ctx context.Context, cfg config.Config, env app.Env) error {
+		if !onTerminal(env.Stderr) {
+			return work(ctx, cfg, env)
+		}
+		var result bytes.Buffer // for when the line of progress is gone
+		out := env.Stdout
+		env.Stdout = &result
+		stop := progress(env.Stderr, "sealing the secrets again", time.Second)
+		err := work(ctx, cfg, env)
+		stop()
+		_, writeErr := out.Write(result.Bytes())
+		return errors.Join(err, writeErr)
+	}
+}

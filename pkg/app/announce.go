@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// maxAnnounced is how many revisions of one step are told of: the newest.
+const maxAnnounced = 1000
+
+// announcer is a source that tells the registry of each revision that the engine
+// reads, whichever process wrote it. It is for one goroutine.
+type announcer struct {
+	engine.Source
+	store interface {
+		Read(ctx context.Context, fn func(store.Reader) error) error
+	}
+	registry *status.Registry
+	log      *slog.Logger
+	// told is the newest revision that was told of, or was there at the start;
+	// -1 means that nothing was read yet.
+	told int64
+}
+
+func newAnnouncer(s store.Store, registry *status.Registry, log *slog.Logger) *announcer {
+	return &announcer{Source: s, store: s, registry: registry, log: log, told: -1}
+}
+
+// Since implements engine.Source.
+func (a *announcer) Since(ctx context.Context, revision int64) (model.Change, error) {
+	change, err := a.Source.Since(ctx, revision)
+	switch {
+	case err != nil:
+		return change, err
+	case a.told < 0, a.told > change.Revision: // the start, or an older backup
+		a.told = change.Revision
+	case a.told < change.Revision:
+		if err := a.announce(ctx, change.Revision); err != nil {
+			// The configuration does not wait for its announcement.
+			a.log.Warn("changes are not in the events yet", "rev", change.Revision, "err", err)
+		}
+	}
+	return change, nil
+}
+
+// announce tells of what is new up to a revision.
+func (a *announcer) announce(ctx context.Context, to int64) error {
+	var list []store.Revision
+	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = r.Revisions(to+1, int(min(to-a.told, maxAnnounced)))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range slices.Backward(list) {
+		if r.Revision > a.told { // others were compacted away
+			a.registry.Changed(status.Event{Revision: r.Revision, Actor: r.Actor, Request: r.Request, Changes: r.Changes})
+		}
+	}
+	a.told = to
+	return nil
+}

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// explainer explains from what the connected Envoys have, or should have while
+// there are none.
+func explainer(ads *server.Server) rest.Explain {
+	return func(proxy string, r explain.Request) ([]rest.Explained, error) {
+		type group struct {
+			state  explain.State
+			envoys []string
+		}
+		var groups []group
+		for _, have := range ads.Have(proxy) {
+			if have.Hosts == nil || have.Snapshot == nil {
+				continue
+			}
+			at := slices.IndexFunc(groups, func(g group) bool {
+				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters)
+			})
+			if at < 0 {
+				at = len(groups)
+				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts)})
+			}
+			groups[at].envoys = append(groups[at].envoys, have.Envoy)
+		}
+		if len(groups) == 0 {
+			groups = []group{{}}
+			if wanted := ads.Snapshot(proxy); wanted != nil {
+				groups[0].state = stateOf(wanted, wanted.Hosts)
+			}
+		}
+		var list []rest.Explained
+		for _, g := range groups {
+			a, err := explain.Explain(g.state, r)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, rest.Explained{Envoys: g.envoys, Answer: a})
+		}
+		return list, nil
+	}
+}
+
+func stateOf(s *snapshot.Snapshot, hosts []*snapshot.Host) explain.State {
+	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, RouteName: s.RouteName(), Hosts: hosts}
+}

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"context"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/metrics"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// measure makes the API show metrics, and count what it does in them.
+func measure(o *rest.Options, registry *status.Registry, version string) error {
+	m, err := metrics.New(registry, version)
+	if err != nil {
+		return err
+	}
+	o.Metrics, o.Observe = m.Handler(), m.Answered
+	wait := o.Wait
+	o.Wait = func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
+		lags := wait(ctx, revision, changed)
+		m.Waited(len(lags) == 0)
+		return lags
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+)
+
+// AddSecretKey adds a key to the key file of cfg that RotateSecretKey will
+// take. The database is not needed for it.
+func AddSecretKey(cfg config.Config, env Env) error {
+	path, err := secretKeyFile(cfg)
+	if err != nil {
+		return err
+	}
+	if err := seal.Add(path); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "%s has one more key: copy it to every control plane, then run gatehouse secret-key rotate\n", path)
+	return err
+}
+
+// RotateSecretKey makes another key the one of the key file of cfg and seals
+// every secret of the database again with it.
+//
+// It may end at any point and be run again: the file has the key before
+// anything is sealed with it, the database changes in one transaction, and the
+// old keys go, with removeOld, when nothing needs them any more.
+func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld bool) error {
+	return withSecrets(ctx, cfg, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
+		if err := seal.Rotate(path); err != nil {
+			return err
+		}
+		if err := sealAgain(ctx, env, db, keyring, path, removeOld); err != nil || removeOld {
+			return err
+		}
+		_, err := fmt.Fprintf(env.Stdout, "the old keys are still in %s; once every control plane has this file: gatehouse secret-key remove-old\n", path)
+		return err
+	})
+}
+
+// RemoveOldSecretKeys seals what is still sealed with an old key of the key
+// file again and removes the old keys.
+func RemoveOldSecretKeys(ctx context.Context, cfg config.Config, env Env) error {
+	return withSecrets(ctx, cfg, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
+		return sealAgain(ctx, env, db, keyring, path, true)
+	})
+}
+
+func sealAgain(ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.Keyring, path string, removeOld bool) error {
+	// Known before the first text is sealed: while this stays the key of the
+	// file, nothing was sealed with another.
+	primary, err := keyring.Primary()
+	if err != nil {
+		return err
+	}
+	done, err := db.Reseal(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(env.Stdout, "sealed again: %s of the configuration, %s of its history\n",
+		counted(done.Current, "text"), counted(done.Logged, "text")); err != nil {
+		return err
+	}
+	if !removeOld {
+		return nil
+	}
+	removed, err := seal.RemoveOld(path, primary)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(env.Stdout, "removed from %s: %s\n", path, counted(removed, "old key"))
+	return err
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
+// withSecrets opens a database that is in use, with its key: a new one of
+// either would say that the old key is not needed any more.
+func withSecrets(ctx context.Context, cfg config.Config, work func(*sqlstore.Store, *seal.Keyring, string) error) error {
+	path, err := secretKeyFile(cfg)
+	if err != nil {
+		return err
+	}
+	keyring, err := seal.Open(path)
+	if err != nil {
+		return err
+	}
+	dsn, err := databaseURL(cfg)
+	if err != nil {
+		return err
+	}
+	db, err := sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Sealer: keyring, InUse: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(db, keyring, path), db.Close())
+}

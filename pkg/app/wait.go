@@ -1,0 +1,33 @@
+package app
+
+import (
+	"context"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// waitApplied serves ?wait=applied: the engine knows which proxies a change
+// reaches, the xDS server when their Envoys have it.
+func waitApplied(engine *engine.Engine, xds *server.Server) rest.Wait {
+	return func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
+		keys := make([]model.Key, len(changed))
+		for i, w := range changed {
+			keys[i] = w.Key
+		}
+		reach, err := engine.Reach(ctx, revision, keys)
+		if err != nil { // only when ctx ended
+			return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
+		}
+		goals := make(map[string]plan.Goal, len(reach))
+		for proxy, r := range reach {
+			goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All}
+		}
+		return xds.Wait(ctx, goals)
+	}
+}

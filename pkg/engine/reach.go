@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Reach is what a change may make different for the Envoys of one proxy.
+type Reach struct {
+	// Services are the names of the hosts, sorted.
+	Services []string
+	// Listeners says that the proxy itself changed, All that everything may be
+	// different.
+	Listeners, All bool
+}
+
+// Reach waits until a revision is published and says which proxies the change
+// of these objects reaches, and where in them.
+func (e *Engine) Reach(ctx context.Context, revision int64, keys []model.Key) (map[string]Reach, error) {
+	q := question{revision: revision, keys: keys, answer: make(chan map[string]Reach, 1)}
+	select {
+	case e.questions <- q:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case reach := <-q.answer:
+		return reach, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// question is a call of Reach that waits for its revision.
+type question struct {
+	revision int64
+	keys     []model.Key
+	answer   chan map[string]Reach // capacity 1
+}
+
+// answer answers the questions whose revision was published, and returns the
+// others.
+func answer(questions []question, build *Build) []question {
+	return slices.DeleteFunc(questions, func(q question) bool {
+		due := build.loaded && q.revision <= build.Revision()
+		if due {
+			q.answer <- build.Reach(q.keys)
+		}
+		return due
+	})
+}
+
+// Reach says where in which proxies a change of these objects shows.
+func (b *Build) Reach(keys []model.Key) map[string]Reach {
+	services := map[string]map[string]struct{}{}
+	add := func(proxy, service string) {
+		if services[proxy] == nil {
+			services[proxy] = map[string]struct{}{}
+		}
+		services[proxy][service] = struct{}{}
+	}
+	reach := map[string]Reach{}
+	seen := map[string]bool{}
+	for _, key := range keys {
+		switch key.Kind {
+		case model.KindProxy:
+			reach[key.Name] = Reach{Listeners: true, All: reach[key.Name].All}
+		case model.KindProxyService:
+			proxy, service, _ := strings.Cut(key.Name, "/")
+			add(proxy, service)
+		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
+			// It may hold for all, while or until it is attached to one.
+			for proxy := range b.proxies {
+				reach[proxy] = Reach{All: true}
+			}
+		default:
+			for _, service := range b.config.ServicesOf(key) {
+				if seen[service] {
+					continue
+				}
+				seen[service] = true
+				for _, proxy := range b.config.ProxiesOf(service) {
+					add(proxy, service)
+				}
+			}
+		}
+	}
+	for proxy, names := range services {
+		r := reach[proxy]
+		r.Services = slices.Sorted(maps.Keys(names))
+		reach[proxy] = r
+	}
+	return reach
+}

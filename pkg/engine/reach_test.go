@@ -1,0 +1,101 @@
+package engine_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// hostForms says for each host what an Envoy would see of it: its routes and
+// the clusters that they name.
+func hostForms(s *snapshot.Snapshot) map[string]string {
+	forms := map[string]string{}
+	if s == nil {
+		return forms
+	}
+	clusters := map[string]string{}
+	for _, c := range s.Clusters {
+		clusters[c.Name] = c.Version
+	}
+	for _, h := range s.Hosts {
+		forms[h.Name] = h.Version
+		for _, c := range h.Clusters {
+			forms[h.Name] += " " + clusters[c]
+		}
+	}
+	return forms
+}
+
+var _ = Describe("the reach of a change", func() {
+	It("covers every host and listener that is different afterwards", func() {
+		different := 0
+		for seed := range uint64(40) {
+			w, build := newWriter(seed), newBuild()
+			live := map[string]*snapshot.Snapshot{}
+			for revision := range int64(100) {
+				change := model.Change{Revision: revision + 1}
+				var keys []model.Key
+				for range 1 + w.rng.IntN(2) {
+					e := w.entry()
+					if s, ok := e.Object.(*model.Service); ok {
+						s.FQDN = s.Name + ".test" // no host has two services
+					}
+					change.Entries = append(change.Entries, e)
+					keys = append(keys, e.Key)
+				}
+				result := build.Apply(change)
+				reach := build.Reach(keys)
+				for proxy, after := range result.Snapshots {
+					before := live[proxy]
+					was, is := hostForms(before), hostForms(after)
+					names := slices.Collect(maps.Keys(was))
+					for name := range is {
+						names = append(names, name)
+					}
+					for _, name := range names {
+						if r := reach[proxy]; was[name] != is[name] && !r.All {
+							different++
+							whole := r.Listeners && (before == nil || after == nil)
+							Expect(whole || slices.Contains(r.Services, name)).To(BeTrue(),
+								"seed %d revision %d: %v changes host %s of %s", seed, revision+1, keys, name, proxy)
+						}
+					}
+					if before != nil && after != nil && !slices.EqualFunc(before.Listeners, after.Listeners,
+						func(a, b *snapshot.Resource) bool { return a.Version == b.Version }) {
+						Expect(reach[proxy].Listeners || reach[proxy].All).To(BeTrue(), "seed %d revision %d", seed, revision+1)
+					}
+				}
+				maps.Copy(live, result.Snapshots)
+			}
+		}
+		Expect(different).To(BeNumerically(">", 100))
+	})
+
+	It("is told when the revision is published, and not before", func() {
+		src := &source{changed: make(chan struct{}, 1)}
+		loop := startLoop(src, make(publisher, 10))
+		answer := make(chan map[string]engine.Reach, 1)
+		go func() {
+			defer GinkgoRecover()
+			reach, err := loop.Reach(context.Background(), 1, []model.Key{model.ProxyKey("gw")})
+			Expect(err).NotTo(HaveOccurred())
+			answer <- reach
+		}()
+		Eventually(loop.Ready()).Should(BeClosed())
+		short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		defer cancel()
+		_, err := loop.Reach(short, 1, nil)
+		Expect(err).To(MatchError(context.DeadlineExceeded))
+		Expect(answer).NotTo(Receive())
+		src.add(model.Change{Revision: 1, Entries: []model.Entry{{Key: model.ProxyKey("gw"), Object: proxyNamed("gw")}}})
+		Eventually(answer).Should(Receive(Equal(map[string]engine.Reach{"gw": {Listeners: true}})))
+	})
+})

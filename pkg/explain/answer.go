@@ -1,0 +1,159 @@
+package explain
+
+// Answer is what happens to a request, and why.
+type Answer struct {
+	// Code is one of the codes below.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// Status is that of the gateway's own answer; 0 means that the upstream
+	// answers.
+	Status int `json:"status,omitempty"`
+	// GRPCStatus is the grpc-status of the gateway's own answer to a gRPC
+	// client, whose Status is then 200.
+	GRPCStatus int `json:"grpc_status,omitempty"`
+	// Body and Location are those of the gateway's own answer.
+	Body     string `json:"body,omitempty"`
+	Location string `json:"location,omitempty"`
+	// Request is the request as routes are compared with it.
+	Request Seen `json:"request"`
+	// Service and Route are the chosen ones, empty where none was.
+	Service string `json:"service,omitempty"`
+	Route   string `json:"route,omitempty"`
+	// Steps tell the way to the answer, in order.
+	Steps []Step `json:"steps"`
+	// Hosts are the services whose host matches, the best first: it is taken
+	// and the others are not asked.
+	Hosts []Host `json:"hosts"`
+	// Routes are those that were tried, in order; the last one matches unless
+	// Code is NoRoute.
+	Routes []Route `json:"routes"`
+	// Filters are those that the request passes, in order.
+	Filters []Filter `json:"filters"`
+	// Forward says where the request goes; nil means nowhere.
+	Forward *Forward `json:"forward,omitempty"`
+	// Envoy are the names of what was used, as Envoy's own tools show them.
+	Envoy Names `json:"envoy"`
+}
+
+// The codes of an Answer.
+const (
+	Forwarded      = "forwarded"       // an upstream answers
+	DirectResponse = "direct_response" // the route has a fixed answer
+	Redirected     = "redirected"      // 307: the path has escaped slashes
+	BadRequest     = "bad_request"     // 400: no route is looked for
+	NoListener     = "no_listener"     // nothing listens
+	NoHost         = "no_host"         // 404: no service has the host
+	NoRoute        = "no_route"        // 404: the service has no route for it
+	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
+	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
+)
+
+// Seen is the request after Envoy has made it plain.
+type Seen struct {
+	Method string `json:"method"`
+	Host   string `json:"host"`
+	Path   string `json:"path"`
+	Query  string `json:"query,omitempty"`
+}
+
+// Step is one thing that happened. Codes: listener, refused, path, redirect,
+// host, route, upgrade, answer, forward.
+type Step struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Host is a service whose host matches.
+type Host struct {
+	Service string `json:"service"`
+	Domain  string `json:"domain"`
+	// Kind is exact, suffix, prefix or any.
+	Kind    string `json:"kind"`
+	Chosen  bool   `json:"chosen"`
+	Message string `json:"message"`
+}
+
+// Route is a route that was tried.
+type Route struct {
+	Route   string `json:"route"`
+	Matches bool   `json:"matches"`
+	// Checks are all conditions of the route.
+	Checks []Check `json:"checks"`
+}
+
+// Check is one condition. Codes: path_prefix, path_segment, path_exact,
+// path_regex, header, method, query.
+type Check struct {
+	Code    string `json:"code"`
+	Holds   bool   `json:"holds"`
+	Message string `json:"message"`
+}
+
+// Filter is an HTTP filter that the request passes.
+type Filter struct {
+	Name    string `json:"name"`
+	Message string `json:"message"`
+}
+
+// Forward is where a request goes.
+type Forward struct {
+	// Host and Path, with the query, are what the upstream sees.
+	Host string `json:"host"`
+	Path string `json:"path"`
+	// Clusters share the request by chance, in proportion to Weight.
+	Clusters []Cluster `json:"clusters"`
+	// Timeout bounds the whole exchange, IdleTimeout the time without a byte;
+	// "none" means no bound.
+	Timeout     string   `json:"timeout"`
+	IdleTimeout string   `json:"idle_timeout"`
+	Retries     *Retries `json:"retries,omitempty"`
+}
+
+// Cluster is a set of endpoints with equal settings.
+type Cluster struct {
+	Name        string     `json:"name"`
+	Weight      uint32     `json:"weight"`
+	Policy      string     `json:"policy"`
+	HealthCheck bool       `json:"health_check"`
+	Endpoints   []Endpoint `json:"endpoints"`
+}
+
+// Endpoint is one address.
+type Endpoint struct {
+	// Upstream is the name of the upstream; empty where an upstream of the
+	// cluster is out of rotation, and the name cannot be told.
+	Upstream string `json:"upstream,omitempty"`
+	Address  string `json:"address"`
+	Port     uint32 `json:"port"`
+	Weight   uint32 `json:"weight"`
+	// Percent of the requests of the route, while all are healthy.
+	Percent float64 `json:"percent"`
+	// Health is filled in by who knows it; empty means not known.
+	Health string `json:"health,omitempty"`
+}
+
+// Retries is a retry policy.
+type Retries struct {
+	Attempts uint32 `json:"attempts"`
+	On       string `json:"on"`
+	PerTry   string `json:"per_try,omitempty"`
+}
+
+// Names are names of Envoy's resources.
+type Names struct {
+	Listener           string   `json:"listener,omitempty"`
+	RouteConfiguration string   `json:"route_configuration,omitempty"`
+	VirtualHost        string   `json:"virtual_host,omitempty"`
+	Route              string   `json:"route,omitempty"`
+	Clusters           []string `json:"clusters,omitempty"`
+}
+
+func (a *Answer) step(code, message string) {
+	a.Steps = append(a.Steps, Step{code, message})
+}
+
+// end is the last step: the gateway answers by itself.
+func (a *Answer) end(code string, status int, step, message string) {
+	a.Code, a.Status, a.Message = code, status, message
+	a.step(step, message)
+}

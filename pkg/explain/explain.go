@@ -1,0 +1,245 @@
+package explain
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// State is what an Envoy has.
+type State struct {
+	Listeners, Clusters []*snapshot.Resource
+	// RouteName is the name of the route configuration that the hosts are in.
+	RouteName string
+	Hosts     []*snapshot.Host
+}
+
+// Explain answers what the Envoy does with the request. The error means that
+// the state holds something that this package does not know.
+func Explain(have State, r Request) (Answer, error) {
+	path, query := cutQuery(r.Target)
+	a := Answer{
+		Request: Seen{Method: r.Method, Path: path, Query: strings.TrimPrefix(query, "?")},
+		Steps:   []Step{}, Hosts: []Host{}, Routes: []Route{}, Filters: []Filter{},
+	}
+	for _, h := range r.Headers {
+		if lower(h.Name) == "host" {
+			a.Request.Host = h.Value
+		}
+	}
+	l, err := a.findListener(have, r.TLS)
+	if err != nil || l == nil {
+		return a, err
+	}
+	h, message := readHeaders(r, l)
+	if message != "" {
+		a.end(BadRequest, http.StatusBadRequest, "refused", message)
+		return a, nil
+	}
+	if s, ok := a.readRequest(r, h, l); ok {
+		err = a.route(have, s, l)
+	}
+	if a.Status > 0 && isGRPC(h.get("content-type")) {
+		a.GRPCStatus, a.Status = grpcStatus(a.Status), http.StatusOK
+	}
+	return a, err
+}
+
+func isGRPC(contentType string) bool {
+	rest, ok := strings.CutPrefix(contentType, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+')
+}
+
+// grpcStatus is what a gRPC client is told in place of an HTTP status
+// (Grpc::Utility::httpToGrpcStatus).
+func grpcStatus(status int) int {
+	known := map[int]int{
+		http.StatusBadRequest: 13, http.StatusUnauthorized: 16, http.StatusForbidden: 7, http.StatusNotFound: 12,
+		http.StatusTooManyRequests: 14, http.StatusBadGateway: 14, http.StatusServiceUnavailable: 14, http.StatusGatewayTimeout: 14,
+	}
+	if code, ok := known[status]; ok {
+		return code
+	}
+	return 2 // unknown
+}
+
+// findListener returns the HTTP part of the listener for the request; nil if
+// there is none.
+func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManager, error) {
+	scheme := map[bool]string{false: "http", true: "https"}[tls]
+	for _, resource := range have.Listeners {
+		var listener listenerv3.Listener
+		if err := resource.Body.UnmarshalTo(&listener); err != nil {
+			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
+		}
+		for _, chain := range listener.GetFilterChains() {
+			filters := chain.GetFilters()
+			if (chain.GetTransportSocket() != nil) != tls || len(filters) == 0 {
+				continue
+			}
+			var l hcmv3.HttpConnectionManager
+			if err := filters[len(filters)-1].GetTypedConfig().UnmarshalTo(&l); err != nil {
+				return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
+			}
+			a.Envoy.Listener, a.Envoy.RouteConfiguration = resource.Name, have.RouteName
+			a.step("listener", fmt.Sprintf("listener %s takes the connection", resource.Name))
+			return &l, nil
+		}
+	}
+	a.end(NoListener, 0, "listener", "the proxy has no listener for "+scheme+", so the connection is refused")
+	return nil, nil
+}
+
+// readRequest makes the request plain; ok is false where Envoy answers before
+// it looks for a route.
+func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManager) (s subject, ok bool) {
+	if len(h[authority]) == 0 {
+		a.end(BadRequest, http.StatusBadRequest, "refused", "the request has no Host")
+		return s, false
+	}
+	a.Request.Host = h.get(authority)
+	plain, redirect, err := plainPath(r.Target, l)
+	switch {
+	case err != nil:
+		a.end(BadRequest, http.StatusBadRequest, "refused", err.Error())
+		return s, false
+	case redirect && isGRPC(h.get("content-type")):
+		a.end(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC knows no redirect")
+		return s, false
+	case redirect:
+		a.Location = plain
+		a.end(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
+		return s, false
+	}
+	h.addOwn(r, plain)
+	s = subject{headers: h}
+	s.path, s.query = cutQuery(plain)
+	if before := a.Request.Path; before != s.path {
+		a.step("path", fmt.Sprintf("path %q is read as %q", before, s.path))
+	}
+	a.Request.Path = s.path
+	return s, true
+}
+
+// route chooses the host and the route.
+func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) error {
+	name := bareHost(a.Request.Host)
+	hosts := findHosts(have.Hosts, name)
+	a.tellHosts(hosts)
+	var vh *routev3.VirtualHost
+	var chosen *routev3.Route
+	if len(hosts) > 0 {
+		a.Service, a.Envoy.VirtualHost = hosts[0].host.Name, hosts[0].host.Name
+		a.step("host", fmt.Sprintf("host %q belongs to service %s (%s %s)", name, a.Service, hosts[0].kind, hosts[0].domain))
+		var err error
+		if vh, err = hosts[0].host.VirtualHost(); err != nil {
+			return err
+		}
+		if chosen, err = a.findRoute(s, vh); err != nil {
+			return err
+		}
+	}
+	switch up := s.headers.upgrade(); {
+	case vh == nil:
+		a.end(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
+		return nil
+	case chosen == nil:
+		a.end(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
+		return nil
+	case up != "" && up != "h2c" && !mayUpgrade(up, chosen, l):
+		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+		a.end(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
+		return nil
+	}
+	a.tellFilters(l, vh, chosen)
+	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
+	return a.act(have, s, vh, chosen, l)
+}
+
+func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
+	for _, r := range vh.GetRoutes() {
+		tried, err := s.tryRoute(r)
+		if err != nil {
+			return nil, err
+		}
+		a.Routes = append(a.Routes, tried)
+		if tried.Matches {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// mayUpgrade reports whether the connection may change its protocol: what the
+// route says goes before what the listener says.
+func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManager) bool {
+	for _, u := range r.GetRoute().GetUpgradeConfigs() {
+		if lower(u.GetUpgradeType()) == protocol {
+			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
+		}
+	}
+	for _, u := range l.GetUpgradeConfigs() {
+		if lower(u.GetUpgradeType()) == protocol {
+			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
+		}
+	}
+	return false
+}
+
+// tellFilters lists the filters with what is known of them.
+func (a *Answer) tellFilters(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
+	for _, f := range l.GetHttpFilters() {
+		message := "is set by the listener"
+		if f.GetDisabled() {
+			message = "is off"
+		}
+		if vh.GetTypedPerFilterConfig()[f.GetName()] != nil {
+			message = "is set by the service"
+		}
+		if r.GetTypedPerFilterConfig()[f.GetName()] != nil {
+			message = "is set by the route"
+		}
+		if f.GetName() == "envoy.filters.http.router" {
+			message = "forwards the request, or answers as the route says"
+		}
+		a.Filters = append(a.Filters, Filter{f.GetName(), message})
+	}
+}
+
+// act does what the route says.
+func (a *Answer) act(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) error {
+	switch action := r.GetAction().(type) {
+	case *routev3.Route_DirectResponse:
+		a.Body = action.DirectResponse.GetBody().GetInlineString()
+		status := int(action.DirectResponse.GetStatus())
+		a.end(DirectResponse, status, "answer", fmt.Sprintf("the route answers %d by itself: %s", status, strings.TrimSpace(a.Body)))
+		return nil
+	case *routev3.Route_Route:
+	default:
+		return fmt.Errorf("explaining route %q: action %T is not known", r.GetName(), action)
+	}
+	f, missing, err := forward(have, s, vh, r, l)
+	if err != nil {
+		return err
+	}
+	a.Forward = f
+	for _, c := range f.Clusters {
+		a.Envoy.Clusters = append(a.Envoy.Clusters, c.Name)
+	}
+	if missing != "" && len(f.Clusters) == 1 {
+		a.end(NoCluster, http.StatusServiceUnavailable, "answer", "the Envoy does not have cluster "+missing)
+		return nil
+	}
+	a.Code = Forwarded
+	a.Message = fmt.Sprintf("service %s, route %s: %s %s%s goes to %s", a.Service, a.Route, s.headers.get(":method"), f.Host, f.Path,
+		strings.Join(a.Envoy.Clusters, " or "))
+	a.step("forward", "it goes to "+strings.Join(a.Envoy.Clusters, " or ")+" as "+s.headers.get(":method")+" "+f.Path+" with Host "+f.Host)
+	return nil
+}

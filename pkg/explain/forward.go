@@ -1,0 +1,183 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+const none = "none"
+
+// forward says where a route sends the request; missing names a cluster that
+// the Envoy does not have.
+func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) (f *Forward, missing string, err error) {
+	action := r.GetRoute()
+	f = &Forward{Host: s.headers.get(authority), Timeout: "15s", IdleTimeout: duration(l.GetStreamIdleTimeout())}
+	if action.GetTimeout() != nil {
+		f.Timeout = duration(action.GetTimeout())
+	}
+	if action.GetIdleTimeout() != nil {
+		f.IdleTimeout = duration(action.GetIdleTimeout())
+	}
+	if host := action.GetHostRewriteLiteral(); host != "" {
+		f.Host = host
+	}
+	if f.Path, err = rewrite(s, r); err != nil {
+		return nil, "", err
+	}
+	policy := action.GetRetryPolicy()
+	if policy == nil {
+		policy = vh.GetRetryPolicy()
+	}
+	if policy.GetRetryOn() != "" {
+		f.Retries = &Retries{Attempts: 1, On: policy.GetRetryOn()}
+		if policy.GetNumRetries() != nil {
+			f.Retries.Attempts = policy.GetNumRetries().GetValue()
+		}
+		if policy.GetPerTryTimeout() != nil {
+			f.Retries.PerTry = duration(policy.GetPerTryTimeout())
+		}
+	}
+	missing, err = f.addClusters(have, action)
+	return f, missing, err
+}
+
+// rewrite is the path with the query as the upstream sees it.
+func rewrite(s subject, r *routev3.Route) (string, error) {
+	action, m := r.GetRoute(), r.GetMatch()
+	if rr := action.GetRegexRewrite(); rr != nil {
+		re, err := regexp.Compile(latin1(rr.GetPattern().GetRegex()))
+		if err != nil {
+			return "", fmt.Errorf("reading the rewrite of route %q: %w", r.GetName(), err)
+		}
+		text := latin1(s.path)
+		var out strings.Builder
+		last := 0
+		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
+			out.WriteString(text[last:at[0]])
+			out.WriteString(substitute(latin1(rr.GetSubstitution()), text, at))
+			last = at[1]
+		}
+		to := fromLatin1(out.String() + text[last:])
+		if to == "" { // which Envoy takes for no rewrite
+			to = s.path
+		}
+		return to + s.query, nil
+	}
+	to := action.GetPrefixRewrite()
+	if to == "" {
+		return s.path + s.query, nil
+	}
+	matched := m.GetPrefix() + m.GetPathSeparatedPrefix() // one of them is set
+	if matched == "" {
+		matched = s.path
+	}
+	return to + s.path[len(matched):] + s.query, nil
+}
+
+// substitute replaces \1 by the first group, and so on.
+func substitute(template, text string, at []int) string {
+	var out strings.Builder
+	for i := 0; i < len(template); i++ {
+		c := template[i]
+		if c != '\\' || i+1 == len(template) {
+			out.WriteByte(c)
+			continue
+		}
+		i++
+		group := int(template[i]) - '0'
+		switch {
+		case group < 0 || group > 9:
+			out.WriteByte(template[i])
+		case 2*group+1 < len(at) && at[2*group] >= 0:
+			out.WriteString(text[at[2*group]:at[2*group+1]])
+		}
+	}
+	return out.String()
+}
+
+// addClusters fills in the clusters of the action.
+func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing string, err error) {
+	switch spec := action.GetClusterSpecifier().(type) {
+	case *routev3.RouteAction_Cluster:
+		f.Clusters = []Cluster{{Name: spec.Cluster, Weight: 1}}
+	case *routev3.RouteAction_WeightedClusters:
+		for _, c := range spec.WeightedClusters.GetClusters() {
+			f.Clusters = append(f.Clusters, Cluster{Name: c.GetName(), Weight: c.GetWeight().GetValue()})
+		}
+	default:
+		return "", fmt.Errorf("choice of a cluster %T is not known", spec)
+	}
+	total := 0.0
+	for _, c := range f.Clusters {
+		total += float64(c.Weight)
+	}
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		resource := findResource(have.Clusters, c.Name)
+		if resource == nil {
+			missing = c.Name
+			continue
+		}
+		if err := c.read(resource, float64(c.Weight)/total); err != nil {
+			return "", err
+		}
+	}
+	return missing, nil
+}
+
+// read fills in what the cluster's resource says. share is its part of the
+// requests.
+func (c *Cluster) read(r *snapshot.Resource, share float64) error {
+	var cluster clusterv3.Cluster
+	if err := r.Body.UnmarshalTo(&cluster); err != nil {
+		return fmt.Errorf("decoding cluster %q: %w", c.Name, err)
+	}
+	c.Policy, c.HealthCheck = strings.ToLower(cluster.GetLbPolicy().String()), len(cluster.GetHealthChecks()) > 0
+	total := 0.0
+	for _, locality := range cluster.GetLoadAssignment().GetEndpoints() {
+		for _, e := range locality.GetLbEndpoints() {
+			address := e.GetEndpoint().GetAddress().GetSocketAddress()
+			endpoint := Endpoint{Address: address.GetAddress(), Port: address.GetPortValue(), Weight: 1}
+			if w := e.GetLoadBalancingWeight(); w != nil {
+				endpoint.Weight = w.GetValue()
+			}
+			total += float64(endpoint.Weight)
+			c.Endpoints = append(c.Endpoints, endpoint)
+		}
+	}
+	// A cluster is named by all its upstreams, in the order of its endpoints.
+	names := strings.Split(c.Name, "+")
+	for i := range c.Endpoints {
+		e := &c.Endpoints[i]
+		e.Percent = math.Round(share*float64(e.Weight)/total*1e4) / 100
+		if len(names) == len(c.Endpoints) {
+			e.Upstream = names[i]
+		}
+	}
+	return nil
+}
+
+func findResource(list []*snapshot.Resource, name string) *snapshot.Resource {
+	for _, r := range list {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+func duration(d *durationpb.Duration) string {
+	if d.AsDuration() == 0 {
+		return none
+	}
+	return d.AsDuration().String()
+}

@@ -1,0 +1,178 @@
+package explain
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+// What Envoy adds for a client that nobody knows yet.
+const (
+	someClient  = "127.0.0.1"
+	someRequest = "00000000-0000-4000-8000-000000000000"
+)
+
+// headers are those of a request as routes are compared with them, by name in
+// lower case. One name has several values only where Envoy keeps them apart.
+type headers map[string][]string
+
+const authority = ":authority"
+
+func (h headers) get(name string) string { return strings.Join(h[name], ",") }
+
+// upgrade is the protocol that the client wants to change to.
+func (h headers) upgrade() string {
+	if !slices.ContainsFunc(strings.Split(h.get("connection"), ","), func(t string) bool {
+		return strings.EqualFold(strings.TrimSpace(t), "upgrade")
+	}) {
+		return ""
+	}
+	return strings.ToLower(h.get("upgrade"))
+}
+
+// readHeaders checks what Envoy's HTTP/1.1 codec checks, in words for who sent
+// it. target is the path, with the query, of the first line.
+func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
+	switch {
+	case !slices.Contains(methods(), r.Method):
+		return nil, fmt.Sprintf("Envoy does not know the method %q (they are upper case)", r.Method)
+	case strings.ContainsFunc(r.Target, isNotPrintable):
+		return nil, fmt.Sprintf("the path %q holds a character that has to be percent-encoded", r.Target)
+	}
+	h := headers{}
+	rejects := l.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_REJECT_REQUEST
+	for _, line := range r.Headers {
+		name, value := strings.ToLower(line.Name), strings.Trim(line.Value, " \t")
+		switch {
+		case name == "" || strings.ContainsFunc(name, isNoToken):
+			return nil, fmt.Sprintf("%q is not a name of a header", line.Name)
+		case rejects && strings.Contains(name, "_"):
+			return nil, fmt.Sprintf("the name of header %q has an underscore, which many backends confuse with a dash", line.Name)
+		case strings.ContainsFunc(value, isControl):
+			return nil, fmt.Sprintf("the value of header %q holds a control character", line.Name)
+		case name == "host":
+			name = authority
+		}
+		before := h[name]
+		switch {
+		case !isJoined(name) || before == nil:
+			h[name] = append(before, value)
+		case before[0] == "" || value == "":
+			h[name] = []string{before[0] + value}
+		default:
+			h[name] = []string{before[0] + "," + value}
+		}
+	}
+	if host := h.get(authority); strings.ContainsFunc(host, isNoAuthority) {
+		return nil, fmt.Sprintf("the host %q holds a character that no host has", host)
+	}
+	if up := h.upgrade(); up != "" && up != "h2c" {
+		return h, ""
+	}
+	return h, h.dropNominated()
+}
+
+// dropNominated removes what Connection says is meant for the proxy alone,
+// which may be the Host.
+func (h headers) dropNominated() string {
+	const most = 10
+	tokens := strings.Split(h.get("connection"), ",")
+	if len(tokens) > most {
+		return fmt.Sprintf("Connection has %d parts; more than %d are refused", len(tokens), most)
+	}
+	for _, token := range tokens {
+		token = strings.ToLower(strings.TrimSpace(token))
+		if strings.HasPrefix(token, ":") {
+			token = authority
+		}
+		switch token {
+		case authority, "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto":
+			return fmt.Sprintf("Connection names %q, which must reach the upstream", token)
+		case "host":
+			delete(h, authority)
+		case "te", "":
+		default:
+			delete(h, token)
+		}
+	}
+	return ""
+}
+
+// addOwn makes the changes that come before the choice of a route
+// (ConnectionManagerUtility::mutateRequestHeaders): what clients must not set
+// goes, what Envoy knows is added.
+func (h headers) addOwn(r Request, path string) {
+	if up := h.upgrade(); up == "" || up == "h2c" {
+		delete(h, "upgrade")
+		delete(h, "connection")
+	}
+	for _, name := range hopByHop() {
+		delete(h, name)
+	}
+	if te := h.get("te"); !slices.ContainsFunc(strings.Split(te, ","), func(t string) bool { return strings.TrimSpace(t) == "trailers" }) {
+		delete(h, "te")
+	} else {
+		h["te"] = []string{"trailers"}
+	}
+	scheme := "http"
+	if r.TLS {
+		scheme = "https"
+	}
+	client := someClient
+	if before := h.get("x-forwarded-for"); before != "" {
+		client = before + "," + client
+	}
+	for name, value := range map[string]string{
+		":method": r.Method, ":path": path, ":scheme": scheme, "x-forwarded-proto": scheme, "x-forwarded-for": client,
+		"x-envoy-external-address": someClient, "x-request-id": someRequest,
+	} {
+		h[name] = []string{value}
+	}
+}
+
+// methods are those that Envoy's HTTP/1.1 codec takes, without CONNECT, which
+// has no path.
+func methods() []string {
+	return []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodTrace, "ACL", "BIND", "CHECKOUT", "COPY", "LINK", "LOCK", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL", "MOVE", "MSEARCH",
+		"NOTIFY", "PROPFIND", "PROPPATCH", "PURGE", "REBIND", "REPORT", "SEARCH", "SOURCE", "SUBSCRIBE", "UNBIND", "UNLINK", "UNLOCK",
+		"UNSUBSCRIBE",
+	}
+}
+
+// isJoined reports whether Envoy makes one value of several lines. It compares
+// the values of all other headers one by one.
+func isJoined(name string) bool {
+	return slices.Contains([]string{
+		authority, "accept", "accept-encoding", "access-control-request-headers", "access-control-request-method",
+		"authorization", "cache-control", "connection", "content-encoding", "content-type", "expect", "grpc-accept-encoding", "grpc-timeout",
+		"if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "origin", "pragma", "referer", "te", "upgrade",
+		"user-agent", "via", "x-client-trace-id", "x-envoy-attempt-count", "x-envoy-is-timeout-retry", "x-forwarded-for",
+		"x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-request-id",
+	}, name)
+}
+
+// hopByHop are headers that no request from outside brings past the listener.
+func hopByHop() []string {
+	return []string{
+		"keep-alive", "proxy-connection", "transfer-encoding", "x-forwarded-client-cert", "x-envoy-decorator-operation",
+		"x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node", "x-envoy-expected-rq-timeout-ms", "x-envoy-force-trace",
+		"x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags", "x-envoy-max-retries", "x-envoy-original-host",
+		"x-envoy-original-path", "x-envoy-retriable-header-names", "x-envoy-retriable-status-codes", "x-envoy-retry-grpc-on",
+		"x-envoy-retry-on", "x-envoy-upstream-alt-stat-name", "x-envoy-upstream-rq-per-try-timeout-ms",
+		"x-envoy-upstream-rq-timeout-alt-response", "x-envoy-upstream-rq-timeout-ms",
+	}
+}
+
+func isNoToken(c rune) bool {
+	return !strings.ContainsRune(alphanumeric+"!#$%&'*+-.^_`|~", c)
+}
+
+func isNoAuthority(c rune) bool {
+	return !strings.ContainsRune(alphanumeric+"!$%&'()*+,-.:;=@[]_~", c)
+}

@@ -1,0 +1,112 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// The kinds of a domain, in the order in which they win.
+const (
+	exact   = "exact"
+	suffix  = "suffix"
+	prefix  = "prefix"
+	anyHost = "any"
+)
+
+// candidate is a host whose domain matches.
+type candidate struct {
+	host   *snapshot.Host
+	domain string
+	kind   string
+}
+
+// bareHost is the host as domains are compared with it: lower case, and
+// without a port.
+func bareHost(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.LastIndexByte(host, ']') < i {
+		host = host[:i]
+	}
+	return lower(host)
+}
+
+// lower folds ASCII alone.
+func lower(s string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
+
+// findHosts returns the hosts that match, the best first (Envoy's
+// RouteMatcher::findVirtualHost): an exact domain, then the longest *.suffix,
+// then the longest prefix.*, then *.
+func findHosts(hosts []*snapshot.Host, name string) []candidate {
+	var list []candidate
+	for _, h := range hosts {
+		for _, domain := range h.Domains {
+			if kind := matchDomain(lower(domain), name); kind != "" {
+				list = append(list, candidate{h, domain, kind})
+			}
+		}
+	}
+	order := []string{exact, suffix, prefix, anyHost}
+	slices.SortStableFunc(list, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.kind), slices.Index(order, b.kind)),
+			cmp.Compare(len(b.domain), len(a.domain)),
+		)
+	})
+	return list
+}
+
+// matchDomain returns how a domain matches, or "". The star stands for at
+// least one character.
+func matchDomain(domain, name string) string {
+	switch {
+	case domain == "*":
+		return anyHost
+	case domain == name:
+		return exact
+	case len(domain) > len(name):
+		return ""
+	case strings.HasPrefix(domain, "*") && strings.HasSuffix(name, domain[1:]):
+		return suffix
+	case strings.HasSuffix(domain, "*") && !strings.HasPrefix(domain, "*") && strings.HasPrefix(name, domain[:len(domain)-1]):
+		return prefix
+	}
+	return ""
+}
+
+// tellHosts writes down the services that were considered.
+func (a *Answer) tellHosts(list []candidate) {
+	for i, c := range list {
+		h := Host{Service: c.host.Name, Domain: c.domain, Kind: c.kind, Chosen: i == 0}
+		if h.Message = "is the best match and takes the request"; i > 0 {
+			h.Message = fmt.Sprintf("matches too, but %s %s wins, and no other service is asked", list[0].kind, list[0].domain)
+		}
+		a.Hosts = append(a.Hosts, h)
+	}
+}
+
+// noHost says what the hosts are when none matches.
+func noHost(hosts []*snapshot.Host, name string) string {
+	var domains []string
+	for _, h := range hosts {
+		domains = append(domains, h.Domains...)
+	}
+	message := fmt.Sprintf("no service of the proxy has host %q", name)
+	switch best, near := suggest.Nearest(name, domains); {
+	case len(domains) == 0:
+		message += "; it serves none at all"
+	case near:
+		message += "; the nearest is " + best
+	}
+	return message
+}

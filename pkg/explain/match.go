@@ -1,0 +1,229 @@
+package explain
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+)
+
+// subject is what routes are compared with.
+type subject struct {
+	path    string
+	query   string
+	headers headers
+}
+
+// tryRoute compares one route.
+func (s subject) tryRoute(r *routev3.Route) (Route, error) {
+	out := Route{Route: r.GetName(), Matches: true}
+	add := func(c Check, err error) error {
+		out.Checks = append(out.Checks, c)
+		out.Matches = out.Matches && c.Holds
+		return err
+	}
+	err := add(s.checkPath(r.GetMatch()))
+	for _, m := range r.GetMatch().GetHeaders() {
+		if err == nil {
+			err = add(s.checkHeader(m))
+		}
+	}
+	for _, m := range r.GetMatch().GetQueryParameters() {
+		if err == nil {
+			err = add(s.checkQuery(m))
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("explaining route %q: %w", r.GetName(), err)
+	}
+	return out, nil
+}
+
+// checkPath compares the path without its query.
+func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
+	path, fold := s.path, m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue()
+	folded := func(text string) string {
+		if fold {
+			return lower(text)
+		}
+		return text
+	}
+	path = folded(path)
+	told := func(code string, holds bool, yes, no, what string) (Check, error) {
+		verb := no
+		if holds {
+			verb = yes
+		}
+		return Check{code, holds, fmt.Sprintf("path %q %s %q", s.path, verb, what)}, nil
+	}
+	switch p := m.GetPathSpecifier().(type) {
+	case *routev3.RouteMatch_Prefix:
+		return told("path_prefix", strings.HasPrefix(path, folded(p.Prefix)), "begins with", "does not begin with", p.Prefix)
+	case *routev3.RouteMatch_PathSeparatedPrefix:
+		rest, ok := strings.CutPrefix(path, folded(p.PathSeparatedPrefix))
+		ok = ok && (rest == "" || rest[0] == '/')
+		return told("path_segment", ok, "is at or below", "is not at or below", p.PathSeparatedPrefix)
+	case *routev3.RouteMatch_Path:
+		return told("path_exact", path == folded(p.Path), "is", "is not", p.Path)
+	case *routev3.RouteMatch_SafeRegex:
+		re, err := wholeRegex(p.SafeRegex.GetRegex())
+		if err != nil {
+			return Check{}, err
+		}
+		return told("path_regex", re.MatchString(latin1(s.path)), "matches as a whole", "does not match as a whole", p.SafeRegex.GetRegex())
+	default:
+		return Check{}, fmt.Errorf("path condition %T is not known", p)
+	}
+}
+
+// checkHeader compares a header (HeaderUtility::matchHeaders). Of several
+// values one must match; turned round, none may.
+func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
+	name := lower(m.GetName())
+	if name == "host" {
+		name = authority
+	}
+	c := Check{Code: "header"}
+	what := "header " + m.GetName()
+	if name == ":method" {
+		c.Code, what = "method", "method"
+	}
+	values, there := s.headers[name]
+	shown := "is not there"
+	if there {
+		shown = "is " + quoted(values)
+	}
+	invert := m.GetInvertMatch()
+	switch spec := m.GetHeaderMatchSpecifier().(type) {
+	case *routev3.HeaderMatcher_PresentMatch:
+		wanted := spec.PresentMatch != invert
+		c.Holds = there == wanted
+		c.Message = fmt.Sprintf("%s %s; it %s", what, shown, map[bool]string{true: "has to be there", false: "must not be there"}[wanted])
+		return c, nil
+	case *routev3.HeaderMatcher_StringMatch:
+		matches, told, err := anyMatches(spec.StringMatch, values)
+		if err != nil {
+			return c, err
+		}
+		c.Holds = (there || m.GetTreatMissingHeaderAsEmpty()) && matches != invert
+		must := "has to be"
+		if invert {
+			must = "has to be there and not be"
+		}
+		c.Message = fmt.Sprintf("%s %s; it %s %s", what, shown, must, told)
+		return c, nil
+	default:
+		return c, fmt.Errorf("condition %T on header %q is not known", spec, m.GetName())
+	}
+}
+
+// checkQuery compares the first value of a query parameter, undecoded.
+func (s subject) checkQuery(m *routev3.QueryParameterMatcher) (Check, error) {
+	value, there := firstParameter(s.query, m.GetName())
+	c := Check{Code: "query"}
+	shown := "is not there"
+	if there {
+		shown = fmt.Sprintf("is %q", value)
+	}
+	switch spec := m.GetQueryParameterMatchSpecifier().(type) {
+	case *routev3.QueryParameterMatcher_PresentMatch:
+		c.Holds = there == spec.PresentMatch
+		c.Message = fmt.Sprintf("query parameter %s %s; it has to be there", m.GetName(), shown)
+	case *routev3.QueryParameterMatcher_StringMatch:
+		matches, told, err := anyMatches(spec.StringMatch, []string{value})
+		if err != nil {
+			return c, err
+		}
+		c.Holds = there && matches
+		c.Message = fmt.Sprintf("query parameter %s %s; it has to be %s", m.GetName(), shown, told)
+	default:
+		return c, fmt.Errorf("condition %T on query parameter %q is not known", spec, m.GetName())
+	}
+	return c, nil
+}
+
+func firstParameter(query, name string) (value string, there bool) {
+	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
+		if n, v, _ := strings.Cut(pair, "="); pair != "" && n == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// anyMatches reports whether a value matches, and says what is asked of it.
+func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told string, err error) {
+	folded := func(s string) string {
+		if m.GetIgnoreCase() {
+			return lower(s)
+		}
+		return s
+	}
+	var test func(string) bool
+	plain := func(f func(s, part string) bool, part string) {
+		test = func(s string) bool { return f(folded(s), folded(part)) }
+	}
+	switch p := m.GetMatchPattern().(type) {
+	case *matcherv3.StringMatcher_Exact:
+		told = fmt.Sprintf("%q", p.Exact)
+		plain(func(s, part string) bool { return s == part }, p.Exact)
+	case *matcherv3.StringMatcher_Prefix:
+		told = fmt.Sprintf("%q with anything behind", p.Prefix)
+		plain(strings.HasPrefix, p.Prefix)
+	case *matcherv3.StringMatcher_Suffix:
+		told = fmt.Sprintf("%q with anything before", p.Suffix)
+		plain(strings.HasSuffix, p.Suffix)
+	case *matcherv3.StringMatcher_Contains:
+		told = fmt.Sprintf("%q with anything around", p.Contains)
+		plain(strings.Contains, p.Contains)
+	case *matcherv3.StringMatcher_SafeRegex:
+		told = fmt.Sprintf("a match of %q as a whole", p.SafeRegex.GetRegex())
+		re, err := wholeRegex(p.SafeRegex.GetRegex())
+		if err != nil {
+			return false, "", err
+		}
+		test = func(s string) bool { return re.MatchString(latin1(s)) }
+	default:
+		return false, "", fmt.Errorf("text condition %T is not known", p)
+	}
+	return slices.ContainsFunc(values, test), told, nil
+}
+
+// wholeRegex matches the whole of a text that went through latin1.
+func wholeRegex(expr string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(`^(?:` + latin1(expr) + `)$`)
+	if err != nil {
+		return nil, fmt.Errorf("reading the regular expression %q: %w", expr, err)
+	}
+	return re, nil
+}
+
+// latin1 makes a character of each byte, which is how Envoy's expressions see
+// text: "." is one byte of a longer UTF-8 sequence.
+func latin1(s string) string {
+	out := make([]rune, len(s))
+	for i := range len(s) {
+		out[i] = rune(s[i])
+	}
+	return string(out)
+}
+
+// fromLatin1 is the way back.
+func fromLatin1(s string) string {
+	out := make([]byte, 0, len(s))
+	for _, c := range s {
+		out = append(out, byte(c)) //nolint:gosec // latin1 made it of a byte
+	}
+	return string(out)
+}
+
+func quoted(values []string) string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = fmt.Sprintf("%q", v)
+	}
+	return strings.Join(list, " and ")
+}

@@ -1,0 +1,89 @@
+package explain
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Request is a request as its bytes reach an Envoy in HTTP/1.1.
+type Request struct {
+	// TLS says that it comes over HTTPS.
+	TLS    bool
+	Method string
+	// Target is the path with its query, as in the first line; it begins with
+	// a slash.
+	Target string
+	// Headers are in their order, with Host among them.
+	Headers []Header
+}
+
+// Header is one line of a header.
+type Header struct{ Name, Value string }
+
+// NewRequest makes the request that a client would send for an absolute URL,
+// without touching what stands in it. Each header is "name: value"; a Host
+// replaces the one of the URL. An empty method means GET. What no client can
+// send is reported under the names method, url and header.
+func NewRequest(method, url string, headers []string) (Request, []model.FieldError) {
+	r := Request{Method: method}
+	if method == "" {
+		r.Method = http.MethodGet
+	}
+	var errs []model.FieldError
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, model.FieldError{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
+	if strings.ContainsFunc(r.Method, isNotPrintable) {
+		bad("method", "%q is not a method", r.Method)
+	}
+	host, message := r.readURL(url)
+	if message != "" {
+		bad("url", "%s", message)
+	}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || name == "" || strings.ContainsFunc(name, isNotPrintable) || strings.ContainsFunc(value, isControl) {
+			bad("header", `%q is not of the form "name: value"`, h)
+		}
+		r.Headers = append(r.Headers, Header{name, strings.Trim(value, " \t")})
+	}
+	if !slices.ContainsFunc(r.Headers, func(h Header) bool { return strings.EqualFold(h.Name, "host") }) {
+		r.Headers = slices.Insert(r.Headers, 0, Header{"Host", host})
+	}
+	return r, errs
+}
+
+// readURL takes an absolute URL apart without decoding or cleaning it.
+func (r *Request) readURL(url string) (host, message string) {
+	scheme, rest, ok := strings.Cut(url, "://")
+	switch scheme = strings.ToLower(scheme); {
+	case url == "":
+		return "", "is missing: give the URL that a client would ask for, such as http://shop.example.com/cart"
+	case !ok || scheme != "http" && scheme != "https":
+		return "", fmt.Sprintf("%q does not begin with http:// or https://", url)
+	case strings.ContainsFunc(url, isNotPrintable):
+		return "", fmt.Sprintf("%q holds a character that clients percent-encode, such as a space as %%20", url)
+	}
+	r.TLS = scheme == "https"
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, r.Target = rest[:end], rest[end:]
+	if host == "" {
+		return "", fmt.Sprintf("%q has no host", url)
+	}
+	if !strings.HasPrefix(r.Target, "/") {
+		r.Target = "/" + r.Target
+	}
+	return host, ""
+}
+
+func isNotPrintable(r rune) bool { return r <= ' ' || r > '~' }
+
+// isControl reports whether a character cannot be in the value of a header.
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

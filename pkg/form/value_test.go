@@ -1,0 +1,90 @@
+package form_test
+
+import (
+	"encoding/json"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+)
+
+var _ = Describe("JSONValue", func() {
+	DescribeTable("tells the shape", func(raw string, shape form.Shape, text string) {
+		v, err := form.JSONValue("f", json.RawMessage(raw))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(v).To(Equal(form.Value{Name: "f", Shape: shape, Text: text}))
+	},
+		Entry(nil, `"a\n\u00fc"`, form.IsText, "a\nü"),
+		Entry(nil, `""`, form.IsText, ""),
+		Entry(nil, `-1.50`, form.IsNumber, "-1.50"),
+		Entry(nil, `0`, form.IsNumber, "0"),
+		Entry(nil, `true`, form.IsBool, "true"),
+		Entry(nil, `false`, form.IsBool, "false"),
+		Entry(nil, `null`, form.IsNull, "null"),
+		Entry(nil, `[1, 2]`, form.IsArray, "[1, 2]"),
+		Entry(nil, `{"a": 1}`, form.IsObject, `{"a": 1}`),
+	)
+})
+
+var _ = Describe("TextOf", func() {
+	It("finds text by its name, whatever the letter case", func() {
+		list := []form.Value{{Name: "n", Shape: form.IsNumber, Text: "1"}, {Name: "NAME", Shape: form.IsText, Text: "a"}, {Name: "name", Shape: form.IsText, Text: "b"}}
+		Expect(form.TextOf(list, "Name")).To(Equal("a"))
+		Expect(form.TextOf(list, "N")).To(BeEmpty())
+		Expect(form.TextOf(nil, "Name")).To(BeEmpty())
+	})
+})
+
+var _ = Describe("CheckText", func() {
+	DescribeTable("refuses what no field may hold", func(text, want string) {
+		if want == "" {
+			Expect(form.CheckText(text)).To(Succeed())
+			return
+		}
+		Expect(form.CheckText(text)).To(MatchError(want))
+	},
+		Entry("nothing", "", ""),
+		Entry("Unicode", "Grüße, 世界 🚪", ""),
+		Entry("control characters", "a\n\t\x01\x7f", ""),
+		Entry("a NUL", "\x00", "holds a NUL character"),
+		Entry("a part of a character", "\xc3", "holds text that is not valid UTF-8"),
+		Entry("what a decoder puts in its place", "a\ufffdb", "holds text that is not valid UTF-8"),
+		Entry("half of a pair", "\xed\xa0\x80", "holds text that is not valid UTF-8"),
+	)
+})
+
+var _ = Describe("CheckJSON", func() {
+	DescribeTable("refuses what a parser would read one way or the other", func(text, want string) {
+		if want == "" {
+			Expect(form.CheckJSON(text)).To(Succeed())
+			return
+		}
+		Expect(form.CheckJSON(text)).To(MatchError(want))
+	},
+		Entry(nil, `{"a":[1,"x",null,true,{"b":{}}],"c":1e999}`, ""),
+		Entry("what is no JSON is left to its parser", `{"a":1,"a":2`, ""),
+		Entry("equal keys in different objects", `{"a":{"a":1},"b":[{"a":1},{"a":2}]}`, ""),
+		Entry("a key twice", `{"a":1,"b":2,"a":3}`, `has the key "a" twice in one object`),
+		Entry("a key twice in another case", `{"x":[{"Name":1,"name":2}]}`, `has the key "name" twice in one object`),
+		Entry("a key twice, once escaped", `{"a":1,"\u0061":2}`, `has the key "a" twice in one object`),
+		Entry("a NUL in text", `["\u0000"]`, "holds a NUL character"),
+		Entry("a NUL in a key", `{"\u0000":1}`, "holds a NUL character"),
+		Entry("text that is not UTF-8", "{\"a\":\"\xff\"}", "holds text that is not valid UTF-8"),
+		Entry("half of a pair", `{"a":"\ud800"}`, "holds text that is not valid UTF-8"),
+		Entry("64 levels", strings.Repeat("[", 64)+strings.Repeat("]", 64), ""),
+		Entry("65 levels", strings.Repeat("[", 65)+strings.Repeat("]", 65), "nests deeper than 64 levels"),
+		Entry("65 levels of objects", strings.Repeat(`{"a":`, 65)+"1"+strings.Repeat("}", 65), "nests deeper than 64 levels"),
+	)
+})
+
+var _ = Describe("Errors", func() {
+	It("keeps the first error of each field", func() {
+		var e form.Errors
+		e.Add("b", "is %q", "x")
+		e.Add("a", "is wrong")
+		e.Add("b", "is wrong too")
+		Expect(said(e.List)).To(Equal([]string{`b: is "x"`, "a: is wrong"}))
+	})
+})

@@ -1,0 +1,165 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Tag marks the routes that an import made.
+const Tag = "import:openapi"
+
+// Options say what an import makes.
+type Options struct {
+	// Service is the name of the service.
+	Service string
+	// FQDN is the host of the service. Empty means: as it is; for a new service
+	// the host of the first server of the document.
+	FQDN string
+	// Upstreams are the names of those that every route is to send to.
+	Upstreams []string
+}
+
+// Stored is what the server has of the service, as GET answers it. The zero
+// value means that there is no such service.
+type Stored struct {
+	Service json.RawMessage
+	Routes  []json.RawMessage
+}
+
+// Plan is what an import does.
+type Plan struct {
+	// Document is the configuration document that makes the service and its
+	// routes.
+	Document []byte
+	// Gone are the names of routes that an earlier import made and the
+	// description has no more; sorted.
+	Gone []string
+	// Warnings say what was left out.
+	Warnings []string
+}
+
+// Import plans the import of a document that Read has checked. Of a route that
+// is there it sets the path, the methods and the upstreams, and leaves the rest
+// of it. Its error is an *Error, but for answers of the server that cannot be
+// read.
+func Import(doc *openapi3.T, o Options, stored Stored) (Plan, error) {
+	list, hidden, problems := operations(doc)
+	if len(list) == 0 && len(problems) == 0 {
+		return Plan{}, &Error{Message: "the document describes no operation that could become a route; see its paths"}
+	}
+	svc, err := serviceOf(doc, o, stored)
+	if err != nil {
+		return Plan{}, err
+	}
+	old, err := storedRoutes(stored)
+	if err != nil {
+		return Plan{}, err
+	}
+	result := &document.Document{Items: []*document.Item{{Object: svc}}}
+	var upstreams []document.Link
+	for _, name := range o.Upstreams {
+		upstreams = append(upstreams, document.Link{Name: name})
+	}
+	kept := map[string]bool{}
+	for _, op := range list {
+		route, bad := routeOf(op, o.Service, old)
+		problems = append(problems, bad...)
+		kept[op.name] = true
+		result.Items = append(result.Items, &document.Item{
+			Object: route, Lists: map[model.Kind][]document.Link{model.KindRouteUpstream: upstreams},
+		})
+	}
+	if len(problems) > 0 {
+		return Plan{}, wrong(problems)
+	}
+	var plan Plan
+	for _, name := range hidden {
+		plan.Warnings = append(plan.Warnings, name+" is left out, because the document marks it with "+internal)
+	}
+	for name, r := range old {
+		if r.Tags.Has(Tag) && !kept[name] {
+			plan.Gone = append(plan.Gone, name)
+		}
+	}
+	slices.Sort(plan.Gone)
+	var out bytes.Buffer
+	if err := document.Encode(&out, result, false); err != nil {
+		return Plan{}, fmt.Errorf("writing the configuration document: %w", err)
+	}
+	plan.Document = out.Bytes()
+	return plan, nil
+}
+
+// serviceOf is the service as it is to be.
+func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error) {
+	svc := &model.Service{}
+	if len(stored.Service) > 0 {
+		if err := json.Unmarshal(stored.Service, svc); err != nil {
+			return nil, fmt.Errorf("reading the service %s of the server: %w", o.Service, err)
+		}
+	}
+	svc.Name = o.Service
+	switch {
+	case o.FQDN != "":
+		svc.FQDN = o.FQDN
+	case svc.FQDN == "":
+		_, host, err := basePath(doc.Servers)
+		if err != nil {
+			return nil, wrong([]Problem{{Where: "servers[0].url", Message: err.Error()}})
+		}
+		if host == "" {
+			return nil, &Error{Message: "the document's servers name no host: say with --fqdn which host the service is for, such as --fqdn api.example.com, or --fqdn '*' for any"}
+		}
+		svc.FQDN = host
+	}
+	if errs := svc.Validate(); len(errs) > 0 {
+		e := &Error{Message: "the service cannot be made"}
+		for _, f := range errs {
+			e.Problems = append(e.Problems, Problem{Where: f.Field, Message: f.Message})
+		}
+		return nil, e
+	}
+	return svc, nil
+}
+
+// storedRoutes are the routes of the server by name.
+func storedRoutes(stored Stored) (map[string]*model.Route, error) {
+	routes := map[string]*model.Route{}
+	for _, raw := range stored.Routes {
+		r := &model.Route{}
+		if err := json.Unmarshal(raw, r); err != nil {
+			return nil, fmt.Errorf("reading a route of the server: %w", err)
+		}
+		routes[r.Name] = r
+	}
+	return routes, nil
+}
+
+// routeOf is the route of one operation.
+func routeOf(op *operation, service string, old map[string]*model.Route) (*model.Route, []Problem) {
+	r := &model.Route{Service: service, Name: op.name}
+	if was := old[op.name]; was != nil {
+		if !was.Tags.Has(Tag) {
+			return r, []Problem{{op.line, op.String(), fmt.Sprintf(
+				"the service has a route %q that no import made; delete it, or give it the tag %s to have it replaced", op.name, Tag)}}
+		}
+		r.Config, r.Tags = was.Config, was.Tags
+	}
+	r.Prefix, r.Config.Match, r.Config.Methods = op.prefix(), "exact", op.methods
+	if op.template.parameters() > 0 {
+		r.Config.Match = "regex"
+	}
+	r.Tags = model.NewTags(append(slices.Clone(r.Tags), Tag))
+	var problems []Problem
+	for _, f := range r.Validate() {
+		problems = append(problems, Problem{op.line, op.String(), "as a route: " + f.Field + ": " + f.Message})
+	}
+	return r, problems
+}

@@ -1,0 +1,260 @@
+package importer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
+)
+
+const petstore = `openapi: 3.1.0
+info: {title: Pets, version: "1"}
+servers:
+- url: https://{region}.Example.com:8443/v1/
+  variables: {region: {default: eu}}
+- url: https://elsewhere.example.com
+paths:
+  /pets:
+    get: {operationId: listPets, responses: {'200': {description: ok}}}
+    post: {operationId: "create pet", responses: {'201': {description: ok}}}
+    head: {responses: {'200': {description: ok}}}
+  /pets/{petId}.json:
+    parameters: [{name: petId, in: path, required: true, schema: {type: [string, "null"]}}]
+    get: {deprecated: true, responses: {'200': {description: ok}}}
+    delete: {x-internal: true, responses: {'204': {description: ok}}}
+webhooks:
+  newPet:
+    post: {responses: {'200': {description: ok}}}
+`
+
+const petstoreDocument = `version: 1
+services:
+- service_name: api
+  fqdn: eu.example.com
+  routes:
+  - route_name: listPets
+    route_prefix: /v1/pets
+    route_config:
+      match: exact
+      methods:
+      - GET
+    tags:
+    - import:openapi
+    upstreams:
+    - blue
+  - route_name: head.pets
+    route_prefix: /v1/pets
+    route_config:
+      match: exact
+      methods:
+      - HEAD
+    tags:
+    - import:openapi
+    upstreams:
+    - blue
+  - route_name: create-pet
+    route_prefix: /v1/pets
+    route_config:
+      match: exact
+      methods:
+      - POST
+    tags:
+    - import:openapi
+    upstreams:
+    - blue
+  - route_name: get.pets._petId_.json
+    route_prefix: /v1/pets/[^/]+\.json
+    route_config:
+      match: regex
+      methods:
+      - GET
+      - HEAD
+    tags:
+    - import:openapi
+    upstreams:
+    - blue
+`
+
+var _ = Describe("An import", func() {
+	It("makes a service with a route for each operation", func() {
+		p := planOf(petstore, importer.Stored{})
+		Expect(string(p.Document)).To(Equal(petstoreDocument))
+		Expect(p.Gone).To(BeEmpty())
+		Expect(p.Warnings).To(Equal([]string{"DELETE /pets/{petId}.json is left out, because the document marks it with x-internal"}))
+	})
+
+	It("reads JSON", func() {
+		text := `{"openapi":"3.0.0","info":{"title":"\ud83d\ude00","version":"1"},"servers":[{"url":"http://a.example"}],
+			"paths":{"/x":{"get":{"responses":{"200":{"description":"ok"}}}}}}`
+		Expect(planOf(text, importer.Stored{}).Document).To(MatchYAML(`
+version: 1
+services:
+- service_name: api
+  fqdn: a.example
+  routes:
+  - {route_name: get.x, route_prefix: /x, route_config: {match: exact, methods: [GET, HEAD]}, tags: ["import:openapi"], upstreams: [blue]}
+`))
+	})
+
+	It("keeps what it does not speak of, and finds what is gone", func() {
+		p := planOf(withPaths("  /a: {get: {operationId: a, "+ok+"}}\n"), importer.Stored{
+			Service: raw(`{"service_id":3,"service_name":"api","fqdn":"mine.example","tags":["team"],"create_ts":"2026-11-21T15:01:54.615962+00:00"}`)[0],
+			Routes: raw(
+				`{"route_name":"a","route_prefix":"/old","route_config":{"methods":["PUT"],"timeouts":{"request":"2s"}},"tags":["import:openapi","x"]}`,
+				`{"route_name":"z","route_prefix":"/z","route_config":{},"tags":["import:openapi"]}`,
+				`{"route_name":"c","route_prefix":"/c","route_config":{},"tags":["import:openapi"]}`,
+				`{"route_name":"hand","route_prefix":"/hand","route_config":{},"tags":[]}`,
+			),
+		})
+		Expect(p.Document).To(MatchYAML(`
+version: 1
+services:
+- service_name: api
+  fqdn: mine.example
+  tags: [team]
+  routes:
+  - {route_name: a, route_prefix: /a, route_config: {match: exact, methods: [GET, HEAD], timeouts: {request: 2s}}, tags: ["import:openapi", x], upstreams: [blue]}
+`))
+		Expect(p.Gone).To(Equal([]string{"c", "z"}))
+	})
+
+	It("does not touch a route that no import made", func() {
+		_, err := plan(withPaths("  /a: {get: {operationId: a, "+ok+"}}\n"), importer.Stored{
+			Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0],
+			Routes:  raw(`{"route_name":"a","route_prefix":"/a","route_config":{},"tags":[]}`),
+		})
+		Expect(err).To(MatchError("the document has an error; nothing was changed\n" +
+			`  line 5: GET /a: the service has a route "a" that no import made; delete it, or give it the tag import:openapi to have it replaced`))
+	})
+
+	It("takes the host that it is told", func() {
+		doc, err := importer.Read(context.Background(), []byte(petstore))
+		Expect(err).NotTo(HaveOccurred())
+		o := importer.Options{Service: "api", FQDN: "*", Upstreams: []string{"blue", "green"}}
+		p, err := importer.Import(doc, o, importer.Stored{Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0]})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(p.Document)).To(And(ContainSubstring("fqdn: '*'"), ContainSubstring("    upstreams:\n    - blue\n    - green\n")))
+
+		o.FQDN = "no host"
+		_, err = importer.Import(doc, o, importer.Stored{})
+		Expect(err).To(MatchError(HavePrefix("the service cannot be made\n  fqdn: \"no host\" is not a host name")))
+	})
+
+	DescribeTable("makes of a path", func(path, want string) {
+		p := planOf(withPaths("  '"+path+"': {parameters: [{name: id, in: path, required: true, schema: {type: string}}, {name: n, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"), importer.Stored{})
+		Expect(string(p.Document)).To(ContainSubstring(want))
+	},
+		Entry("parameters in one segment", "/a/{id}-{n}", "route_prefix: /a/[^/]+-[^/]+\n"),
+		Entry("what means something in an expression", "/a.b+c/{id}/{n}(x)", `route_prefix: /a\.b\+c/[^/]+/[^/]+\(x\)`+"\n"),
+		Entry("a slash at the end", "/{id}/{n}/", "route_prefix: /[^/]+/[^/]+/\n"),
+		Entry("what a URL encodes", "/é x/%20/{id}{n}", "route_prefix: /%C3%A9%20x/%20/[^/]+[^/]+\n"),
+		Entry("its name", "/{id}/ü/{n}", "route_name: get._id_.-._n_\n"),
+	)
+
+	DescribeTable("puts the base path before", func(servers, path string, want string) {
+		text := "openapi: 3.0.3\ninfo: {title: t, version: '1'}\n" + servers + "\npaths:\n" + path
+		p, err := plan(text, importer.Stored{Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0]})
+		if err != nil {
+			Expect(err).To(MatchError(want))
+			return
+		}
+		Expect(string(p.Document)).To(ContainSubstring("route_prefix: " + want + "\n"))
+	},
+		Entry("no server", "", "  /a: {get: {"+ok+"}}", "/a"),
+		Entry("a relative one", "servers: [{url: /v2}]", "  /a: {get: {"+ok+"}}", "/v2/a"),
+		Entry("of the path", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {"+ok+"}}", "/v3/a"),
+		Entry("of the operation", "servers: [{url: /v2}]", "  /a: {servers: [{url: /v3}], get: {servers: [{url: 'http://x/v4/'}], "+ok+"}}", "/v4/a"),
+		Entry("the root", "servers: [{url: /v2/}]", "  /: {get: {"+ok+"}}", "/v2/"),
+		Entry("a place that nobody knows", "servers: [{url: v2}]", "  /a: {get: {"+ok+"}}",
+			"the document has an error; nothing was changed\n  line 5: GET /a: \"v2\" is relative to where the document is published; write its path from the root, or the whole address"),
+	)
+
+	It("lets the path with more text win", func() {
+		p := planOf(withPaths(`
+  /users/me/{x}: {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {operationId: me, `+ok+`}}
+  /users/{id}/{x}: {parameters: [{name: id, in: path, required: true, schema: {type: string}}, {name: x, in: path, required: true, schema: {type: string}}], get: {operationId: any, `+ok+`}}
+  /users/{id}/settings: {parameters: [{name: id, in: path, required: true, schema: {type: string}}], get: {operationId: settings, `+ok+`}}
+  /u/{id}: {parameters: [{name: id, in: path, required: true, schema: {type: string}}], get: {operationId: alone, `+ok+`}}
+`), importer.Stored{})
+		text := string(p.Document)
+		for _, want := range []string{"/users/me/[^/]+(?:)\n", "/users/[^/]+/[^/]+\n", "/users/[^/]+/settings\n", "/u/[^/]+\n"} {
+			Expect(text).To(ContainSubstring("route_prefix: " + want))
+		}
+	})
+
+	It("gives names that do not depend on the order", func() {
+		one, two := "  /a/b: {get: {"+ok+"}}\n", "  /a.b: {get: {"+ok+"}}\n"
+		first := planOf(withPaths(one+two), importer.Stored{}).Document
+		Expect(planOf(withPaths(two+one), importer.Stored{}).Document).To(Equal(first))
+		Expect(string(first)).To(And(MatchRegexp(`route_name: get\.a\.b-[0-9a-f]{8}\n.*/a\.b\n`), MatchRegexp(`route_name: get\.a\.b-[0-9a-f]{8}\n.*/a/b\n`)))
+
+		long := strings.Repeat("x", 300)
+		Expect(string(planOf(withPaths("  /a: {get: {operationId: "+long+", "+ok+"}}\n"), importer.Stored{}).Document)).
+			To(MatchRegexp(`route_name: x{244}-[0-9a-f]{8}\n`))
+		Expect(string(planOf(withPaths("  /a: {get: {operationId: a b, "+ok+"}, put: {operationId: a-b, "+ok+"}}\n"), importer.Stored{}).Document)).
+			To(And(MatchRegexp(`route_name: a-b-[0-9a-f]{8}\n`), ContainSubstring("route_name: a-b\n")))
+	})
+})
+
+var _ = Describe("A document that cannot be imported", func() {
+	DescribeTable("says why", func(text, want string) {
+		_, err := plan(text, importer.Stored{})
+		Expect(err).To(MatchError(want))
+	},
+		Entry("Swagger 2", "swagger: '2.0'\ninfo: {title: t, version: '1'}\npaths: {}\n", "the document is Swagger 2.0; convert it to OpenAPI 3 first"),
+		Entry("something else", "version: 1\n", `the document says openapi: ""; this program reads OpenAPI 3, such as openapi: "3.1.0"`),
+		Entry("no YAML", "a: [\n", "the document cannot be read: line 1: did not find expected node content"),
+		Entry("no host", "openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths: {/a: {get: {"+ok+"}}}\n",
+			"the document's servers name no host: say with --fqdn which host the service is for, such as --fqdn api.example.com, or --fqdn '*' for any"),
+		Entry("nothing in it", withPaths("  {}\n"), "the document describes no operation that could become a route; see its paths"),
+		Entry("other files", withPaths("  /a: {$ref: 'http://127.0.0.1:1/x.yaml'}\n"),
+			`the document cannot be read: encountered disallowed external reference: "http://127.0.0.1:1/x.yaml"; references to other files and servers are not followed: bundle the document into one file first`),
+		Entry("all that is wrong, with its line", withPaths(`
+  /a:
+    get:
+      operationId: twice
+  /b/{id}:
+    get:
+      operationId: twice
+      responses: {'200': {}}
+  c:
+    get: {}
+`),
+			"the document has errors; nothing was changed\n"+
+				"  line 7: invalid paths: invalid path /a: invalid operation GET: value of responses must be an object\n"+
+				"  line 9: invalid paths: operation GET /b/{id} must define exactly all path parameters (missing: [id])\n"+
+				"  line 10: invalid paths: operations \"GET /a\" and \"GET /b/{id}\" have the same operation id \"twice\"\n"+
+				"  line 12: invalid paths: invalid path /b/{id}: invalid operation GET: a short description of the response is required\n"+
+				"  line 13: invalid paths: path \"c\" does not start with a forward slash (/)"),
+		Entry("JSON has lines too", "{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\n\"paths\":{\n\"/a\":{\"get\":{}}}}",
+			"the document has an error; nothing was changed\n"+
+				"  line 3: invalid paths: invalid path /a: invalid operation GET: value of responses must be an object"),
+		Entry("paths that are the same", withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"+
+			"  '/a/{y}': {parameters: [{name: y, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"),
+			"the document has an error; nothing was changed\n"+
+				"  line 6: invalid paths: conflicting paths \"/a/{y}\" and \"/a/{x}\""),
+		Entry("paths that become the same", withPaths("  /v1/a: {servers: [{url: /}], get: {"+ok+"}}\n  /a: {servers: [{url: /v1}], get: {"+ok+"}}\n"),
+			"the document has an error; nothing was changed\n"+
+				"  line 5: GET /v1/a: takes the same requests as GET /a"),
+		Entry("a path that no route can have", withPaths("  /a?x=1: {get: {"+ok+"}}\n  /{a: {get: {"+ok+"}}\n  /a}: {get: {"+ok+"}}\n  /"+strings.Repeat(".", 600)+"/{p}: {parameters: [{name: p, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"),
+			"the document has errors; nothing was changed\n"+
+				"  line 5: GET /a?x=1: a path has no query (?) and no fragment (#)\n"+
+				"  line 6: GET /{a: has a { that does not begin a parameter such as {id}\n"+
+				"  line 7: GET /a}: has a } without {\n"+
+				"  line 8: GET /"+strings.Repeat(".", 600)+"/{p}: as a route: Route_prefix: has 1207 characters; at most 1024 are allowed"),
+	)
+
+	It("bounds the lines", func() {
+		var paths strings.Builder
+		for i := range 150 {
+			fmt.Fprintf(&paths, "  /%d: {get: {}}\n", i)
+		}
+		_, err := plan(withPaths(paths.String()), importer.Stored{})
+		Expect(strings.Count(err.Error(), "\n")).To(Equal(101))
+		Expect(err).To(MatchError(HaveSuffix("\n  and 50 more")))
+	})
+})

@@ -1,0 +1,169 @@
+package importer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// operation is one method on one path of the document.
+type operation struct {
+	method string
+	// path is as it was written, template with the server's base path.
+	path     string
+	template template
+	// methods are those that the route takes.
+	methods []string
+	// name is that of the route.
+	name string
+	id   string
+	line int
+	// padding makes the expression of a path longer than those that are less
+	// exact, because the gateway takes the longest that matches.
+	padding int
+}
+
+func (o *operation) String() string { return o.method + " " + o.path }
+
+// internal is the extension by which many tools mark what is not for the
+// outside.
+const internal = "x-internal"
+
+// operations lists what the document describes, sorted by path and method, and
+// what of it is internal.
+func operations(doc *openapi3.T) (list []*operation, hidden []string, problems []Problem) {
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
+		item := doc.Paths.Value(path)
+		if item == nil {
+			continue
+		}
+		described := item.Operations()
+		for _, method := range slices.Sorted(maps.Keys(described)) {
+			op := described[method]
+			o := &operation{method: method, path: path, methods: []string{method}, id: op.OperationID, line: cmp.Or(operationLine(op), pathLine(item))}
+			if op.Extensions[internal] == true || item.Extensions[internal] == true {
+				hidden = append(hidden, o.String())
+				continue
+			}
+			// Who has GET answers HEAD (RFC 9110 section 9.3.2), and few
+			// documents say so.
+			if method == http.MethodGet && described[http.MethodHead] == nil {
+				o.methods = append(o.methods, http.MethodHead)
+			}
+			servers := doc.Servers
+			if len(item.Servers) > 0 {
+				servers = item.Servers
+			}
+			if op.Servers != nil && len(*op.Servers) > 0 {
+				servers = *op.Servers
+			}
+			base, _, err := basePath(servers)
+			if err == nil {
+				o.template, err = parseTemplate(base + path)
+			}
+			if err != nil {
+				problems = append(problems, Problem{o.line, o.String(), err.Error()})
+				continue
+			}
+			list = append(list, o)
+		}
+	}
+	problems = append(problems, duplicates(list)...)
+	nameAll(list)
+	order(list)
+	return list, hidden, problems
+}
+
+// duplicates finds operations that take the same requests.
+func duplicates(list []*operation) (problems []Problem) {
+	first := map[string]*operation{}
+	for _, o := range list {
+		key := o.method + " " + o.template.literal()
+		if other, twice := first[key]; twice {
+			problems = append(problems, Problem{o.line, o.String(), fmt.Sprintf("takes the same requests as %s", other)})
+			continue
+		}
+		first[key] = o
+	}
+	return problems
+}
+
+// nameAll gives each operation the name of its route: the operationId, or one
+// made of method and path. Names that would be the same, or were cut, end in a
+// hash of method and path, so that they do not depend on the order.
+func nameAll(list []*operation) {
+	taken := map[string]int{}
+	for _, o := range list {
+		o.name = o.id
+		if o.id == "" {
+			path := strings.NewReplacer("/", ".", "{", "_", "}", "_").Replace(strings.TrimPrefix(o.path, "/"))
+			o.name = strings.ToLower(o.method) + "." + path
+		}
+		o.name = legal(o.name)
+		taken[o.name]++
+	}
+	for _, o := range list {
+		if len(o.name) > maxName || taken[o.name] > 1 && o.name != o.id || o.name == "." || o.name == ".." {
+			sum := sha256.Sum256([]byte(o.String()))
+			o.name = o.name[:min(len(o.name), maxName-9)] + "-" + hex.EncodeToString(sum[:4])
+		}
+	}
+}
+
+// maxName is the length of the longest name (rest-api.md, "Names").
+const maxName = 253
+
+// legal has a hyphen for each character that no name has.
+func legal(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, s)
+}
+
+// emptyGroup matches nothing and makes an expression longer.
+const emptyGroup = "(?:)"
+
+// order pads the paths with parameters, so that of two that match the one with
+// more literal segments is longer: /users/me/{x} goes before /users/{id}/{x}.
+func order(list []*operation) {
+	var open []*operation
+	for _, o := range list {
+		if o.template.parameters() > 0 {
+			open = append(open, o)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b *operation) int {
+		return cmp.Compare(b.template.parameters(), a.template.parameters())
+	})
+	shorter := map[int][]*operation{} // by number of segments
+	for _, o := range open {
+		n := len(o.template.segments)
+		for _, other := range shorter[n] {
+			if other.template.parameters() == o.template.parameters() || !o.template.overlaps(other.template) {
+				continue
+			}
+			for len(o.prefix()) <= len(other.prefix()) {
+				o.padding++
+			}
+		}
+		shorter[n] = append(shorter[n], o)
+	}
+}
+
+// prefix is the Route_prefix.
+func (o *operation) prefix() string {
+	if o.template.parameters() == 0 {
+		return o.template.literal()
+	}
+	return o.template.regex() + strings.Repeat(emptyGroup, o.padding)
+}

@@ -1,0 +1,270 @@
+package precheck_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+)
+
+func TestPrecheck(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "precheck")
+}
+
+// db is the database of the suite; no spec stores anything in it.
+var db store.Store
+
+// authority is a certificate in PEM; valid stands for it.
+var authority string
+
+const valid = "valid"
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	dir := GinkgoT().TempDir()
+	sealer, _, err := seal.OpenOrCreate(filepath.Join(dir, "seal.key"))
+	Expect(err).NotTo(HaveOccurred())
+	db, err = sqlstore.Open(ctx, sqlstore.Options{URL: "sqlite://" + filepath.Join(dir, "gatehouse.db"), Sealer: sealer})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() error { return db.Close() })
+
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	Expect(err).NotTo(HaveOccurred())
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	Expect(err).NotTo(HaveOccurred())
+	authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+})
+
+// try stores what was there and then runs a change, all in one transaction that
+// is given up, and checks what the change wrote. reads counts what the check
+// asked the store.
+func try(stored []model.Object, c func(store.Writer) error) (reads int, err error) {
+	GinkgoHelper()
+	givenUp := errors.New("given up")
+	_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+		if err := insert(stored...)(w); err != nil {
+			return err
+		}
+		before := len(w.Written())
+		if err := c(w); err != nil {
+			return err
+		}
+		counted := &counter{Reader: w}
+		err = precheck.Check(counted, w.Written()[before:])
+		reads = counted.reads
+		return givenUp
+	})
+	Expect(failed).To(BeIdenticalTo(givenUp))
+	return reads, err
+}
+
+// counter counts what is read.
+type counter struct {
+	store.Reader
+	reads int
+}
+
+func (c *counter) Get(key model.Key) (model.Object, error) {
+	c.reads++
+	return c.Reader.Get(key)
+}
+
+func (c *counter) List(q store.Query) ([]model.Object, error) {
+	c.reads++
+	return c.Reader.List(q)
+}
+
+// insert stores copies, for the store writes into what it is given.
+func insert(objs ...model.Object) func(store.Writer) error {
+	return func(w store.Writer) error {
+		for _, obj := range objs {
+			if err := w.Insert(fresh(obj)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func replace(obj model.Object) func(store.Writer) error {
+	return func(w store.Writer) error { return w.Replace(fresh(obj)) }
+}
+
+// fresh is a copy, in which the certificate valid is a real one.
+func fresh(obj model.Object) model.Object {
+	c := reflect.New(reflect.TypeOf(obj).Elem())
+	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	obj = c.Interface().(model.Object)
+	if s, ok := obj.(*model.Secret); ok && s.Cert == valid {
+		s.Cert = authority
+	}
+	return obj
+}
+
+func remove(keys ...model.Key) func(store.Writer) error {
+	return func(w store.Writer) error {
+		for _, key := range keys {
+			if err := w.Remove(key); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func upstream(name, ca string) *model.Upstream {
+	u := model.NewUpstream()
+	u.Name, u.IP, u.Port = name, "192.0.2.1", 443
+	if ca != "" {
+		u.Protocol, u.ValidationCACertificate = "tls", ca
+	}
+	return u
+}
+
+func service(name, fqdn string) *model.Service { return &model.Service{Name: name, FQDN: fqdn} }
+
+func route(name, prefix string) *model.Route {
+	return &model.Route{Service: "shop", Name: name, Prefix: prefix}
+}
+
+// badRoute has a header name that Envoy does not take.
+func badRoute() *model.Route {
+	r := route("bad", "/")
+	r.Config.Headers = []model.ValueMatch{{Name: "a\nb"}}
+	return r
+}
+
+func uses(route, upstream string) *model.RouteUpstream {
+	return &model.RouteUpstream{Service: "shop", Route: route, Upstream: upstream}
+}
+
+func proxy(ip string, port int) *model.Proxy {
+	p := model.NewProxy()
+	p.Name, p.ListenIP, p.HTTPPort = "gw", ip, port
+	return p
+}
+
+func ca(cert string) *model.Secret { return &model.Secret{Name: "ca", Cert: cert} }
+
+const noAuthority = "the route has upstream t, whose certificate authority has no certificate, and answers 503"
+
+// refusal is the Unworkable error of a check.
+func refusal(err error) *model.Error {
+	GinkgoHelper()
+	e, ok := errors.AsType[*model.Error](err)
+	Expect(ok).To(BeTrue(), "%v", err)
+	Expect(e.Kind).To(Equal(model.Unworkable))
+	return e
+}
+
+type change = func(store.Writer) error
+
+var _ = Describe("Check", func() {
+	shop := func(more ...model.Object) []model.Object {
+		return append([]model.Object{service("shop", "shop.example.com"), route("root", "/")}, more...)
+	}
+
+	DescribeTable("refuses what cannot work, and says which object and why", func(stored []model.Object, c change, path, why string) {
+		_, err := try(stored, c)
+		Expect(refusal(err).Path).To(Equal(path))
+		Expect(refusal(err).Message).To(HavePrefix(path + " cannot become a working configuration: " + why))
+	},
+		Entry("an upstream whose authority has no certificate",
+			[]model.Object{ca("")}, insert(upstream("t", "ca")), "/upstream/t", noAuthority),
+		Entry("a link to such an upstream",
+			shop(ca(""), upstream("t", "ca")), insert(uses("root", "t")), "/service/shop/route/root", noAuthority),
+		Entry("a route that has one",
+			shop(ca(""), upstream("t", "ca"), uses("root", "t")), replace(route("root", "/new")), "/service/shop/route/root", noAuthority),
+		Entry("an authority that loses its certificate",
+			[]model.Object{ca(valid), upstream("t", "ca")}, replace(ca("")), "/upstream/t", noAuthority),
+		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
+		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
+		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
+		Entry("the first bad object of many",
+			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", noAuthority),
+	)
+
+	DescribeTable("lets through", func(stored []model.Object, c change) {
+		_, err := try(stored, c)
+		Expect(err).NotTo(HaveOccurred())
+	},
+		Entry("nothing", nil, insert()),
+		Entry("a gateway made at once", nil, insert(shop(ca(valid), upstream("t", "ca"), uses("root", "t"), proxy("::", 80))...)),
+		Entry("a route without an upstream", shop(), insert(route("new", "/new"))),
+		Entry("an upstream of weight 0", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Weight = 0; return u }())),
+		Entry("a secret that no upstream needs", nil, insert(ca(""))),
+		Entry("an authority that gets its certificate", []model.Object{ca(""), upstream("t", "ca")}, replace(ca(valid))),
+		Entry("the end of a link to what cannot work",
+			shop(ca(""), upstream("t", "ca"), uses("root", "t")), remove(uses("root", "t").Key())),
+		Entry("the end of what cannot work", []model.Object{ca(""), upstream("t", "ca")}, remove(model.UpstreamKey("t"))),
+		Entry("a route that is made and deleted again", shop(ca(""), upstream("t", "ca")), func(w store.Writer) error {
+			return errors.Join(insert(route("new", "/"), uses("new", "t"))(w), remove(uses("new", "t").Key(), model.RouteKey("shop", "new"))(w))
+		}),
+		Entry("another object than the one that cannot work", shop(ca(""), upstream("t", "ca"), uses("root", "t")), insert(route("new", "/new"))),
+	)
+
+	It("reads what the change needs and not the rest", func() {
+		small, large := shop(ca(valid), upstream("t", "ca"), uses("root", "t")), shop(ca(valid), upstream("t", "ca"), uses("root", "t"))
+		for i := range 50 {
+			name := fmt.Sprintf("r%d", i)
+			large = append(large, route(name, "/"), uses(name, "t"))
+		}
+		for what, c := range map[string]change{
+			"an upstream": replace(func() *model.Upstream { u := upstream("t", "ca"); u.Port = 1; return u }()),
+			"a route":     replace(route("root", "/new")),
+			"a secret":    replace(&model.Secret{Name: "ca", Cert: valid, SNI: "new.example.com"}),
+		} {
+			few, err := try(small, c)
+			Expect(err).NotTo(HaveOccurred(), what)
+			many, err := try(large, c)
+			Expect(err).NotTo(HaveOccurred(), what)
+			Expect(many).To(And(Equal(few), BeNumerically(">", 0)), what)
+		}
+	})
+
+	It("compiles a route once, however many of its links are new", func() {
+		one, err := try(shop(upstream("a", "")), insert(uses("root", "a")))
+		Expect(err).NotTo(HaveOccurred())
+		stored, links := shop(), []model.Object{}
+		for i := range 5 {
+			name := fmt.Sprintf("u%d", i)
+			stored, links = append(stored, upstream(name, "")), append(links, uses("root", name))
+		}
+		five, err := try(stored, insert(links...))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(five - one).To(Equal(4)) // the other upstreams
+	})
+
+	It("passes on that the database is away", func() {
+		away := &model.Error{Kind: model.Unavailable, Message: "the database is away"}
+		written := []store.Written{{Key: model.RouteKey("shop", "root"), After: route("root", "/")}}
+		Expect(precheck.Check(failing{away}, written)).To(BeIdenticalTo(away))
+	})
+})
+
+// failing cannot read.
+type failing struct{ err error }
+
+func (f failing) Revision() (int64, error)                       { return 0, f.err }
+func (f failing) Get(model.Key) (model.Object, error)            { return nil, f.err }
+func (f failing) List(store.Query) ([]model.Object, error)       { return nil, f.err }
+func (f failing) Revisions(int64, int) ([]store.Revision, error) { return nil, f.err }
+func (f failing) Entries(int64) ([]store.Written, error)         { return nil, f.err }

@@ -1,0 +1,70 @@
+package rest_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+)
+
+// checked compiles writes before they are stored, as the program does.
+func checked(o *rest.Options) { o.Check = precheck.Check }
+
+var _ = Describe("What cannot become a working configuration", func() {
+	const verified = "Upstream_ip=192.0.2.1&Upstream_port=443&Upstream_protocol=tls&Upstream_validation_cacertificate=ca"
+	why := func(upstream string) string {
+		return "/upstream/" + upstream + " cannot become a working configuration: the route has upstream " + upstream +
+			", whose certificate authority has no certificate, and answers 503"
+	}
+
+	DescribeTable("is refused with the reason, also in a dry run", func(method, path, contentType, body, detail string) {
+		a := startAPI(checked)
+		a.given(everything()...)
+		a.given("/secret", "Secret_name=ca")
+		before := a.everyList()
+		for _, query := range []string{"?dry_run=true", "?dry_run=false", ""} {
+			a.do(method, path+query, contentType, strings.NewReader(body)).expectProblem(422, cannotWork(path, detail))
+			a.expectNothingStored(7, before)
+		}
+	},
+		Entry(nil, "POST", "/upstream", form, "Upstream_name=t&"+verified, why("t")),
+		Entry(nil, "PUT", "/upstream/t", form, verified, why("t")),
+		Entry(nil, "PUT", "/upstream/blue", form, verified, why("blue")),
+		Entry(nil, "PATCH", "/upstream/blue", form, "Upstream_protocol=tls&Upstream_validation_cacertificate=ca", why("blue")),
+		Entry(nil, "PUT", "/config", "application/yaml", "version: 1\nupstreams:\n- upstream_name: t\n  upstream_ip: 192.0.2.1\n  upstream_port: 443\n"+
+			"  upstream_protocol: tls\n  upstream_validation_cacertificate: ca\n", why("t")),
+	)
+
+	It("is not stored by a change of what it needs", func() {
+		a := startAPI(checked)
+		a.given(everything()...)
+		a.given("/secret", url.Values{"Secret_name": {"ca"}, "Secret_cert": {newPair("ca").cert}}.Encode(), "/upstream", "Upstream_name=t&"+verified) // 8
+		for _, query := range []string{"?dry_run=true", ""} {
+			a.patch("/secret/ca"+query, "Secret_cert=").expectProblem(422, cannotWork("/secret/ca", why("t")))
+			a.put("/secret/ca"+query, "").expectProblem(422, cannotWork("/secret/ca", why("t")))
+		}
+		Expect(a.revision()).To(Equal(int64(8)))
+		By("which others may change")
+		Expect(a.patch("/secret/ca", "tags=x").status).To(Equal(200))
+		Expect(a.do(http.MethodPost, "/secret/ca/cert", form, strings.NewReader(url.Values{"Secret_cert": {newPair("new").cert}}.Encode())).status).To(Equal(200))
+	})
+
+	It("may be deleted, and what is whole is stored", func() {
+		// As it was before somebody checked.
+		a := startAPI()
+		a.given(everything()...)
+		a.given("/secret", "Secret_name=ca", "/upstream", "Upstream_name=t&"+verified, "/service/shop/route/root/upstream/t", "")
+		b := serve("sqlite://"+a.file, checked)
+		Expect(b.patch("/service/shop", "tags=x").status).To(Equal(200))
+		b.patch("/service/shop/route/root", "tags=x").expectProblem(422, cannotWork("/service/shop/route/root",
+			"/service/shop/route/root cannot become a working configuration: the route has upstream t, whose certificate authority has no certificate, and answers 503"))
+		Expect(b.delete("/service/shop/route/root/upstream/t").status).To(Equal(200))
+		Expect(b.delete("/upstream/t").status).To(Equal(200))
+		Expect(b.patch("/service/shop/route/root", "tags=x").status).To(Equal(200))
+	})
+})

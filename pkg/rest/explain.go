@@ -1,0 +1,73 @@
+package rest
+
+import (
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Explain answers what the Envoys of a proxy do with a request: one answer for
+// each different state that they are in. While none has a state that is known,
+// the answer is what they should do.
+type Explain func(proxy string, r explain.Request) ([]Explained, error)
+
+// Explained is an answer and the addresses of the Envoys that it holds for;
+// none means that it comes from what Envoys should have.
+type Explained struct {
+	Envoys []string
+	explain.Answer
+}
+
+// explainNothing is the Explain of an API without Envoys.
+func explainNothing(_ string, r explain.Request) ([]Explained, error) {
+	a, err := explain.Explain(explain.State{}, r)
+	return []Explained{{Answer: a}}, err
+}
+
+type explainView struct {
+	// Basis is envoys or wanted.
+	Basis  string   `json:"basis"`
+	Envoys []string `json:"envoys"`
+	explain.Answer
+}
+
+func (s *server) addExplain() {
+	s.get("/proxy/:proxy/explain", s.explainRequest)
+}
+
+func (s *server) explainRequest(c *gin.Context) error {
+	query, err := readQuery(c, []string{"method", "url", "header"}, "header")
+	if err != nil {
+		return err
+	}
+	n, err := pathNames(c)
+	if err != nil {
+		return err
+	}
+	r, errs := explain.NewRequest(query.Get("method"), query.Get("url"), query["header"])
+	if query.Has("method") && query.Get("method") == "" {
+		errs = append(errs, model.FieldError{Field: "method", Message: "is empty; leave it out for GET"})
+	}
+	if err := invalidFields(errs); err != nil {
+		return err
+	}
+	err = s.read(c.Request.Context(), func(r store.Reader) error { return exist(r, proxyAt(n)) })
+	if err != nil {
+		return err
+	}
+	list, err := s.explain(n[model.KindProxy], r)
+	if err != nil {
+		return err
+	}
+	views := make([]explainView, len(list))
+	for i, e := range list {
+		views[i] = explainView{"envoys", e.Envoys, e.Answer}
+		if len(e.Envoys) == 0 {
+			views[i].Basis, views[i].Envoys = "wanted", []string{}
+		}
+	}
+	s.answer(c, s.word+"_explain", views)
+	return nil
+}

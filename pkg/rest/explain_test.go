@@ -1,0 +1,134 @@
+package rest_test
+
+import (
+	"net/url"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// shopState is what an Envoy of proxy gw has: service shop with one route
+// without an upstream.
+func shopState() explain.State {
+	GinkgoHelper()
+	build, err := engine.NewBuild(compile.Settings{})
+	Expect(err).NotTo(HaveOccurred())
+	proxy := model.NewProxy()
+	proxy.Name = "gw"
+	change := model.Change{Revision: 1, Full: true}
+	for _, o := range []model.Object{
+		proxy, &model.Service{ID: 1, Name: "shop", FQDN: "shop.test"}, &model.Route{ID: 1, Service: "shop", Name: "cart", Prefix: "/cart"},
+		&model.ProxyService{Proxy: "gw", Service: "shop"},
+	} {
+		change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+	}
+	s := build.Apply(change).Snapshots["gw"]
+	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, RouteName: s.RouteName(), Hosts: s.Hosts}
+}
+
+var _ = Describe("Explain", func() {
+	// explaining is an API with an Envoy that has shop, and one that has nothing.
+	explaining := func() *api {
+		GinkgoHelper()
+		a := startAPI(open, func(o *rest.Options) {
+			o.Explain = func(proxy string, r explain.Request) ([]rest.Explained, error) {
+				Expect(proxy).To(Equal("gw"))
+				first, err := explain.Explain(shopState(), r)
+				if err != nil {
+					return nil, err
+				}
+				second, err := explain.Explain(explain.State{}, r)
+				return []rest.Explained{{Envoys: []string{"127.0.0.1:40001", "127.0.0.1:40002"}, Answer: first}, {Answer: second}}, err
+			}
+		})
+		a.given("/proxy", "Name=gw")
+		return a
+	}
+	at := func(query string) string { return "/proxy/gw/explain?" + query }
+	shopURL := "url=" + url.QueryEscape("http://shop.test/a/../cart?b=c")
+
+	It("answers for each state that the Envoys are in", func() {
+		explaining().get(at(shopURL)).expectJSON(200, `{"data":{"core_db_explain":[`+
+			`{"basis":"envoys","envoys":["127.0.0.1:40001","127.0.0.1:40002"],"code":"direct_response",`+
+			`"message":"the route answers 503 by itself: route cart has no upstream","status":503,"body":"route cart has no upstream\n",`+
+			`"request":{"method":"GET","host":"shop.test","path":"/cart","query":"b=c"},"service":"shop","route":"cart","steps":[`+
+			`{"code":"listener","message":"listener http-0.0.0.0:8080 takes the connection"},`+
+			`{"code":"path","message":"path \"/a/../cart\" is read as \"/cart\""},`+
+			`{"code":"host","message":"host \"shop.test\" belongs to service shop (exact shop.test)"},`+
+			`{"code":"route","message":"route cart is the first that matches"},`+
+			`{"code":"answer","message":"the route answers 503 by itself: route cart has no upstream"}],`+
+			`"hosts":[{"service":"shop","domain":"shop.test","kind":"exact","chosen":true,"message":"is the best match and takes the request"}],`+
+			`"routes":[{"route":"cart","matches":true,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/cart\""}]}],`+
+			`"filters":[{"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],`+
+			`"envoy":{"listener":"http-0.0.0.0:8080","route_configuration":"gatehouse","virtual_host":"shop","route":"cart"}},`+
+			`{"basis":"wanted","envoys":[],"code":"no_listener","message":"the proxy has no listener for http, so the connection is refused",`+
+			`"request":{"method":"GET","host":"shop.test","path":"/a/../cart","query":"b=c"},`+
+			`"steps":[{"code":"listener","message":"the proxy has no listener for http, so the connection is refused"}],`+
+			`"hosts":[],"routes":[],"filters":[],"envoy":{}}]}}`)
+	})
+
+	It("takes method and headers, the latter more than once", func() {
+		got := explaining().get(at(shopURL + "&method=POST&header=x-a%3A+1&header=Host%3A+other.test"))
+		Expect(got.status).To(Equal(200))
+		Expect(got.body).To(ContainSubstring(`"request":{"method":"POST","host":"other.test","path":"/cart","query":"b=c"}`))
+		Expect(got.body).To(ContainSubstring(`no service of the proxy has host \"other.test\"; the nearest is shop.test`))
+	})
+
+	DescribeTable("refuses what no client can send",
+		func(query string, errs ...string) {
+			explaining().get(at(query)).expectProblem(400, invalid("/proxy/gw/explain", errs...))
+		},
+		Entry("no url", "", "url", "is missing: give the URL that a client would ask for, such as http://shop.example.com/cart"),
+		Entry("no scheme", "url=shop.test", "url", `\"shop.test\" does not begin with http:// or https://`),
+		Entry("no host", "url=http:///cart", "url", `\"http:///cart\" has no host`),
+		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" holds a character that clients percent-encode, such as a space as %20`),
+		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),
+		Entry("an empty method", "url=http://a&method=", "method", `is empty; leave it out for GET`),
+		Entry("two URLs", "url=http://a&url=http://b", "url", "is sent more than once"),
+		Entry("another parameter", "url=http://a&headers=x", "headers", "unknown query parameter; did you mean header?"),
+	)
+
+	It("needs a proxy that exists", func() {
+		a := explaining()
+		got, _ := a.call("GET", "/proxy/nobody/explain?"+shopURL, "", nil)
+		Expect(got.status).To(Equal(404))
+		Expect(got.body).To(ContainSubstring(`"code":"unknown_name"`))
+	})
+
+	It("explains without Envoys that nothing listens", func() {
+		a := startAPI(open)
+		a.given("/proxy", "Name=gw")
+		Expect(a.get(at(shopURL)).body).To(ContainSubstring(`"basis":"wanted","envoys":[],"code":"no_listener"`))
+	})
+
+	It("does not guess", func() {
+		vh := &routev3.VirtualHost{Name: "shop", Domains: []string{"*"}}
+		r, err := snapshot.NewRoute(&routev3.Route{
+			Name:   "odd",
+			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Redirect{Redirect: &routev3.RedirectAction{}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		h, err := snapshot.NewHost(vh, []*snapshot.Route{r})
+		Expect(err).NotTo(HaveOccurred())
+		state := shopState()
+		state.Hosts = []*snapshot.Host{h}
+		a := startAPIThatFails(open, func(o *rest.Options) {
+			o.Explain = func(_ string, r explain.Request) ([]rest.Explained, error) {
+				_, err := explain.Explain(state, r)
+				return nil, err
+			}
+		})
+		a.given("/proxy", "Name=gw")
+		Expect(a.get(at(shopURL)).status).To(Equal(500))
+		Expect(a.log.String()).To(ContainSubstring("explaining route \\\"odd\\\": action *routev3.Route_Redirect is not known"))
+	})
+})

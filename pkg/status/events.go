@@ -1,0 +1,61 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxNamed is how many resources an event names.
+const maxNamed = 10
+
+// Feed is where the registry publishes what happens.
+func (r *Registry) Feed() *Feed { return r.feed }
+
+// Changed tells of a revision that was stored. The caller does so in the order
+// of revisions, and before it is published.
+func (r *Registry) Changed(e Event) {
+	e.Event = EventChange
+	r.feed.Publish(e)
+}
+
+// Published tells of a revision that goes to the Envoys: with how many changes
+// since the one before, for which proxies, and how long it took to build.
+func (r *Registry) Published(revision int64, changes int, proxies []string, took time.Duration) {
+	proxies = slices.Sorted(slices.Values(proxies))
+	r.feed.Publish(Event{
+		Event: EventPublish, Revision: revision, Changes: changes, Proxies: proxies,
+		TookMS: float64(took.Microseconds()) / 1000,
+	})
+}
+
+// event is an event of one Envoy.
+func (e *Envoy) event(name string) Event {
+	return Event{Event: name, Proxy: e.Proxy, Envoy: e.Address, Version: e.Version}
+}
+
+// answered is the event that an Envoy answered to a response.
+func (e *Envoy) answered(name, typeURL string, a Answer) Event {
+	v := e.event(name)
+	v.Revision, v.Type, v.Message = a.Revision, TypeName(typeURL), a.Text
+	for _, r := range a.Resources[:min(maxNamed, len(a.Resources))] {
+		v.Resources = append(v.Resources, r.Name)
+	}
+	v.More = len(a.Resources) - len(v.Resources)
+	return v
+}
+
+// TypeName is the short name of a type URL, such as cluster; for an unknown type
+// its last word.
+func TypeName(typeURL string) string {
+	word := typeURL[strings.LastIndexByte(typeURL, '.')+1:]
+	switch word {
+	case "ClusterLoadAssignment":
+		return "endpoint"
+	case "RouteConfiguration":
+		return "route"
+	case "TypedExtensionConfig":
+		return "extension"
+	}
+	return strings.ToLower(word)
+}

@@ -1,0 +1,194 @@
+package status
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// The names of events.
+const (
+	// EventChange: a revision was stored, here or by another control plane.
+	EventChange = "change"
+	// EventPublish: a revision is on its way to the Envoys of this process.
+	EventPublish = "publish"
+	// EventConnect and EventDisconnect: an Envoy came or went.
+	EventConnect    = "connect"
+	EventDisconnect = "disconnect"
+	// EventAck and EventNack: an Envoy took or refused a response.
+	EventAck  = "ack"
+	EventNack = "nack"
+	// EventApplied: an Envoy has a revision in full.
+	EventApplied = "applied"
+	// EventOverdue: a wait for a cluster of an Envoy reached its bound, and the
+	// routes that name it went out.
+	EventOverdue = "overdue"
+	// EventReset: events were lost to this reader.
+	EventReset = "reset"
+)
+
+// Event is something that happened. Fields that say nothing are left out.
+type Event struct {
+	Event    string     `json:"event"`
+	At       model.Time `json:"at"`
+	Revision int64      `json:"revision,omitempty"`
+	// Actor and Request are who wrote a revision, and with what.
+	Actor   string `json:"actor,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Changes is the number of objects and links in a revision, or of those
+	// that were published together.
+	Changes int `json:"changes,omitempty"`
+	// Proxies are those that a publish changes, sorted.
+	Proxies []string `json:"proxies,omitempty"`
+	// TookMS is how long a publish took to build, in milliseconds.
+	TookMS float64 `json:"took_ms,omitempty"`
+	// Proxy, Envoy (its address) and Version are of one Envoy.
+	Proxy   string `json:"proxy,omitempty"`
+	Envoy   string `json:"envoy,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Type is that of the resources of a response, as TypeName has it.
+	Type string `json:"type,omitempty"`
+	// Resources are the first names in a response, More is how many follow.
+	Resources []string `json:"resources,omitempty"`
+	More      int      `json:"more,omitempty"`
+	// Message is Envoy's reason for a refusal, or what to do after a reset.
+	Message string `json:"message,omitempty"`
+
+	id int64
+}
+
+// feedSize is how many events a Feed keeps for readers that were away.
+const feedSize = 4096
+
+// Feed keeps the newest events in a ring that any number of readers go through,
+// each at its own pace: who is too slow, or comes back too late, is told that
+// events were lost. So a reader costs no memory and holds up nobody.
+//
+// Events are numbered from 1 on; a Cursor names one across connections.
+type Feed struct {
+	// epoch tells the numbers of this process from those of another.
+	epoch string
+
+	mu     sync.Mutex
+	ring   []Event // the event with number n is at (n-1) % feedSize
+	last   int64
+	more   chan struct{} // closed with the next event; nil: nobody waits
+	counts Counts
+}
+
+// Cursor is the place behind an event.
+type Cursor struct {
+	epoch string
+	id    int64
+}
+
+// String is the cursor as a client keeps it.
+func (c Cursor) String() string { return c.epoch + "-" + strconv.FormatInt(c.id, 10) }
+
+// ParseCursor reads what String wrote. Any other text is a cursor whose events
+// are lost.
+func ParseCursor(text string) Cursor {
+	epoch, digits, _ := strings.Cut(text, "-")
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return Cursor{}
+	}
+	return Cursor{epoch, id}
+}
+
+func newFeed() *Feed {
+	return &Feed{epoch: strconv.FormatInt(time.Now().UnixNano(), 36)}
+}
+
+// Publish adds an event and sets its time. It never blocks.
+func (f *Feed) Publish(e Event) {
+	e.At = model.At(time.Now())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	e.id = f.last
+	if len(f.ring) < feedSize {
+		f.ring = append(f.ring, e)
+	} else {
+		f.ring[(e.id-1)%feedSize] = e
+	}
+	f.counts.add(e)
+	if f.more != nil {
+		close(f.more)
+		f.more = nil
+	}
+}
+
+// Now is the cursor behind the newest event.
+func (f *Feed) Now() Cursor {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Cursor{f.epoch, f.last}
+}
+
+// After returns up to limit events behind a cursor. Where events between were
+// lost there is one, a reset, and what follows it starts from now. Where nothing
+// is new there are none, and more is closed with the next.
+func (f *Feed) After(c Cursor, limit int) (events []Event, more <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	oldest := max(0, f.last-feedSize) // the number before the oldest event
+	if c.epoch != f.epoch || c.id < oldest || c.id > f.last {
+		return []Event{{
+			Event: EventReset, At: model.At(time.Now()), Message: "events were lost: read again what you keep, then go on with what follows", id: f.last,
+		}}, nil
+	}
+	if c.id == f.last {
+		if f.more == nil {
+			f.more = make(chan struct{})
+		}
+		return nil, f.more
+	}
+	for id := c.id + 1; id <= f.last && len(events) < limit; id++ {
+		events = append(events, f.ring[(id-1)%feedSize])
+	}
+	return events, nil
+}
+
+// Behind is the place behind an event that After returned.
+func (f *Feed) Behind(e Event) Cursor { return Cursor{f.epoch, e.id} }
+
+// Counts returns the totals.
+func (f *Feed) Counts() Counts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.counts
+	c.Events, c.Acks, c.Nacks = maps.Clone(c.Events), maps.Clone(c.Acks), maps.Clone(c.Nacks)
+	return c
+}
+
+// Counts are totals since the start of the process.
+type Counts struct {
+	// Events counts the events of each name, Acks and Nacks those of a type of
+	// resources.
+	Events, Acks, Nacks map[string]int64
+	// PublishSeconds is the time that all publishes took together.
+	PublishSeconds float64
+	// Revision is the one that was published last.
+	Revision int64
+}
+
+func (c *Counts) add(e Event) {
+	if c.Events == nil {
+		*c = Counts{Events: map[string]int64{}, Acks: map[string]int64{}, Nacks: map[string]int64{}}
+	}
+	c.Events[e.Event]++
+	switch e.Event {
+	case EventAck:
+		c.Acks[e.Type]++
+	case EventNack:
+		c.Nacks[e.Type]++
+	case EventPublish:
+		c.PublishSeconds += e.TookMS / 1000
+		c.Revision = e.Revision
+	}
+}

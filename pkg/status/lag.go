@@ -1,0 +1,24 @@
+package status
+
+// Lag says why an Envoy, or a proxy without one, does not have a revision.
+type Lag struct {
+	Proxy string `json:"proxy"`
+	// Envoy is the address that it connected from; empty when none is.
+	Envoy string `json:"envoy,omitempty"`
+	// Reason is one of the codes below.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// The reasons of a Lag.
+const (
+	// NotConnected: no Envoy of the proxy is connected.
+	NotConnected = "not_connected"
+	// Refused: the Envoy refused a part of it, in its own words.
+	Refused = "refused"
+	// Waiting: the Envoy prepares something that it needs first, such as the
+	// first round of a health check.
+	Waiting = "waiting"
+	// Slow: the Envoy has not answered yet.
+	Slow = "slow"
+)

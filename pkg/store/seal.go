@@ -1,0 +1,18 @@
+package store
+
+import "context"
+
+// Resealer is a store whose secrets can be sealed anew.
+type Resealer interface {
+	// Reseal seals every sealed text, those of the change log too, with the key
+	// that the Sealer takes now: all of them or none. It makes no revision,
+	// since it changes no meaning. A text that no key opens is a Conflict
+	// error. Writers wait for it.
+	Reseal(ctx context.Context) (Resealed, error)
+}
+
+// Resealed counts the texts that Reseal has changed.
+type Resealed struct {
+	// Current are those of the configuration, Logged those of the change log.
+	Current, Logged int
+}

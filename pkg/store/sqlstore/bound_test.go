@@ -1,0 +1,43 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+)
+
+var _ = DescribeTable("A transaction may take long as long as it makes progress, and who waits is told what for",
+	func(ctx SpecContext, newURL func(context.Context) string) {
+		const bound = 300 * time.Millisecond
+		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(s.Close)
+		sqlstore.SetStepTimeout(s, bound)
+		began := time.Now()
+		second := make(chan error, 1)
+		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+			go func() { second <- addProxy(ctx, s, "second") }()
+			for i := 0; len(second) == 0 || time.Since(began) < 3*bound; i++ {
+				if _, err := w.Get(model.ProxyKey(fmt.Sprint(i))); !model.IsKind(err, model.NotFound) {
+					return err
+				}
+			}
+			return w.Insert(&model.Proxy{Name: "first"})
+		})
+		Expect(err).NotTo(HaveOccurred())
+		waited := <-second
+		Expect(waited).To(MatchError(HavePrefix("a step of the transaction was not done within 300ms and was given up; nothing was stored")))
+		Expect(model.IsKind(waited, model.Unavailable)).To(BeTrue())
+		Expect(addProxy(ctx, s, "third")).To(Succeed())
+	},
+	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("Postgres", newPostgres),
+)

@@ -1,0 +1,169 @@
+package plan_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+var _ = Describe("a goal", func() {
+	var (
+		s     *plan.Stream
+		now   time.Time
+		heard map[string][]string // type -> nonces that were not answered
+	)
+	BeforeEach(func() {
+		s = plan.NewStream(plan.Options{Grace: 2 * time.Second, WarmBound: 20 * time.Second})
+		now = time.Unix(1_800_000_000, 0)
+		heard = map[string][]string{}
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+	})
+	next := func() []string {
+		messages, _ := s.Next(now)
+		for _, m := range messages {
+			heard[m.Type] = append(heard[m.Type], m.Nonce)
+		}
+		return say(messages)
+	}
+	ack := func(types ...string) {
+		for _, t := range types {
+			for _, nonce := range heard[t] {
+				s.Ack(nonce)
+			}
+			heard[t] = nil
+		}
+	}
+	all := []string{snapshot.ClusterType, snapshot.ListenerType, snapshot.RouteType}
+	live := func(w *snapshot.Snapshot) {
+		s.Want(w)
+		for range 3 {
+			next()
+			ack(all...)
+		}
+	}
+	reached := func(g plan.Goal) bool {
+		_, ok := s.Reached(g)
+		return ok
+	}
+	shop := func(revision int64) plan.Goal { return plan.Goal{Revision: revision, Hosts: []string{"shop"}} }
+	fast, slow := cluster("fast", 1, false), cluster("slow", 1, true)
+
+	It("is reached with the acknowledgement of the host, and not before", func() {
+		s.Want(world(1, host("shop", fast)))
+		Expect(reached(shop(1))).To(BeFalse())
+		next()
+		Expect(reached(shop(1))).To(BeFalse())
+		ack(snapshot.ClusterType, snapshot.ListenerType)
+		Expect(reached(shop(1))).To(BeFalse())
+		ack(snapshot.RouteType)
+		Expect(reached(shop(1))).To(BeTrue())
+		Expect(reached(shop(2))).To(BeFalse(), "there is no such revision yet")
+	})
+
+	It("is reached by the removal of the host", func() {
+		live(world(1, host("shop", fast), host("blog", fast)))
+		s.Want(world(2, host("blog", fast)))
+		next()
+		Expect(reached(shop(2))).To(BeFalse())
+		ack(snapshot.RouteType)
+		Expect(reached(shop(2))).To(BeTrue())
+	})
+
+	It("does not wait for another host's cluster", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", fast, cluster("other", 1, false)), host("blog", slow)))
+		Expect(next()).To(Equal([]string{"clusters +other +slow", "routes shop=fast,other"}))
+		ack(snapshot.RouteType)
+		Expect(reached(shop(2))).To(BeTrue())
+		lack, ok := s.Reached(plan.Goal{Revision: 2, Hosts: []string{"blog"}})
+		Expect(ok).To(BeFalse())
+		Expect(lack.Wait.Clusters).To(Equal([]string{"slow"}))
+		Expect(lack.Wait.Until).To(Equal(now.Add(20 * time.Second)))
+	})
+
+	It("is proven where the answer about a cluster is held back", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", fast), host("blog", slow)))
+		next()
+		changed := world(3, host("shop", cluster("fast", 2, false)), host("blog", slow))
+		s.Want(changed)
+		Expect(next()).To(Equal([]string{"clusters +fast", "listeners"}), "an empty message asks for the proof")
+		Expect(reached(shop(3))).To(BeFalse())
+		Expect(next()).To(BeEmpty())
+		ack(snapshot.ListenerType)
+		Expect(reached(shop(3))).To(BeTrue())
+		_, applied := s.Applied()
+		Expect(applied).To(BeFalse(), "the slow cluster is not there")
+	})
+
+	It("is reached by a newer form of the host", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", cluster("b", 1, false))))
+		next()
+		s.Want(world(3, host("shop", cluster("c", 1, false))))
+		Expect(reached(shop(2))).To(BeFalse())
+		ack(snapshot.RouteType)
+		Expect(reached(shop(2))).To(BeTrue())
+		Expect(reached(shop(3))).To(BeFalse())
+		next()
+		ack(snapshot.RouteType)
+		Expect(reached(shop(3))).To(BeTrue())
+	})
+
+	It("tells in what words the host was refused", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", cluster("poison", 1, false))))
+		next()
+		s.Nack(heard[snapshot.RouteType][0], "missing )", now)
+		lack, ok := s.Reached(shop(2))
+		Expect(ok).To(BeFalse())
+		Expect(lack.Refusal.Text).To(Equal("missing )"))
+		Expect(lack.Refusal.Resource).To(Equal("shop"))
+		Expect(s.Refused()).To(HaveLen(1))
+		live(world(3, host("shop", fast)))
+		Expect(reached(shop(2))).To(BeTrue(), "what was written later is there")
+		Expect(s.Refused()).To(BeEmpty())
+	})
+
+	It("tells which cluster was refused", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", cluster("bad", 1, false))))
+		next()
+		s.Nack(heard[snapshot.ClusterType][0], "no such thing", now)
+		next()
+		ack(snapshot.RouteType)
+		lack, ok := s.Reached(shop(2))
+		Expect(ok).To(BeFalse())
+		Expect(lack.Refusal.Resource).To(Equal("bad"))
+	})
+
+	It("covers listeners, and everything", func() {
+		listeners, everything := plan.Goal{Revision: 1, Listeners: true}, plan.Goal{Revision: 1, All: true}
+		s.Want(world(1, host("shop", fast)))
+		next()
+		Expect(reached(listeners)).To(BeFalse())
+		ack(snapshot.ListenerType)
+		Expect(reached(listeners)).To(BeTrue())
+		Expect(reached(everything)).To(BeFalse())
+		ack(all...)
+		Expect(reached(everything)).To(BeTrue())
+	})
+
+	It("counts a wait that ran out, once", func() {
+		live(world(1, host("shop", fast)))
+		s.Want(world(2, host("shop", slow)))
+		next()
+		Expect(s.Waiting()).To(HaveLen(1))
+		now = now.Add(20 * time.Second)
+		Expect(next()).To(Equal([]string{"routes shop=slow"}))
+		Expect(s.Waiting()).To(BeEmpty())
+		Expect(s.Overdue()).To(Equal([]string{"slow"}))
+		Expect(s.Overdue()).To(BeEmpty())
+	})
+})

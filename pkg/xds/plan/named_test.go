@@ -1,0 +1,157 @@
+package plan_test
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+var _ = Describe("what an Envoy asks for by name", func() {
+	var (
+		s    *plan.Stream
+		now  time.Time
+		last []string // nonces
+	)
+	BeforeEach(func() {
+		s = plan.NewStream(plan.Options{Grace: 2 * time.Second, WarmBound: 20 * time.Second})
+		now = time.Unix(1_800_000_000, 0)
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+	})
+	// next writes messages down: "Secret +a -b".
+	next := func() []string {
+		messages, _ := s.Next(now)
+		var lines []string
+		for _, m := range messages {
+			line := m.Type[strings.LastIndex(m.Type, ".")+1:]
+			for _, r := range m.Resources {
+				line += " +" + r.Name
+			}
+			for _, name := range m.Removed {
+				line += " -" + name
+			}
+			lines = append(lines, line)
+			last = append(last, m.Nonce)
+		}
+		return lines
+	}
+	ackAll := func() {
+		for _, nonce := range last {
+			s.Ack(nonce)
+		}
+		last = nil
+	}
+	resource := func(typeURL, name, version string) *snapshot.Resource {
+		return &snapshot.Resource{Name: name, Version: version, Body: &anypb.Any{TypeUrl: typeURL}}
+	}
+	secret := func(name, version string) *snapshot.Resource { return resource(snapshot.SecretType, name, version) }
+	// want wants one cluster, and the secrets and endpoints.
+	want := func(revision int64, edition int, secrets, endpoints []*snapshot.Resource) {
+		s.Want(&snapshot.Snapshot{
+			Revision: revision, Clusters: []*snapshot.Resource{cluster("a", edition, false)}, Secrets: secrets, Endpoints: endpoints,
+		})
+	}
+
+	It("is sent when it is asked for, and anew when it changes", func() {
+		want(1, 1, []*snapshot.Resource{secret("x", "1"), secret("y", "1")}, nil)
+		Expect(next()).To(Equal([]string{"Cluster +a", "Listener"}))
+		s.Subscribe(snapshot.SecretType, []string{"x"}, nil)
+		Expect(next()).To(Equal([]string{"Secret +x"}))
+		ackAll()
+		want(2, 2, []*snapshot.Resource{secret("x", "2"), secret("y", "2")}, nil)
+		Expect(next()).To(Equal([]string{"Secret +x", "Cluster +a"}), "before what may need it")
+		_, applied := s.Applied()
+		Expect(applied).To(BeFalse())
+		ackAll()
+		_, applied = s.Applied()
+		Expect(applied).To(BeTrue())
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("is answered at once when it is a secret that does not exist", func() {
+		want(1, 1, nil, nil)
+		next()
+		ackAll()
+		s.Subscribe(snapshot.SecretType, []string{"x"}, nil)
+		s.Subscribe(snapshot.EndpointType, []string{"e"}, nil)
+		Expect(next()).To(Equal([]string{"Secret -x"}))
+		ackAll()
+		want(2, 1, []*snapshot.Resource{secret("x", "1")}, []*snapshot.Resource{resource(snapshot.EndpointType, "e", "1")})
+		Expect(next()).To(Equal([]string{"Secret +x", "ClusterLoadAssignment +e"}), "and when it comes to exist")
+	})
+
+	It("follows its cluster, changed or not", func() {
+		assignment := []*snapshot.Resource{resource(snapshot.EndpointType, "a", "1")}
+		want(1, 1, nil, assignment)
+		s.Subscribe(snapshot.EndpointType, []string{"a"}, nil)
+		Expect(next()).To(Equal([]string{"Cluster +a", "ClusterLoadAssignment +a", "Listener"}))
+		ackAll()
+		want(2, 2, nil, assignment)
+		Expect(next()).To(Equal([]string{"Cluster +a", "ClusterLoadAssignment +a"}))
+		ackAll()
+		want(3, 2, nil, assignment)
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("is removed after the grace, once everything else is there", func() {
+		want(1, 1, []*snapshot.Resource{secret("x", "1")}, nil)
+		s.Subscribe(snapshot.SecretType, []string{"x"}, nil)
+		next()
+		ackAll()
+		want(2, 2, nil, nil)
+		Expect(next()).To(Equal([]string{"Cluster +a"}))
+		now = now.Add(time.Hour)
+		Expect(next()).To(BeEmpty())
+		ackAll()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"Secret -x"}))
+	})
+
+	It("is sent again when it is asked for again, and not after it was given up", func() {
+		want(1, 1, []*snapshot.Resource{secret("x", "1")}, nil)
+		s.Subscribe(snapshot.SecretType, []string{"x"}, nil)
+		next()
+		ackAll()
+		s.Subscribe(snapshot.SecretType, []string{"x"}, nil)
+		Expect(next()).To(Equal([]string{"Secret +x"}))
+		ackAll()
+		s.Unsubscribe(snapshot.SecretType, []string{"x"})
+		want(2, 1, []*snapshot.Resource{secret("x", "2")}, nil)
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("costs nothing after a reconnect, and goes when nobody wants it", func() {
+		s.Subscribe(snapshot.SecretType, []string{"x", "y"}, map[string]string{"x": "1", "y": "1"})
+		want(1, 1, []*snapshot.Resource{secret("x", "1")}, nil)
+		Expect(next()).To(Equal([]string{"Cluster +a", "Listener"}))
+		ackAll()
+		Expect(next()).To(BeEmpty())
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"Secret -y"}))
+	})
+
+	It("keeps the form that was acknowledged when the new one is refused", func() {
+		want(1, 1, []*snapshot.Resource{secret("x", "1"), secret("y", "1")}, nil)
+		s.Subscribe(snapshot.SecretType, []string{"x", "y"}, nil)
+		next()
+		ackAll()
+		want(2, 1, []*snapshot.Resource{secret("x", "bad"), secret("y", "2")}, nil)
+		Expect(next()).To(Equal([]string{"Secret +x +y"}))
+		s.Nack(last[0], "no certificate", now)
+		last = nil
+		Expect(next()).To(Equal([]string{"Secret +x", "Secret +y"}))
+		_, guilty := s.Nack(last[0], "no certificate", now)
+		Expect(guilty).To(Equal("x"))
+		s.Ack(last[1])
+		Expect(next()).To(BeEmpty())
+		Expect(s.Refused()).To(HaveLen(1))
+		Expect(s.Refused()[0].Text).To(Equal("no certificate"))
+	})
+})

@@ -1,0 +1,186 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// Wait is a host whose newest piece is held back.
+type Wait struct {
+	Host string
+	// Clusters are those that are not usable yet, sorted.
+	Clusters []string
+	Since    time.Time
+	// Until is when the wait ends at the latest; the zero time means that one
+	// of the clusters was refused, and that it ends with another version.
+	Until time.Time
+}
+
+// Refusal is a resource, or the host of a route configuration, that the Envoy
+// refused in this version.
+type Refusal struct {
+	Type     string
+	Resource string
+	Version  string
+	// Revision is that of the message that was refused.
+	Revision int64
+	// Text is Envoy's reason.
+	Text string
+	At   time.Time
+}
+
+// Waiting lists the hosts that are held back, sorted by name.
+func (s *Stream) Waiting() []Wait {
+	return sortedValues(s.routes.waiting, func(a, b Wait) int { return cmp.Compare(a.Host, b.Host) })
+}
+
+// Refused lists what the Envoy refused and does not get again, sorted by type
+// and name.
+func (s *Stream) Refused() []Refusal {
+	var list []Refusal
+	for _, c := range []*collection{
+		&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection,
+	} {
+		list = slices.AppendSeq(list, maps.Values(c.refused))
+	}
+	for _, r := range s.routes.refused {
+		list = append(list, r.Refusal)
+	}
+	if s.routes.refusedWhole.Version != "" {
+		list = append(list, s.routes.refusedWhole)
+	}
+	slices.SortFunc(list, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Resource, b.Resource))
+	})
+	return list
+}
+
+// Overdue returns, once each, the clusters for which the bound of a wait ran
+// out.
+func (s *Stream) Overdue() []string {
+	names := s.clusters.overdue
+	s.clusters.overdue = nil
+	return names
+}
+
+// Hosts are the hosts that the Envoy has, sorted by name; false while it is not
+// known. The list is immutable.
+func (s *Stream) Hosts() ([]*snapshot.Host, bool) { return s.routes.acked, s.routes.known }
+
+// Goal is a part of a revision that somebody waits for.
+type Goal struct {
+	Revision int64
+	// Hosts are names of hosts; one that is not wanted is reached when the
+	// Envoy does not have it.
+	Hosts []string
+	// Listeners adds the listeners, All everything.
+	Listeners, All bool
+}
+
+// Lack says why a goal is not reached. Both fields nil means that the Envoy has
+// not answered yet.
+type Lack struct {
+	Refusal *Refusal
+	Wait    *Wait
+}
+
+// Reached reports whether the Envoy has the goal's part in its form at the
+// goal's revision or a newer one, and else what stands in the way.
+func (s *Stream) Reached(g Goal) (Lack, bool) {
+	if s.want == nil || s.want.Revision < g.Revision {
+		return Lack{}, false
+	}
+	if g.All {
+		rev, ok := s.Applied()
+		if ok && rev >= g.Revision {
+			return Lack{}, true
+		}
+		if refused := s.Refused(); len(refused) > 0 {
+			return Lack{Refusal: &refused[0]}, false
+		}
+		if waiting := s.Waiting(); len(waiting) > 0 {
+			return Lack{Wait: &waiting[0]}, false
+		}
+		return Lack{}, false
+	}
+	if g.Listeners {
+		if lack, ok := s.hasListeners(g.Revision); !ok {
+			return lack, false
+		}
+	}
+	for _, name := range g.Hosts {
+		if lack, ok := s.hasHost(name, g.Revision); !ok {
+			return lack, false
+		}
+	}
+	return Lack{}, true
+}
+
+func (s *Stream) hasListeners(revision int64) (Lack, bool) {
+	for _, l := range s.want.Listeners {
+		if s.listeners.has(l.Name, revision) {
+			continue
+		}
+		if r, ok := s.listeners.refused[l.Name]; ok {
+			return Lack{Refusal: &r}, false
+		}
+		return Lack{}, false
+	}
+	for _, f := range s.flights {
+		if f.Type == snapshot.ListenerType && len(f.Removed) > 0 {
+			return Lack{}, false
+		}
+	}
+	return Lack{}, len(s.listeners.gone) == 0
+}
+
+func (s *Stream) hasHost(name string, revision int64) (Lack, bool) {
+	if len(s.want.Listeners) == 0 {
+		return Lack{}, true // no listener uses the routes
+	}
+	want := hostIn(s.want.Hosts, name)
+	for _, from := range []*snapshot.Snapshot{s.routes.ackedFor, s.want} {
+		if !s.routes.known || from == nil || from.Revision < revision {
+			continue
+		}
+		should := hostIn(from.Hosts, name)
+		has := sameHost(hostIn(s.routes.acked, name), should)
+		if f := s.routes.flight; f != nil { // an older form may be on its way
+			has = has && sameHost(hostIn(f.hosts, name), should)
+		}
+		if has && (should == nil || s.hasClusters(should, revision)) {
+			return Lack{}, true
+		}
+	}
+	if want == nil {
+		return Lack{}, false
+	}
+	if r := s.routes.refused[name]; r.Version == want.Version {
+		return Lack{Refusal: &r.Refusal}, false
+	}
+	for _, c := range want.Clusters {
+		if r, ok := s.clusters.refused[c]; ok {
+			return Lack{Refusal: &r}, false
+		}
+	}
+	if w, ok := s.routes.waiting[name]; ok {
+		return Lack{Wait: &w}, false
+	}
+	return Lack{}, false
+}
+
+func sameHost(a, b *snapshot.Host) bool {
+	return a == b || a != nil && b != nil && a.Version == b.Version
+}
+
+func (s *Stream) hasClusters(h *snapshot.Host, revision int64) bool {
+	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) })
+}
+
+func sortedValues[T any](m map[string]T, compare func(a, b T) int) []T {
+	return slices.SortedFunc(maps.Values(m), compare)
+}

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+)
+
+// Wait returns when every connected Envoy of the proxies has reached the goal
+// of its proxy, and at least one is connected to each. When ctx ends before
+// that, or nothing but refusals is in the way, it returns what is. What it
+// waits for is proven: acknowledged, or read before something acknowledged.
+func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatestatus.Lag {
+	w := s.startWait(goals)
+	if w == nil {
+		return nil
+	}
+	defer s.endWait(w)
+	select {
+	case <-w.done:
+		return w.left
+	case <-ctx.Done():
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.lags()
+	}
+}
+
+// wait is one call of Wait. Its fields are under mu; a stream tells it how far
+// its Envoy is, and never waits for it.
+type wait struct {
+	goals map[string]plan.Goal
+	done  chan struct{}
+
+	mu sync.Mutex
+	// missing are the connected Envoys that are not there yet, by proxy; a
+	// proxy without any has no entry, and one in which all are, an empty one.
+	missing map[string]map[*stream]plan.Lack
+	closed  bool // done is
+	over    bool // Wait has returned
+	// left is what lagged when done was closed. An Envoy that connects after
+	// that does not count.
+	left []gatestatus.Lag
+}
+
+func (s *Server) startWait(goals map[string]plan.Goal) *wait {
+	if len(goals) == 0 {
+		return nil
+	}
+	w := &wait{goals: maps.Clone(goals), done: make(chan struct{}), missing: map[string]map[*stream]plan.Lack{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for proxy, goal := range goals {
+		if s.waits[proxy] == nil {
+			s.waits[proxy] = map[*wait]struct{}{}
+		}
+		s.waits[proxy][w] = struct{}{}
+		if snap := s.snapshots[proxy]; snap != nil && snap.Revision < goal.Revision {
+			// The change made nothing different for this proxy.
+			goal.Revision = snap.Revision
+			w.goals[proxy] = goal
+		}
+	}
+	for st := range s.streams {
+		if _, ok := goals[st.proxy]; ok {
+			w.join(st)
+			st.watch(w)
+		}
+	}
+	for proxy := range goals {
+		if s.snapshots[proxy] == nil && w.missing[proxy] == nil {
+			// It was deleted, and nobody is there to notice.
+			w.missing[proxy] = map[*stream]plan.Lack{}
+		}
+	}
+	w.settle()
+	return w
+}
+
+func (s *Server) endWait(w *wait) {
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for proxy := range w.goals {
+		delete(s.waits[proxy], w)
+		if len(s.waits[proxy]) == 0 {
+			delete(s.waits, proxy)
+		}
+	}
+}
+
+// join counts an Envoy in.
+func (w *wait) join(st *stream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.missing[st.proxy] == nil {
+		w.missing[st.proxy] = map[*stream]plan.Lack{}
+	}
+	w.missing[st.proxy][st] = plan.Lack{}
+}
+
+// ended reports whether nobody waits any more.
+func (w *wait) ended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
+}
+
+// lacks notes what stands in an Envoy's way.
+func (w *wait) lacks(st *stream, lack plan.Lack) {
+	w.mu.Lock()
+	w.missing[st.proxy][st] = lack
+	w.mu.Unlock()
+	if lack.Refusal != nil {
+		w.settle()
+	}
+}
+
+// reached counts an Envoy as done.
+func (w *wait) reached(st *stream) {
+	w.mu.Lock()
+	delete(w.missing[st.proxy], st)
+	w.mu.Unlock()
+	w.settle()
+}
+
+// leave counts an Envoy out that went away; last says that its proxy has none
+// any more.
+func (w *wait) leave(st *stream, last bool) {
+	w.mu.Lock()
+	delete(w.missing[st.proxy], st)
+	if last {
+		delete(w.missing, st.proxy)
+	}
+	w.mu.Unlock()
+	w.settle()
+}
+
+// settle ends the wait when nothing is left that time could bring.
+func (w *wait) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.missing) < len(w.goals) {
+		return
+	}
+	for _, envoys := range w.missing {
+		for _, lack := range envoys {
+			if lack.Refusal == nil {
+				return
+			}
+		}
+	}
+	w.closed, w.left = true, w.lags()
+	close(w.done)
+}
+
+// lags needs mu.
+func (w *wait) lags() []gatestatus.Lag {
+	var list []gatestatus.Lag
+	for _, proxy := range slices.Sorted(maps.Keys(w.goals)) {
+		envoys, connected := w.missing[proxy]
+		if !connected {
+			list = append(list, gatestatus.Lag{
+				Proxy: proxy, Reason: gatestatus.NotConnected,
+				Message: fmt.Sprintf("no Envoy whose node id is %q is connected", proxy),
+			})
+		}
+		for st, lack := range envoys {
+			lag := lagOf(lack)
+			lag.Proxy, lag.Envoy = proxy, st.address
+			list = append(list, lag)
+		}
+	}
+	slices.SortFunc(list, func(a, b gatestatus.Lag) int {
+		return cmp.Or(cmp.Compare(a.Proxy, b.Proxy), cmp.Compare(a.Envoy, b.Envoy))
+	})
+	return list
+}
+
+func lagOf(lack plan.Lack) gatestatus.Lag {
+	switch {
+	case lack.Refusal != nil:
+		return gatestatus.Lag{
+			Reason:  gatestatus.Refused,
+			Message: fmt.Sprintf("Envoy refused %s: %s", lack.Refusal.Resource, lack.Refusal.Text),
+		}
+	case lack.Wait != nil && lack.Wait.Until.IsZero():
+		return gatestatus.Lag{
+			Reason:  gatestatus.Refused,
+			Message: "Envoy refused what service " + lack.Wait.Host + " needs: cluster " + strings.Join(lack.Wait.Clusters, ", "),
+		}
+	case lack.Wait != nil:
+		return gatestatus.Lag{
+			Reason: gatestatus.Waiting,
+			Message: fmt.Sprintf("service %s waits for cluster %s, until %s at the latest",
+				lack.Wait.Host, strings.Join(lack.Wait.Clusters, ", "), lack.Wait.Until.UTC().Format("15:04:05")),
+		}
+	}
+	return gatestatus.Lag{Reason: gatestatus.Slow, Message: "Envoy has not answered yet"}
+}

@@ -1,0 +1,147 @@
+package server_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+var _ = Describe("a wait", func() {
+	var (
+		s    *server.Server
+		addr string
+	)
+	BeforeEach(func() {
+		before := gleak.Goroutines()
+		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+		s = server.New(server.Options{Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		g := s.GRPC()
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		addr = l.Addr().String()
+		done := make(chan error)
+		go func() { done <- g.Serve(l) }()
+		DeferCleanup(func() {
+			g.Stop()
+			Expect(<-done).To(Succeed())
+		})
+	})
+	// envoy connects and hands every response to answer.
+	envoy := func(answer func(*testkit.XDSResponse)) *testkit.XDSClient {
+		GinkgoHelper()
+		x, err := testkit.DialXDS(addr, "gw", answer)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { _ = x.Close() })
+		Expect(x.Subscribe(snapshot.ClusterType)).To(Succeed())
+		return x
+	}
+	publish := func(revision int64, cluster string) {
+		GinkgoHelper()
+		s.Publish(revision, map[string]*snapshot.Snapshot{"gw": withCluster(revision, cluster)})
+	}
+	goal := func(revision int64) map[string]plan.Goal {
+		return map[string]plan.Goal{"gw": {Revision: revision, All: true}}
+	}
+	start := func(ctx context.Context, goals map[string]plan.Goal) chan []status.Lag {
+		answer := make(chan []status.Lag, 1)
+		go func() { answer <- s.Wait(ctx, goals) }()
+		return answer
+	}
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		DeferCleanup(cancel)
+		return ctx
+	}
+
+	It("tells that no Envoy is connected, and ends when one comes and has it", func() {
+		publish(3, "blue")
+		Expect(s.Wait(short(), goal(3))).To(Equal([]status.Lag{{
+			Proxy: "gw", Reason: "not_connected", Message: `no Envoy whose node id is "gw" is connected`,
+		}}))
+		answer := start(context.Background(), goal(3))
+		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(answer).Should(Receive(BeEmpty()))
+		Expect(s.Wait(context.Background(), nil)).To(BeEmpty(), "nothing to wait for")
+	})
+
+	It("ends when each of several has it, the slowest last", func() {
+		for range 2 {
+			x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+			Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		}
+		open, heard := make(chan struct{}), make(chan struct{}, 10)
+		slow := envoy(func(r *testkit.XDSResponse) {
+			if r.GetTypeUrl() == snapshot.ClusterType {
+				heard <- struct{}{}
+				<-open
+			}
+			_ = r.Ack()
+		})
+		Expect(slow.Subscribe(snapshot.ListenerType)).To(Succeed())
+		publish(4, "green")
+		Eventually(heard).Should(Receive())
+		answer := start(context.Background(), goal(4))
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(4)) }).Should(ConsistOf(HaveField("Reason", "slow")))
+		Expect(answer).NotTo(Receive())
+		close(open)
+		Eventually(answer).Should(Receive(BeEmpty()))
+	})
+
+	It("ends at once with the words of a refusal", func() {
+		x := envoy(func(r *testkit.XDSResponse) {
+			if len(r.GetResources()) > 0 {
+				_ = r.Nack("no such thing")
+				return
+			}
+			_ = r.Ack()
+		})
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		publish(3, "bad")
+		var lags []status.Lag
+		Eventually(start(context.Background(), goal(3))).Should(Receive(&lags))
+		Expect(lags).To(HaveLen(1))
+		Expect(lags[0].Reason).To(Equal("refused"))
+		Expect(lags[0].Envoy).To(HavePrefix("127.0.0.1:"))
+		Expect(lags[0].Message).To(Equal("Envoy refused bad: no such thing"))
+	})
+
+	It("does not count an Envoy that went away", func() {
+		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		silent := envoy(func(*testkit.XDSResponse) {})
+		publish(3, "blue")
+		answer := start(context.Background(), goal(3))
+		Expect(s.Wait(short(), goal(3))).To(HaveLen(1))
+		Expect(silent.Close()).To(Succeed())
+		Eventually(answer).Should(Receive(BeEmpty()))
+	})
+
+	It("is cheap: 10,000 at once end together", func() {
+		publish(2, "red")
+		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		var group sync.WaitGroup
+		lags := make(chan []status.Lag, 10_000)
+		for range 10_000 {
+			group.Go(func() { lags <- s.Wait(context.Background(), goal(3)) })
+		}
+		publish(3, "blue")
+		group.Wait()
+		for range 10_000 {
+			Expect(<-lags).To(BeEmpty())
+		}
+	})
+})

@@ -1,0 +1,70 @@
+package translate
+
+import (
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// circuitBreakers need room for retries: with Envoy's default of 3, one killed
+// endpoint of two failed 22% of requests.
+func circuitBreakers(l ir.Limits) *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections:     u32(l.Connections),
+		MaxPendingRequests: u32(l.Pending),
+		MaxRequests:        u32(l.Requests),
+		MaxRetries:         u32(l.Retries),
+	}}}
+}
+
+// outlierDetection counts what Envoy meets itself: refused and broken
+// connections and time-outs, never an answer. At half of the endpoints it
+// stops, so an only one always stays.
+func outlierDetection(o *ir.Outlier) *clusterv3.OutlierDetection {
+	if o == nil {
+		return nil
+	}
+	const half, longest = 50, 10
+	return &clusterv3.OutlierDetection{
+		SplitExternalLocalOriginErrors:         true,
+		ConsecutiveLocalOriginFailure:          u32(o.Failures),
+		EnforcingConsecutiveLocalOriginFailure: u32(100),
+		EnforcingLocalOriginSuccessRate:        u32(0),
+		EnforcingConsecutive_5Xx:               u32(0),
+		EnforcingSuccessRate:                   u32(0),
+		Interval:                               seconds(time.Second),
+		BaseEjectionTime:                       seconds(o.Ejection),
+		MaxEjectionTime:                        seconds(longest * o.Ejection),
+		MaxEjectionPercent:                     u32(half),
+	}
+}
+
+// tcpKeepalive finds a peer that is gone while a connection is silent, for
+// example under a websocket, after four times the interval.
+func tcpKeepalive(every time.Duration) *clusterv3.UpstreamConnectionOptions {
+	if every == 0 {
+		return nil
+	}
+	const probes = 3
+	return &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
+		KeepaliveTime:     u32(int(every / time.Second)),
+		KeepaliveInterval: u32(int(every / time.Second)),
+		KeepaliveProbes:   u32(probes),
+	}}
+}
+
+// http2Keepalive sends a PING ahead of a request over a connection that was
+// silent. All requests share it, so all would wait where its peer is gone. No
+// other PINGs: gRPC servers cut off who sends them too often.
+func http2Keepalive(c ir.Connections) *corev3.KeepaliveSettings {
+	if c.Keepalive == 0 {
+		return nil
+	}
+	return &corev3.KeepaliveSettings{
+		ConnectionIdleInterval: seconds(time.Second),
+		Timeout:                seconds(c.ConnectTimeout),
+	}
+}

@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// changes is how many changes a spec makes: GATEHOUSE_TEST_CHANGES, or what
+// fits beside the other tests.
+func changes() int {
+	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_CHANGES")); err == nil {
+		return n
+	}
+	return 120
+}
+
+// slowLink is an address that leads to another, where everything that comes
+// back is late.
+func slowLink(to string, delay time.Duration) string {
+	GinkgoHelper()
+	l, err := new(net.ListenConfig).Listen(limit(), "tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	var group sync.WaitGroup
+	pipe := func(from, to net.Conn, delay time.Duration) {
+		defer group.Done()
+		defer func() { _, _ = from.Close(), to.Close() }()
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buffer)
+			if err != nil {
+				return
+			}
+			<-time.After(delay)
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+	}
+	group.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := new(net.Dialer).Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			group.Add(2)
+			go pipe(near, far, 0)
+			go pipe(far, near, delay)
+		}
+	})
+	DeferCleanup(func() {
+		_ = l.Close()
+		group.Wait()
+	})
+	return l.Addr().String()
+}
+
+// applied makes a write that has to be live when it is answered.
+func applied(api testkit.API, method, path string, fields ...string) {
+	GinkgoHelper()
+	body := ""
+	for _, f := range fields {
+		body += f + "&"
+	}
+	a, err := api.Do(limit(), method, path+"?wait=applied&timeout=20s", "application/x-www-form-urlencoded", body)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.Status).To(BeElementOf(http.StatusOK, http.StatusCreated), "%s %s at %s: %s", method, path, time.Now(), a.Body)
+}
+
+var _ = Describe("?wait=applied", func() {
+	DescribeTable("is answered when the very next request meets the change", func(envoys int) {
+		g := serve()
+		gw := gateway{g.API, freePort()}
+		one, two := backend("one"), backend("two")
+		addUpstream(g.API, one)
+		addUpstream(g.API, two)
+		post(g.API, "/upstream", "Upstream_name=turn", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(one.Port))
+		// A host that never gets ready: it must not matter to the others.
+		hole := holeInTheGround()
+		post(g.API, "/upstream", "Upstream_name=hanging", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(hole),
+			"Upstream_hc_path=/", "Upstream_hc_timeoutseconds=10", "Upstream_hc_intervalseconds=10")
+		addService(g.API, "turning", "turning.example", "turn")
+		addService(g.API, "routed", "routed.example", "one")
+		addProxy(g.API, "gw", gw.port, "turning", "routed")
+		for i := range envoys {
+			addr := g.XDSAddr
+			if i == 0 && envoys > 1 {
+				addr = slowLink(addr, 20*time.Millisecond)
+			}
+			envoyFor("gw", addr)
+		}
+		applied(g.API, http.MethodPost, "/service/turning/route", "Route_Name=more", "Route_prefix=/more")
+
+		addService(g.API, "stuck", "stuck.example", "hanging")
+		post(g.API, "/proxy/gw/service/stuck")
+		total := changes()
+		for i := range total {
+			// Envoys of one name share the port, each request on a connection
+			// of its own: any of them may get it.
+			switch now := []*testkit.Backend{two, one}[i/4%2]; i % 4 {
+			case 0:
+				applied(g.API, http.MethodPatch, "/upstream/turn", "Upstream_port="+strconv.Itoa(now.Port))
+				Expect(gw.answers("turning.example", "/")).To(Equal(now.Name), "change %d", i)
+			case 1:
+				path := fmt.Sprintf("/p%d/", i)
+				applied(g.API, http.MethodPatch, "/service/routed/route/root", "Route_prefix="+path)
+				Expect(gw.answers("routed.example", path)).To(Equal("one"), "change %d", i)
+				Expect(gw.answers("routed.example", "/elsewhere")).To(Equal("404"), "change %d", i)
+			case 2:
+				addService(g.API, "new", "new.example", now.Name)
+				applied(g.API, http.MethodPost, "/proxy/gw/service/new")
+				Expect(gw.answers("new.example", "/")).To(Equal(now.Name), "change %d", i)
+			case 3:
+				applied(g.API, http.MethodDelete, "/proxy/gw/service/new")
+				Expect(gw.answers("new.example", "/")).To(Equal("404"), "change %d", i)
+				remove(g.API, "/service/new")
+			}
+		}
+		Expect(g.Records("envoy refused configuration and keeps what it had")).To(BeEmpty())
+		AddReportEntry("wait=applied", fmt.Sprintf("%d of %d changes met by the next request, with %d Envoys", total, total, envoys))
+	},
+		Entry("with 1 Envoy", 1),
+		Entry("with 3 Envoys of one name, one of them slow", 3),
+	)
+})
+
+// holeInTheGround is a port that takes connections and never answers.
+func holeInTheGround() int {
+	GinkgoHelper()
+	l, err := new(net.ListenConfig).Listen(limit(), "tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	var mu sync.Mutex
+	var open []net.Conn
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			open = append(open, c)
+			mu.Unlock()
+		}
+	}()
+	DeferCleanup(func() {
+		_ = l.Close()
+		<-done
+		for _, c := range open {
+			_ = c.Close()
+		}
+	})
+	return l.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
+}

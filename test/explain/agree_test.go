@@ -1,0 +1,77 @@
+package explain_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+)
+
+// requestsPerSeed times the seeds of make test are 5,000 requests.
+const (
+	requestsPerSeed = 200
+	testSeeds       = 25
+)
+
+// disagreement says in what a result is not what was explained; "" if in
+// nothing.
+func disagreement(a explain.Answer, method string, got result) string {
+	want := result{status: a.Status, location: a.Location, body: strings.TrimSpace(a.Body)}
+	if a.GRPCStatus > 0 {
+		want.grpc, want.body = strconv.Itoa(a.GRPCStatus), "" // it is a header there
+	}
+	switch a.Code {
+	case explain.Forwarded:
+		e := a.Forward.Clusters[0].Endpoints[0]
+		got.grpc = "" // what is missing in the backend's answer
+		want = result{status: 200, forwarded: true, address: e.Address, target: a.Forward.Path, sawFor: a.Forward.Host}
+	case explain.BadRequest: // its text is nothing to rely on
+		got.body = ""
+	case explain.DirectResponse:
+		got.location = "" // Envoy adds one to any 201 and 3xx only
+		if method == "HEAD" {
+			want.body = ""
+		}
+	}
+	if got == want {
+		return ""
+	}
+	return fmt.Sprintf("explained %+v\nEnvoy did  %+v", want, got)
+}
+
+var _ = Describe("Explain", func() {
+	It("chooses the route that Envoy chooses, every time", func(ctx SpecContext) {
+		l := newLab(ctx)
+		c := &client{addr: fmt.Sprintf("127.0.0.1:%d", l.port)}
+		DeferCleanup(c.close)
+		counts := map[string]int{}
+		first, last := seeds(os.Getenv, testSeeds)
+		var wrong []string
+		for seed := first; seed < last; seed++ {
+			g := newGenerator(seed, l.backend)
+			have := stateOf(l.publish(g.configuration()))
+			l.live()
+			for n := range requestsPerSeed {
+				r := g.request()
+				a, err := explain.Explain(have, r)
+				Expect(err).NotTo(HaveOccurred())
+				got, err := c.send(r)
+				Expect(err).NotTo(HaveOccurred())
+				counts[a.Code]++
+				if d := disagreement(a, r.Method, got); d != "" {
+					wrong = append(wrong, fmt.Sprintf("seed %d request %d: %q\n%s\nbecause %s", seed, n, bytesOf(r), d, a.Message))
+				}
+			}
+		}
+		GinkgoWriter.Println(counts)
+		AddReportEntry("answers", fmt.Sprint(counts))
+		if len(wrong) > 0 {
+			Fail(fmt.Sprintf("%d disagree (GATEHOUSE_TEST_FIRST_SEED=N GATEHOUSE_TEST_SEEDS=1 repeats one):\n%s", len(wrong), strings.Join(wrong[:min(len(wrong), 12)], "\n\n")))
+		}
+	})
+})

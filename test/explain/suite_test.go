@@ -1,0 +1,160 @@
+package explain_test
+
+import (
+	"context"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+func TestExplain(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyPollingInterval(5 * time.Millisecond)
+	RunSpecs(t, "Explain and Envoy")
+}
+
+const proxyName = "gw"
+
+// lab is a real Envoy that gets configurations from this process.
+type lab struct {
+	server   *server.Server
+	registry *status.Registry
+	// port is where Envoy listens; backend is the port of all upstreams, which
+	// have an address each.
+	port, backend int
+	revision      int64
+}
+
+func newLab(ctx context.Context) *lab {
+	GinkgoHelper()
+	before := gleak.Goroutines()
+	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+	l := &lab{registry: status.NewRegistry()}
+	l.server = server.New(server.Options{Status: l.registry, Log: slog.New(slog.DiscardHandler)})
+	g := l.server.GRPC()
+	xds := listen(ctx, "127.0.0.1:0")
+	served := make(chan error)
+	go func() { served <- g.Serve(xds) }()
+	DeferCleanup(func() {
+		g.Stop()
+		Expect(<-served).To(Succeed())
+	})
+	var err error
+	l.port, err = testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	l.backend = startBackend(ctx)
+	e, err := testkit.StartEnvoy(ctx, GinkgoT().TempDir(), proxyName, publishFirst(l, xds.Addr().String()))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(e.Kill)
+	return l
+}
+
+// publishFirst gives the Envoy, which is not ready without one, a
+// configuration without services.
+func publishFirst(l *lab, addr string) string {
+	l.publish(nil)
+	return addr
+}
+
+// publish makes a snapshot of a configuration and serves it.
+func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
+	GinkgoHelper()
+	l.revision++
+	build, err := engine.NewBuild(compile.Settings{})
+	Expect(err).NotTo(HaveOccurred())
+	proxy := model.NewProxy()
+	proxy.Name, proxy.HTTPPort, proxy.ListenIP = proxyName, l.port, "127.0.0.1"
+	change := model.Change{Revision: l.revision, Full: true}
+	for i, o := range append([]model.Object{proxy}, objects...) {
+		Expect(o.Validate()).To(BeEmpty(), "%s", o.Key().Path())
+		*o.Meta().ID = int64(i + 1)
+		change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+	}
+	snap := build.Apply(change).Snapshots[proxyName]
+	l.server.Publish(l.revision, map[string]*snapshot.Snapshot{proxyName: snap})
+	return snap
+}
+
+// live returns when the Envoy has everything.
+func (l *lab) live() {
+	GinkgoHelper()
+	Eventually(func() int64 {
+		for _, e := range l.registry.Envoys() {
+			Expect(e.Refused).To(BeEmpty())
+			return e.Applied
+		}
+		return 0
+	}).Should(Equal(l.revision))
+}
+
+func stateOf(s *snapshot.Snapshot) explain.State {
+	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, RouteName: s.RouteName(), Hosts: s.Hosts}
+}
+
+func listen(ctx context.Context, addr string) net.Listener {
+	GinkgoHelper()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	Expect(err).NotTo(HaveOccurred())
+	return l
+}
+
+// seeds are the first n, or as many as GATEHOUSE_TEST_SEEDS says, from
+// GATEHOUSE_TEST_FIRST_SEED on.
+func seeds(getenv func(string) string, n uint64) (first, last uint64) {
+	if v, err := strconv.ParseUint(getenv("GATEHOUSE_TEST_SEEDS"), 10, 64); err == nil {
+		n = v
+	}
+	first, _ = strconv.ParseUint(getenv("GATEHOUSE_TEST_FIRST_SEED"), 10, 64)
+	return first, first + n
+}
+
+// The headers by which a backend says what it saw: which address was called,
+// and the first line's target and the Host, in hex.
+const (
+	sawAddress = "X-Saw-Address"
+	sawTarget  = "X-Saw-Target"
+	sawHost    = "X-Saw-Host"
+)
+
+// result is what came back.
+type result struct {
+	status                  int
+	grpc                    string
+	location, body          string
+	forwarded               bool
+	address, target, sawFor string
+}
+
+func resultOf(r *http.Response, body string) result {
+	decode := func(name string) string {
+		b, err := hex.DecodeString(r.Header.Get(name))
+		if err != nil {
+			return err.Error()
+		}
+		return string(b)
+	}
+	return result{
+		status: r.StatusCode, grpc: r.Header.Get("Grpc-Status"), location: r.Header.Get("Location"), body: strings.TrimSpace(body),
+		forwarded: r.Header.Get(sawAddress) != "", address: r.Header.Get(sawAddress),
+		target: decode(sawTarget), sawFor: decode(sawHost),
+	}
+}
