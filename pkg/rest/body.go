@@ -27,7 +27,7 @@ const maxBody = 1 << 20 // bytes; rest-api.md, "413 body over 1 MiB"
 func readBody(c *gin.Context) ([]form.Value, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
-		return nil, bodyError(err, "1 MiB (1048576 bytes)")
+		return nil, bodyError(c, err, "1 MiB (1048576 bytes)")
 	}
 	if len(data) == 0 {
 		return nil, nil
@@ -38,9 +38,15 @@ func readBody(c *gin.Context) ([]form.Value, error) {
 	return decodeBody(c.GetHeader("Content-Type"), data)
 }
 
+// maxDiscarded is how much of a body that is too large is still taken.
+const maxDiscarded = 16 << 20 // bytes
+
 // bodyError says why a body of at most limit cannot be read.
-func bodyError(err error, limit string) error {
+func bodyError(c *gin.Context, err error, limit string) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		// A client that is still sending would see its connection break
+		// instead of the answer. What goes wrong here is its own affair.
+		_, _ = io.CopyN(io.Discard, c.Request.Body, maxDiscarded)
 		return newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "the body has more than "+limit)
 	}
 	return malformed("the body ended early")

@@ -126,7 +126,7 @@ func readDocument(c *gin.Context) (*document.Document, error) {
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxDocument))
 	if err != nil {
-		return nil, bodyError(err, "16 MiB (16777216 bytes)")
+		return nil, bodyError(c, err, "16 MiB (16777216 bytes)")
 	}
 	return document.Parse(data, contentType)
 }

@@ -49,8 +49,9 @@ type Traffic struct {
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
-	mu     sync.Mutex
-	report Report
+	mu      sync.Mutex
+	report  Report
+	running map[*keptConn]time.Time // requests, by when they were sent
 }
 
 // Report is what became of the requests.
@@ -105,7 +106,7 @@ func StartTraffic(o TrafficOptions) *Traffic {
 		o.Connections = 20
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Traffic{opts: o, began: time.Now(), cancel: cancel, report: Report{Backends: map[string]int{}}}
+	t := &Traffic{opts: o, began: time.Now(), cancel: cancel, report: Report{Backends: map[string]int{}}, running: map[*keptConn]time.Time{}}
 	interval := time.Duration(o.Connections) * time.Second / time.Duration(o.Rate)
 	for i := range o.Connections {
 		first := t.began.Add(interval * time.Duration(i) / time.Duration(o.Connections))
@@ -155,12 +156,12 @@ func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duratio
 			return
 		case <-timer.C:
 		}
-		e := Exchange{Target: t.opts.Next(), Sent: time.Now()}
+		e := Exchange{Target: t.opts.Next(), Sent: t.begin(c)}
 		err := c.request(&e)
 		if e.Done = time.Now(); err == nil {
 			err = t.opts.Judge(e)
 		}
-		t.note(e, err)
+		t.note(c, e, err)
 		next = next.Add(interval)
 		if late := time.Since(next); late > time.Second {
 			next = next.Add(late)
@@ -169,9 +170,31 @@ func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duratio
 	}
 }
 
-func (t *Traffic) note(e Exchange, err error) {
+func (t *Traffic) begin(c *keptConn) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.running[c] = time.Now()
+	return t.running[c]
+}
+
+// Oldest is when the oldest request was sent that has not ended; now where
+// there is none.
+func (t *Traffic) Oldest() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	oldest := time.Now()
+	for _, sent := range t.running {
+		if sent.Before(oldest) {
+			oldest = sent
+		}
+	}
+	return oldest
+}
+
+func (t *Traffic) note(c *keptConn, e Exchange, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.running, c)
 	t.report.Requests++
 	t.report.Slowest = max(t.report.Slowest, e.Done.Sub(e.Sent))
 	if err != nil {
