@@ -78,6 +78,11 @@ func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) setting
 			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
 			HealthyThreshold:   u.HCHealthyThresholdCount,
 		}
+		// Envoy breaks off a health check that takes as long as a connection
+		// may be idle.
+		if idle := &s.connections.IdleTimeout; *idle > 0 {
+			*idle = max(*idle, s.healthCheck.Timeout+time.Second)
+		}
 	}
 	if ca := authorities[u.ValidationCACertificate]; ca != nil {
 		s.verify = ir.Verify{Authorities: ca.Cert, Name: u.ValidationSubjectName}

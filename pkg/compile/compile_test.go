@@ -3,6 +3,7 @@ package compile_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -64,6 +65,17 @@ var _ = Describe("Clusters", func() {
 		other := func(u *model.Upstream) { u.OutlierThresholdCount, u.OutlierEjectionSeconds = 0, 9 }
 		Expect(names(upstream("a", never), upstream("b", other))).To(Equal([]string{"a+b"}))
 	})
+	DescribeTable("lets a connection be idle for longer than its health check may take", func(path string, timeout, idle int, want time.Duration) {
+		list := compile.Clusters([]*model.Upstream{upstream("a", func(u *model.Upstream) {
+			u.HCPath, u.HCTimeoutSeconds, u.IdleTimeoutSeconds = path, timeout, idle
+		})}, nil)
+		Expect(list[0].Connections.IdleTimeout).To(Equal(want))
+	},
+		Entry("a check that takes long", "/healthz", 10, 4, 11*time.Second),
+		Entry("a check that does not", "/healthz", 2, 4, 4*time.Second),
+		Entry("no check", "", 10, 4, 4*time.Second),
+		Entry("no bound", "/healthz", 10, 0, time.Duration(0)),
+	)
 	It("keeps the name when an upstream is out of rotation", func() {
 		rest := func(u *model.Upstream) { u.Weight = 0 }
 		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, nil)

@@ -98,6 +98,14 @@ func (c *collection) want(list []*snapshot.Resource) {
 }
 
 func (c *collection) need(r *snapshot.Resource) {
+	if h := c.held[r.Name]; h != nil && h.acked != r.Version {
+		if _, unused := c.gone[r.Name]; unused {
+			// Nobody has waited for what it was changed to meanwhile, so the
+			// form that the Envoy has may lead to a backend that is gone: it is
+			// as good as new.
+			h.acked, h.sentAt, h.overdue = "", time.Time{}, false
+		}
+	}
 	delete(c.gone, r.Name)
 	delete(c.todo, r.Name)
 	if refusal, ok := c.refused[r.Name]; ok {
@@ -264,6 +272,9 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 		// is read, and its acknowledgement may be held back by another's
 		// warming.
 		return true, time.Time{}
+	}
+	if h.sentAt.IsZero() {
+		h.sentAt = now
 	}
 	until = h.sentAt.Add(bound)
 	if now.Before(until) {

@@ -147,6 +147,16 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"clusters -b"}))
 	})
 
+	It("makes a host wait for a cluster that comes back in another form, and warms", func() {
+		subscribe()
+		live(world(1, host("shop", slow())))
+		live(world(2, host("shop", a())))
+		s.Want(world(3, host("shop", cluster("slow", 2, true))))
+		Expect(next()).To(Equal([]string{"clusters +slow"}), "what the Envoy has may lead to a backend that is gone")
+		ackAll()
+		Expect(next()).To(Equal([]string{"routes shop=slow"}))
+	})
+
 	It("lets only the host wait that names a warming cluster", func() {
 		subscribe()
 		live(world(1, host("blog", a()), host("shop", a())))
