@@ -9,12 +9,15 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The container engine, and the name that docker-compose.yaml uses.
 DOCKER ?= docker
 IMAGE ?= gatehouse:local
+ENGINE_IMAGE ?= gatehouse-ratelimit:local
+# The upstream's own program; ratelimit/go.mod says which version.
+ENGINE := github.com/envoyproxy/ratelimit/src/service_cmd
 # Packages whose specs start no Envoy and no database.
 UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/explain/... ./pkg/xds/...
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/gatehouse
@@ -27,6 +30,19 @@ envoy: ## fetch the pinned Envoy to bin/envoy
 .PHONY: postgres
 postgres: ## fetch the PostgreSQL of the tests to bin/postgres
 	@hack/postgres.sh >/dev/null
+
+.PHONY: redis
+redis: ## fetch the Redis server of the tests to bin/redis-server
+	@hack/redis.sh
+
+.PHONY: ratelimit
+ratelimit: ## build the pinned rate-limit engine, bin/ratelimit
+	@CGO_ENABLED=0 go build -C ratelimit -trimpath -buildvcs=false -ldflags '-s -w' -o ../bin/ratelimit $(ENGINE)
+
+.PHONY: ratelimit-image
+ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the engine (needs docker)
+	chmod 755 bin/ratelimit # whatever the umask: another user runs it
+	$(DOCKER) build --network none -f ratelimit/Dockerfile -t $(ENGINE_IMAGE) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: schemathesis
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
@@ -46,7 +62,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres schemathesis ## run all tests, with a real Envoy and a real PostgreSQL
+test: build envoy postgres redis ratelimit schemathesis ## run all tests, with a real Envoy, PostgreSQL, Redis and rate-limit engine
 	go test -race ./...
 	@echo "make test: everything passed"
 
@@ -63,16 +79,17 @@ endpoints: ## write docs/endpoints.md anew, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
 .PHONY: bench
-bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (15 minutes; ARGS="--only rps")
+bench: build envoy ## measure beside a bare go-control-plane and a hand-written Envoy configuration (20 minutes; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
 # A fuzzer that minimizes each input for long finds less.
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres ## run for long what make test runs for short: the simulated Envoy, explain, 50 clients, storms of changes, the fuzzers (some 45 minutes)
+soak: build envoy postgres redis ratelimit ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines, 50 clients, storms of changes, the fuzzers (some 45 minutes)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
+	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1
 	GATEHOUSE_TEST_CLIENTS=60s go test ./test/e2e -count=1 -ginkgo.focus '50 clients'
 	GATEHOUSE_TEST_STORM=5m GATEHOUSE_TEST_KILLS=50 GATEHOUSE_TEST_CHANGES=1000 GATEHOUSE_TEST_RATIO=1.5 \
 		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
@@ -88,5 +105,5 @@ lint: tools ## check the code, its formatting, go.mod and the scripts
 
 .PHONY: clean
 clean: ## remove what was built; fetched programs stay
-	rm -f bin/gatehouse
+	rm -f bin/gatehouse bin/ratelimit
 	go clean -testcache

@@ -36,6 +36,7 @@ golangci() {
 
 check "gofmt" unformatted
 check "go.mod (go mod tidy)" go mod tidy -diff
+check "ratelimit/go.mod (go mod tidy)" go -C ratelimit mod tidy -diff
 check "shell syntax" script_syntax
 check "golangci-lint" golangci
 [ "$bad" -eq 0 ] || fail "make lint found something"

@@ -35,6 +35,9 @@ that the gateway gives by itself. Nothing is sent to an Envoy.`,
 			if method := text(cmd, "method"); method != "" {
 				query.Set("method", method)
 			}
+			if address := text(cmd, "address"); address != "" {
+				query.Set("address", address)
+			}
 			lines, err := cmd.Flags().GetStringArray("header")
 			if err != nil {
 				return err
@@ -50,6 +53,7 @@ that the gateway gives by itself. Nothing is sent to an Envoy.`,
 	}
 	cmd.Flags().StringP("method", "X", "", "method of the request (default: GET)")
 	cmd.Flags().StringArrayP("header", "H", nil, "header of the request, 'name: value'; may be repeated")
+	cmd.Flags().String("address", "", "address of the client (default: 127.0.0.1)")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
@@ -69,7 +73,13 @@ type explained struct {
 			Message string
 		}
 	}
-	Filters []struct{ Name, Message string }
+	Filters []struct {
+		Name, Message string
+		Descriptors   []struct {
+			Sent    bool
+			Message string
+		}
+	}
 	Forward *struct {
 		Host, Path, Timeout string
 		IdleTimeout         string `json:"idle_timeout"`
@@ -162,6 +172,9 @@ func (e explained) print(p *printer) {
 	head("filters", len(e.Filters))
 	for _, f := range e.Filters {
 		say("  %s %s", f.Name, f.Message)
+		for _, d := range f.Descriptors {
+			say("      %s %s", mark(d.Sent), d.Message)
+		}
 	}
 	if e.Forward != nil {
 		e.printForward(say)

@@ -13,7 +13,9 @@ const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["
 {"service":"rest","domain":"*","kind":"any","chosen":false,"message":"matches too, but exact h wins, and no other service is asked"}],
 "routes":[{"route":"gold","matches":false,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/\""},{"code":"header","holds":false,"message":"header x-tier is not there; it has to be \"gold\""}]},
 {"route":"cart","matches":true,"checks":[{"code":"path_exact","holds":true,"message":"path \"/cart\" is \"/cart\""}]}],
-"filters":[{"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],
+"filters":[{"name":"envoy.filters.http.ratelimit","message":"asks about 1 of 2 descriptors in domain 1/edge","descriptors":[
+{"sent":true,"message":"method=POST","entries":[{"key":"method","value":"POST"}]},{"sent":false,"message":"is not sent: header x-key is not there","entries":[]}]},
+{"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],
 "forward":{"host":"h","path":"/v2","timeout":"none","idle_timeout":"5m0s","retries":{"attempts":2,"on":"connect-failure"},
 "clusters":[{"name":"blue+green","weight":1,"policy":"round_robin","health_check":false,"endpoints":[
 {"upstream":"blue","address":"10.0.0.1","port":80,"weight":300,"percent":75},{"upstream":"green","address":"10.0.0.2","port":80,"weight":100,"percent":25}]}]},
@@ -21,8 +23,8 @@ const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["
 
 var _ = Describe("gatehouse explain", func() {
 	It("shows the way of a request as a tree", func() {
-		f := serving("GET /proxy/gw/explain?header=x-a%3A+1&header=Host%3A+h&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{status: 200, body: cartExplained})
-		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "-o", "table")
+		f := serving("GET /proxy/gw/explain?address=192.0.2.7&header=x-a%3A+1&header=Host%3A+h&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{status: 200, body: cartExplained})
+		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "--address", "192.0.2.7", "-o", "table")
 		Expect(f.calls).To(HaveLen(1))
 		Expect(out).To(Equal(`service shop, route cart: POST h/v2 goes to blue+green (forwarded)
 from: 1 Envoy: 127.0.0.1:40112
@@ -39,6 +41,9 @@ routes:
   + cart
       + path "/cart" is "/cart"
 filters:
+  envoy.filters.http.ratelimit asks about 1 of 2 descriptors in domain 1/edge
+      + method=POST
+      - is not sent: header x-key is not there
   envoy.filters.http.router forwards the request, or answers as the route says
 upstream sees: POST /v2, Host: h
 upstreams:

@@ -63,7 +63,11 @@ type serverStatus struct {
 		Envoys []envoyStatus
 	}
 	WaitingNodes []struct{ Node, Address, Version, Create string } `json:"waiting_nodes"`
-	Conditions   []struct{ Path, Code, Message string }
+	Engines      []struct {
+		Address, State string
+		Refused        struct{ Message string }
+	} `json:"ratelimit_engines"`
+	Conditions []struct{ Path, Code, Message string }
 }
 
 type envoyStatus struct {
@@ -108,6 +112,14 @@ func (r *remote) showStatus(s serverStatus) error {
 	for _, n := range s.WaitingNodes {
 		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to make it: " + n.Create})
 	}
+	engines := [][]string{{"RATE-LIMIT ENGINE", "STATE", "BECAUSE"}}
+	for _, e := range s.Engines {
+		why := ""
+		if e.State == "refused" {
+			why = e.Refused.Message
+		}
+		engines = append(engines, []string{e.Address, e.State, why})
+	}
 	conditions := [][]string{{"NOT LIVE AS WRITTEN", "WHY", ""}}
 	for _, c := range s.Conditions {
 		conditions = append(conditions, []string{c.Path, c.Code, c.Message})
@@ -115,7 +127,7 @@ func (r *remote) showStatus(s serverStatus) error {
 	if len(envoys) > 1 {
 		r.section(&p, envoys)
 	}
-	for _, rows := range [][][]string{refused, waiting, conditions} {
+	for _, rows := range [][][]string{engines, refused, waiting, conditions} {
 		if len(rows) > 1 {
 			r.section(&p, rows)
 		}

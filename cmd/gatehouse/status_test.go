@@ -12,6 +12,8 @@ var _ = Describe("status", func() {
 		`"waiting":[{"object":"/service/late","for":[{"cluster":"a+b","objects":["/upstream/a","/upstream/b"]}],"since":"T1","until":"T2"}],` +
 		`"refused":[{"objects":["/service/shop"],"message":"bad \u001b regex","type":"route","resource":"shop","revision":7,"at":"T3"}],"types":[]}]}],` +
 		`"waiting_nodes":[{"node":"edge","address":"10.1.0.3:4000","version":"1.39.3","connected_ts":"T","create":"POST /proxy with Name=edge"}],` +
+		`"ratelimit_engines":[{"address":"10.1.0.9:4000","connected_ts":"T","state":"current"},` +
+		`{"address":"10.1.0.9:4001","connected_ts":"T","state":"refused","refused":{"revision":9,"at":"T3","resources":1,"message":"no such unit"}}],` +
 		`"conditions":[{"path":"/service/shop/route/root","code":"NoUpstream","message":"the route has no upstream"}]}`
 
 	It("shows the Envoys and what is not live", func() {
@@ -23,6 +25,10 @@ alone                                           no Envoy is connected
 gw     10.1.0.1:4000  1.39.3   9        0       current
 gw     10.1.0.2:4000  1.39.3   5        4       refused
 edge   10.1.0.3:4000  1.39.3                    there is no such proxy; to make it: POST /proxy with Name=edge
+
+RATE-LIMIT ENGINE  STATE    BECAUSE
+10.1.0.9:4000      current
+10.1.0.9:4001      refused  no such unit
 
 REFUSED        BY             IN ENVOY'S WORDS
 /service/shop  10.1.0.2:4000  bad \u001b regex

@@ -39,12 +39,17 @@ type controlPlane struct {
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
+	// limitsBy says who counts requests.
+	limitsBy string
 }
 
 // openControlPlane binds the addresses and opens the store. newProxy gives the
-// defaults of a new proxy object; nil means those of the model.
-func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy) (*controlPlane, error) {
-	p := &controlPlane{log: env.Log}
+// defaults of a new proxy object; nil means those of the model. limits is the
+// rate-limit engine in this process; nil means that there is none.
+func openControlPlane(
+	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter,
+) (*controlPlane, error) {
+	p := &controlPlane{log: env.Log, limitsBy: limitsBy(cfg, limits)}
 	opened := false
 	defer func() {
 		if !opened {
@@ -70,16 +75,19 @@ func openControlPlane(ctx context.Context, cfg config.Config, env Env, newProxy 
 	p.grpc = ads.GRPC()
 	p.engine = engine.New(engine.Options{
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
-		Settings: compile.Settings{AccessLog: cfg.AccessLog == "json"},
+		Settings: compile.Settings{
+			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
+		},
+		RateLimits: publishLimits(limits, ads),
 	})
 	access, err := p.access(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	access.Check, access.Wait = precheck.Check, waitApplied(p.engine, ads)
+	access.Check, access.Wait = precheck.Check, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
 	access.Status, access.Snapshots, access.Replica = registry, snapshots{ads}, replica(p.api)
-	access.Explain = explainer(ads)
+	access.Explain, access.RateLimits = explainer(ads), limitCounts(limits)
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}
@@ -160,7 +168,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	p.log.Info("gatehouse is up", "api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String())
+	p.log.Info("gatehouse is up", "api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String(), "rate_limits", p.limitsBy)
 	return group.Wait()
 }
 

@@ -23,7 +23,8 @@ func explainer(ads *server.Server) rest.Explain {
 				continue
 			}
 			at := slices.IndexFunc(groups, func(g group) bool {
-				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters)
+				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters) &&
+					slices.Equal(g.state.Listeners, have.Snapshot.Listeners)
 			})
 			if at < 0 {
 				at = len(groups)

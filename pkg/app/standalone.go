@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -15,12 +16,17 @@ import (
 )
 
 // Standalone runs the control plane and an Envoy until ctx ends.
-func Standalone(ctx context.Context, cfg config.Config, env Env) error {
+func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	path, err := standalone.FindEnvoy(cfg.Envoy)
 	if err != nil {
 		return err
 	}
-	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) })
+	limits, err := openLimiter(ctx, cfg, env.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, limits.close()) }()
+	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits)
 	if err != nil {
 		return err
 	}
@@ -47,6 +53,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) error {
 	defer stopPlane()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return plane.run(planeCtx) })
+	group.Go(func() error { return limits.run(planeCtx) })
 	group.Go(func() error {
 		defer stopPlane()
 		return child.Run(ctx)

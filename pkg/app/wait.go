@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -13,8 +14,9 @@ import (
 )
 
 // waitApplied serves ?wait=applied: the engine knows which proxies a change
-// reaches, the xDS server when their Envoys have it.
-func waitApplied(engine *engine.Engine, xds *server.Server) rest.Wait {
+// reaches, the xDS server when their Envoys have it, and with limited also when
+// the rate-limit engines do.
+func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.Wait {
 	return func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
 		keys := make([]model.Key, len(changed))
 		for i, w := range changed {
@@ -28,6 +30,10 @@ func waitApplied(engine *engine.Engine, xds *server.Server) rest.Wait {
 		for proxy, r := range reach {
 			goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All}
 		}
-		return xds.Wait(ctx, goals)
+		lags := xds.Wait(ctx, goals)
+		if limited && slices.ContainsFunc(keys, func(k model.Key) bool { return k.Kind == model.KindGlobalConfig }) {
+			lags = append(lags, xds.WaitRateLimits(ctx, revision)...)
+		}
+		return lags
 	}
 }

@@ -12,11 +12,22 @@ import (
 // Settings are the settings of the process that shape every proxy.
 type Settings struct {
 	AccessLog bool
+	// RateLimitSocket is the Unix socket of the rate-limit engine and
+	// RateLimitAddress its HOST:PORT, which wins. Without both there is none,
+	// and no request is limited.
+	RateLimitSocket, RateLimitAddress string
 }
 
+// RateLimits reports whether there is a rate-limit engine.
+func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLimitAddress != "" }
+
 // Listener is where the proxy accepts plain HTTP.
-func Listener(p *model.Proxy, s Settings) ir.Listener {
-	return ir.Listener{Address: p.ListenIP, Port: p.HTTPPort, AccessLog: s.AccessLog}
+func Listener(t *model.ProxyTree, s Settings) ir.Listener {
+	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, AccessLog: s.AccessLog}
+	if s.RateLimits() {
+		l.RateLimit = rateLimitService(t)
+	}
+	return l
 }
 
 // Host puts a service together. The routes come from route, so that a caller

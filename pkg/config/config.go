@@ -50,6 +50,10 @@ type Config struct {
 	// AccessLog is json or off: what Envoys write about each request.
 	AccessLog string
 
+	// RateLimitAddress is HOST:PORT of the rate-limit engine; empty means that
+	// standalone counts itself, and that with serve nothing is limited.
+	RateLimitAddress string
+
 	// Proxy is the name of the gateway's own proxy object and its node id.
 	Proxy string
 	// Envoy is the path of the Envoy to supervise; empty means that it is

@@ -120,8 +120,9 @@ revision-keep-age: 48h
 revision-keep-entries: 500
 cluster-wait: 5s
 removal-grace: 50ms
+ratelimit-address: limits.example:18001
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(24))
+		Expect(cfg.Explicit).To(HaveLen(25))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -131,7 +132,7 @@ removal-grace: 50ms
 			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
-			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond,
+			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
 		}))
 	})
 
@@ -228,6 +229,9 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "cluster-wait", "0s", "is not a duration from 1s to 1h such as 20s"),
 		Entry(nil, "cluster-wait", "20", "is not a duration from 1s to 1h such as 20s"),
 		Entry(nil, "removal-grace", "0s", "is not a duration from 1ms to 1h such as 2s"),
+		Entry(nil, "ratelimit-address", "limits.example", "is not an address HOST:PORT such as ratelimit.internal:18001"),
+		Entry(nil, "ratelimit-address", ":18001", "is not an address HOST:PORT such as ratelimit.internal:18001"),
+		Entry(nil, "ratelimit-address", "10.0.0.1:0", "is not an address HOST:PORT such as ratelimit.internal:18001"),
 		Entry(nil, "removal-grace", "2h", "is not a duration from 1ms to 1h such as 2s"),
 		Entry(nil, "revision-keep-entries", "0", "is not a whole number from 1 to 100000000"),
 	)

@@ -76,6 +76,27 @@ func listenAddr(s string) (string, error) {
 	return s, nil
 }
 
+// remoteAddr accepts the address of another server; or nothing.
+func remoteAddr(s string) (string, error) {
+	if s == "" {
+		return s, nil
+	}
+	host, err := hostOf(s)
+	if err != nil {
+		return "", errNotAllowed
+	}
+	if _, err := port(s[strings.LastIndexByte(s, ':')+1:]); err != nil {
+		return "", errNotAllowed
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Zone() == "" {
+		return s, nil
+	}
+	if _, err := matching(host, `^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`); err != nil {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
 // ipPort accepts an IP address only, for Envoy does not resolve names there;
 // or nothing.
 func ipPort(s string) (string, error) {

@@ -52,7 +52,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), planSettings(), apiSettings(), logSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), apiSettings(), logSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
@@ -109,6 +109,16 @@ func serverSettings() []Setting {
 		choice("access-log", servers, []string{"json", "off"}, "what Envoys write to their standard output about each request",
 			func(c *Config) *string { return &c.AccessLog }),
 	}
+}
+
+// rateLimitSettings say who counts requests.
+func rateLimitSettings() []Setting {
+	return []Setting{{
+		Name: "ratelimit-address", Type: "host:port", commands: []string{Serve, Standalone},
+		Usage:   "rate-limit engine that Envoys ask; it gets its limits from --xds-addr (default: none for serve, standalone counts itself)",
+		allowed: "an address HOST:PORT such as ratelimit.internal:18001",
+		set:     parsed(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
+	}}
 }
 
 // planSettings bound what a change waits for on its way into an Envoy.

@@ -8,6 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
@@ -17,6 +18,8 @@ import (
 type Build struct {
 	settings compile.Settings
 	head     *snapshot.RouteHead
+	// shared are clusters that every proxy has.
+	shared   []*snapshot.Resource
 	config   *model.Config
 	loaded   bool
 	services map[string]*service
@@ -53,6 +56,9 @@ type Result struct {
 	Snapshots map[string]*snapshot.Snapshot
 	// Conditions by source; an empty list means that there are none any more.
 	Conditions map[string][]model.Condition
+	// RateLimits are the domains that the rate-limit engine has to know; nil
+	// means that they are as they were.
+	RateLimits []ratelimit.Domain
 }
 
 // NewBuild returns a build of the empty configuration.
@@ -61,10 +67,29 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
+	var shared []*snapshot.Resource
+	if settings.RateLimits() {
+		c, err := rateLimitCluster(settings)
+		if err != nil {
+			return nil, err
+		}
+		shared = append(shared, c)
+	}
 	return &Build{
-		settings: settings, head: head, config: model.NewConfig(),
+		settings: settings, head: head, shared: shared, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{},
 	}, nil
+}
+
+func rateLimitCluster(settings compile.Settings) (*snapshot.Resource, error) {
+	if settings.RateLimitAddress == "" {
+		return snapshot.NewCluster(translate.RateLimitSocketCluster(settings.RateLimitSocket))
+	}
+	c, err := translate.RateLimitServiceCluster(settings.RateLimitAddress)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.NewCluster(c)
 }
 
 // Revision is the revision of the configuration; 0 before the first change.
@@ -74,6 +99,7 @@ func (b *Build) Revision() int64 { return b.config.Revision }
 // different.
 func (b *Build) Apply(change model.Change) Result {
 	touched := b.config.Apply(change)
+	all := change.Full || !b.loaded
 	b.loaded = true
 	result := Result{Snapshots: map[string]*snapshot.Snapshot{}, Conditions: map[string][]model.Condition{}}
 	dirty := map[string]*proxy{}
@@ -108,7 +134,36 @@ func (b *Build) Apply(change model.Change) Result {
 			result.Conditions["proxy "+name] = []model.Condition{*state.closed}
 		}
 	}
+	if all || slices.ContainsFunc(change.Entries, func(e model.Entry) bool { return e.Key.Kind == model.KindGlobalConfig }) {
+		b.applyRateLimits(&result)
+	}
 	return result
+}
+
+// applyRateLimits collects the domains anew. What the engine would refuse is
+// left out: it would refuse everything with it.
+func (b *Build) applyRateLimits(result *Result) {
+	result.RateLimits = []ratelimit.Domain{}
+	var conditions []model.Condition
+	for _, g := range b.config.GlobalConfigs() {
+		d, ok := rateLimitDomain(g)
+		if !ok {
+			continue
+		}
+		if err := ratelimit.Check(d); err != nil {
+			conditions = append(conditions, model.Condition{
+				Key: g.Key(), Code: model.Quarantined, Message: "the rate-limit engine would refuse it: " + err.Error(),
+			})
+			continue
+		}
+		result.RateLimits = append(result.RateLimits, d)
+	}
+	result.Conditions["rate limits"] = conditions
+}
+
+func rateLimitDomain(g *model.GlobalConfig) (ratelimit.Domain, bool) {
+	id, c, ok := compile.RateLimits(g)
+	return ratelimit.Domain{ID: id, Domain: c.Domain, Rules: c.Descriptors}, ok
 }
 
 // applyService makes a service anew, or forgets it.
@@ -128,12 +183,12 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{builder: snapshot.NewBuilder(b.head)}
+		p = &proxy{builder: snapshot.NewBuilder(b.head, b.shared...)}
 		b.proxies[name] = p
 	}
 	// A listener of a valid proxy is always valid; without one the proxy
 	// serves nothing, which is what is left of an invalid one.
-	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree.Proxy, b.settings))); err == nil {
+	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings))); err == nil {
 		p.builder.SetListeners([]*snapshot.Resource{l})
 	} else {
 		p.builder.SetListeners(nil)

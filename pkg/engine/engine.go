@@ -10,6 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -29,13 +30,16 @@ type Publisher interface {
 	Publish(revision int64, changed map[string]*snapshot.Snapshot)
 }
 
-// Options of an Engine; all but Settings are required.
+// Options of an Engine; all but Settings and RateLimits are required.
 type Options struct {
 	Source    Source
 	Publisher Publisher
 	Status    *status.Registry
-	Settings  compile.Settings
-	Log       *slog.Logger
+	// RateLimits takes the domains of the rate-limit engine from a revision on,
+	// before that is published; nil means that there is none.
+	RateLimits func(revision int64, domains []ratelimit.Domain) error
+	Settings   compile.Settings
+	Log        *slog.Logger
 }
 
 // Engine is the loop. Use New.
@@ -103,6 +107,12 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	}
 	start := time.Now()
 	result := build.Apply(change)
+	// The engine knows a domain before an Envoy asks in it.
+	if e.opts.RateLimits != nil && result.RateLimits != nil {
+		if err := e.opts.RateLimits(change.Revision, result.RateLimits); err != nil {
+			e.opts.Log.Error("the rate-limit engine keeps what it had", "err", err)
+		}
+	}
 	// An Envoy may answer before Publish returns.
 	e.opts.Status.Published(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
 	e.opts.Publisher.Publish(change.Revision, result.Snapshots)

@@ -53,7 +53,7 @@ func readInput(path string) model.Change {
 }
 
 // compiled is the ir of every proxy, straight from the pure functions.
-func compiled(change model.Change) []ir.Gateway {
+func compiled(change model.Change, settings compile.Settings) []ir.Gateway {
 	config := model.NewConfig()
 	config.Apply(change)
 	var gateways []ir.Gateway
@@ -62,7 +62,7 @@ func compiled(change model.Change) []ir.Gateway {
 		if !ok {
 			continue
 		}
-		g := ir.Gateway{Name: p.Name, Listener: compile.Listener(p, compile.Settings{AccessLog: true})}
+		g := ir.Gateway{Name: p.Name, Listener: compile.Listener(config.Proxy(p.Name), settings)}
 		names := slices.Clone(config.Proxy(p.Name).Services)
 		slices.Sort(names)
 		for _, s := range names {
@@ -179,14 +179,18 @@ var _ = Describe("golden case", func() {
 		dir := filepath.Dir(in)
 		It(filepath.Base(dir), func() {
 			change := readInput(in)
-			build, err := engine.NewBuild(compile.Settings{AccessLog: true})
+			settings := compile.Settings{AccessLog: true}
+			if filepath.Base(dir) == "rate-limits" {
+				settings.RateLimitSocket = "/run/gatehouse/ratelimit.sock"
+			}
+			build, err := engine.NewBuild(settings)
 			Expect(err).NotTo(HaveOccurred())
 			result := build.Apply(change)
 
 			if *update {
 				Expect(os.RemoveAll(filepath.Join(dir, "envoy"))).To(Succeed())
 			}
-			golden(filepath.Join(dir, "ir.yaml"), compiled(change))
+			golden(filepath.Join(dir, "ir.yaml"), compiled(change, settings))
 			conditions := map[string][]model.Condition{}
 			var except []string
 			for _, list := range result.Conditions {

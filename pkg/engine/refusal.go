@@ -6,6 +6,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
@@ -28,6 +29,15 @@ func ServiceRefusal(s *model.Service) error {
 
 // ProxyRefusal says the same of a proxy.
 func ProxyRefusal(p *model.Proxy) error {
-	_, err := snapshot.NewListener(translate.Listener(compile.Listener(p, compile.Settings{})))
+	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{})))
 	return err
+}
+
+// GlobalConfigRefusal says the same of a global config.
+func GlobalConfigRefusal(g *model.GlobalConfig) error {
+	d, ok := rateLimitDomain(g)
+	if !ok {
+		return nil
+	}
+	return ratelimit.Check(d)
 }

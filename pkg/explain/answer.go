@@ -93,6 +93,8 @@ type Check struct {
 type Filter struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	// Descriptors are what the rate-limit filter has for the request, in order.
+	Descriptors []Descriptor `json:"descriptors,omitempty"`
 }
 
 // Forward is where a request goes.

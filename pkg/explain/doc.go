@@ -4,7 +4,8 @@
 //
 // The rules are those of Envoy 1.39.3 over HTTP/1.1; test/explain holds them to
 // a real one. What is not about choosing a route (bodies, framing, limits) is
-// left out.
+// left out; of rate limits it says what the engine is asked, not its answer
+// (held to a real Envoy in test/e2e).
 //
 // Invariants: it is pure; it reads the pieces that are sent and nothing of how
 // they were made; what it does not know of is an error and never a guess.

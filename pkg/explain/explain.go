@@ -118,7 +118,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		return s, false
 	}
 	h.addOwn(r, plain)
-	s = subject{headers: h}
+	s = subject{headers: h, client: r.client()}
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {
 		a.step("path", fmt.Sprintf("path %q is read as %q", before, s.path))
@@ -157,7 +157,9 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		a.end(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
 		return nil
 	}
-	a.tellFilters(l, vh, chosen)
+	if err := a.tellFilters(s, l, vh, chosen); err != nil {
+		return err
+	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
 	return a.act(have, s, vh, chosen, l)
@@ -194,7 +196,7 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 }
 
 // tellFilters lists the filters with what is known of them.
-func (a *Answer) tellFilters(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
+func (a *Answer) tellFilters(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, f := range l.GetHttpFilters() {
 		message := "is set by the listener"
 		if f.GetDisabled() {
@@ -209,8 +211,15 @@ func (a *Answer) tellFilters(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 		if f.GetName() == "envoy.filters.http.router" {
 			message = "forwards the request, or answers as the route says"
 		}
-		a.Filters = append(a.Filters, Filter{f.GetName(), message})
+		told := Filter{Name: f.GetName(), Message: message}
+		if told.Name == rateLimitFilter && !f.GetDisabled() {
+			if err := told.tellRateLimits(s, f, r); err != nil {
+				return err
+			}
+		}
+		a.Filters = append(a.Filters, told)
 	}
+	return nil
 }
 
 // act does what the route says.

@@ -122,13 +122,13 @@ func (h headers) addOwn(r Request, path string) {
 	if r.TLS {
 		scheme = "https"
 	}
-	client := someClient
+	client := r.client()
 	if before := h.get("x-forwarded-for"); before != "" {
 		client = before + "," + client
 	}
 	for name, value := range map[string]string{
 		":method": r.Method, ":path": path, ":scheme": scheme, "x-forwarded-proto": scheme, "x-forwarded-for": client,
-		"x-envoy-external-address": someClient, "x-request-id": someRequest,
+		"x-envoy-external-address": r.client(), "x-request-id": someRequest,
 	} {
 		h[name] = []string{value}
 	}

@@ -15,6 +15,8 @@ type subject struct {
 	path    string
 	query   string
 	headers headers
+	// client is the address of the client.
+	client string
 }
 
 // tryRoute compares one route.

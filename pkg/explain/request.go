@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,6 +20,15 @@ type Request struct {
 	Target string
 	// Headers are in their order, with Host among them.
 	Headers []Header
+	// Client is the address of the client; the zero value means 127.0.0.1.
+	Client netip.Addr
+}
+
+func (r Request) client() string {
+	if !r.Client.IsValid() {
+		return someClient
+	}
+	return r.Client.String()
 }
 
 // Header is one line of a header.

@@ -36,7 +36,7 @@ type ServiceTree struct {
 }
 
 // RouteTree is a route with the upstreams and filters attached to it, each
-// sorted by name.
+// sorted by name; the filters of its service come before its own.
 type RouteTree struct {
 	Route     *Route
 	Upstreams []*Upstream
@@ -90,6 +90,13 @@ func (c *Config) Service(name string) *ServiceTree { return c.services[name] }
 
 // Proxy returns the tree of a proxy, or nil.
 func (c *Config) Proxy(name string) *ProxyTree { return c.proxies[name] }
+
+// GlobalConfigs lists all global configs, sorted by name.
+func (c *Config) GlobalConfigs() []*GlobalConfig {
+	list := slices.Collect(maps.Values(c.globals))
+	sortByName(list)
+	return list
+}
 
 // ProxiesOf lists the proxies that a service is attached to, sorted.
 func (c *Config) ProxiesOf(service string) []string {
@@ -259,31 +266,33 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 		delete(c.services, name)
 		return
 	}
+	tree := &ServiceTree{Service: svc}
+	for k := range c.children[key] {
+		if o, ok := c.objects[k].(*ServiceFilter); ok {
+			tree.Filters = append(tree.Filters, attached[*Filter](c, o)...)
+		}
+	}
+	sortByName(tree.Filters)
 	old := map[string]*RouteTree{}
-	if t := c.services[name]; t != nil {
+	if t := c.services[name]; t != nil && slices.Equal(t.Filters, tree.Filters) {
 		for _, r := range t.Routes {
 			old[r.Route.Name] = r
 		}
 	}
-	tree := &ServiceTree{Service: svc}
 	for k := range c.children[key] {
-		switch o := c.objects[k].(type) {
-		case *ServiceFilter:
-			tree.Filters = append(tree.Filters, attached[*Filter](c, o)...)
-		case *Route:
-			if have := old[o.Name]; have != nil && !changed[k] {
-				tree.Routes = append(tree.Routes, have)
-				continue
+		if o, ok := c.objects[k].(*Route); ok {
+			have := old[o.Name]
+			if have == nil || changed[k] {
+				have = c.buildRoute(k, o, tree.Filters)
 			}
-			tree.Routes = append(tree.Routes, c.buildRoute(k, o))
+			tree.Routes = append(tree.Routes, have)
 		}
 	}
 	slices.SortFunc(tree.Routes, func(a, b *RouteTree) int { return cmp.Compare(a.Route.ID, b.Route.ID) })
-	sortByName(tree.Filters)
 	c.services[name] = tree
 }
 
-func (c *Config) buildRoute(key Key, route *Route) *RouteTree {
+func (c *Config) buildRoute(key Key, route *Route, ofService []*Filter) *RouteTree {
 	tree := &RouteTree{Route: route}
 	for k := range c.children[key] {
 		switch l := c.objects[k].(type) {
@@ -303,6 +312,7 @@ func (c *Config) buildRoute(key Key, route *Route) *RouteTree {
 	}
 	sortByName(tree.Upstreams)
 	sortByName(tree.Filters)
+	tree.Filters = slices.Concat(ofService, tree.Filters)
 	return tree
 }
 

@@ -1,10 +1,13 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // RateLimitConfig is the JSON of a globalconfig_ratelimit: the rates of a
@@ -12,6 +15,15 @@ import (
 type RateLimitConfig struct {
 	Domain      string          `json:"domain"`
 	Descriptors []RateLimitRule `json:"descriptors"`
+	// OnError says what happens to a request when the engine does not answer:
+	// allow (empty means that) or deny, with 503.
+	OnError string `json:"on_error,omitempty"`
+	// Headers adds x-ratelimit headers to answers; nil means true.
+	Headers *bool `json:"headers,omitempty"`
+	// Status is that of an answer to a request over its limit; 0 means 429.
+	Status int `json:"status,omitempty"`
+	// Shadow counts and never limits.
+	Shadow bool `json:"shadow,omitempty"`
 }
 
 // RateLimitRule is the rate of a descriptor, or of what is nested in it.
@@ -46,6 +58,12 @@ func checkRateLimitConfig(v *validator, at string, config JSON) {
 	if c.Domain == "" {
 		v.add(at+".domain", "is required")
 	}
+	if c.OnError != "" {
+		v.oneOf(at+".on_error", c.OnError, []string{"allow", "deny"})
+	}
+	if c.Status != 0 {
+		v.between(at+".status", c.Status, 400, 599)
+	}
 	checkRateLimitRules(v, at+".descriptors", c.Descriptors)
 }
 
@@ -70,78 +88,216 @@ func checkRateLimitRules(v *validator, at string, rules []RateLimitRule) {
 	}
 }
 
-// rateLimitKeys are the attributes of a request that a filter can name.
-func rateLimitKeys() []string {
-	return []string{
-		"remote_address", "masked_remote_address", "generic_key", "request_headers", "query_parameters",
-		"header_value_match", "path", "method", "claim",
+// RateLimitFilter is the JSON of a route_filter_ratelimit: what of a request is
+// counted, as descriptors that the rates of a domain match.
+type RateLimitFilter struct {
+	// Domain is that of a globalconfig_ratelimit; empty means the one of the
+	// proxy.
+	Domain      string
+	Descriptors []RateLimitDescriptor
+}
+
+// RateLimitDescriptor is counted as a whole: its entries, in order, are one key.
+type RateLimitDescriptor []RateLimitEntry
+
+// RateLimitEntry is one part of a descriptor, named like Envoy's own
+// (config.route.v3.RateLimit.Action).
+type RateLimitEntry struct {
+	// Kind is one of rateLimitKinds.
+	Kind string
+	// Key and Value are those of the descriptor; an empty Key means the
+	// kind's own name.
+	Key   string `json:"descriptor_key"`
+	Value string `json:"descriptor_value"`
+	// Name is that of a header or query parameter.
+	HeaderName    string `json:"header_name"`
+	ParameterName string `json:"query_parameter_name"`
+	// SkipIfAbsent leaves the part out where the request has no such header or
+	// parameter; else such a request is not counted by this descriptor.
+	SkipIfAbsent bool `json:"skip_if_absent"`
+	// V4Mask and V6Mask are the lengths of the prefixes of an address that
+	// count as one; 0 means 32 and 64.
+	V4Mask int `json:"v4_prefix_mask_len"`
+	V6Mask int `json:"v6_prefix_mask_len"`
+	// Headers must match, or with NoMatch not, for the value to be sent.
+	Headers []ValueMatch `json:"headers"`
+	NoMatch bool         `json:"no_match"`
+}
+
+// rateLimitKinds are the attributes of a request that a filter can name, with
+// the fields that each takes; the first of them is what a plain text means.
+func rateLimitKinds() map[string][]string {
+	return map[string][]string{
+		"remote_address":        nil,
+		"masked_remote_address": {"v4_prefix_mask_len", "v6_prefix_mask_len"},
+		"generic_key":           {"descriptor_value", "descriptor_key"},
+		"request_headers":       {"header_name", "descriptor_key", "skip_if_absent"},
+		"query_parameters":      {"query_parameter_name", "descriptor_key", "skip_if_absent"},
+		"header_value_match":    {"descriptor_value", "descriptor_key", "headers", "no_match"},
+		"path":                  {"descriptor_key"},
+		"method":                {"descriptor_key"},
 	}
 }
 
-// checkRateLimitFilter accepts the three shapes of rest-api.md: descriptors,
-// and descriptors within a level of descriptors, with or without a domain.
-func checkRateLimitFilter(v *validator, at string, config JSON) {
+// ParseRateLimitFilter reads the JSON of a route_filter_ratelimit in any of the
+// three shapes of rest-api.md: descriptors, and descriptors within a level of
+// descriptors, with or without a domain.
+func ParseRateLimitFilter(config JSON) (RateLimitFilter, error) {
+	var v validator
+	f := readRateLimitFilter(&v, "Filter_config", config)
+	if len(v.errs) > 0 {
+		return f, errors.New(v.errs[0].Field + " " + v.errs[0].Message)
+	}
+	return f, nil
+}
+
+func checkRateLimitFilter(v *validator, at string, config JSON) { readRateLimitFilter(v, at, config) }
+
+func readRateLimitFilter(v *validator, at string, config JSON) (f RateLimitFilter) {
 	var c struct {
 		Domain      *string         `json:"domain"`
 		Descriptors json.RawMessage `json:"descriptors"`
 	}
 	if !v.decode(at, config, &c) {
-		return
+		return f
 	}
-	if c.Domain != nil && *c.Domain == "" {
-		v.add(at+".domain", "must not be empty; leave it out instead")
+	if c.Domain != nil {
+		if f.Domain = *c.Domain; f.Domain == "" {
+			v.add(at+".domain", "must not be empty; leave it out instead")
+		}
 	}
-	checkDescriptors(v, at+".descriptors", c.Descriptors, true)
+	f.Descriptors = readDescriptors(v, at+".descriptors", c.Descriptors, true)
+	return f
 }
 
-func checkDescriptors(v *validator, at string, raw json.RawMessage, wrapped bool) {
+func readDescriptors(v *validator, at string, raw json.RawMessage, wrapped bool) (list []RateLimitDescriptor) {
 	if wrapped && len(raw) > 0 && raw[0] == '{' {
 		raw = json.RawMessage("[" + string(raw) + "]")
 	}
-	var entries []map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &entries); len(raw) == 0 || err != nil || len(entries) == 0 {
+	var objects []json.RawMessage
+	if err := json.Unmarshal(raw, &objects); len(raw) == 0 || err != nil || len(objects) == 0 {
 		v.add(at, `must be a list of at least one descriptor, such as [{"remote_address":"client"}]`)
-		return
+		return nil
 	}
-	for i, entry := range entries {
+	for i, object := range objects {
 		at := fmt.Sprintf("%s[%d]", at, i)
-		if inner, ok := entry["descriptors"]; ok && wrapped && len(entry) == 1 {
-			checkDescriptors(v, at+".descriptors", inner, false)
+		names, values, err := orderedObject(object)
+		if err != nil || len(names) == 0 {
+			v.add(at, `must be an object that names what to count, such as {"remote_address":"client"}`)
 			continue
 		}
-		if len(entry) == 0 {
-			v.add(at, "names nothing to count")
+		if wrapped && len(names) == 1 && names[0] == "descriptors" {
+			list = append(list, readDescriptors(v, at+".descriptors", values[0], false)...)
+			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(entry)) {
-			checkDescriptor(v, at, key, entry[key])
+		var d RateLimitDescriptor
+		for j, kind := range names {
+			d = append(d, readRateLimitEntry(v, at, kind, values[j]))
 		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// orderedObject reads a JSON object in the order in which it was written.
+func orderedObject(raw json.RawMessage) (names []string, values []json.RawMessage, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, nil, errors.New("is not an object")
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, nil, err
+		}
+		text, _ := name.(string) // the name of a member is text
+		names, values = append(names, text), append(values, value)
+	}
+	return names, values, nil
+}
+
+func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) RateLimitEntry {
+	e := RateLimitEntry{Kind: kind}
+	fields, known := rateLimitKinds()[kind]
+	switch {
+	case kind == "claim":
+		v.add(at, "claim is not supported yet")
+		return e
+	case !known:
+		v.oneOf(at, kind, slices.Sorted(maps.Keys(rateLimitKinds())))
+		return e
+	}
+	at += "." + kind
+	switch value[0] {
+	case '"':
+		var text string
+		_ = json.Unmarshal(value, &text) // it was read as JSON before
+		e.text(text)
+	case '{':
+		names, _, _ := orderedObject(value) // likewise
+		for _, name := range names {
+			if !slices.Contains(fields, name) {
+				v.add(at+"."+name, "is no field of %s", kind)
+			}
+		}
+		if err := json.Unmarshal(value, &e); err != nil {
+			v.add(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+	default:
+		v.add(at, "must be text or an object")
+		return e
+	}
+	e.validate(v, at)
+	return e
+}
+
+// text takes what a plain text means for a kind. That of an address, a path or
+// a method is a remark (specification, "Rate-limit route filter").
+func (e *RateLimitEntry) text(text string) {
+	switch e.Kind {
+	case "generic_key":
+		e.Value = text
+	case "request_headers":
+		e.HeaderName, e.Key = text, text
+	case "query_parameters":
+		e.ParameterName, e.Key = text, text
+	case "header_value_match":
+		e.Value = text
 	}
 }
 
-func checkDescriptor(v *validator, at, key string, value json.RawMessage) {
-	if !slices.Contains(rateLimitKeys(), key) {
-		v.oneOf(at, key, rateLimitKeys())
-		return
-	}
-	if value[0] != '"' && value[0] != '{' {
-		v.add(at+"."+key, "must be text or an object")
-		return
-	}
-	need := map[string][]string{
-		"generic_key": {"descriptor_value"}, "request_headers": {"header_name", "descriptor_key"},
-	}[key]
-	if len(need) == 0 {
-		return
-	}
-	fields := map[string]json.RawMessage{}
-	if value[0] == '{' && json.Unmarshal(value, &fields) != nil {
-		v.add(at+"."+key, "cannot be read")
-		return
-	}
-	for _, name := range need {
-		var text string
-		if json.Unmarshal(fields[name], &text) != nil || text == "" {
-			v.add(at+"."+key+"."+name, "is required")
+func (e *RateLimitEntry) validate(v *validator, at string) {
+	need := func(field, value string) {
+		if value == "" {
+			v.add(at+"."+field, "is required")
 		}
+	}
+	switch e.Kind {
+	case "generic_key":
+		need("descriptor_value", e.Value)
+	case "request_headers":
+		need("header_name", e.HeaderName)
+		need("descriptor_key", e.Key)
+		if e.HeaderName != "" && !strings.HasPrefix(e.HeaderName, ":") {
+			v.token(at+".header_name", e.HeaderName)
+		}
+	case "query_parameters":
+		need("query_parameter_name", e.ParameterName)
+		need("descriptor_key", e.Key)
+	case "header_value_match":
+		need("descriptor_value", e.Value)
+		if len(e.Headers) == 0 {
+			v.add(at+".headers", "is required: at least one condition")
+		}
+		for i, h := range e.Headers {
+			h.validate(v, fmt.Sprintf("%s.headers[%d]", at, i))
+		}
+	case "masked_remote_address":
+		v.between(at+".v4_prefix_mask_len", e.V4Mask, 0, 32)
+		v.between(at+".v6_prefix_mask_len", e.V6Mask, 0, 128)
 	}
 }

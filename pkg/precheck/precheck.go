@@ -75,6 +75,8 @@ func (c checker) check(obj model.Object) error {
 		return refused(key, engine.ServiceRefusal(o))
 	case *model.Proxy:
 		return refused(key, engine.ProxyRefusal(o))
+	case *model.GlobalConfig:
+		return refused(key, engine.GlobalConfigRefusal(o))
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"fmt"
+	"net/netip"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
@@ -38,7 +41,7 @@ func (s *server) addExplain() {
 }
 
 func (s *server) explainRequest(c *gin.Context) error {
-	query, err := readQuery(c, []string{"method", "url", "header"}, "header")
+	query, err := readQuery(c, []string{"method", "url", "header", "address"}, "header")
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,11 @@ func (s *server) explainRequest(c *gin.Context) error {
 	r, errs := explain.NewRequest(query.Get("method"), query.Get("url"), query["header"])
 	if query.Has("method") && query.Get("method") == "" {
 		errs = append(errs, model.FieldError{Field: "method", Message: "is empty; leave it out for GET"})
+	}
+	if query.Has("address") {
+		if r.Client, err = netip.ParseAddr(query.Get("address")); err != nil || r.Client.Zone() != "" {
+			errs = append(errs, model.FieldError{Field: "address", Message: fmt.Sprintf("%q is not an IPv4 or IPv6 address", query.Get("address"))})
+		}
 	}
 	if err := invalidFields(errs); err != nil {
 		return err

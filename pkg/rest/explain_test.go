@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"net/netip"
 	"net/url"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -75,6 +76,20 @@ var _ = Describe("Explain", func() {
 			`"hosts":[],"routes":[],"filters":[],"envoy":{}}]}}`)
 	})
 
+	It("takes the address of the client", func() {
+		var client netip.Addr
+		a := startAPI(open, func(o *rest.Options) {
+			o.Explain = func(_ string, r explain.Request) ([]rest.Explained, error) {
+				client = r.Client
+				answer, err := explain.Explain(explain.State{}, r)
+				return []rest.Explained{{Answer: answer}}, err
+			}
+		})
+		a.given("/proxy", "Name=gw")
+		Expect(a.get(at(shopURL + "&address=2001:db8::1")).status).To(Equal(200))
+		Expect(client).To(Equal(netip.MustParseAddr("2001:db8::1")))
+	})
+
 	It("takes method and headers, the latter more than once", func() {
 		got := explaining().get(at(shopURL + "&method=POST&header=x-a%3A+1&header=Host%3A+other.test"))
 		Expect(got.status).To(Equal(200))
@@ -92,6 +107,8 @@ var _ = Describe("Explain", func() {
 		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" holds a character that clients percent-encode, such as a space as %20`),
 		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),
 		Entry("an empty method", "url=http://a&method=", "method", `is empty; leave it out for GET`),
+		Entry("no address", "url=http://a&address=a", "address", `\"a\" is not an IPv4 or IPv6 address`),
+		Entry("an address of a link", "url=http://a&address=fe80::1%25eth0", "address", `\"fe80::1%eth0\" is not an IPv4 or IPv6 address`),
 		Entry("two URLs", "url=http://a&url=http://b", "url", "is sent more than once"),
 		Entry("another parameter", "url=http://a&headers=x", "headers", "unknown query parameter; did you mean header?"),
 	)

@@ -43,6 +43,9 @@ type Options struct {
 	// Explain serves GET /proxy/{proxy}/explain; nil means that there are no
 	// Envoys.
 	Explain Explain
+	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that this process
+	// does not count.
+	RateLimits RateLimits
 	// Replica is the name of this process in the status.
 	Replica string
 
@@ -92,6 +95,8 @@ type server struct {
 	snapshots Snapshots
 	explain   Explain
 	replica   string
+	// rateLimits is nil where this process does not count.
+	rateLimits RateLimits
 	// guard is nil where authentication is off.
 	guard *guard
 }
@@ -112,7 +117,7 @@ func New(o Options) http.Handler {
 	if s.ready == nil {
 		s.ready = func() error { return nil }
 	}
-	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
+	s.status, s.snapshots, s.replica, s.rateLimits = o.Status, o.Snapshots, o.Replica, o.RateLimits
 	if s.explain = o.Explain; s.explain == nil {
 		s.explain = explainNothing
 	}
@@ -144,6 +149,7 @@ func New(o Options) http.Handler {
 	s.addHealth()
 	s.addStatus()
 	s.addExplain()
+	s.addRateLimits()
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs()

@@ -20,6 +20,7 @@ type (
 		Built        int64           `json:"built_revision"`
 		Proxies      []proxyStatus   `json:"proxies"`
 		WaitingNodes []waitingNode   `json:"waiting_nodes"`
+		Engines      []engineStatus  `json:"ratelimit_engines,omitempty"`
 		Conditions   []conditionView `json:"conditions"`
 	}
 	proxyStatus struct {
@@ -35,6 +36,13 @@ type (
 		Waiting   []waitStatus  `json:"waiting"`
 		Refused   []refusedView `json:"refused"`
 		Types     []typeStatus  `json:"types"`
+	}
+	engineStatus struct {
+		Address      string      `json:"address"`
+		Connected    model.Time  `json:"connected_ts"`
+		State        string      `json:"state"`
+		Acknowledged *answerView `json:"acknowledged,omitempty"`
+		Refused      *answerView `json:"refused,omitempty"`
 	}
 	waitStatus struct {
 		Object string          `json:"object"`
@@ -113,6 +121,7 @@ func (s *server) readStatus(c *gin.Context) error {
 	}
 	s.fillStatus(&view, names, envoys)
 	view.WaitingNodes = waitingNodes(names, envoys)
+	view.Engines = s.engines()
 	view.Conditions = conditionViews(conditions, func(model.Key) bool { return true })
 	s.answer(c, s.word+"_status", []statusView{view})
 	return nil
@@ -153,6 +162,28 @@ func (s *server) observe() ([]status.Envoy, []model.Condition) {
 		return nil, nil
 	}
 	return s.status.Envoys(), s.status.Conditions()
+}
+
+// engines lists the connected rate-limit engines.
+func (s *server) engines() (list []engineStatus) {
+	if s.status == nil {
+		return nil
+	}
+	for _, e := range s.status.Engines() {
+		v := engineStatus{Address: e.Address, Connected: model.At(e.Connected), State: status.Slow}
+		for _, t := range e.Types { // there is one at most
+			v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
+			switch {
+			case t.Sent.At.After(t.Acked.At) && t.Sent.At.After(t.Rejected.At):
+			case t.Rejected.At.After(t.Acked.At):
+				v.State = status.Refused
+			default:
+				v.State = current
+			}
+		}
+		list = append(list, v)
+	}
+	return list
 }
 
 // addBelow adds the services of a proxy and the global configs that hold for it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -180,6 +181,29 @@ var _ = Describe("GET /status", func() {
 			"proxies":[{"proxy":"gw","envoys":` + envoys + `}],"waiting_nodes":[],"conditions":` + conditions + `}`))
 		Expect(a.get("/proxy/alone/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":9,"built_revision":9,
 			"proxies":[{"proxy":"alone","envoys":[]}],"waiting_nodes":[],"conditions":[]}`))
+	})
+
+	It("shows rate-limit engines apart from Envoys, each with what it answered last", func() {
+		a, registry, _ := watched()
+		const typeURL = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
+		answer := func(revision int64, clock, text string) status.Answer {
+			return status.Answer{Revision: revision, At: at(clock), Text: text}
+		}
+		for id := range int64(3) {
+			registry.ConnectEngine(status.Envoy{ID: id, Address: "10.1.0.9:400" + strconv.FormatInt(id, 10), Connected: at("08:00:00")})
+		}
+		registry.Sent(1, typeURL, answer(4, "08:00:01", ""))
+		registry.Acked(1, typeURL, answer(4, "08:00:02", ""))
+		registry.Sent(2, typeURL, answer(5, "08:00:03", ""))
+		registry.Rejected(2, typeURL, answer(5, "08:00:04", "duplicate domain"))
+		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],
+			"ratelimit_engines":[
+				{"address":"10.1.0.9:4000","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"slow"},
+				{"address":"10.1.0.9:4001","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"current",
+					"acknowledged":{"revision":4,"at":"2026-11-21T08:00:02.000000+00:00","resources":0}},
+				{"address":"10.1.0.9:4002","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"refused",
+					"refused":{"revision":5,"at":"2026-11-21T08:00:04.000000+00:00","resources":0,"message":"duplicate domain"}}],
+			"conditions":[]}`))
 	})
 
 	It("tells slow from waiting, and new from old", func() {

@@ -31,6 +31,8 @@ type Envoy struct {
 	Progress
 	// Types holds the last answers by type URL.
 	Types map[string]Answers
+
+	engine bool
 }
 
 // Progress is how far an Envoy is on its way to the configuration that it
@@ -109,7 +111,14 @@ func (r *Registry) Connect(e Envoy) {
 	r.feed.Publish(e.event(EventConnect))
 }
 
-// Disconnect forgets an Envoy.
+// ConnectEngine records a rate-limit engine, which has no proxy. Otherwise it is
+// like an Envoy.
+func (r *Registry) ConnectEngine(e Envoy) {
+	e.engine = true
+	r.Connect(e)
+}
+
+// Disconnect forgets an Envoy or an engine.
 func (r *Registry) Disconnect(id int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -180,11 +189,19 @@ func (r *Registry) SetProgress(id int64, p Progress) {
 }
 
 // Envoys lists the connected Envoys, the longest connected first.
-func (r *Registry) Envoys() []Envoy {
+func (r *Registry) Envoys() []Envoy { return r.connected(false) }
+
+// Engines lists the connected rate-limit engines, the longest connected first.
+func (r *Registry) Engines() []Envoy { return r.connected(true) }
+
+func (r *Registry) connected(engines bool) []Envoy {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := make([]Envoy, 0, len(r.envoys))
 	for _, e := range r.envoys {
+		if e.engine != engines {
+			continue
+		}
 		c := *e
 		c.Types = maps.Clone(e.Types)
 		list = append(list, c)

@@ -10,22 +10,29 @@ import (
 // Binary returns the path of a program in the module's bin directory, such as
 // gatehouse or envoy.
 func Binary(name string) (string, error) {
-	root, err := os.Getwd()
+	root, err := moduleRoot()
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", name, err)
 	}
+	path := filepath.Join(root, "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("looking for %s: %w; run `make build envoy redis ratelimit`", name, err)
+	}
+	return path, nil
+}
+
+func moduleRoot() (string, error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	for {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
+			return root, nil
 		}
 		if root == filepath.Dir(root) {
-			return "", errors.New("looking for " + name + ": no go.mod above the working directory")
+			return "", errors.New("no go.mod above the working directory")
 		}
 		root = filepath.Dir(root)
 	}
-	path := filepath.Join(root, "bin", name)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("looking for %s: %w; run `make build envoy`", name, err)
-	}
-	return path, nil
 }

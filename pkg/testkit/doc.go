@@ -1,5 +1,6 @@
-// Package testkit runs the program and what surrounds it for tests: gatehouse
-// and Envoy as processes, backends, traffic, and an xDS client.
+// Package testkit runs the program and what surrounds it for tests: gatehouse,
+// Envoy, Redis and the rate-limit engine as processes, backends, traffic, and an
+// xDS client.
 //
 // Invariants: a missing binary is an error that says how to build it, never a
 // skipped test; everything is on loopback; whoever starts something ends it,

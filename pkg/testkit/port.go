@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 )
 
 // Ports that are chosen before somebody listens lie below the range from which
@@ -26,4 +27,19 @@ func FreePort() (int, error) {
 		return port, l.Close()
 	}
 	return 0, errors.New("looking for a free port: 100 tries found none")
+}
+
+// freePorts returns n of them that differ.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for len(ports) < n {
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports, nil
 }

@@ -49,14 +49,21 @@ func (o *Output) Lines() []string {
 // startProcess runs a program with more environment variables. Those of the
 // program itself that the test's own environment has are left out.
 func startProcess(path string, env []string, args ...string) (*Process, error) {
-	p := &Process{Stdout: &Output{}, Stderr: &Output{}, exited: make(chan struct{})}
-	p.cmd = exec.Command(path, args...)
+	var all []string
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "GATEHOUSE_") {
-			p.cmd.Env = append(p.cmd.Env, v)
+			all = append(all, v)
 		}
 	}
-	p.cmd.Env = append(p.cmd.Env, env...)
+	return startProcessWith(path, append(all, env...), args...)
+}
+
+// startProcessWith runs a program with these environment variables and no
+// others.
+func startProcessWith(path string, env []string, args ...string) (*Process, error) {
+	p := &Process{Stdout: &Output{}, Stderr: &Output{}, exited: make(chan struct{})}
+	p.cmd = exec.Command(path, args...)
+	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = p.Stdout, p.Stderr
 	p.cmd.SysProcAttr = sysProcAttr()
 	// A child of the process may hold its output open a little longer.
@@ -111,6 +118,13 @@ func (p *Process) Kill() error {
 	<-p.exited
 	return nil
 }
+
+// Freeze stops the process in its tracks, with its connections open, until
+// Thaw or Kill.
+func (p *Process) Freeze() error { return p.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return p.Signal(syscall.SIGCONT) }
 
 // await asks until there is an answer, the process ends or ctx does.
 func (p *Process) await(ctx context.Context, what string, ask func() error) error {

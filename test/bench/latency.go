@@ -54,10 +54,16 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 	}
 	settled := make([]latencies, len(sides))
 	inARow := make([]latencies, len(sides))
+	before := make([]usage, len(sides))
 	for i := range warmUp + l.opts.samples {
 		if i == warmUp {
 			clear(settled)
 			clear(inARow)
+			for k, s := range sides {
+				if before[k], err = s.program.usage(); err != nil {
+					return nil, err
+				}
+			}
 		}
 		r := layout.Added(i, n, port)
 		for turn := range sides {
@@ -73,7 +79,13 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 			}
 		}
 	}
-	for _, s := range sides {
+	cpu := make([]float64, len(sides))
+	for k, s := range sides {
+		after, err := s.program.usage()
+		if err != nil {
+			return nil, err
+		}
+		cpu[k] = ms(after.cpu-before[k].cpu) / float64(2*l.opts.samples)
 		if err := s.stop(l); err != nil {
 			return nil, err
 		}
@@ -82,10 +94,9 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 	if n < 1000 {
 		limit = 1.5
 	}
-	return []section{
-		latencySection(fmt.Sprintf("One change with %d routes", n), settled, limit, false),
-		latencySection(fmt.Sprintf("Calls in a row with %d routes", n), inARow, limit, true),
-	}, nil
+	one := latencySection(fmt.Sprintf("One change with %d routes", n), settled, limit, false)
+	one.Rows = append(one.Rows, beside("CPU of the control plane to add one route, attach and remove it", "ms", cpu[0], cpu[1]))
+	return []section{one, latencySection(fmt.Sprintf("Calls in a row with %d routes", n), inARow, limit, true)}, nil
 }
 
 func latencySection(title string, sides []latencies, limit float64, inARow bool) section {

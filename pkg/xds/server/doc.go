@@ -7,5 +7,9 @@
 // stream delays no other; a stream has two goroutines, one that receives and
 // one that does everything else.
 //
+// Rate-limit engines get their limits on the same port, with the older protocol:
+// one response for each version, and none after a refusal until the limits
+// change.
+//
 // It imports pkg/xds/plan, pkg/xds/snapshot and pkg/status.
 package server

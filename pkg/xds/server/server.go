@@ -41,13 +41,19 @@ type Server struct {
 	snapshots map[string]*snapshot.Snapshot
 	streams   map[*stream]struct{}
 	waits     map[string]map[*wait]struct{} // by proxy
+
+	limits *limits // nil before they are known
+	// limitsRefused says that an engine refused them.
+	limitsRefused bool
+	engines       map[*engine]struct{}
+	moved         chan struct{} // closed, and made anew, when an engine or the limits change
 }
 
 // New returns a server that has nothing to say until Publish is called.
 func New(opts Options) *Server {
 	return &Server{
 		opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
-		waits: map[string]map[*wait]struct{}{},
+		waits: map[string]map[*wait]struct{}{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
 	}
 }
 
@@ -172,12 +178,6 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 		st.log.Info("envoy disconnected")
 	}()
 	return st.run(first)
-}
-
-// StreamAggregatedResources refuses the older protocol, in which an Envoy
-// cannot be planned for resource by resource.
-func (s *Server) StreamAggregatedResources(discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
 }
 
 func addressOf(rpc grpc.ServerStream) string {

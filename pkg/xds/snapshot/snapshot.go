@@ -77,12 +77,17 @@ type counted struct {
 	users    int
 }
 
-// NewBuilder returns a builder for a proxy that has nothing yet.
-func NewBuilder(head *RouteHead) *Builder {
-	return &Builder{
+// NewBuilder returns a builder for a proxy that has nothing yet but the clusters
+// that every proxy has.
+func NewBuilder(head *RouteHead, shared ...*Resource) *Builder {
+	b := &Builder{
 		head: head, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
 		clusters: map[string]*counted{}, changedHosts: map[string]*Host{}, changedClusters: map[string]struct{}{},
 	}
+	for _, c := range shared {
+		b.addCluster(c)
+	}
+	return b
 }
 
 // SetListeners replaces the listeners.

@@ -3,6 +3,8 @@ package translate
 import (
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
 // httpFilters is the one place that decides the order of the HTTP filters:
@@ -15,9 +17,12 @@ import (
 //	ext_authz   may need all of the above
 //	lua         the operator's own code sees an allowed request
 //	router      is always the last
-func httpFilters() []*hcmv3.HttpFilter {
-	return []*hcmv3.HttpFilter{{
+func httpFilters(l ir.Listener) (list []*hcmv3.HttpFilter) {
+	if l.RateLimit != nil {
+		list = append(list, rateLimitHTTPFilter(l.RateLimit))
+	}
+	return append(list, &hcmv3.HttpFilter{
 		Name:       "envoy.filters.http.router",
 		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(&routerv3.Router{})},
-	}}
+	})
 }

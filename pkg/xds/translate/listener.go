@@ -51,7 +51,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 			ConfigSource: adsSource(), RouteConfigName: RouteConfigName,
 		}},
-		HttpFilters:                  httpFilters(),
+		HttpFilters:                  httpFilters(l),
 		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
 		UseRemoteAddress:             wrapperspb.Bool(true),
 		NormalizePath:                wrapperspb.Bool(true),
@@ -70,6 +70,9 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 			InitialStreamWindowSize:     u32(streamWindowBytes),
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
+	}
+	if l.RateLimit != nil {
+		out.LocalReplyConfig = &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{rateLimitedReply(l.RateLimit)}}
 	}
 	if l.AccessLog {
 		out.AccessLog = []*accesslogv3.AccessLog{accessLog()}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("ratelimit top", func() {
+	const counts = `{"globalconfig_name":"rates","domain":"shop","counted":true,"limits":[{"limit":"remote_address","hits":120,"near":9,"over":20,"shadow":3}],` +
+		`"top":[{"limit":"remote_address","value":"remote_address=192.0.2.7","shadow":false,"over":17,"error":1},` +
+		`{"limit":"user","value":"user=\u001b[2J","shadow":true,"over":3,"error":0}]}`
+	answers := func(proxy, list string) {
+		serving("GET /proxy/"+proxy+"/ratelimit", reply{200, `{"data":{"core_db_ratelimit":[` + list + `]}}`, nil})
+	}
+
+	It("shows the limits and who is limited", func() {
+		answers("gw", counts)
+		Expect(good("ratelimit", "top", "-o", "table")).To(Equal(`rates: domain shop
+
+LIMIT           HITS  NEAR  OVER  LET THROUGH
+remote_address  120   9     20    3
+
+LIMITED                   OVER  BY
+remote_address=192.0.2.7  17    remote_address
+user=\u001b[2J            3     user            let through
+`))
+		Expect(good("ratelimit", "top")).To(MatchJSON(`[` + counts + `]`))
+	})
+
+	It("says where nothing is counted", func() {
+		answers("edge", `{"globalconfig_name":"rates","domain":"shop","counted":false,"limits":[],"top":[]}`)
+		Expect(good("ratelimit", "top", "edge", "-o", "table")).To(Equal("rates: domain shop\nthis server does not count\n"))
+	})
+
+	It("says where there is no limit", func() {
+		answers("gw", "")
+		Expect(good("ratelimit", "top", "-o", "table")).To(Equal("the proxy has no rate limits\n"))
+	})
+})

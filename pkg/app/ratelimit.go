@@ -1,0 +1,107 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// limiter is the rate-limit engine inside this process, which the Envoy beside
+// it reaches by a Unix socket.
+type limiter struct {
+	engine   *embedded.Engine
+	grpc     *grpc.Server
+	listener net.Listener
+	dir      string
+}
+
+// openLimiter makes the socket in a directory that only this user can enter; nil
+// when another engine is to be asked.
+func openLimiter(ctx context.Context, cfg config.Config, log *slog.Logger) (*limiter, error) {
+	if cfg.RateLimitAddress != "" {
+		return nil, nil
+	}
+	dir, err := os.MkdirTemp("", "gatehouse-ratelimit-")
+	if err != nil {
+		return nil, fmt.Errorf("making a directory for the rate-limit socket: %w", err)
+	}
+	l := &limiter{engine: embedded.New(embedded.Options{Log: log}), grpc: grpc.NewServer(), dir: dir}
+	l.engine.Register(l.grpc)
+	l.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", l.socket())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the rate-limit engine cannot listen on %s: %w", l.socket(), err), os.RemoveAll(dir))
+	}
+	return l, nil
+}
+
+// socket is where the engine listens; empty means that there is none.
+func (l *limiter) socket() string {
+	if l == nil {
+		return ""
+	}
+	return filepath.Join(l.dir, "engine.sock")
+}
+
+// publishLimits gives the rate-limit engines what is limited: the one in this
+// process, whose counters go on, and those that get it over xDS.
+func publishLimits(l *limiter, ads *server.Server) func(int64, []ratelimit.Domain) error {
+	return func(revision int64, domains []ratelimit.Domain) error {
+		configs := ratelimit.Configs(domains)
+		var err error
+		if l != nil {
+			err = l.engine.Load(configs)
+		}
+		return errors.Join(err, ads.PublishRateLimits(revision, configs))
+	}
+}
+
+// limitsBy says who counts requests, for the log.
+func limitsBy(cfg config.Config, l *limiter) string {
+	switch {
+	case cfg.RateLimitAddress != "":
+		return cfg.RateLimitAddress
+	case l != nil:
+		return "in this process"
+	}
+	return "nobody: no request is limited without --ratelimit-address"
+}
+
+// run serves until ctx ends.
+func (l *limiter) run(ctx context.Context) error {
+	if l == nil {
+		return nil
+	}
+	stop := context.AfterFunc(ctx, l.grpc.Stop)
+	defer stop()
+	if err := l.grpc.Serve(l.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serving rate limits: %w", err)
+	}
+	return nil
+}
+
+// close removes the socket.
+func (l *limiter) close() error {
+	if l == nil {
+		return nil
+	}
+	l.grpc.Stop()
+	return errors.Join(ignoreClosed(l.listener.Close()), os.RemoveAll(l.dir))
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,197 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+const rateLimitFilter = "envoy.filters.http.ratelimit"
+
+// Descriptor is what the rate-limit engine is asked about.
+type Descriptor struct {
+	// Sent is false where the request lacks a part, which Message names; then
+	// this descriptor does not limit it.
+	Sent    bool    `json:"sent"`
+	Message string  `json:"message"`
+	Entries []Entry `json:"entries"`
+}
+
+// Entry is one part of a descriptor.
+type Entry struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// tellRateLimits says what the engine is asked.
+func (f *Filter) tellRateLimits(s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
+	var listener ratelimitv3.RateLimit
+	if err := on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
+		return fmt.Errorf("decoding the rate-limit filter: %w", err)
+	}
+	var route ratelimitv3.RateLimitPerRoute
+	if config := r.GetTypedPerFilterConfig()[rateLimitFilter]; config != nil {
+		if err := config.UnmarshalTo(&route); err != nil {
+			return fmt.Errorf("decoding the rate limits of route %q: %w", r.GetName(), err)
+		}
+	}
+	switch {
+	case len(route.GetRateLimits()) == 0:
+		f.Message = "limits nothing: the route has no rate limit"
+		return nil
+	case r.GetRoute() == nil:
+		f.Message = "limits nothing: the gateway answers by itself"
+		return nil
+	}
+	sent := 0
+	for _, limit := range route.GetRateLimits() {
+		d, err := s.descriptor(limit.GetActions())
+		if err != nil {
+			return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
+		}
+		if d.Sent {
+			sent++
+		}
+		f.Descriptors = append(f.Descriptors, d)
+	}
+	f.Message = fmt.Sprintf("asks about %d of %d descriptors in domain %s",
+		sent, len(f.Descriptors), cmp.Or(route.GetDomain(), listener.GetDomain()))
+	return nil
+}
+
+func (s subject) descriptor(actions []*routev3.RateLimit_Action) (Descriptor, error) {
+	d := Descriptor{Sent: true, Entries: []Entry{}}
+	for _, action := range actions {
+		e, missing, err := s.entry(action)
+		switch {
+		case err != nil:
+			return d, err
+		case missing == "":
+			d.Entries = append(d.Entries, e)
+		case !skips(action):
+			return Descriptor{Message: "is not sent: " + missing, Entries: []Entry{}}, nil
+		}
+	}
+	if len(d.Entries) == 0 {
+		return Descriptor{Message: "is empty", Entries: d.Entries}, nil
+	}
+	parts := make([]string, len(d.Entries))
+	for i, e := range d.Entries {
+		parts[i] = e.Key + "=" + e.Value
+	}
+	d.Message = strings.Join(parts, " > ")
+	return d, nil
+}
+
+// skips reports whether a part that is missing leaves the others.
+func skips(action *routev3.RateLimit_Action) bool {
+	return action.GetRequestHeaders().GetSkipIfAbsent() || action.GetQueryParameters().GetSkipIfAbsent()
+}
+
+// entry is what an action makes of the request; missing says why nothing.
+func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing string, err error) {
+	switch a := action.GetActionSpecifier().(type) {
+	case *routev3.RateLimit_Action_RemoteAddress_:
+		return Entry{"remote_address", s.client}, "", nil
+	case *routev3.RateLimit_Action_MaskedRemoteAddress_:
+		network, err := masked(s.client, a.MaskedRemoteAddress)
+		return Entry{"masked_remote_address", network}, "", err
+	case *routev3.RateLimit_Action_GenericKey_:
+		return Entry{cmp.Or(a.GenericKey.GetDescriptorKey(), "generic_key"), a.GenericKey.GetDescriptorValue()}, "", nil
+	case *routev3.RateLimit_Action_RequestHeaders_:
+		name := lower(a.RequestHeaders.GetHeaderName())
+		if name == "host" {
+			name = authority
+		}
+		values, there := s.headers[name]
+		if !there {
+			return e, "header " + name + " is not there", nil
+		}
+		return Entry{a.RequestHeaders.GetDescriptorKey(), values[0]}, "", nil
+	case *routev3.RateLimit_Action_QueryParameters_:
+		name := a.QueryParameters.GetQueryParameterName()
+		value, there := decodedParameter(s.query, name)
+		if !there {
+			return e, "query parameter " + name + " is not there", nil
+		}
+		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
+	case *routev3.RateLimit_Action_HeaderValueMatch_:
+		return s.headerMatch(a.HeaderValueMatch)
+	default:
+		return e, "", fmt.Errorf("action %T is not known", a)
+	}
+}
+
+func (s subject) headerMatch(m *routev3.RateLimit_Action_HeaderValueMatch) (e Entry, missing string, err error) {
+	var checks []Check
+	for _, h := range m.GetHeaders() {
+		c, err := s.checkHeader(h)
+		if err != nil {
+			return e, "", err
+		}
+		checks = append(checks, c)
+	}
+	wanted := m.GetExpectMatch() == nil || m.GetExpectMatch().GetValue()
+	failed := slices.IndexFunc(checks, func(c Check) bool { return !c.Holds })
+	switch {
+	case wanted && failed >= 0:
+		return e, checks[failed].Message, nil
+	case !wanted && failed < 0:
+		return e, "all conditions on headers hold", nil
+	}
+	return Entry{cmp.Or(m.GetDescriptorKey(), "header_match"), m.GetDescriptorValue()}, "", nil
+}
+
+// masked is the network of an address.
+func masked(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress) (string, error) {
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return "", fmt.Errorf("reading the address of the client: %w", err)
+	}
+	bits := 128
+	mask := m.GetV6PrefixMaskLen()
+	if addr.Is4() {
+		bits, mask = 32, m.GetV4PrefixMaskLen()
+	}
+	if mask != nil {
+		bits = int(mask.GetValue())
+	}
+	network, err := addr.Prefix(bits)
+	if err != nil {
+		return "", fmt.Errorf("masking the address of the client: %w", err)
+	}
+	return network.String(), nil
+}
+
+// decodedParameter is the first value of a query parameter, percent-decoded:
+// unlike the conditions of a route, rate limits see it so.
+func decodedParameter(query, name string) (value string, there bool) {
+	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
+		if n, v, _ := strings.Cut(pair, "="); pair != "" && decoded(n) == name {
+			return decoded(v), true
+		}
+	}
+	return "", false
+}
+
+// decoded leaves an escape that is none as it is.
+func decoded(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if v, ok := hexValue(s[i+1 : i+3]); ok {
+				b.WriteByte(v)
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,79 @@
+package explain_test
+
+import (
+	"net/netip"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+// limiting is a state with one route to nowhere that has these limits.
+func limiting(limits ...ir.RateLimit) explain.State {
+	GinkgoHelper()
+	r := translate.Route(&ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, RateLimits: limits})
+	have := state(host("shop", []string{"*"}, r))
+	l, err := snapshot.NewListener(translate.Listener(ir.Listener{
+		Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
+	}))
+	Expect(err).NotTo(HaveOccurred())
+	have.Listeners = []*snapshot.Resource{l}
+	return have
+}
+
+var _ = Describe("A rate limit", func() {
+	told := func(have explain.State, client, url string, headers ...string) explain.Filter {
+		GinkgoHelper()
+		r, errs := explain.NewRequest("", url, headers)
+		Expect(errs).To(BeEmpty())
+		r.Client = netip.MustParseAddr(client)
+		a, err := explain.Explain(have, r)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Filters).To(HaveLen(2))
+		Expect(a.Filters[0].Name).To(Equal("envoy.filters.http.ratelimit"))
+		return a.Filters[0]
+	}
+	header := func(name, key string, skip bool) ir.RateLimitEntry {
+		return ir.RateLimitEntry{Kind: ir.RateLimitHeader, Name: name, Key: key, SkipIfAbsent: skip}
+	}
+	address := ir.RateLimitEntry{Kind: ir.RateLimitAddress}
+
+	It("is told with what is sent and what is not", func() {
+		have := limiting(ir.RateLimit{address}, ir.RateLimit{header("x-key", "key", false), address}, ir.RateLimit{header("x-key", "key", true), address})
+		Expect(told(have, "192.0.2.7", "http://h/")).To(Equal(explain.Filter{
+			Name: "envoy.filters.http.ratelimit", Message: "asks about 2 of 3 descriptors in domain 1/edge",
+			Descriptors: []explain.Descriptor{
+				{Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
+				{Message: "is not sent: header x-key is not there", Entries: []explain.Entry{}},
+				{Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
+			},
+		}))
+		Expect(told(have, "192.0.2.7", "http://h/", "X-Key: a", "X-Key: b").Descriptors[1].Message).To(Equal("key=a > remote_address=192.0.2.7"))
+	})
+
+	DescribeTable("sees", func(e ir.RateLimitEntry, client, url, want string) {
+		Expect(told(limiting(ir.RateLimit{e}), client, url, "X-Key: ann").Descriptors[0].Message).To(Equal(want))
+	},
+		Entry("the network", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "192.0.31.7", "http://h/", "masked_remote_address=192.0.16.0/20"),
+		Entry("the network of IPv6", ir.RateLimitEntry{Kind: ir.RateLimitMaskedAddress, V4Mask: 20, V6Mask: 48}, "2001:db8:1:2::3", "http://h/",
+			"masked_remote_address=2001:db8:1::/48"),
+		Entry("a fixed value", ir.RateLimitEntry{Kind: ir.RateLimitGeneric, Value: "a"}, "::1", "http://h/", "generic_key=a"),
+		Entry("the plain path with its query", header(":path", "path", false), "::1", "http://h/a/../b?c", "path=/b?c"),
+		Entry("a decoded parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/?%6b=%61%zz&k=2", "key=a%zz"),
+		Entry("no parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/", "is not sent: query parameter k is not there"),
+		Entry("nothing", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key", SkipIfAbsent: true}, "::1", "http://h/", "is empty"),
+		Entry("conditions that hold", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/", "header_match=v"),
+		Entry("conditions that do not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-no"}}}, "::1", "http://h/",
+			"is not sent: header x-no is not there; it has to be there"),
+		Entry("conditions that must not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", NoMatch: true, Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/",
+			"is not sent: all conditions on headers hold"),
+	)
+
+	It("is of no use where the route has none", func() {
+		Expect(told(limiting(), "::1", "http://h/").Message).To(Equal("limits nothing: the route has no rate limit"))
+	})
+})

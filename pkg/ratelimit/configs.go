@@ -1,0 +1,62 @@
+package ratelimit
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Domain is what one globalconfig_ratelimit says.
+type Domain struct {
+	// ID is that of the global config in base 36: free of "_" and ".", which
+	// join the parts of a counter's and of a metric's name in the stock engine.
+	ID string
+	// Domain is the user's name for it; two global configs may use the same.
+	Domain string
+	Rules  []model.RateLimitRule
+}
+
+// Wire is the domain that Envoy sends and an engine matches.
+func (d Domain) Wire() string { return d.ID + "/" + d.Domain }
+
+// Configs builds the message of each domain, in the order of their ids.
+func Configs(domains []Domain) []*rlsconf.RateLimitConfig {
+	configs := make([]*rlsconf.RateLimitConfig, len(domains))
+	for i, d := range domains {
+		configs[i] = buildConfig(d.ID, d.Wire(), d.Rules)
+	}
+	slices.SortStableFunc(configs, func(a, b *rlsconf.RateLimitConfig) int { return cmp.Compare(a.Name, b.Name) })
+	return configs
+}
+
+func buildConfig(name, domain string, rules []model.RateLimitRule) *rlsconf.RateLimitConfig {
+	return &rlsconf.RateLimitConfig{Name: name, Domain: domain, Descriptors: buildDescriptors(rules)}
+}
+
+func buildDescriptors(rules []model.RateLimitRule) []*rlsconf.RateLimitDescriptor {
+	var descriptors []*rlsconf.RateLimitDescriptor
+	for _, r := range rules {
+		descriptors = append(descriptors, &rlsconf.RateLimitDescriptor{
+			Key: r.Key, Value: r.Value, ShadowMode: r.ShadowMode,
+			RateLimit: buildPolicy(r.RateLimit), Descriptors: buildDescriptors(r.Descriptors),
+		})
+	}
+	return descriptors
+}
+
+func buildPolicy(l *model.RateLimit) *rlsconf.RateLimitPolicy {
+	if l == nil {
+		return nil
+	}
+	return &rlsconf.RateLimitPolicy{
+		Name: l.Name, Unlimited: l.Unlimited,
+		// A unit that is none becomes UNKNOWN, which the loader refuses.
+		Unit:            rlsconf.RateLimitUnit(rlsconf.RateLimitUnit_value[strings.ToUpper(l.Unit)]),
+		RequestsPerUnit: uint32(min(max(l.RequestsPerUnit, 0), math.MaxUint32)),
+	}
+}

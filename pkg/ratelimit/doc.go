@@ -1,0 +1,14 @@
+// Package ratelimit turns global configs of the kind globalconfig_ratelimit
+// into what a rate-limit engine reads, and asks the upstream engine's own loader
+// whether it would take it. Both engines, the stock service and the embedded
+// one, get the same messages.
+//
+// Invariants: two global configs never share a counter, because the domain on
+// the wire begins with the id of its global config; equal input gives equal
+// messages in equal order; the order of the user's rules is kept, since the
+// first of several wildcards wins.
+//
+// It imports pkg/model, go-control-plane's rate-limit module and, of the
+// upstream service, src/config and src/stats only: the rest reads the
+// environment, exits the process or panics. No goroutines, no clock, no I/O.
+package ratelimit

@@ -1,0 +1,147 @@
+package embedded
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+	"sync"
+
+	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+)
+
+const (
+	// topMinutes is how many minutes Top looks back, the running one included.
+	topMinutes = 5
+	// topValues is how many values are followed in each minute.
+	topValues = 512
+	// topText is how many bytes of a value are kept.
+	topText = 256
+)
+
+// Limited is a value that went over its limit.
+type Limited struct {
+	// Domain and Key name the limit like those of Stat.
+	Domain, Key string
+	// Value is what was counted, such as "remote_address=10.0.0.1"; the parts
+	// of a descriptor are joined with " > ", and what is longer than 256 bytes
+	// is cut.
+	Value string
+	// Shadow says that the limit only counts: these requests were let through.
+	Shadow bool
+	// Count is the number of hits over the limit. The true one is between
+	// Count-Error and Count, less what Top says of a value that was forgotten.
+	Count, Error uint64
+}
+
+// top follows who is limited most: the space-saving algorithm over each of the
+// last minutes.
+type top struct {
+	mu      sync.Mutex
+	minutes [topMinutes]minute
+}
+
+type minute struct {
+	start int64 // in minutes since 1970
+	items map[id]*item
+	heap  byCount
+}
+
+type item struct {
+	Limited
+	id    id
+	index int
+}
+
+// add counts hits over a limit. value makes the text of who it was, and is
+// called only for who is not followed yet.
+func (t *top) add(key id, now int64, hits uint64, value func() Limited) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := &t.minutes[now/60%topMinutes]
+	if m.items == nil || m.start != now/60 {
+		*m = minute{start: now / 60, items: map[id]*item{}}
+	}
+	if at, ok := m.items[key]; ok {
+		at.Count += hits
+		heap.Fix(&m.heap, at.index)
+		return
+	}
+	at := &item{Limited: value(), id: key}
+	at.Count = hits
+	m.items[key] = at
+	if len(m.heap) < topValues {
+		heap.Push(&m.heap, at)
+		return
+	}
+	// The newcomer takes the place of the least, and may have been as often.
+	least := m.heap[0]
+	delete(m.items, least.id)
+	at.Count, at.Error = least.Count+hits, least.Count
+	m.heap[0] = at
+	heap.Fix(&m.heap, 0)
+}
+
+func (t *top) list(now int64, n int) []Limited {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sums := map[id]*Limited{}
+	for i := range t.minutes {
+		m := &t.minutes[i]
+		if m.start > now/60 || m.start <= now/60-topMinutes {
+			continue
+		}
+		for key, at := range m.items {
+			sum, ok := sums[key]
+			if !ok {
+				sum = &Limited{Domain: at.Domain, Key: at.Key, Value: at.Value, Shadow: at.Shadow}
+				sums[key] = sum
+			}
+			sum.Count += at.Count
+			sum.Error += at.Error
+		}
+	}
+	list := make([]Limited, 0, len(sums))
+	for _, sum := range sums {
+		list = append(list, *sum)
+	}
+	slices.SortFunc(list, func(a, b Limited) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Value, b.Value))
+	})
+	return list[:max(0, min(n, len(list)))]
+}
+
+// show makes the readable text of a counted value.
+func show(entries []*commonv3.RateLimitDescriptor_Entry) string {
+	var b strings.Builder
+	for i, e := range entries {
+		if i > 0 {
+			b.WriteString(pathJoin)
+		}
+		b.WriteString(e.GetKey() + "=" + e.GetValue())
+		if b.Len() > topText {
+			return strings.ToValidUTF8(strings.Clone(b.String()[:topText]), "")
+		}
+	}
+	return b.String()
+}
+
+// byCount is a heap.Interface with the least at the front.
+type byCount []*item
+
+func (h byCount) Len() int           { return len(h) }
+func (h byCount) Less(i, j int) bool { return h[i].Count < h[j].Count }
+func (h byCount) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *byCount) Push(x any) {
+	at, _ := x.(*item) // only add pushes
+	at.index = len(*h)
+	*h = append(*h, at)
+}
+
+// Pop implements heap.Interface; nothing here pops.
+func (h *byCount) Pop() any { panic("never called") }

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+type sotwRPC = discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer
+
+// engine is one connected rate-limit engine. One response is under way at a
+// time, and a version that was refused is never sent on the stream again: an
+// engine answers at once, so anything else would go round and round.
+type engine struct {
+	server  *Server
+	rpc     sotwRPC
+	id      int64
+	address string
+	log     *slog.Logger
+	changed chan struct{} // capacity 1
+
+	// claimed is the version that the engine came with; empty once that is
+	// judged, and for an engine that has none.
+	claimed string
+	// settled are the limits whose fate the registry was last told.
+	settled *limits
+	sent    *limits // not yet answered
+	nonces  int
+	nonce   string
+
+	// The versions that the engine acknowledged and refused last, and why. The
+	// stream writes them, under the server's mu.
+	has, refused, refusal string
+}
+
+// StreamAggregatedResources serves one rate-limit engine until it goes away. It
+// refuses Envoys: with this older protocol they cannot be planned for resource
+// by resource.
+func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
+	first, err := rpc.Recv()
+	if err != nil {
+		return err
+	}
+	if err := forEngine(first); err != nil || first.GetNode().GetId() != RateLimitNode {
+		return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
+	}
+	e := &engine{
+		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc), changed: make(chan struct{}, 1), claimed: first.GetVersionInfo(),
+	}
+	e.log = s.opts.Log.With("node", RateLimitNode, "stream", e.id)
+	s.opts.Status.ConnectEngine(gatestatus.Envoy{ID: e.id, Address: e.address, Connected: time.Now()})
+	s.mu.Lock()
+	s.engines[e] = struct{}{}
+	s.engineMoved()
+	s.mu.Unlock()
+	e.log.Info("rate-limit engine connected", "address", e.address, "version", e.claimed)
+	defer func() {
+		s.mu.Lock()
+		delete(s.engines, e)
+		s.engineMoved()
+		s.mu.Unlock()
+		s.opts.Status.Disconnect(e.id)
+		e.log.Info("rate-limit engine disconnected")
+	}()
+	return e.run()
+}
+
+func forEngine(req *discoveryv3.DiscoveryRequest) error {
+	if req.GetTypeUrl() != RateLimitType {
+		return status.Errorf(codes.Unimplemented, "%q is not sent with this protocol: only %s is", req.GetTypeUrl(), RateLimitType)
+	}
+	return nil
+}
+
+// wake tells the stream to look for new limits; it never blocks.
+func (e *engine) wake() {
+	select {
+	case e.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run is the stream's loop. What can happen: the engine answers, the limits
+// change, the engine goes away.
+func (e *engine) run() error {
+	ctx, cancel := context.WithCancel(e.rpc.Context())
+	defer cancel()
+	requests := make(chan *discoveryv3.DiscoveryRequest)
+	gone := make(chan error, 1)
+	// It ends with the RPC, whose context gRPC cancels when this returns.
+	go func() { gone <- e.receive(ctx, requests) }()
+	for {
+		if err := e.advance(); err != nil {
+			return err
+		}
+		select {
+		case req := <-requests:
+			if err := forEngine(req); err != nil {
+				return err
+			}
+			e.hear(req)
+		case <-e.changed:
+		case err := <-gone:
+			if errors.Is(err, io.EOF) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+func (e *engine) receive(ctx context.Context, to chan<- *discoveryv3.DiscoveryRequest) error {
+	for {
+		req, err := e.rpc.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- req:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// hear takes the answer to what was sent.
+func (e *engine) hear(req *discoveryv3.DiscoveryRequest) {
+	if e.sent == nil || req.GetResponseNonce() != e.nonce {
+		return
+	}
+	l, detail := e.sent, req.GetErrorDetail()
+	e.sent = nil
+	if detail == nil {
+		e.accepted(l)
+		return
+	}
+	e.refusedWith(l, detail.GetMessage())
+	e.log.Warn("rate-limit engine refused the limits and keeps what it had", "rev", l.revision, "err", detail.GetMessage())
+}
+
+// accepted notes that the engine has l.
+func (e *engine) accepted(l *limits) {
+	e.settled = l
+	s := e.server
+	s.opts.Status.Acked(e.id, RateLimitType, limitsAnswer(l, ""))
+	e.log.Info("rate-limit engine has the limits", "rev", l.revision, "resources", len(l.resources))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.has = l.version
+	s.engineMoved()
+}
+
+// refusedWith notes that the engine does not take l.
+func (e *engine) refusedWith(l *limits, why string) {
+	e.settled = l
+	s := e.server
+	s.opts.Status.Rejected(e.id, RateLimitType, limitsAnswer(l, why))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.refused, e.refusal = l.version, why
+	s.limitsRefused = s.limitsRefused || s.limits.version == l.version
+	s.engineMoved()
+}
+
+// advance sends what the engine does not have.
+func (e *engine) advance() error {
+	s := e.server
+	s.mu.Lock()
+	l, doubtful := s.limits, s.limitsRefused
+	s.mu.Unlock()
+	if l == nil || e.sent != nil || e.settled == l {
+		return nil
+	}
+	claimed := e.claimed
+	e.claimed = ""
+	if claimed == l.version && !doubtful {
+		// An engine that comes back claims what it last received, also when it
+		// refused that.
+		e.accepted(l)
+		return nil
+	}
+	switch l.version { // the content may be what it was before a change
+	case e.has:
+		e.accepted(l)
+		return nil
+	case e.refused:
+		e.refusedWith(l, e.refusal)
+		return nil
+	}
+	e.nonces++
+	e.nonce = strconv.Itoa(e.nonces) + "-" + l.version
+	if err := e.rpc.Send(&discoveryv3.DiscoveryResponse{
+		VersionInfo: l.version, Resources: l.resources, TypeUrl: RateLimitType, Nonce: e.nonce,
+	}); err != nil {
+		return fmt.Errorf("sending rate limits: %w", err)
+	}
+	e.sent = l
+	s.opts.Status.Sent(e.id, RateLimitType, limitsAnswer(l, ""))
+	return nil
+}
+
+func limitsAnswer(l *limits, text string) gatestatus.Answer {
+	return gatestatus.Answer{Revision: l.revision, Resources: l.names, At: time.Now(), Text: text}
+}

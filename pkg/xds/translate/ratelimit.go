@@ -1,0 +1,182 @@
+package translate
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	ratelimitconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/ratelimit/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+const (
+	rateLimitFilter = "envoy.filters.http.ratelimit"
+	// RateLimitCluster is the name of the cluster of the rate-limit engine. No
+	// upstream can have it.
+	RateLimitCluster = "gatehouse/ratelimit"
+	// rateLimitTimeout is what Envoy waits for the engine. With 20 ms a busy
+	// machine let requests pass that were over their limit.
+	rateLimitTimeout = 250 * time.Millisecond
+)
+
+func rateLimitHTTPFilter(s *ir.RateLimitService) *hcmv3.HttpFilter {
+	out := &ratelimitv3.RateLimit{
+		Domain: s.Domain, RequestType: "both", Timeout: seconds(rateLimitTimeout), StatPrefix: "gatehouse",
+		FailureModeDeny:   s.Deny,
+		StatusOnError:     &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
+		RateLimitedStatus: &typev3.HttpStatus{Code: typev3.StatusCode(s.Status)}, //nolint:gosec // a status code
+		RateLimitService: &ratelimitconfigv3.RateLimitServiceConfig{
+			TransportApiVersion: corev3.ApiVersion_V3,
+			GrpcService: &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+				EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: RateLimitCluster},
+			}},
+		},
+	}
+	if s.Headers {
+		out.EnableXRatelimitHeaders = ratelimitv3.RateLimit_DRAFT_VERSION_03
+	}
+	return &hcmv3.HttpFilter{
+		Name: rateLimitFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(out)},
+	}
+}
+
+// rateLimitedReply is what a request over its limit is told: a problem of
+// RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
+// 10.2.3).
+func rateLimitedReply(s *ir.RateLimitService) *hcmv3.ResponseMapper {
+	out := &hcmv3.ResponseMapper{
+		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
+			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
+		}},
+		BodyFormatOverride: &corev3.SubstitutionFormatString{
+			ContentType: "application/problem+json",
+			Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: map[string]*structpb.Value{
+				"title":  structpb.NewStringValue("Too many requests"),
+				"status": structpb.NewStringValue("%RESPONSE_CODE%"),
+				"detail": structpb.NewStringValue("the limit for this route is reached"),
+			}}},
+		},
+	}
+	if s.Headers {
+		out.HeadersToAdd = []*corev3.HeaderValueOption{{
+			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
+		}}
+	}
+	return out
+}
+
+// rateLimitPerRoute replaces nothing: there are no limits but those of routes.
+func rateLimitPerRoute(limits []ir.RateLimit) *anypb.Any {
+	out := &ratelimitv3.RateLimitPerRoute{}
+	for _, l := range limits {
+		limit := &routev3.RateLimit{}
+		for _, e := range l {
+			limit.Actions = append(limit.Actions, rateLimitAction(e))
+		}
+		out.RateLimits = append(out.RateLimits, limit)
+	}
+	return anyOf(out)
+}
+
+func rateLimitAction(e ir.RateLimitEntry) *routev3.RateLimit_Action {
+	switch e.Kind {
+	case ir.RateLimitMaskedAddress:
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_MaskedRemoteAddress_{
+			MaskedRemoteAddress: &routev3.RateLimit_Action_MaskedRemoteAddress{V4PrefixMaskLen: u32(e.V4Mask), V6PrefixMaskLen: u32(e.V6Mask)},
+		}}
+	case ir.RateLimitGeneric:
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
+			GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorKey: e.Key, DescriptorValue: e.Value},
+		}}
+	case ir.RateLimitHeader:
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RequestHeaders_{
+			RequestHeaders: &routev3.RateLimit_Action_RequestHeaders{HeaderName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
+		}}
+	case ir.RateLimitQuery:
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
+			QueryParameters: &routev3.RateLimit_Action_QueryParameters{QueryParameterName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
+		}}
+	case ir.RateLimitHeaderMatch:
+		match := &routev3.RateLimit_Action_HeaderValueMatch{DescriptorKey: e.Key, DescriptorValue: e.Value}
+		if e.NoMatch {
+			match.ExpectMatch = wrapperspb.Bool(false)
+		}
+		for _, h := range e.Headers {
+			match.Headers = append(match.Headers, headerMatcher(h))
+		}
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_HeaderValueMatch_{HeaderValueMatch: match}}
+	case ir.RateLimitAddress:
+	}
+	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddress_{
+		RemoteAddress: &routev3.RateLimit_Action_RemoteAddress{},
+	}}
+}
+
+// RateLimitSocketCluster is the cluster of an engine that listens on a Unix
+// socket.
+func RateLimitSocketCluster(socket string) *clusterv3.Cluster {
+	return rateLimitCluster(&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: socket}}})
+}
+
+// RateLimitServiceCluster is the cluster of an engine, or of several behind one
+// name, at HOST:PORT. All addresses of a name are used.
+func RateLimitServiceCluster(address string) (*clusterv3.Cluster, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the rate-limit engine: %w", err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("reading the port of the rate-limit engine: %w", err)
+	}
+	c := rateLimitCluster(&corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+	}}})
+	if net.ParseIP(host) == nil {
+		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+		c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+	}
+	return c, nil
+}
+
+func rateLimitCluster(address *corev3.Address) *clusterv3.Cluster {
+	options := &httpv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
+			ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+				ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+					Http2ProtocolOptions: &corev3.Http2ProtocolOptions{ConnectionKeepalive: &corev3.KeepaliveSettings{
+						Interval: seconds(5 * time.Second), Timeout: seconds(2 * time.Second),
+					}},
+				},
+			},
+		},
+	}
+	return &clusterv3.Cluster{
+		Name:                 RateLimitCluster,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:       seconds(rateLimitTimeout),
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(options),
+		},
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{
+			ClusterName: RateLimitCluster,
+			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}},
+			}}}},
+		},
+	}
+}

@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// recipe is a section of the documentation: a document, and what requests then
+// get.
+type recipe struct{ name, document, requests string }
+
+var section = regexp.MustCompile("(?s)\n### ([^\n]+)\n.*?```yaml\n(.*?)```\n```requests\n(.*?)```")
+
+// recipes reads them where users do.
+func recipes() []recipe {
+	text, err := os.ReadFile("../../docs/ratelimit.md")
+	if err != nil {
+		return nil // too few of them fail a spec
+	}
+	var list []recipe
+	for _, m := range section.FindAllStringSubmatch(string(text), -1) {
+		list = append(list, recipe{m[1], m[2], m[3]})
+	}
+	return list
+}
+
+// wanted is a line of requests: "2 x GET /path from 127.0.0.2 Name: value -> 200 name: value".
+var wanted = regexp.MustCompile(`^(\d+) x (\S+) (\S+)(?: from (\S+))?(?: ([\w-]+): (\S+))? +-> (\d+)(?: ([\w-]+): (.+))?$`)
+
+// sendFrom sends a request from an address of this machine; empty means any.
+func sendFrom(gw gateway, from, method, target, name, value string) (*http.Response, error) {
+	dialer := &net.Dialer{}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
+	req, err := http.NewRequestWithContext(context.Background(), method, fmt.Sprintf("http://127.0.0.1:%d%s", gw.port, target), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Host = "shop.example"
+	if name != "" {
+		req.Header.Set(name, value)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, resp.Body.Close()
+}
+
+var _ = Describe("A recipe of docs/ratelimit.md", func() {
+	It("is there for each need", func() {
+		var names []string
+		for _, r := range recipes() {
+			names = append(names, r.name)
+		}
+		Expect(names).To(Equal([]string{
+			"Per IP", "Per API key", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling",
+		}))
+	})
+
+	for _, r := range recipes() {
+		It("does what the page says: "+r.name, func() {
+			_, gw, _ := shop()
+			a, err := gw.api.Do(limit(), http.MethodPut, "/config?wait=applied", "application/yaml", r.document)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+			for line := range strings.Lines(r.requests) {
+				want := wanted.FindStringSubmatch(strings.TrimSpace(line))
+				Expect(want).NotTo(BeNil(), line)
+				times, err := strconv.Atoi(want[1])
+				Expect(err).NotTo(HaveOccurred())
+				for i := range times {
+					got, err := sendFrom(gw, want[4], want[2], want[3], want[5], want[6])
+					Expect(err).NotTo(HaveOccurred())
+					Expect(strconv.Itoa(got.StatusCode)).To(Equal(want[7]), "request %d of %s", i+1, line)
+					if want[8] != "" {
+						Expect(got.Header.Get(want[8])).To(Equal(want[9]), line)
+					}
+				}
+			}
+		})
+	}
+})
