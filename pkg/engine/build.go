@@ -24,6 +24,9 @@ type Build struct {
 	loaded   bool
 	services map[string]*service
 	proxies  map[string]*proxy
+	// refused has what the rate-limit engine says to each global config of its
+	// type; nil means that it takes it.
+	refused map[*model.GlobalConfig]error
 }
 
 // service is what was made of one service.
@@ -145,19 +148,32 @@ func (b *Build) Apply(change model.Change) Result {
 func (b *Build) applyRateLimits(result *Result) {
 	result.RateLimits = []ratelimit.Domain{}
 	var conditions []model.Condition
+	refused := map[*model.GlobalConfig]error{}
 	for _, g := range b.config.GlobalConfigs() {
 		d, ok := rateLimitDomain(g)
 		if !ok {
 			continue
 		}
-		if err := ratelimit.Check(d); err != nil {
+		err, known := b.refused[g]
+		if !known {
+			err = ratelimit.Check(d)
+		}
+		refused[g] = err
+		switch {
+		case err != nil:
 			conditions = append(conditions, model.Condition{
 				Key: g.Key(), Code: model.Quarantined, Message: "the rate-limit engine would refuse it: " + err.Error(),
 			})
 			continue
+		case !b.settings.RateLimits():
+			conditions = append(conditions, model.Condition{
+				Key: g.Key(), Code: model.NoRateLimitEngine,
+				Message: "there is no rate-limit engine, so nothing is limited: start gatehouse with --ratelimit-address",
+			})
 		}
 		result.RateLimits = append(result.RateLimits, d)
 	}
+	b.refused = refused
 	result.Conditions["rate limits"] = conditions
 }
 

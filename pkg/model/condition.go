@@ -13,6 +13,8 @@ type Condition struct {
 const (
 	// NoUpstream: a route has nothing to forward to and answers 503.
 	NoUpstream = "NoUpstream"
+	// NoRateLimitEngine: rates are there, and nobody who counts.
+	NoRateLimitEngine = "NoRateLimitEngine"
 	// HostConflict: another service of the proxy has the host; this one is
 	// left out.
 	HostConflict = "HostConflict"
