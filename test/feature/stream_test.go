@@ -66,6 +66,7 @@ var _ = Describe("an Envoy that connects", func() {
 
 		old, err := ads.StreamAggregatedResources(limit())
 		Expect(err).NotTo(HaveOccurred())
+		Expect(old.Send(&discoveryv3.DiscoveryRequest{TypeUrl: clusterType, Node: &corev3.Node{Id: "gw"}})).To(Succeed())
 		_, err = old.Recv()
 		Expect(status.Code(err)).To(Equal(codes.Unimplemented))
 		Expect(err).To(MatchError(ContainSubstring("DELTA_GRPC")))
