@@ -56,7 +56,7 @@ var _ = Describe("The yardstick", func() {
 			}
 		}
 		Expect(titles).To(Equal([]string{
-			"One change with 12 routes", "Calls in a row with 12 routes",
+			"One change with 12 hosts", "Calls in a row with 12 hosts",
 			"Bulk load of 25 routes", "Bulk load of 25 routes, beside a floor that coalesces",
 			"Start with 12 stored routes",
 			"Requests per second through Envoy",

@@ -73,7 +73,7 @@ func bulkSection(title, other string, a, b loaded, aims bool) section {
 
 func (l *lab) load(ctx context.Context, p *prepared) (loaded, error) {
 	var result loaded
-	routes := layout.Routes(l.opts.bulk, l.backend.port())
+	routes := layout.Routes(l.opts.bulk, layout.PerService, l.backend.port())
 	s, err := p.start()
 	if err != nil {
 		return result, err
@@ -81,7 +81,7 @@ func (l *lab) load(ctx context.Context, p *prepared) (loaded, error) {
 	if err := s.served(ctx, nil); err != nil {
 		return result, err
 	}
-	if err := s.services(ctx, layout.Services(len(routes))); err != nil {
+	if err := s.services(ctx, layout.Services(len(routes), layout.PerService)); err != nil {
 		return result, err
 	}
 	if err := sleep(ctx, time.Second); err != nil {

@@ -11,7 +11,7 @@ import (
 // idle measures a program that has much and does nothing, and then a change.
 func (l *lab) idle(ctx context.Context) ([]section, error) {
 	n, port := l.opts.idleRoutes, l.backend.port()
-	sides, err := l.both(ctx, setting{routes: layout.Routes(n, port), accessLog: true, concurrency: l.opts.concurrency})
+	sides, err := l.both(ctx, setting{routes: layout.Routes(n, layout.PerService, port), accessLog: true, concurrency: l.opts.concurrency})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (l *lab) idle(ctx context.Context) ([]section, error) {
 	var cpu [2]float64
 	for i, s := range sides {
 		for k := range l.opts.idleChanges {
-			if err := s.sample(ctx, layout.Added(k, n, port), true, l.opts.poll, &changes[i]); err != nil {
+			if err := s.sample(ctx, layout.Added(k, n, layout.PerService, port), true, l.opts.poll, &changes[i]); err != nil {
 				return nil, fmt.Errorf("changing %s: %w", s.name, err)
 			}
 		}

@@ -26,13 +26,13 @@ type latencies struct {
 	first []float64
 }
 
-// latency measures single changes, with some routes there already.
+// latency measures single changes, with some hosts there already.
 func (l *lab) latency(ctx context.Context) ([]section, error) {
 	var list []section
 	for _, n := range l.opts.sizes {
 		sections, err := l.latencyAt(ctx, n)
 		if err != nil {
-			return nil, fmt.Errorf("with %d routes: %w", n, err)
+			return nil, fmt.Errorf("with %d hosts: %w", n, err)
 		}
 		list = append(list, sections...)
 	}
@@ -48,7 +48,7 @@ func (l *lab) latency(ctx context.Context) ([]section, error) {
 
 func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 	port := l.backend.port()
-	sides, err := l.both(ctx, setting{routes: layout.Routes(n, port), accessLog: true, concurrency: l.opts.concurrency})
+	sides, err := l.both(ctx, setting{routes: layout.Routes(n, 1, port), accessLog: true, concurrency: l.opts.concurrency})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 				}
 			}
 		}
-		r := layout.Added(i, n, port)
+		r := layout.Added(i, n, 1, port)
 		for turn := range sides {
 			k := (turn + i) % len(sides)
 			if err := sides[k].sample(ctx, r, true, l.opts.poll, &settled[k]); err != nil {
@@ -94,9 +94,9 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 	if n < 1000 {
 		limit = 1.5
 	}
-	one := latencySection(fmt.Sprintf("One change with %d routes", n), settled, limit, false)
+	one := latencySection(fmt.Sprintf("One change with %d hosts", n), settled, limit, false)
 	one.Rows = append(one.Rows, beside("CPU of the control plane to add one route, attach and remove it", "ms", cpu[0], cpu[1]))
-	return []section{one, latencySection(fmt.Sprintf("Calls in a row with %d routes", n), inARow, limit, true)}, nil
+	return []section{one, latencySection(fmt.Sprintf("Calls in a row with %d hosts", n), inARow, limit, true)}, nil
 }
 
 func latencySection(title string, sides []latencies, limit float64, inARow bool) section {

@@ -126,7 +126,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.gatehouse, "gatehouse", "bin/gatehouse", "the program")
 	f.StringVar(&o.floor, "floor", "bin/bench/floor", "the floor")
 	f.StringVar(&o.envoy, "envoy", "bin/envoy", "the Envoy")
-	sizes := f.String("sizes", "10,1000,3000,10000", "latency: routes that are there")
+	sizes := f.String("sizes", "10,1000,3000,10000", "latency: hosts that are there, with a route each")
 	f.IntVar(&o.samples, "samples", 200, "latency: changes of each kind for each side and size")
 	f.DurationVar(&o.poll, "poll", 200*time.Microsecond, "latency: pause between two questions to an Envoy")
 	f.IntVar(&o.bulk, "bulk", 5000, "bulk: routes")

@@ -62,7 +62,7 @@ func (s *loads) cost() float64 {
 }
 
 func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, error) {
-	route := layout.Routes(1, b.port())[0]
+	route := layout.Routes(1, 1, b.port())[0]
 	gatehouse, err := l.prepareGatehouse(ctx, setting{routes: []layout.Route{route}, accessLog: accessLog, concurrency: 1})
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (l *lab) start(ctx context.Context) ([]section, error) {
 }
 
 func (l *lab) startWith(ctx context.Context, n int) (section, error) {
-	routes := layout.Routes(n, l.backend.port())
+	routes := layout.Routes(n, layout.PerService, l.backend.port())
 	s := setting{routes: routes, accessLog: true, concurrency: l.opts.concurrency}
 	gatehouse, err := l.prepareGatehouse(ctx, s)
 	if err != nil {

@@ -3,7 +3,7 @@ package layout
 import "fmt"
 
 // PerService is how many of the routes that are there from the start share a
-// service, and so a host.
+// service, and so a host, unless each has one of its own.
 const PerService = 10
 
 // Node is the name of the proxy, and the node id of the Envoys.
@@ -27,30 +27,31 @@ func FQDN(service string) string { return service + ".bench.example" }
 // FQDN is the host of the route's service.
 func (r Route) FQDN() string { return FQDN(r.Service) }
 
-// Services lists the services of n routes.
-func Services(n int) []string {
+// Services lists the services of n routes of which per share one.
+func Services(n, per int) []string {
 	var list []string
-	for i := range (n + PerService - 1) / PerService {
+	for i := range (n + per - 1) / per {
 		list = append(list, fmt.Sprintf("s%04d", i))
 	}
 	return list
 }
 
-// Routes are the n routes that are there from the start. Their names are of one
-// length, so that no prefix is the start of another.
-func Routes(n, port int) []Route {
-	services := Services(n)
+// Routes are the n routes that are there from the start, of which per share a
+// service. Their names are of one length, so that no prefix is the start of
+// another.
+func Routes(n, per, port int) []Route {
+	services := Services(n, per)
 	list := make([]Route, n)
 	for i := range list {
-		list[i] = route(services[i/PerService], fmt.Sprintf("r%05d", i), port)
+		list[i] = route(services[i/per], fmt.Sprintf("r%05d", i), port)
 	}
 	return list
 }
 
 // Added is the i-th route that is added beside n that are there: each to
 // another of their services, as long as there are some.
-func Added(i, n, port int) Route {
-	services := Services(n)
+func Added(i, n, per, port int) Route {
+	services := Services(n, per)
 	return route(services[i%len(services)], fmt.Sprintf("new%05d", i), port)
 }
 
