@@ -82,6 +82,8 @@ func (c *collection) want(list []*snapshot.Resource) {
 	c.wanted = list
 	for len(old) > 0 || len(list) > 0 {
 		switch {
+		case len(old) > 0 && len(list) > 0 && old[0] == list[0]: // nearly all, and not looked into
+			old, list = old[1:], list[1:]
 		case len(list) == 0 || len(old) > 0 && old[0].Name < list[0].Name:
 			c.drop(old[0].Name)
 			old = old[1:]
@@ -89,9 +91,7 @@ func (c *collection) want(list []*snapshot.Resource) {
 			c.need(list[0])
 			list = list[1:]
 		default:
-			if old[0] != list[0] {
-				c.need(list[0])
-			}
+			c.need(list[0])
 			old, list = old[1:], list[1:]
 		}
 	}

@@ -16,6 +16,8 @@ type routes struct {
 	// reconnect with another version than ours.
 	known       bool
 	acked, sent []*snapshot.Host
+	// users says how many of acked name a cluster; 0 of one that is not in it.
+	users map[string]int
 	// ackedFor is the snapshot that acked was chosen from.
 	ackedFor *snapshot.Snapshot
 	flight   *flight
@@ -42,7 +44,8 @@ type refusal struct {
 
 func newRoutes() routes {
 	return routes{
-		names: map[string]bool{}, reported: map[string]string{}, refused: map[string]refusal{}, waiting: map[string]Wait{},
+		names: map[string]bool{}, reported: map[string]string{}, users: map[string]int{},
+		refused: map[string]refusal{}, waiting: map[string]Wait{},
 	}
 }
 
@@ -70,11 +73,29 @@ func (r *routes) ack(f *flight) {
 	if r.flight != f {
 		return
 	}
-	r.flight, r.acked, r.ackedFor, r.known, r.refusedWhole = nil, f.hosts, f.want, true, Refusal{}
+	r.has(f.hosts, f.want)
+	r.flight, r.refusedWhole = nil, Refusal{}
 	r.most *= 2
 	if !r.limited {
 		r.most = 0
 	}
+}
+
+// has notes which pieces the Envoy has, and of which snapshot they are.
+func (r *routes) has(hosts []*snapshot.Host, of *snapshot.Snapshot) {
+	for _, h := range changedPieces(r.acked, hosts) {
+		for _, c := range h.Clusters {
+			r.users[c]++
+		}
+	}
+	for _, h := range changedPieces(hosts, r.acked) {
+		for _, c := range h.Clusters {
+			if r.users[c]--; r.users[c] == 0 {
+				delete(r.users, c)
+			}
+		}
+	}
+	r.acked, r.ackedFor, r.known = hosts, of, true
 }
 
 // nack leaves the Envoy with what it acknowledged before and returns the host
@@ -115,23 +136,26 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 func changedPieces(from, to []*snapshot.Host) []*snapshot.Host {
 	var changed []*snapshot.Host
 	for _, h := range to {
-		old := pieceOf(&from, h.Name)
-		if old == nil || old.Version != h.Version {
+		old := pieceOf(&from, h)
+		if old != h && (old == nil || old.Version != h.Version) {
 			changed = append(changed, h)
 		}
 	}
 	return changed
 }
 
-// pieceOf finds a host in a sorted list and drops what comes before it.
-func pieceOf(list *[]*snapshot.Host, name string) *snapshot.Host {
-	for len(*list) > 0 && (*list)[0].Name < name {
+// pieceOf finds the form of a host in a sorted list and drops what comes before
+// it. Most hosts are in the list as they are, and are not looked into.
+func pieceOf(list *[]*snapshot.Host, host *snapshot.Host) *snapshot.Host {
+	for len(*list) > 0 && (*list)[0] != host && (*list)[0].Name < host.Name {
 		*list = (*list)[1:]
 	}
-	if len(*list) > 0 && (*list)[0].Name == name {
-		return (*list)[0]
+	if len(*list) == 0 || (*list)[0] != host && (*list)[0].Name != host.Name {
+		return nil
 	}
-	return nil
+	found := (*list)[0]
+	*list = (*list)[1:]
+	return found
 }
 
 // forget drops the refusals of pieces that nobody wants any more.
@@ -152,8 +176,8 @@ func hostIn(list []*snapshot.Host, name string) *snapshot.Host {
 	return list[i]
 }
 
-// has reports whether the Envoy acknowledged exactly these hosts.
-func (r *routes) has(hosts []*snapshot.Host) bool {
+// hasAll reports whether the Envoy acknowledged exactly these hosts.
+func (r *routes) hasAll(hosts []*snapshot.Host) bool {
 	return r.known && r.flight == nil && same(r.acked, hosts)
 }
 
@@ -188,7 +212,8 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		return nil
 	}
 	if !r.known && r.reported[name] == resource.Version && !r.again {
-		r.known, r.acked, r.sent, r.ackedFor = true, hosts, hosts, s.want
+		r.has(hosts, s.want)
+		r.sent = hosts
 		return nil
 	}
 	r.sent, r.again = hosts, false
@@ -212,10 +237,10 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 	changed := 0
 	s.routes.limited = false
 	for _, h := range want {
-		old := pieceOf(&have, h.Name)
+		old := pieceOf(&have, h)
 		next := h
 		switch {
-		case old != nil && old.Version == h.Version:
+		case old == h || old != nil && old.Version == h.Version:
 		case s.routes.refused[h.Name].Version == h.Version:
 			next = old
 			if old == nil && !s.routes.refused[h.Name].unavailable {
@@ -235,7 +260,7 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 				wait.by(missing.Until)
 			}
 		}
-		if next != nil && (old == nil || old.Version != next.Version) {
+		if next != old && next != nil && (old == nil || old.Version != next.Version) {
 			if s.routes.most > 0 && changed == s.routes.most {
 				s.routes.limited, next = true, old
 			} else {

@@ -278,7 +278,7 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 			}
 		}
 	}
-	if len(s.want.Listeners) > 0 && !s.routes.has(s.want.Hosts) {
+	if len(s.want.Listeners) > 0 && !s.routes.hasAll(s.want.Hosts) {
 		return 0, false
 	}
 	return s.want.Revision, true
@@ -305,18 +305,17 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 		return nil
 	}
 	named := map[string]bool{}
-	mark := func(hosts []*snapshot.Host) {
-		for _, h := range hosts {
-			for _, c := range h.Clusters {
-				if _, candidate := s.clusters.gone[c]; candidate {
-					named[c] = true
-				}
-			}
+	for c := range s.clusters.gone {
+		if s.routes.users[c] > 0 {
+			named[c] = true
 		}
 	}
-	mark(s.routes.acked)
-	if s.routes.flight != nil {
-		mark(s.routes.flight.hosts)
+	if f := s.routes.flight; f != nil {
+		for _, h := range changedPieces(s.routes.acked, f.hosts) {
+			for _, c := range h.Clusters {
+				named[c] = true
+			}
+		}
 	}
 	return s.clusters.past(now, s.opts.Grace, next, named)
 }

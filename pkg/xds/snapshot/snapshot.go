@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -192,18 +193,13 @@ func (b *Builder) dropCluster(name string) {
 // Snapshot is what the proxy should have now.
 func (b *Builder) Snapshot(revision int64) *Snapshot {
 	if len(b.changedHosts) > 0 {
-		old := make(map[string]*Host, len(b.changedHosts))
-		for _, h := range b.hosts {
-			if _, ok := b.changedHosts[h.Name]; ok {
-				old[h.Name] = h
-			}
-		}
 		for name, h := range b.changedHosts {
-			if h != nil && old[name] != nil && old[name].Version == h.Version {
-				b.changedHosts[name] = old[name]
+			i, found := search(b.hosts, name, hostName)
+			if found && h != nil && b.hosts[i].Version == h.Version {
+				b.changedHosts[name] = b.hosts[i]
 			}
 		}
-		b.hosts = merge(b.hosts, b.changedHosts, func(h *Host) string { return h.Name })
+		b.hosts = merge(b.hosts, b.changedHosts, hostName)
 		b.changedHosts = map[string]*Host{}
 	}
 	if len(b.changedClusters) > 0 {
@@ -214,7 +210,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 				changed[name] = n.resource
 			}
 		}
-		b.list = merge(b.list, changed, func(r *Resource) string { return r.Name })
+		b.list = merge(b.list, changed, resourceName)
 		b.changedClusters = map[string]struct{}{}
 	}
 	s := &Snapshot{Revision: revision, Clusters: b.list, Listeners: b.listeners, Hosts: b.hosts, head: b.head}
@@ -223,26 +219,29 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 }
 
 // merge returns the sorted list with the changes made; a nil change removes.
+// What lies between two changes is copied and not looked at.
 func merge[T any](list []*T, changes map[string]*T, name func(*T) string) []*T {
-	added := make([]*T, 0, len(changes))
-	for _, v := range changes {
-		if v != nil {
-			added = append(added, v)
+	out := make([]*T, 0, len(list)+len(changes))
+	for _, n := range slices.Sorted(maps.Keys(changes)) {
+		i, found := search(list, n, name)
+		out = append(out, list[:i]...)
+		if v := changes[n]; v != nil {
+			out = append(out, v)
 		}
+		if found {
+			i++
+		}
+		list = list[i:]
 	}
-	slices.SortFunc(added, func(x, y *T) int { return cmp.Compare(name(x), name(y)) })
-	out := make([]*T, 0, len(list)+len(added))
-	for _, v := range list {
-		if _, changed := changes[name(v)]; changed {
-			continue
-		}
-		for len(added) > 0 && name(added[0]) < name(v) {
-			out = append(out, added[0])
-			added = added[1:]
-		}
-		out = append(out, v)
-	}
-	return append(out, added...)
+	return append(out, list...)
 }
+
+func search[T any](list []*T, name string, nameOf func(*T) string) (int, bool) {
+	return slices.BinarySearchFunc(list, name, func(v *T, name string) int { return cmp.Compare(nameOf(v), name) })
+}
+
+func hostName(h *Host) string { return h.Name }
+
+func resourceName(r *Resource) string { return r.Name }
 
 func byName(a, b *Resource) int { return cmp.Compare(a.Name, b.Name) }
