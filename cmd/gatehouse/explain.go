@@ -23,26 +23,13 @@ that the gateway gives by itself. Nothing is sent to an Envoy.`,
 		Example: `  gatehouse explain gw http://shop.example.com/cart
   gatehouse explain gw 'http://shop.example.com/cart?a=b' -X POST -H 'x-tier: gold'
   gatehouse explain gw http://127.0.0.1:8080/cart -H 'Host: shop.example.com' -o json`,
-		Args: cobra.ExactArgs(2),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return completeObject(cmd, []string{"proxy"}, typed)
-		},
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeProxyFirst,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			query := url.Values{"url": {args[1]}}
-			if method := text(cmd, "method"); method != "" {
-				query.Set("method", method)
-			}
-			if address := text(cmd, "address"); address != "" {
-				query.Set("address", address)
-			}
-			lines, err := cmd.Flags().GetStringArray("header")
+			query, err := requestQuery(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			query["header"] = lines
 			r, err := connect(cmd)
 			if err != nil {
 				return err
@@ -51,10 +38,36 @@ that the gateway gives by itself. Nothing is sent to an Envoy.`,
 			return r.showExplained(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "explain"), Query: query})
 		},
 	}
+	return withFormat(withServer(withRequest(cmd)), "", formatTable, formatJSON, formatYAML)
+}
+
+// withRequest gives cmd the flags that describe a request.
+func withRequest(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringP("method", "X", "", "method of the request (default: GET)")
 	cmd.Flags().StringArrayP("header", "H", nil, "header of the request, 'name: value'; may be repeated")
-	cmd.Flags().String("address", "", "address of the client (default: 127.0.0.1)")
-	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+	cmd.Flags().String("address", "", "address of the connection: the client's, or with trusted hops that of the last proxy in front (default: 127.0.0.1)")
+	return cmd
+}
+
+// requestQuery describes the request of withRequest's flags to the API.
+func requestQuery(cmd *cobra.Command, target string) (url.Values, error) {
+	query := url.Values{"url": {target}}
+	for _, name := range []string{"method", "address"} {
+		if value := text(cmd, name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	lines, err := cmd.Flags().GetStringArray("header")
+	query["header"] = lines
+	return query, err
+}
+
+// completeProxyFirst completes the name of a proxy, and nothing behind it.
+func completeProxyFirst(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeObject(cmd, []string{"proxy"}, typed)
 }
 
 // explained is an answer of GET /proxy/{proxy}/explain.
@@ -140,12 +153,8 @@ func (e explained) print(p *printer) {
 	say := func(format string, args ...any) {
 		p.line("%s", strings.TrimRight(client.Printable(fmt.Sprintf(format, args...)), " "))
 	}
-	from := "no Envoy is connected; this is what one should do"
-	if n := len(e.Envoys); n > 0 {
-		from = count(n, "Envoy", "Envoys") + ": " + strings.Join(e.Envoys, ", ")
-	}
 	say("%s (%s)", e.Message, e.Code)
-	say("from: %s", from)
+	say("from: %s", origin(e.Envoys))
 	if e.Status > 0 {
 		say("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location
 	}
@@ -181,6 +190,14 @@ func (e explained) print(p *printer) {
 	}
 	say("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
 		e.Envoy.Listener, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
+}
+
+// origin says what an answer comes from.
+func origin(envoys []string) string {
+	if len(envoys) == 0 {
+		return "no Envoy is connected; this is what one should do"
+	}
+	return count(len(envoys), "Envoy", "Envoys") + ": " + strings.Join(envoys, ", ")
 }
 
 func (e explained) printForward(say func(format string, args ...any)) {

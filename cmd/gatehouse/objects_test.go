@@ -101,6 +101,15 @@ var _ = Describe("Small writes", func() {
 		Entry(nil, "POST /revision/7/rollback", 200, "the configuration is that of revision 7 again", "rollback", "7"),
 	)
 
+	It("show what the server warns of, and succeed", func() {
+		serving("POST /service/shop/filter/limit", reply{201, `{"data":{"x_core_db_y":{"affected_rows":1}}}`,
+			map[string]string{"Gatehouse-Revision": "7", "Gatehouse-Warning": "/filter/limit limits \"nothing\""}})
+		r := run1("", "attach", "filter/limit", "service/shop", "-o", "table")
+		Expect(r.code).To(BeZero())
+		Expect(r.stdout).To(Equal("filter/limit is attached to service/shop (revision 7)\n"))
+		Expect(r.stderr).To(Equal("warning: /filter/limit limits \"nothing\"\n"))
+	})
+
 	It("can be tried", func() {
 		serving("POST /revision/7/rollback?dry_run=true", reply{200, `{"data":{"dry_run":true,"changes":[{"action":"delete","path":"/proxy/gw","kind":"proxy","fields":[{"field":"name","before":"gw"}]}]}}`, nil})
 		Expect(good("rollback", "7", "--dry-run", "-o", "table")).To(Equal("- /proxy/gw\n    name: \"gw\"\n1 object would change, nothing was changed\n"))

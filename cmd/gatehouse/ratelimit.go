@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,11 +17,11 @@ import (
 func newRateLimit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ratelimit",
-		Short:   "Show what rate limits have counted",
-		Example: "  gatehouse ratelimit top",
+		Short:   "Show what rate limits count",
+		Example: "  gatehouse ratelimit top\n  gatehouse ratelimit test gw http://shop.example.com/cart",
 		Args:    cobra.NoArgs,
 	}
-	cmd.AddCommand(newRateLimitTop())
+	cmd.AddCommand(newRateLimitTop(), newRateLimitTest())
 	return cmd
 }
 
@@ -29,8 +30,9 @@ func newRateLimitTop() *cobra.Command {
 		Use:   "top [PROXY]",
 		Short: "Show who is limited",
 		Long: `Shows the limits of a proxy (gw by default) with what they have counted since the
-start of the server, and the values that were limited most in the last five
-minutes. With --every it goes on until Ctrl-C.`,
+start of the engine, and the values that were limited most in the last five
+minutes. With --every it goes on until Ctrl-C. What another engine than the one
+of gatehouse standalone has counted is known with --ratelimit-metrics there.`,
 		Example: `  gatehouse ratelimit top
   gatehouse ratelimit top gw --every 2s`,
 		Args: cobra.MaximumNArgs(1),
@@ -89,8 +91,10 @@ type rateLimitCounts struct {
 	Config  string `json:"globalconfig_name"`
 	Domain  string
 	Counted bool
+	Note    string
 	Limits  []struct {
 		Limit                    string
+		With                     []string
 		Hits, Near, Over, Shadow uint64
 	}
 	Top []struct {
@@ -98,6 +102,7 @@ type rateLimitCounts struct {
 		Shadow       bool
 		Over         uint64
 	}
+	Engines []struct{ URL, Address, Error string }
 }
 
 func (r *remote) showTop(list []json.RawMessage) error {
@@ -108,19 +113,21 @@ func (r *remote) showTop(list []json.RawMessage) error {
 	if len(list) == 0 {
 		p.line("the proxy has no rate limits")
 	}
+	var c rateLimitCounts
 	for _, raw := range list {
-		var c rateLimitCounts
+		c = rateLimitCounts{}
 		if err := json.Unmarshal(raw, &c); err != nil {
 			return &runError{fmt.Errorf("reading the rate limits: %w", err)}
 		}
 		p.line("%s: domain %s", client.Printable(c.Config), client.Printable(c.Domain))
 		if !c.Counted {
-			p.line("this server does not count")
+			p.line("%s", client.Printable(c.Note))
 			continue
 		}
 		limits := [][]string{{"LIMIT", "HITS", "NEAR", "OVER", "LET THROUGH"}}
 		for _, l := range c.Limits {
-			limits = append(limits, []string{l.Limit, decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)})
+			of := strings.Join(append([]string{l.Limit}, l.With...), " + ")
+			limits = append(limits, []string{of, decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)})
 		}
 		top := [][]string{{"LIMITED", "OVER", "BY", ""}}
 		for _, v := range c.Top {
@@ -134,6 +141,18 @@ func (r *remote) showTop(list []json.RawMessage) error {
 		if len(top) > 1 {
 			r.section(&p, top)
 		}
+		if c.Note != "" {
+			p.line("\n%s", client.Printable(c.Note))
+		}
+	}
+	silent := [][]string{{"NOT IN THE NUMBERS", "ADDRESS", "BECAUSE"}}
+	for _, e := range c.Engines {
+		if e.Error != "" {
+			silent = append(silent, []string{e.URL, e.Address, e.Error})
+		}
+	}
+	if len(silent) > 1 {
+		r.section(&p, silent)
 	}
 	return p.done()
 }

@@ -27,9 +27,27 @@ user=\u001b[2J            3     user            let through
 		Expect(good("ratelimit", "top")).To(MatchJSON(`[` + counts + `]`))
 	})
 
+	It("says what is not known of other engines, and of which", func() {
+		answers("gw", `{"globalconfig_name":"rates","domain":"shop","counted":true,"note":"no values","limits":[`+
+			`{"limit":"a > b > c","with":["a > b > d","e"],"hits":3,"near":2,"over":1,"shadow":0}],"top":null,`+
+			`"engines":[{"url":"http://one/metrics","address":"10.0.0.1:80"},{"url":"http://one/metrics","address":"10.0.0.2:80","error":"refused"},`+
+			`{"url":"http://two/metrics","error":"no such host"}]}`)
+		Expect(good("ratelimit", "top", "-o", "table")).To(Equal(`rates: domain shop
+
+LIMIT                      HITS  NEAR  OVER  LET THROUGH
+a > b > c + a > b > d + e  3     2     1     0
+
+no values
+
+NOT IN THE NUMBERS  ADDRESS      BECAUSE
+http://one/metrics  10.0.0.2:80  refused
+http://two/metrics               no such host
+`))
+	})
+
 	It("says where nothing is counted", func() {
-		answers("edge", `{"globalconfig_name":"rates","domain":"shop","counted":false,"limits":[],"top":[]}`)
-		Expect(good("ratelimit", "top", "edge", "-o", "table")).To(Equal("rates: domain shop\nthis server does not count\n"))
+		answers("edge", `{"globalconfig_name":"rates","domain":"shop","counted":false,"note":"nobody counts","limits":[],"top":null}`)
+		Expect(good("ratelimit", "top", "edge", "-o", "table")).To(Equal("rates: domain shop\nnobody counts\n"))
 	})
 
 	It("says where there is no limit", func() {

@@ -120,13 +120,15 @@ func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
 	if err != nil {
 		return nil, err
 	}
+	errOut := cmd.ErrOrStderr()
 	c, err := client.New(client.Options{
 		Server: selection.Server, Token: token, Authorities: authorities, Timeout: timeout, UserAgent: "gatehouse/" + buildInfo().version,
+		Warn: func(text string) { (&printer{w: errOut}).line("warning: %s", client.Printable(text)) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{Client: c, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), format: text(cmd, "output")}
+	r := &remote{Client: c, out: cmd.OutOrStdout(), errOut: errOut, format: text(cmd, "output")}
 	if r.format == "" {
 		r.format = formatJSON
 		if onTerminal(r.out) {

@@ -63,6 +63,7 @@ type serverStatus struct {
 		Envoys []envoyStatus
 	}
 	WaitingNodes []struct{ Node, Address, Version, Create string } `json:"waiting_nodes"`
+	LimitsBy     string                                            `json:"rate_limits"`
 	Engines      []struct {
 		Address, State string
 		Refused        struct{ Message string }
@@ -88,6 +89,9 @@ type envoyStatus struct {
 func (r *remote) showStatus(s serverStatus) error {
 	p := printer{w: r.out}
 	p.line("%s: revision %d is stored, Envoys get revision %d", client.Printable(s.Replica), s.Revision, s.Built)
+	if s.LimitsBy != "" {
+		p.line("rate limits: %s", client.Printable(s.LimitsBy))
+	}
 	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE"}}
 	refused, waiting := [][]string{{"REFUSED", "BY", "IN ENVOY'S WORDS"}}, [][]string{{"WAITING", "ENVOY", "FOR", "UNTIL"}}
 	for _, proxy := range s.Proxies {

@@ -12,13 +12,14 @@ var _ = Describe("status", func() {
 		`"waiting":[{"object":"/service/late","for":[{"cluster":"a+b","objects":["/upstream/a","/upstream/b"]}],"since":"T1","until":"T2"}],` +
 		`"refused":[{"objects":["/service/shop"],"message":"bad \u001b regex","type":"route","resource":"shop","revision":7,"at":"T3"}],"types":[]}]}],` +
 		`"waiting_nodes":[{"node":"edge","address":"10.1.0.3:4000","version":"1.39.3","connected_ts":"T","create":"POST /proxy with Name=edge"}],` +
-		`"ratelimit_engines":[{"address":"10.1.0.9:4000","connected_ts":"T","state":"current"},` +
+		`"rate_limits":"limits.example:18001","ratelimit_engines":[{"address":"10.1.0.9:4000","connected_ts":"T","state":"current"},` +
 		`{"address":"10.1.0.9:4001","connected_ts":"T","state":"refused","refused":{"revision":9,"at":"T3","resources":1,"message":"no such unit"}}],` +
 		`"conditions":[{"path":"/service/shop/route/root","code":"NoUpstream","message":"the route has no upstream"}]}`
 
 	It("shows the Envoys and what is not live", func() {
 		serving("GET /status", reply{200, `{"data":{"core_db_status":[` + all + `]}}`, nil})
 		Expect(good("status", "-o", "table")).To(Equal(`one:1323: revision 9 is stored, Envoys get revision 9
+rate limits: limits.example:18001
 
 PROXY  ENVOY          VERSION  APPLIED  BEHIND  STATE
 alone                                           no Envoy is connected

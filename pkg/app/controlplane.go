@@ -39,7 +39,7 @@ type controlPlane struct {
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
-	// limitsBy says who counts requests.
+	// limitsBy says who counts requests, see the function of this name.
 	limitsBy string
 }
 
@@ -73,21 +73,22 @@ func openControlPlane(
 		Status: registry, Log: env.Log,
 	})
 	p.grpc = ads.GRPC()
+	known := &rates{}
 	p.engine = engine.New(engine.Options{
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
 		},
-		RateLimits: publishLimits(limits, ads),
+		RateLimits: known.keep(publishLimits(limits, ads)),
 	})
 	access, err := p.access(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	access.Check, access.Wait = precheck.Check, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
-	access.Status, access.Snapshots, access.Replica = registry, snapshots{ads}, replica(p.api)
-	access.Explain, access.RateLimits = explainer(ads), limitCounts(limits)
+	access.Check, access.Warn, access.Wait = precheck.Check, precheck.Warnings, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
+	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
+	access.Explain, access.RateLimits = explainer(ads, known), limitCounts(cfg, limits)
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // explainer explains from what the connected Envoys have, or should have while
 // there are none.
-func explainer(ads *server.Server) rest.Explain {
+func explainer(ads *server.Server, known *rates) rest.Explain {
 	return func(proxy string, r explain.Request) ([]rest.Explained, error) {
 		type group struct {
 			state  explain.State
@@ -40,6 +40,7 @@ func explainer(ads *server.Server) rest.Explain {
 		}
 		var list []rest.Explained
 		for _, g := range groups {
+			g.state.Limits = known.find
 			a, err := explain.Explain(g.state, r)
 			if err != nil {
 				return nil, err

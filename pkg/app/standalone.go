@@ -100,7 +100,7 @@ func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (
 func newProxy(cfg config.Config, name string) *model.Proxy {
 	p := model.NewProxy()
 	if name == cfg.Proxy {
-		p.HTTPPort, p.HTTPSPort, p.ListenIP = cfg.HTTPPort, cfg.HTTPSPort, cfg.ListenIP
+		p.HTTPPort, p.HTTPSPort, p.ListenIP, p.TrustedHops = cfg.HTTPPort, cfg.HTTPSPort, cfg.ListenIP, cfg.TrustedHops
 	}
 	return p
 }
@@ -128,6 +128,9 @@ func adoptSettings(ctx context.Context, s store.Store, cfg config.Config) (own *
 		}
 		if cfg.Explicit["listen-ip"] {
 			own.ListenIP = cfg.ListenIP
+		}
+		if cfg.Explicit["trusted-hops"] {
+			own.TrustedHops = cfg.TrustedHops
 		}
 		return w.Replace(own)
 	})

@@ -37,6 +37,9 @@ type Options struct {
 	Timeout time.Duration
 	// UserAgent is what the server sees in its log. Empty means gatehouse.
 	UserAgent string
+	// Warn is told of each warning that an answer has (Gatehouse-Warning), as
+	// the server wrote it; nil means nobody is.
+	Warn func(text string)
 }
 
 // Client makes calls of the REST API. It is for many goroutines.
@@ -224,6 +227,11 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 		return nil, c.unreachable(r, err)
 	}
 	if resp.StatusCode/100 == 2 {
+		for _, text := range resp.Header.Values("Gatehouse-Warning") {
+			if c.options.Warn != nil {
+				c.options.Warn(text)
+			}
+		}
 		return resp, nil
 	}
 	defer resp.Body.Close()

@@ -6,5 +6,5 @@
 // arguments and not on the order in which things were created, except where
 // that order is the rule.
 //
-// It imports pkg/model and pkg/ir.
+// It imports pkg/model, pkg/ir and pkg/suggest.
 package compile

@@ -21,11 +21,11 @@ type Settings struct {
 // RateLimits reports whether there is a rate-limit engine.
 func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLimitAddress != "" }
 
-// Listener is where the proxy accepts plain HTTP.
-func Listener(t *model.ProxyTree, s Settings) ir.Listener {
-	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, AccessLog: s.AccessLog}
+// Listener is where the proxy accepts plain HTTP, and by which rates.
+func Listener(t *model.ProxyTree, s Settings, rates ProxyRates) ir.Listener {
+	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
 	if s.RateLimits() {
-		l.RateLimit = rateLimitService(t)
+		applyRateLimits(&l, rates)
 	}
 	return l
 }

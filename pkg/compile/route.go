@@ -41,11 +41,11 @@ func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
 			Backoff: backoff, MaxBackoff: maxBackoff,
 		}
 	}
-	limits, err := rateLimits(t.Filters)
-	if err != nil {
+	route := &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}
+	if err := addRateLimits(route, t.Filters); err != nil {
 		return Unavailable(t, model.Quarantined, "has a limit that cannot be read ("+err.Error()+")")
 	}
-	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, RateLimits: limits}, nil
+	return route, nil
 }
 
 // Unavailable is the route as a fixed 503, in place of what cannot work, with

@@ -53,6 +53,8 @@ type Config struct {
 	// RateLimitAddress is HOST:PORT of the rate-limit engine; empty means that
 	// standalone counts itself, and that with serve nothing is limited.
 	RateLimitAddress string
+	// RateLimitMetrics are where the replicas of that engine have their metrics.
+	RateLimitMetrics []*url.URL
 
 	// Proxy is the name of the gateway's own proxy object and its node id.
 	Proxy string
@@ -63,6 +65,8 @@ type Config struct {
 	HTTPPort, HTTPSPort int
 	// ListenIP is the address of those listeners.
 	ListenIP string
+	// TrustedHops is the number of own proxies in front of those listeners.
+	TrustedHops int
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
 	// Demo asks for a backend and a first configuration.
@@ -139,6 +143,9 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 	}
 	if v, given := sources["admin-addr"]; given && c.AdminAddr == "" && command == Standalone {
 		return fmt.Errorf("--admin-addr: %q (from %s) is not possible here: the program watches its Envoy there; port 0 means any free one", v.text, v.from)
+	}
+	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
+		return fmt.Errorf("--ratelimit-metrics: %q (from %s) is of no use without --ratelimit-address, the engine that Envoys ask; give both", v.text, v.from)
 	}
 	if c.HTTPPort != 0 && c.HTTPPort == c.HTTPSPort {
 		v, ok := sources["https-port"]

@@ -3,6 +3,7 @@ package config_test
 import (
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"time"
 
@@ -109,6 +110,7 @@ envoy: /opt/envoy
 http-port: 81
 https-port: 444
 listen-ip: "::"
+trusted-hops: 2
 admin-addr: 127.0.0.1:0
 demo: true
 insecure-api: true
@@ -121,18 +123,20 @@ revision-keep-entries: 500
 cluster-wait: 5s
 removal-grace: 50ms
 ratelimit-address: limits.example:18001
+ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(25))
+		Expect(cfg.Explicit).To(HaveLen(27))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
-			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", AdminAddr: "127.0.0.1:0", Demo: true,
+			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
+			RateLimitMetrics: []*url.URL{{Scheme: "http", Host: "a.example:18004", Path: "/metrics"}, {Scheme: "https", Host: "[::1]", Path: "/stats"}},
 		}))
 	})
 
@@ -210,6 +214,8 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "listen-ip", "localhost", "is not an IPv4 or IPv6 address"),
 		Entry(nil, "listen-ip", "127.0.0.1:80", "is not an IPv4 or IPv6 address"),
 		Entry(nil, "listen-ip", "fe80::1%eth0", "is not an IPv4 or IPv6 address"),
+		Entry(nil, "trusted-hops", "11", "is not a whole number from 0 to 10"),
+		Entry(nil, "trusted-hops", "-1", "is not a whole number from 0 to 10"),
 		Entry(nil, "schema-word", "core-db", "is not a word of at most 63 letters, digits and underscores that starts with a letter"),
 		Entry(nil, "log-level", "INFO", "is not one of debug, info, warn, error"),
 		Entry(nil, "log-format", "xml", "is not one of auto, text, json"),
@@ -265,6 +271,27 @@ var _ = Describe("A bad setting", func() {
 	It("is a file that is not there", func() {
 		_, _, err := given{env: []string{"GATEHOUSE_CONFIG=/not/there.yaml"}}.load()
 		Expect(err).To(MatchError("--config: reading /not/there.yaml: file does not exist"))
+	})
+
+	DescribeTable("is a URL at which no engine's metrics can be, and it is not shown, for it may hold a password", func(text string) {
+		_, _, err := given{flags: map[string]string{"ratelimit-address": "10.0.0.1:18001", "ratelimit-metrics": text}}.load()
+		Expect(err).To(MatchError("--ratelimit-metrics: the value from the command line " +
+			"is not a list of URLs such as http://ratelimit.internal:18004/metrics, without a user"))
+	},
+		Entry("no scheme", "10.0.0.1:18004"),
+		Entry("another scheme", "unix:///run/metrics"),
+		Entry("no host", "http:///metrics"),
+		Entry("no port there", "http://a:0"),
+		Entry("a port too high", "http://a:70000"),
+		Entry("a user", "http://ann:hunter2@a"),
+		Entry("a hole in the list", "http://a,,http://b"),
+		Entry("a bad escape", "http://a/%zz"),
+	)
+
+	It("is the metrics of an engine that nobody asks", func() {
+		_, _, err := given{env: []string{"GATEHOUSE_RATELIMIT_METRICS=http://a"}}.load()
+		Expect(err).To(MatchError(`--ratelimit-metrics: "http://a" (from environment GATEHOUSE_RATELIMIT_METRICS) is of no use without --ratelimit-address, ` +
+			`the engine that Envoys ask; give both`))
 	})
 
 	It("is one port for both listeners", func() {

@@ -52,6 +52,15 @@ func port(s string) (int, error) {
 	return n, err
 }
 
+// hops is the number of proxies that a proxy object may have in front of it.
+func hops(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 8)
+	if n > 10 {
+		return 0, errNotAllowed
+	}
+	return int(n), err
+}
+
 func portOrZero(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	return int(n), err
@@ -150,6 +159,30 @@ func hostNames(s string) ([]string, error) {
 			return nil, err
 		}
 		list = append(list, name)
+	}
+	return list, nil
+}
+
+// metricsURLs reads a list with commas; nothing is no list. Without a path it is
+// the one that Prometheus looks at.
+func metricsURLs(s string) (list []*url.URL, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(s, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
+			return nil, errNotAllowed
+		}
+		if p := u.Port(); p != "" {
+			if _, err := port(p); err != nil {
+				return nil, errNotAllowed
+			}
+		}
+		if u.Path == "" {
+			u.Path = "/metrics"
+		}
+		list = append(list, u)
 	}
 	return list, nil
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -113,12 +114,21 @@ func serverSettings() []Setting {
 
 // rateLimitSettings say who counts requests.
 func rateLimitSettings() []Setting {
-	return []Setting{{
-		Name: "ratelimit-address", Type: "host:port", commands: []string{Serve, Standalone},
-		Usage:   "rate-limit engine that Envoys ask; it gets its limits from --xds-addr (default: none for serve, standalone counts itself)",
-		allowed: "an address HOST:PORT such as ratelimit.internal:18001",
-		set:     parsed(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
-	}}
+	servers := []string{Serve, Standalone}
+	return []Setting{
+		{
+			Name: "ratelimit-address", Type: "host:port", commands: servers,
+			Usage:   "rate-limit engine that Envoys ask; it gets its limits from --xds-addr (default: none for serve, standalone counts itself)",
+			allowed: "an address HOST:PORT such as ratelimit.internal:18001",
+			set:     parsed(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
+		},
+		{
+			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // one that has a user is refused
+			Usage:   "metrics of that engine, from which the API tells what was counted; several with commas between them, and all addresses of a name",
+			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
+			set:     parsed(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
+		},
+	}
 }
 
 // planSettings bound what a change waits for on its way into an Envoy.
@@ -223,6 +233,12 @@ func proxySettings() []Setting {
 			Usage:   "address of the HTTP and HTTPS listeners; 0.0.0.0 for every network",
 			allowed: "an IPv4 or IPv6 address",
 			set:     parsed(func(c *Config) *string { return &c.ListenIP }, ipAddress),
+		},
+		{
+			Name: "trusted-hops", Type: "number", Default: "0", commands: own,
+			Usage:   "number of own proxies in front of the gateway that add to X-Forwarded-For; one too many lets clients make up their address",
+			allowed: "a whole number from 0 to 10",
+			set:     parsed(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
 			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},

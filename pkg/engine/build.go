@@ -24,15 +24,22 @@ type Build struct {
 	loaded   bool
 	services map[string]*service
 	proxies  map[string]*proxy
-	// refused has what the rate-limit engine says to each global config of its
-	// type; nil means that it takes it.
-	refused map[*model.GlobalConfig]error
+	// rates are the global configs as they were read.
+	rates map[*model.GlobalConfig]*rates
+	// advised are the services with a filter that limits nothing.
+	advised map[string]bool
 }
 
 // service is what was made of one service.
 type service struct {
 	parts  *snapshot.Parts
 	routes map[*model.RouteTree]*route
+	// domains are the rate-limit domains that its routes name, sorted; limited
+	// says that some count in the one of the proxy.
+	domains []string
+	limited bool
+	// closed says that none of its routes is served.
+	closed bool
 }
 
 // route is what was made of one route.
@@ -51,6 +58,13 @@ type proxy struct {
 	services map[string]struct{}
 	// closed says why no service is served; nil means that all are.
 	closed *model.Condition
+	// globals hold for the proxy; rates are what counts there.
+	globals []*model.GlobalConfig
+	rates   compile.ProxyRates
+	// listener is the version of the listener, and relistened the revision at
+	// which it changed.
+	listener   string
+	relistened int64
 }
 
 // Result is what an Apply made anew.
@@ -80,7 +94,8 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	}
 	return &Build{
 		settings: settings, head: head, shared: shared, config: model.NewConfig(),
-		services: map[string]*service{}, proxies: map[string]*proxy{},
+		services: map[string]*service{}, proxies: map[string]*proxy{}, rates: map[*model.GlobalConfig]*rates{},
+		advised: map[string]bool{},
 	}, nil
 }
 
@@ -106,30 +121,46 @@ func (b *Build) Apply(change model.Change) Result {
 	b.loaded = true
 	result := Result{Snapshots: map[string]*snapshot.Snapshot{}, Conditions: map[string][]model.Condition{}}
 	dirty := map[string]*proxy{}
+	relisten := map[string]*model.ProxyTree{}
+	advice := newAdvice(b)
 
 	clusters := clusterCache{}
 	for _, name := range touched.Services {
+		advice.due[name] = struct{}{}
+		named := b.domainsOf(name)
 		parts, conditions := b.applyService(name, clusters)
 		result.Conditions["service "+name] = conditions
+		renamed := !slices.Equal(named, b.domainsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil && state.closed == nil {
 				state.services[name] = struct{}{}
 				state.builder.SetHost(name, parts)
 				dirty[p] = state
+				if renamed {
+					relisten[p] = b.config.Proxy(p)
+				}
 			}
 		}
 	}
 	for _, name := range touched.Proxies {
 		tree := b.config.Proxy(name)
+		delete(relisten, name)
 		if tree == nil {
+			if state := b.proxies[name]; state != nil {
+				advice.attached(state.services, nil)
+			}
 			delete(b.proxies, name)
 			delete(dirty, name)
 			result.Snapshots[name] = nil
 			result.Conditions["proxy "+name] = nil
 			continue
 		}
-		dirty[name] = b.applyProxy(tree)
+		dirty[name] = b.applyProxy(tree, advice)
 	}
+	for name, tree := range relisten {
+		b.applyListener(tree, b.proxies[name], tree.Services)
+	}
+	advice.apply(&result)
 	for name, state := range dirty {
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
 		result.Conditions["proxy "+name] = conflicts(name, state.builder.Conflicts())
@@ -141,45 +172,6 @@ func (b *Build) Apply(change model.Change) Result {
 		b.applyRateLimits(&result)
 	}
 	return result
-}
-
-// applyRateLimits collects the domains anew. What the engine would refuse is
-// left out: it would refuse everything with it.
-func (b *Build) applyRateLimits(result *Result) {
-	result.RateLimits = []ratelimit.Domain{}
-	var conditions []model.Condition
-	refused := map[*model.GlobalConfig]error{}
-	for _, g := range b.config.GlobalConfigs() {
-		d, ok := rateLimitDomain(g)
-		if !ok {
-			continue
-		}
-		err, known := b.refused[g]
-		if !known {
-			err = ratelimit.Check(d)
-		}
-		refused[g] = err
-		switch {
-		case err != nil:
-			conditions = append(conditions, model.Condition{
-				Key: g.Key(), Code: model.Quarantined, Message: "the rate-limit engine would refuse it: " + err.Error(),
-			})
-			continue
-		case !b.settings.RateLimits():
-			conditions = append(conditions, model.Condition{
-				Key: g.Key(), Code: model.NoRateLimitEngine,
-				Message: "there is no rate-limit engine, so nothing is limited: start gatehouse with --ratelimit-address",
-			})
-		}
-		result.RateLimits = append(result.RateLimits, d)
-	}
-	b.refused = refused
-	result.Conditions["rate limits"] = conditions
-}
-
-func rateLimitDomain(g *model.GlobalConfig) (ratelimit.Domain, bool) {
-	id, c, ok := compile.RateLimits(g)
-	return ratelimit.Domain{ID: id, Domain: c.Domain, Rules: c.Descriptors}, ok
 }
 
 // applyService makes a service anew, or forgets it.
@@ -195,25 +187,20 @@ func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, 
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.
-func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
+func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
 		p = &proxy{builder: snapshot.NewBuilder(b.head, b.shared...)}
 		b.proxies[name] = p
 	}
-	// A listener of a valid proxy is always valid; without one the proxy
-	// serves nothing, which is what is left of an invalid one.
-	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings))); err == nil {
-		p.builder.SetListeners([]*snapshot.Resource{l})
-	} else {
-		p.builder.SetListeners(nil)
-	}
-	wanted := map[string]struct{}{}
 	services := tree.Services
 	if p.closed = compile.ClosedProxy(tree); p.closed != nil {
 		services = nil
 	}
+	before := p.rates
+	b.applyListener(tree, p, services)
+	wanted := map[string]struct{}{}
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
@@ -227,8 +214,30 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 			p.builder.SetHost(s, nil)
 		}
 	}
-	p.services = wanted
+	advice.attached(p.services, wanted)
+	if !slices.Equal(p.globals, tree.GlobalConfigs) {
+		advice.rated(wanted, before, p.rates)
+	}
+	p.services, p.globals = wanted, tree.GlobalConfigs
 	return p
+}
+
+// applyListener makes the listener of a proxy anew, for the services that it
+// serves.
+func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
+	// A listener of a valid proxy is always valid; without one the proxy
+	// serves nothing, which is what is left of an invalid one.
+	p.rates = compile.RatesOf(tree, b.domainsOf(services...), b.readRates)
+	version := ""
+	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.rates))); err == nil {
+		p.builder.SetListeners([]*snapshot.Resource{l})
+		version = l.Version
+	} else {
+		p.builder.SetListeners(nil)
+	}
+	if p.listener != version {
+		p.listener, p.relistened = version, b.Revision()
+	}
 }
 
 func conflicts(proxy string, lost map[string]string) []model.Condition {
@@ -279,6 +288,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 			clusters[c.Name] = c
 		}
 	}
+	s.domains, s.limited = compile.Domains(host), compile.Limited(host)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
 		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded)
@@ -290,6 +300,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		}
 	}
 	if closed != nil {
+		s.closed = true
 		s.close(host, head)
 		return s, append(conditions, *closed)
 	}

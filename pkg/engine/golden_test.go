@@ -62,7 +62,7 @@ func compiled(change model.Change, settings compile.Settings) []ir.Gateway {
 		if !ok {
 			continue
 		}
-		g := ir.Gateway{Name: p.Name, Listener: compile.Listener(config.Proxy(p.Name), settings)}
+		g := ir.Gateway{Name: p.Name}
 		names := slices.Clone(config.Proxy(p.Name).Services)
 		slices.Sort(names)
 		for _, s := range names {
@@ -71,6 +71,13 @@ func compiled(change model.Change, settings compile.Settings) []ir.Gateway {
 				return r
 			}))
 		}
+		var domains []string
+		for _, h := range g.Hosts {
+			domains = append(domains, compile.Domains(h)...)
+		}
+		slices.Sort(domains)
+		tree := config.Proxy(p.Name)
+		g.Listener = compile.Listener(tree, settings, compile.RatesOf(tree, slices.Compact(domains), compile.ReadRates))
 		gateways = append(gateways, g)
 	}
 	return gateways

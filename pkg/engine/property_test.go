@@ -54,15 +54,24 @@ func (w *writer) entry() model.Entry {
 	case 8:
 		obj = &model.Secret{Name: w.name("c", 2), Cert: []string{"", "one", "two"}[w.rng.IntN(3)]}
 	case 9:
-		obj = &model.Filter{Name: w.name("f", 2), Type: []string{model.FilterOIDC, model.FilterRateLimit}[w.rng.IntN(2)]}
+		f := &model.Filter{Name: w.name("f", 2), Type: []string{model.FilterOIDC, model.FilterRateLimit, model.FilterRateLimit}[w.rng.IntN(3)]}
+		if f.Type == model.FilterRateLimit {
+			f.Config = w.config(`"descriptors":[{"`+[]string{"path", "method"}[w.rng.IntN(2)]+`":"x"}]`, true)
+		}
+		obj = f
 	case 10:
 		obj = &model.ServiceFilter{Service: w.name("s", 5), Filter: w.name("f", 2)}
 	case 11:
 		obj = &model.RouteFilter{Service: w.name("s", 5), Route: w.name("r", 4), Filter: w.name("f", 2)}
 	case 12:
-		obj = &model.GlobalConfig{Name: w.name("g", 2), Type: []string{model.GlobalConfigOAuth, model.GlobalConfigRateLimit}[min(w.rng.IntN(4), 1)]}
+		g := &model.GlobalConfig{Name: w.name("g", 3), Type: model.GlobalConfigOAuth}
+		if w.rng.IntN(8) > 0 {
+			g.Type = model.GlobalConfigRateLimit
+			g.Config = w.config(`"descriptors":[{"key":"path","rate_limit":{"unit":"day","requests_per_unit":1}}]`, false)
+		}
+		obj = g
 	case 13:
-		obj = &model.ProxyGlobalConfig{Proxy: w.name("gw", 2), GlobalConfig: w.name("g", 2)}
+		obj = &model.ProxyGlobalConfig{Proxy: w.name("gw", 2), GlobalConfig: w.name("g", 3)}
 	}
 	key := obj.Key()
 	old := w.objects[key]
@@ -77,6 +86,15 @@ func (w *writer) entry() model.Entry {
 	}
 	w.objects[key] = obj
 	return model.Entry{Key: key, Object: obj}
+}
+
+// config is the JSON of a rate-limit object of some domain, or perhaps none.
+func (w *writer) config(rest string, none bool) model.JSON {
+	domain := w.name("d", 3)
+	if none && domain == "d0" {
+		return model.JSON("{" + rest + "}")
+	}
+	return model.JSON(`{"domain":"` + domain + `",` + rest + "}")
 }
 
 // everything is the configuration as one full change, in any order.
@@ -108,7 +126,7 @@ func versions(s *snapshot.Snapshot) map[string]string {
 }
 
 func newBuild() *engine.Build {
-	b, err := engine.NewBuild(compile.Settings{})
+	b, err := engine.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
 	Expect(err).NotTo(HaveOccurred())
 	return b
 }
@@ -138,6 +156,11 @@ var _ = Describe("the result of many changes", func() {
 				for name, s := range live {
 					if s != nil {
 						Expect(scratch.Snapshots).To(HaveKey(name), "seed %d revision %d", seed, revision+1)
+					}
+				}
+				for source, told := range conditions {
+					if _, holds := scratch.Conditions[source]; !holds {
+						Expect(told).To(BeEmpty(), "seed %d revision %d %s", seed, revision+1, source)
 					}
 				}
 				for source, want := range scratch.Conditions {

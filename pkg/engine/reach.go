@@ -13,8 +13,8 @@ import (
 type Reach struct {
 	// Services are the names of the hosts, sorted.
 	Services []string
-	// Listeners says that the proxy itself changed, All that everything may be
-	// different.
+	// Listeners says that the proxy itself may be different, All that everything
+	// may be.
 	Listeners, All bool
 }
 
@@ -92,6 +92,9 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 	for proxy, names := range services {
 		r := reach[proxy]
 		r.Services = slices.Sorted(maps.Keys(names))
+		// A limit in a named domain works once the listener asks there.
+		p := b.proxies[proxy]
+		r.Listeners = r.Listeners || len(b.domainsOf(r.Services...)) > 0 || p != nil && p.relistened == b.Revision()
 		reach[proxy] = r
 	}
 	return reach

@@ -29,15 +29,48 @@ func ServiceRefusal(s *model.Service) error {
 
 // ProxyRefusal says the same of a proxy.
 func ProxyRefusal(p *model.Proxy) error {
-	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{})))
+	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, compile.ProxyRates{})))
 	return err
 }
 
 // GlobalConfigRefusal says the same of a global config.
 func GlobalConfigRefusal(g *model.GlobalConfig) error {
-	d, ok := rateLimitDomain(g)
-	if !ok {
+	r := compile.ReadRates(g)
+	if r == nil {
 		return nil
 	}
-	return ratelimit.Check(d)
+	return ratelimit.Check(rateLimitDomain(r))
+}
+
+// Forwards reports whether a route sends requests to an upstream.
+func Forwards(t *model.RouteTree) bool {
+	r, _ := compile.Route(t)
+	return r.Forward != nil
+}
+
+// AdviseFilter says why a filter limits nothing at a place, which forwards or
+// does not, on proxies.
+func AdviseFilter(f *model.Filter, at model.Key, forwards bool, proxies []*model.ProxyTree) []model.Condition {
+	if f.Type != model.FilterRateLimit {
+		return nil
+	}
+	if !forwards {
+		return []model.Condition{compile.NotForwarded(at)}
+	}
+	config, err := model.ParseRateLimitFilter(f.Config)
+	if err != nil {
+		return nil // which is refused elsewhere
+	}
+	places := make([]compile.RateLimitPlace, len(proxies))
+	for i, p := range proxies {
+		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domainOf(config), compile.ReadRates), Read: compile.ReadRates}
+	}
+	return compile.AdviseRateLimit(config, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(config, r) })
+}
+
+func domainOf(f model.RateLimitFilter) []string {
+	if f.Domain == "" {
+		return nil
+	}
+	return []string{f.Domain}
 }

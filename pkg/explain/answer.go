@@ -56,7 +56,7 @@ type Seen struct {
 	Query  string `json:"query,omitempty"`
 }
 
-// Step is one thing that happened. Codes: listener, refused, path, redirect,
+// Step is one thing that happened. Codes: listener, client, refused, path, redirect,
 // host, route, upgrade, answer, forward.
 type Step struct {
 	Code    string `json:"code"`

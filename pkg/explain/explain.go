@@ -18,6 +18,10 @@ type State struct {
 	// RouteName is the name of the route configuration that the hosts are in.
 	RouteName string
 	Hosts     []*snapshot.Host
+	// Limits finds the limits that the descriptors of one request meet in a
+	// domain of the rate-limit engine, in their order, nil for none; a nil Limits
+	// means that this is not known.
+	Limits func(domain string, descriptors [][]Entry) ([]*Limit, error)
 }
 
 // Explain answers what the Envoy does with the request. The error means that
@@ -117,8 +121,8 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.end(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
 		return s, false
 	}
-	h.addOwn(r, plain)
-	s = subject{headers: h, client: r.client()}
+	s = subject{headers: h, client: a.findClient(r, h, l)}
+	h.addOwn(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {
 		a.step("path", fmt.Sprintf("path %q is read as %q", before, s.path))
@@ -157,7 +161,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		a.end(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
 		return nil
 	}
-	if err := a.tellFilters(s, l, vh, chosen); err != nil {
+	if err := a.tellFilters(have, s, l, vh, chosen); err != nil {
 		return err
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
@@ -166,6 +170,10 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 }
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
+	if s.headers.get("x-forwarded-proto") == "" { // VirtualHostImpl::getRouteFromEntries
+		a.step("route", "the proxy in front sent an empty X-Forwarded-Proto, and then no route is looked for")
+		return nil, nil
+	}
 	for _, r := range vh.GetRoutes() {
 		tried, err := s.tryRoute(r)
 		if err != nil {
@@ -196,7 +204,7 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 }
 
 // tellFilters lists the filters with what is known of them.
-func (a *Answer) tellFilters(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
+func (a *Answer) tellFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, f := range l.GetHttpFilters() {
 		message := "is set by the listener"
 		if f.GetDisabled() {
@@ -212,14 +220,14 @@ func (a *Answer) tellFilters(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 			message = "forwards the request, or answers as the route says"
 		}
 		told := Filter{Name: f.GetName(), Message: message}
-		if told.Name == rateLimitFilter && !f.GetDisabled() {
-			if err := told.tellRateLimits(s, f, r); err != nil {
+		if isRateLimit(told.Name) && !f.GetDisabled() {
+			if err := told.tellRateLimits(have, s, f, r); err != nil {
 				return err
 			}
 		}
 		a.Filters = append(a.Filters, told)
 	}
-	return nil
+	return a.tellAbsent(s, l, r)
 }
 
 // act does what the route says.

@@ -90,7 +90,7 @@ func (h headers) dropNominated() string {
 			token = authority
 		}
 		switch token {
-		case authority, "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto":
+		case authority, forwardedFor, "x-forwarded-host", "x-forwarded-proto":
 			return fmt.Sprintf("Connection names %q, which must reach the upstream", token)
 		case "host":
 			delete(h, authority)
@@ -104,8 +104,9 @@ func (h headers) dropNominated() string {
 
 // addOwn makes the changes that come before the choice of a route
 // (ConnectionManagerUtility::mutateRequestHeaders): what clients must not set
-// goes, what Envoy knows is added.
-func (h headers) addOwn(r Request, path string) {
+// goes, what Envoy knows is added. A proxy in front is trusted to know whether
+// the client came over TLS.
+func (h headers) addOwn(r Request, path, client string, trusted bool) {
 	if up := h.upgrade(); up == "" || up == "h2c" {
 		delete(h, "upgrade")
 		delete(h, "connection")
@@ -122,13 +123,20 @@ func (h headers) addOwn(r Request, path string) {
 	if r.TLS {
 		scheme = "https"
 	}
-	client := r.client()
-	if before := h.get("x-forwarded-for"); before != "" {
-		client = before + "," + client
+	proto := scheme
+	if told, there := h["x-forwarded-proto"]; trusted && there {
+		proto = told[0]
+		if known := lower(proto); known == "http" || known == "https" {
+			scheme = known
+		}
+	}
+	way := r.client()
+	if before := h.get(forwardedFor); before != "" {
+		way = before + "," + way
 	}
 	for name, value := range map[string]string{
-		":method": r.Method, ":path": path, ":scheme": scheme, "x-forwarded-proto": scheme, "x-forwarded-for": client,
-		"x-envoy-external-address": r.client(), "x-request-id": someRequest,
+		":method": r.Method, ":path": path, ":scheme": scheme, "x-forwarded-proto": proto, forwardedFor: way,
+		"x-envoy-external-address": client, "x-request-id": someRequest,
 	} {
 		h[name] = []string{value}
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -16,11 +17,29 @@ const rateLimitFilter = "envoy.filters.http.ratelimit"
 
 // Descriptor is what the rate-limit engine is asked about.
 type Descriptor struct {
+	// Domain is the engine's name of the domain, "<id>/<name>"; the name alone
+	// where Unknown says that the proxy does not have it.
+	Domain  string `json:"domain"`
+	Unknown bool   `json:"-"`
 	// Sent is false where the request lacks a part, which Message names; then
 	// this descriptor does not limit it.
 	Sent    bool    `json:"sent"`
 	Message string  `json:"message"`
 	Entries []Entry `json:"entries"`
+	// Limit is the rate that it meets; nil means none, or that it is not known.
+	Limit *Limit `json:"limit,omitempty"`
+}
+
+// Limit is a rate that descriptors meet.
+type Limit struct {
+	// Limit is its path, such as "generic_key=shop > remote_address".
+	Limit string `json:"limit"`
+	// Unit is second, minute and so on; empty where Unlimited.
+	Unit            string `json:"unit,omitempty"`
+	RequestsPerUnit uint32 `json:"requests_per_unit"`
+	// Unlimited lets everything pass, Shadow counts and never limits.
+	Unlimited bool `json:"unlimited"`
+	Shadow    bool `json:"shadow"`
 }
 
 // Entry is one part of a descriptor.
@@ -29,40 +48,131 @@ type Entry struct {
 	Value string `json:"value"`
 }
 
+// isRateLimit reports whether a filter asks the rate-limit engine: there is one
+// for each domain.
+func isRateLimit(name string) bool {
+	return name == rateLimitFilter || strings.HasPrefix(name, rateLimitFilter+"/")
+}
+
+// tellAbsent lists the domains that the route names and the listener lacks.
+func (a *Answer) tellAbsent(s subject, l *hcmv3.HttpConnectionManager, r *routev3.Route) error {
+	has := func(name string) bool {
+		return slices.ContainsFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == name })
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.GetTypedPerFilterConfig())) {
+		if has(name) || !isRateLimit(name) {
+			continue
+		}
+		f := Filter{Name: name}
+		limits, err := rateLimits(name, r)
+		if err != nil {
+			return err
+		}
+		domain := strings.TrimPrefix(strings.TrimPrefix(name, rateLimitFilter), "/")
+		why := "no rates of domain " + domain + " hold for the proxy"
+		if !has(rateLimitFilter) {
+			why = "no rates hold for the proxy, or there is no rate-limit engine"
+		}
+		for _, limit := range limits {
+			d, err := s.descriptor(limit.GetActions())
+			if err != nil {
+				return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
+			}
+			d.Domain, d.Unknown = domain, true
+			if d.Sent {
+				d.Sent, d.Message = false, d.Message+" is not sent: "+why
+			}
+			f.Descriptors = append(f.Descriptors, d)
+		}
+		f.Message = "limits nothing: " + why
+		a.Filters = append(a.Filters, f)
+	}
+	return nil
+}
+
+// rateLimits are those of a route for a filter.
+func rateLimits(filter string, r *routev3.Route) ([]*routev3.RateLimit, error) {
+	var route ratelimitv3.RateLimitPerRoute
+	if config := r.GetTypedPerFilterConfig()[filter]; config != nil {
+		if err := config.UnmarshalTo(&route); err != nil {
+			return nil, fmt.Errorf("decoding the rate limits of route %q: %w", r.GetName(), err)
+		}
+	}
+	return route.GetRateLimits(), nil
+}
+
 // tellRateLimits says what the engine is asked.
-func (f *Filter) tellRateLimits(s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
+func (f *Filter) tellRateLimits(have State, s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
 	var listener ratelimitv3.RateLimit
 	if err := on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
 		return fmt.Errorf("decoding the rate-limit filter: %w", err)
 	}
-	var route ratelimitv3.RateLimitPerRoute
-	if config := r.GetTypedPerFilterConfig()[rateLimitFilter]; config != nil {
-		if err := config.UnmarshalTo(&route); err != nil {
-			return fmt.Errorf("decoding the rate limits of route %q: %w", r.GetName(), err)
-		}
-	}
+	limits, err := rateLimits(on.GetName(), r)
 	switch {
-	case len(route.GetRateLimits()) == 0:
+	case err != nil:
+		return err
+	case len(limits) == 0:
 		f.Message = "limits nothing: the route has no rate limit"
+		if on.GetName() != rateLimitFilter {
+			f.Message = "limits nothing: the route has no rate limit in this domain"
+		}
 		return nil
 	case r.GetRoute() == nil:
 		f.Message = "limits nothing: the gateway answers by itself"
 		return nil
 	}
+	domain := listener.GetDomain()
 	sent := 0
-	for _, limit := range route.GetRateLimits() {
+	for _, limit := range limits {
 		d, err := s.descriptor(limit.GetActions())
 		if err != nil {
 			return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
 		}
-		if d.Sent {
+		if d.Domain = domain; d.Sent {
 			sent++
 		}
 		f.Descriptors = append(f.Descriptors, d)
 	}
-	f.Message = fmt.Sprintf("asks about %d of %d descriptors in domain %s",
-		sent, len(f.Descriptors), cmp.Or(route.GetDomain(), listener.GetDomain()))
+	f.Message = fmt.Sprintf("asks about %d of %d descriptors in domain %s", sent, len(f.Descriptors), domain)
+	return f.findLimits(have, domain)
+}
+
+// findLimits adds the limits that the descriptors meet.
+func (f *Filter) findLimits(have State, domain string) error {
+	if have.Limits == nil {
+		return nil
+	}
+	var sent []*Descriptor
+	var entries [][]Entry
+	for i := range f.Descriptors {
+		if d := &f.Descriptors[i]; len(d.Entries) > 0 {
+			sent, entries = append(sent, d), append(entries, d.Entries)
+		}
+	}
+	limits, err := have.Limits(domain, entries)
+	if err != nil {
+		return fmt.Errorf("finding the limits of domain %q: %w", domain, err)
+	}
+	for i, d := range sent {
+		if d.Limit = limits[i]; d.Limit == nil {
+			d.Message += " meets no rate"
+			continue
+		}
+		d.Message += " meets " + d.Limit.Limit + ": " + d.Limit.rate()
+	}
 	return nil
+}
+
+// rate is the limit in words.
+func (l *Limit) rate() string {
+	text := fmt.Sprintf("%d each %s", l.RequestsPerUnit, l.Unit)
+	if l.Unlimited {
+		text = "no limit"
+	}
+	if l.Shadow {
+		text += ", counted only"
+	}
+	return text
 }
 
 func (s subject) descriptor(actions []*routev3.RateLimit_Action) (Descriptor, error) {

@@ -47,9 +47,9 @@ var _ = Describe("A rate limit", func() {
 		Expect(told(have, "192.0.2.7", "http://h/")).To(Equal(explain.Filter{
 			Name: "envoy.filters.http.ratelimit", Message: "asks about 2 of 3 descriptors in domain 1/edge",
 			Descriptors: []explain.Descriptor{
-				{Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
-				{Message: "is not sent: header x-key is not there", Entries: []explain.Entry{}},
-				{Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
+				{Domain: "1/edge", Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
+				{Domain: "1/edge", Message: "is not sent: header x-key is not there", Entries: []explain.Entry{}},
+				{Domain: "1/edge", Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
 			},
 		}))
 		Expect(told(have, "192.0.2.7", "http://h/", "X-Key: a", "X-Key: b").Descriptors[1].Message).To(Equal("key=a > remote_address=192.0.2.7"))
@@ -72,6 +72,53 @@ var _ = Describe("A rate limit", func() {
 		Entry("conditions that must not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", NoMatch: true, Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/",
 			"is not sent: all conditions on headers hold"),
 	)
+
+	It("is told with the rate that it meets", func() {
+		have := limiting(ir.RateLimit{address}, ir.RateLimit{header("x-no", "key", false)}, ir.RateLimit{header("x-key", "key", false)})
+		have.Limits = func(domain string, descriptors [][]explain.Entry) ([]*explain.Limit, error) {
+			Expect(domain).To(Equal("1/edge"))
+			Expect(descriptors).To(Equal([][]explain.Entry{{{Key: "remote_address", Value: "::1"}}, {{Key: "key", Value: "ann"}}}))
+			return []*explain.Limit{nil, {Limit: "key", Unit: "hour", RequestsPerUnit: 5, Shadow: true}}, nil
+		}
+		list := told(have, "::1", "http://h/", "X-Key: ann").Descriptors
+		Expect(list).To(HaveLen(3))
+		Expect(list[0].Message).To(Equal("remote_address=::1 meets no rate"))
+		Expect(list[0].Limit).To(BeNil())
+		Expect(list[1].Limit).To(BeNil())
+		Expect(list[2].Message).To(Equal("key=ann meets key: 5 each hour, counted only"))
+		Expect(list[2].Limit.RequestsPerUnit).To(BeEquivalentTo(5))
+	})
+
+	It("is told for each domain, and what the proxy does not have", func() {
+		have := limiting(ir.RateLimit{address})
+		limits := []ir.RateLimit{{address}}
+		r := translate.Route(&ir.Route{
+			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"},
+			Forward:      &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}},
+			DomainLimits: map[string][]ir.RateLimit{"api": limits, "gone": limits},
+		})
+		have.Hosts = state(host("shop", []string{"*"}, r)).Hosts
+		l, err := snapshot.NewListener(translate.Listener(ir.Listener{
+			Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
+			DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}, "other": {Domain: "3/other", Status: 429}},
+		}))
+		Expect(err).NotTo(HaveOccurred())
+		have.Listeners = []*snapshot.Resource{l}
+		request, _ := explain.NewRequest("", "http://h/", nil)
+		a, err := explain.Explain(have, request)
+		Expect(err).NotTo(HaveOccurred())
+		var said []string
+		for _, f := range a.Filters {
+			said = append(said, f.Name+" "+f.Message)
+		}
+		Expect(said).To(Equal([]string{
+			"envoy.filters.http.ratelimit limits nothing: the route has no rate limit",
+			"envoy.filters.http.ratelimit/api asks about 1 of 1 descriptors in domain 2/api",
+			"envoy.filters.http.ratelimit/other limits nothing: the route has no rate limit in this domain",
+			"envoy.filters.http.router forwards the request, or answers as the route says",
+			"envoy.filters.http.ratelimit/gone limits nothing: no rates of domain gone hold for the proxy",
+		}))
+	})
 
 	It("is of no use where the route has none", func() {
 		Expect(told(limiting(), "::1", "http://h/").Message).To(Equal("limits nothing: the route has no rate limit"))

@@ -20,7 +20,8 @@ type Request struct {
 	Target string
 	// Headers are in their order, with Host among them.
 	Headers []Header
-	// Client is the address of the client; the zero value means 127.0.0.1.
+	// Client is the address of the connection: the client's, where no trusted
+	// hops are before the gateway. The zero value means 127.0.0.1.
 	Client netip.Addr
 }
 

@@ -29,6 +29,7 @@ func Fields(kind model.Kind) []Field {
 			integer("Http_port", func(o *model.Proxy) *int { return &o.HTTPPort }),
 			integer("Https_port", func(o *model.Proxy) *int { return &o.HTTPSPort }),
 			text("Listen_ip", func(o *model.Proxy) *string { return &o.ListenIP }),
+			integer("Trusted_hops", func(o *model.Proxy) *int { return &o.TrustedHops }),
 			tags(),
 		}
 	case model.KindFilter:

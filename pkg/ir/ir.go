@@ -15,16 +15,21 @@ type Gateway struct {
 type Listener struct {
 	Address string `json:"address"`
 	Port    int    `json:"port"`
+	// TrustedHops says that the client's address is so many from the right in
+	// X-Forwarded-For; 0 means that of the connection.
+	TrustedHops int `json:"trustedHops,omitempty"`
 	// AccessLog writes a JSON line for every request to Envoy's stdout.
 	AccessLog bool `json:"accessLog,omitempty"`
 	// RateLimit says how the rate-limit engine is asked; nil means that no
 	// request is limited.
 	RateLimit *RateLimitService `json:"rateLimit,omitempty"`
+	// DomainLimits are those that routes name, by the domain's name there.
+	DomainLimits map[string]*RateLimitService `json:"domainLimits,omitempty"`
 }
 
 // RateLimitService is how a listener asks the rate-limit engine.
 type RateLimitService struct {
-	// Domain holds for the routes that name none.
+	// Domain is the engine's name for it.
 	Domain string `json:"domain"`
 	// Deny answers 503 when the engine does not answer; else the request
 	// passes.
@@ -56,6 +61,9 @@ type Route struct {
 	// RateLimits are the descriptors that are sent for a request; they are for
 	// routes with Forward.
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`
+	// DomainLimits are the same in a named domain. A listener that does not
+	// know the domain ignores them.
+	DomainLimits map[string][]RateLimit `json:"domainLimits,omitempty"`
 }
 
 // RateLimit is one descriptor: the request is counted under all its entries

@@ -7,6 +7,9 @@ type Condition struct {
 	// Code is stable, in upper camel case, for example NoUpstream.
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Proxies are those that it holds on, sorted; nil means all that the object
+	// is on.
+	Proxies []string `json:"-"`
 }
 
 // The codes of conditions.
@@ -15,6 +18,14 @@ const (
 	NoUpstream = "NoUpstream"
 	// NoRateLimitEngine: rates are there, and nobody who counts.
 	NoRateLimitEngine = "NoRateLimitEngine"
+	// NoRates: a rate-limit filter is on a proxy that has no rates.
+	NoRates = "NoRates"
+	// UnknownDomain: a rate-limit filter names a domain that the proxy lacks.
+	UnknownDomain = "UnknownDomain"
+	// NoMatchingRate: no request can meet a rate by this descriptor.
+	NoMatchingRate = "NoMatchingRate"
+	// NotForwarded: a rate-limit filter is where nothing is counted.
+	NotForwarded = "NotForwarded"
 	// HostConflict: another service of the proxy has the host; this one is
 	// left out.
 	HostConflict = "HostConflict"

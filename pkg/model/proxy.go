@@ -12,10 +12,19 @@ type Proxy struct {
 	HTTPSPort int `json:"https_port"`
 	// ListenIP is the address that both listeners bind.
 	ListenIP string `json:"listen_ip"`
-	Tags     Tags   `json:"tags"`
-	CreateTS Time   `json:"create_ts"`
-	UpdateTS Time   `json:"update_ts"`
+	// TrustedHops is how many own proxies, such as load balancers, a request
+	// passes before it is here. Each adds the address of its client to
+	// X-Forwarded-For, so the client's is that many from the right; 0 means
+	// that it is the address of the connection. One too many lets a client
+	// make up its address.
+	TrustedHops int  `json:"trusted_hops"`
+	Tags        Tags `json:"tags"`
+	CreateTS    Time `json:"create_ts"`
+	UpdateTS    Time `json:"update_ts"`
 }
+
+// maxTrustedHops is more than any way into a network has.
+const maxTrustedHops = 10
 
 // NewProxy returns a proxy with the defaults of rest-api.md.
 func NewProxy() *Proxy { return &Proxy{HTTPPort: 8080, HTTPSPort: 8443, ListenIP: "0.0.0.0"} }
@@ -47,6 +56,7 @@ func (p *Proxy) Validate() []FieldError {
 	if _, err := netip.ParseAddr(p.ListenIP); err != nil {
 		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
 	}
+	v.between("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
 	v.tags(p.Tags)
 	return v.errs
 }

@@ -26,6 +26,12 @@ type RateLimitConfig struct {
 	Shadow bool `json:"shadow,omitempty"`
 }
 
+// WireDomain is the domain that Envoy sends and an engine matches: the id of the
+// global config, which no other has, and the user's name. A dot would cut the
+// name of the domain in the stock engine's metrics, and join limits there that
+// are not one.
+func WireDomain(id, domain string) string { return id + "/" + strings.ReplaceAll(domain, ".", "-") }
+
 // RateLimitRule is the rate of a descriptor, or of what is nested in it.
 type RateLimitRule struct {
 	Key string `json:"key"`

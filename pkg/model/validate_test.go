@@ -150,9 +150,18 @@ var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
 
 var _ = Describe("Proxy.Validate", func() {
 	It("names every bad field", func() {
-		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost"}
-		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip"}))
+		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1}
+		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops"}))
 	})
+	DescribeTable("takes a number of proxies", func(hops int, want []model.FieldError) {
+		p := model.NewProxy()
+		p.Name, p.TrustedHops = "gw", hops
+		Expect(p.Validate()).To(Equal(want))
+	},
+		Entry(nil, 0, nil),
+		Entry(nil, 10, nil),
+		Entry(nil, 11, []model.FieldError{{Field: "Trusted_hops", Message: "11 is not between 0 and 10"}}),
+	)
 	It("refuses one port for both listeners", func() {
 		p := model.NewProxy()
 		p.Name, p.HTTPSPort = "gw", 8080

@@ -1,6 +1,6 @@
 // Package precheck compiles what a transaction has changed before it is stored,
 // so that what cannot become a working configuration is refused with the
-// reason.
+// reason, and what works but limits nothing is told.
 //
 // Invariants: the work is in proportion to the change, not to the
 // configuration; what is deleted is not looked at.

@@ -91,30 +91,40 @@ func refused(key model.Key, why error) error {
 	}
 }
 
-// route reads a route with all that is attached to it.
+// route checks a route with all that is attached to it.
 func (c checker) route(key model.Key) error {
+	tree, err := c.tree(key)
+	if tree == nil {
+		return err
+	}
+	return refused(key, engine.RouteRefusal(tree))
+}
+
+// tree reads a route with its upstreams; nil is one that was deleted again in
+// the same transaction.
+func (c checker) tree(key model.Key) (*model.RouteTree, error) {
 	route, err := store.Get[*model.Route](c.reader, key)
 	if model.IsKind(err, model.NotFound) {
-		return nil // deleted again in the same transaction
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	attached, err := c.attached(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tree := &model.RouteTree{Route: route, Authorities: map[string]*model.Secret{}}
 	for _, name := range attached {
 		u, err := store.Get[*model.Upstream](c.reader, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := c.add(tree, u); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return refused(key, engine.RouteRefusal(tree))
+	return tree, nil
 }
 
 // attached lists the upstreams of a route.

@@ -22,7 +22,7 @@ type Domain struct {
 }
 
 // Wire is the domain that Envoy sends and an engine matches.
-func (d Domain) Wire() string { return d.ID + "/" + d.Domain }
+func (d Domain) Wire() string { return model.WireDomain(d.ID, d.Domain) }
 
 // Configs builds the message of each domain, in the order of their ids.
 func Configs(domains []Domain) []*rlsconf.RateLimitConfig {

@@ -29,7 +29,7 @@ func rate(unit string, n int64) *model.RateLimit {
 var _ = Describe("Configs", func() {
 	It("says what the global configs say, in the order of their ids", func() {
 		got := ratelimit.Configs([]ratelimit.Domain{
-			{ID: "b", Domain: "edge", Rules: rules{
+			{ID: "b", Domain: "edge.v1.x", Rules: rules{
 				{Key: "remote_address", RateLimit: rate("second", 5)},
 				{Key: "path", Value: "/api/*", ShadowMode: true, Descriptors: rules{
 					{Key: "method", RateLimit: &model.RateLimit{Name: "n", Unlimited: true}},
@@ -40,7 +40,7 @@ var _ = Describe("Configs", func() {
 		Expect(got).To(HaveLen(2))
 		for i, want := range []string{
 			`{"name": "1a", "domain": "1a/edge"}`,
-			`{"name": "b", "domain": "b/edge", "descriptors": [
+			`{"name": "b", "domain": "b/edge-v1-x", "descriptors": [
 				{"key": "remote_address", "rateLimit": {"unit": "SECOND", "requestsPerUnit": 5}},
 				{"key": "path", "value": "/api/*", "shadowMode": true, "descriptors": [
 					{"key": "method", "rateLimit": {"name": "n", "unlimited": true}}]}]}`,

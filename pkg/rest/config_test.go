@@ -29,6 +29,7 @@ proxies:
   http_port: 8080
   https_port: 8443
   listen_ip: 0.0.0.0
+  trusted_hops: 0
   services:
   - shop
   globalconfigs: []

@@ -41,13 +41,37 @@ func (s *server) addExplain() {
 }
 
 func (s *server) explainRequest(c *gin.Context) error {
-	query, err := readQuery(c, []string{"method", "url", "header", "address"}, "header")
+	list, err := s.explained(c, func(store.Reader) error { return nil })
 	if err != nil {
 		return err
 	}
+	views := make([]explainView, len(list))
+	for i, e := range list {
+		basis, envoys := e.basis()
+		views[i] = explainView{basis, envoys, e.Answer}
+	}
+	s.answer(c, s.word+"_explain", views)
+	return nil
+}
+
+// basis says what an answer comes from.
+func (e Explained) basis() (basis string, envoys []string) {
+	if len(e.Envoys) == 0 {
+		return "wanted", []string{}
+	}
+	return "envoys", e.Envoys
+}
+
+// explained explains the request that the query describes; more is read beside
+// it.
+func (s *server) explained(c *gin.Context, more func(store.Reader) error) ([]Explained, error) {
+	query, err := readQuery(c, []string{"method", "url", "header", "address"}, "header")
+	if err != nil {
+		return nil, err
+	}
 	n, err := pathNames(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, errs := explain.NewRequest(query.Get("method"), query.Get("url"), query["header"])
 	if query.Has("method") && query.Get("method") == "" {
@@ -59,23 +83,16 @@ func (s *server) explainRequest(c *gin.Context) error {
 		}
 	}
 	if err := invalidFields(errs); err != nil {
-		return err
+		return nil, err
 	}
-	err = s.read(c.Request.Context(), func(r store.Reader) error { return exist(r, proxyAt(n)) })
-	if err != nil {
-		return err
-	}
-	list, err := s.explain(n[model.KindProxy], r)
-	if err != nil {
-		return err
-	}
-	views := make([]explainView, len(list))
-	for i, e := range list {
-		views[i] = explainView{"envoys", e.Envoys, e.Answer}
-		if len(e.Envoys) == 0 {
-			views[i].Basis, views[i].Envoys = "wanted", []string{}
+	err = s.read(c.Request.Context(), func(r store.Reader) error {
+		if err := exist(r, proxyAt(n)); err != nil {
+			return err
 		}
+		return more(r)
+	})
+	if err != nil {
+		return nil, err
 	}
-	s.answer(c, s.word+"_explain", views)
-	return nil
+	return s.explain(n[model.KindProxy], r)
 }

@@ -86,8 +86,8 @@ var _ = Describe("Bodies", func() {
 
 	It("take every field of a proxy", func() {
 		a := startAPI()
-		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1")
-		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1"`))
+		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2")
+		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2`))
 	})
 
 	It("are not needed to attach, and may be empty in any encoding", func() {
@@ -176,8 +176,9 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/service", "Service_Name=copy&fqdn=a..b", "Service_Name", `\"copy\" is reserved for a call of the API`,
 			"fqdn", `\"a..b\" is not a host name such as shop.example.com, *.example.com or *`),
 		Entry(nil, "/service", "Service_Name=s&fqdn=", "fqdn", `is required; \"*\" matches any host`),
-		Entry(nil, "/proxy", "Name=gw&Http_port=80&Https_port=80&Listen_ip=host", "Https_port", "must differ from Http_port",
-			"Listen_ip", `\"host\" is not an IPv4 or IPv6 address, for example 0.0.0.0`),
+		Entry(nil, "/proxy", "Name=gw&Http_port=80&Https_port=80&Listen_ip=host&Trusted_hops=11", "Https_port", "must differ from Http_port",
+			"Listen_ip", `\"host\" is not an IPv4 or IPv6 address, for example 0.0.0.0`, "Trusted_hops", "11 is not between 0 and 10"),
+		Entry(nil, "/proxy", "Name=gw&Trusted_hops=one", "Trusted_hops", `\"one\" is not a whole number`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=shop", "Route_prefix", `\"shop\" must start with \"/\"`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=/&Route_config={", "Route_config", "is not a route configuration: unexpected EOF"),
 		Entry(nil, "/service/shop/route", `Route_Name=r&Route_prefix=/&Route_config={"matc":1}`, "Route_config", `is not a route configuration: unknown field \"matc\"`),

@@ -126,7 +126,13 @@ func (s sight) statusOf(k model.Key, in *reach) objectStatus {
 	if rejected != "" {
 		block.Conditions = append(block.Conditions, objectCondition{Code: model.Rejected, Status: true, Message: rejected})
 	}
+	said := map[[2]string]bool{}
 	for _, c := range own {
+		if what := [2]string{c.Code, c.Message}; k.Kind == model.KindFilter && said[what] {
+			continue // the same in another of its many places
+		} else {
+			said[what] = true
+		}
 		v := objectCondition{Code: c.Code, Status: true, Message: c.Message}
 		if c.Key != k {
 			v.Path = c.Key.Path()

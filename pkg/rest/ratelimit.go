@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -9,15 +11,39 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// RateLimits tells what was counted under a globalconfig_ratelimit: every limit,
-// and the values that were limited most in the last minutes, the most limited
-// first.
-type RateLimits func(g *model.GlobalConfig) ([]RateLimit, []RateLimited)
+// RateLimits tells what was counted under some globalconfig_ratelimit, for each
+// in their order.
+type RateLimits func(ctx context.Context, configs []*model.GlobalConfig) []RateLimitCounts
 
-// RateLimit is what one limit has seen since the process started.
+// RateLimitCounts is what was counted under one globalconfig_ratelimit.
+type RateLimitCounts struct {
+	// Counted is false where nobody counts, or nobody says what was counted.
+	Counted bool
+	// Note is for people: why something is not known.
+	Note   string
+	Limits []RateLimit
+	// Top are the values that were limited most in the last minutes, the most
+	// limited first; nil where that is not known.
+	Top []RateLimited
+	// Engines are those that were asked; nil where this process counts.
+	Engines []RateLimitEngine
+}
+
+// RateLimitEngine is an engine that was asked what it has counted.
+type RateLimitEngine struct {
+	URL     string `json:"url"`
+	Address string `json:"address,omitempty"`
+	// Error is why it is not in the numbers; empty when it is.
+	Error string `json:"error,omitempty"`
+}
+
+// RateLimit is what one limit has seen since those who count have started.
 type RateLimit struct {
 	// Limit is its path, such as "generic_key=shop > remote_address".
 	Limit string `json:"limit"`
+	// With are the paths of limits whose numbers are in these too: the engine
+	// does not tell them apart.
+	With []string `json:"with,omitempty"`
 	// Hits is how much was counted, Over what was over the limit, Near what was
 	// within it but above 80 % of it, and Shadow the part of Over that was let
 	// through.
@@ -40,12 +66,13 @@ type RateLimited struct {
 }
 
 type rateLimitView struct {
-	Config string `json:"globalconfig_name"`
-	Domain string `json:"domain"`
-	// Counted is false where another process counts, or none.
-	Counted bool          `json:"counted"`
-	Limits  []RateLimit   `json:"limits"`
-	Top     []RateLimited `json:"top"`
+	Config  string            `json:"globalconfig_name"`
+	Domain  string            `json:"domain"`
+	Counted bool              `json:"counted"`
+	Note    string            `json:"note,omitempty"`
+	Limits  []RateLimit       `json:"limits"`
+	Top     []RateLimited     `json:"top"`
+	Engines []RateLimitEngine `json:"engines,omitempty"`
 }
 
 func (s *server) addRateLimits() {
@@ -60,40 +87,35 @@ func (s *server) readRateLimits(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	var g *model.GlobalConfig
+	var configs []*model.GlobalConfig
+	var views []rateLimitView
 	err = s.read(c.Request.Context(), func(r store.Reader) (err error) {
 		if err := exist(r, proxyAt(n)); err != nil {
 			return err
 		}
-		g, err = rateLimitConfig(r, n[model.KindProxy])
+		configs, views, err = rateLimitConfigs(r, n[model.KindProxy])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	views := []rateLimitView{}
-	if g != nil {
-		var config model.RateLimitConfig
-		if err := json.Unmarshal([]byte(g.Config), &config); err != nil {
-			return err
+	if s.rateLimits != nil && len(configs) > 0 {
+		for i, counts := range s.rateLimits(c.Request.Context(), configs) {
+			v := &views[i]
+			v.Counted, v.Note, v.Engines = counts.Counted, counts.Note, counts.Engines
+			v.Limits, v.Top = append(v.Limits, counts.Limits...), counts.Top
 		}
-		view := rateLimitView{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}, Top: []RateLimited{}}
-		if s.rateLimits != nil {
-			limits, top := s.rateLimits(g)
-			view.Counted, view.Limits, view.Top = true, append(view.Limits, limits...), append(view.Top, top...)
-		}
-		views = append(views, view)
 	}
 	s.answer(c, s.word+"_ratelimit", views)
 	return nil
 }
 
-// rateLimitConfig is the one that a proxy uses: the first by name of those that
-// hold for it. One that is attached to no proxy holds for all.
-func rateLimitConfig(r store.Reader, proxy string) (first *model.GlobalConfig, err error) {
+// rateLimitConfigs are those that a proxy may use: of those that hold for it, the
+// first by name of each domain. One that is attached to no proxy holds for all.
+func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.GlobalConfig, views []rateLimitView, err error) {
 	links, err := r.List(store.Query{Kind: model.KindProxyGlobalConfig})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	attached, own := map[model.Key]bool{}, map[model.Key]bool{}
 	for _, l := range links {
@@ -102,12 +124,25 @@ func rateLimitConfig(r store.Reader, proxy string) (first *model.GlobalConfig, e
 			own[usedByLink(l)] = true
 		}
 	}
-	all, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
+	all, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig, ByName: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	views = []rateLimitView{}
 	for _, g := range all {
 		holds := own[g.Key()] || !attached[g.Key()]
-		if holds && g.Type == model.GlobalConfigRateLimit && (first == nil || g.Name < first.Name) {
-			first = g
+		if !holds || g.Type != model.GlobalConfigRateLimit {
+			continue
 		}
+		var config model.RateLimitConfig
+		if err := json.Unmarshal([]byte(g.Config), &config); err != nil {
+			return nil, nil, err
+		}
+		if slices.ContainsFunc(views, func(v rateLimitView) bool { return v.Domain == config.Domain }) {
+			continue
+		}
+		configs = append(configs, g)
+		views = append(views, rateLimitView{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}})
 	}
-	return first, err
+	return configs, views, nil
 }

@@ -1,6 +1,9 @@
 package rest_test
 
 import (
+	"context"
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -9,36 +12,62 @@ import (
 )
 
 var _ = Describe("What rate limits have counted", func() {
+	// counting has each limit named like its global config.
 	counting := func(o *rest.Options) {
-		o.RateLimits = func(g *model.GlobalConfig) ([]rest.RateLimit, []rest.RateLimited) {
-			return []rest.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
-				[]rest.RateLimited{{Limit: g.Name, Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}}
+		o.RateLimits = func(_ context.Context, configs []*model.GlobalConfig) (list []rest.RateLimitCounts) {
+			for _, g := range configs {
+				list = append(list, rest.RateLimitCounts{
+					Counted: true, Limits: []rest.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
+					Top: []rest.RateLimited{{Limit: g.Name, Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}},
+				})
+			}
+			return list
 		}
 	}
-	const (
-		path = "/proxy/gw/ratelimit"
-		b    = `{"globalconfig_name":"b","domain":"shop","counted":true,"limits":[{"limit":"b","hits":7,"near":1,"over":2,"shadow":2}],` +
-			`"top":[{"limit":"b","value":"remote_address=192.0.2.7","shadow":true,"over":2,"error":1}]}`
-	)
+	const path = "/proxy/gw/ratelimit"
+	counts := func(name, domain string) string {
+		return fmt.Sprintf(`{"globalconfig_name":%q,"domain":%q,"counted":true,"limits":[{"limit":%q,"hits":7,"near":1,"over":2,"shadow":2}],`+
+			`"top":[{"limit":%q,"value":"remote_address=192.0.2.7","shadow":true,"over":2,"error":1}]}`, name, domain, name, name)
+	}
 
-	It("is that of the first global config that holds for the proxy", func() {
+	It("is that of the first global config of each domain that holds for the proxy", func() {
 		a := startAPI(open, counting)
 		a.given("/proxy", "Name=gw", "/proxy", "Name=other")
 		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[]}}`)
 		a.given(
+			"/globalconfig", `globalconfig_name=d&globalconfig_type=globalconfig_ratelimit&config={"domain":"api","descriptors":[]}`,
 			"/globalconfig", "globalconfig_name=c&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig,
 			"/globalconfig", "globalconfig_name=b&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig,
 			"/globalconfig", "globalconfig_name=a&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig,
 			"/proxy/other/globalconfig/a", "", "/proxy/gw/globalconfig/c", "",
 		)
-		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[`+b+`]}}`)
-		Expect(a.get("/proxy/other/ratelimit").body).To(ContainSubstring(`"globalconfig_name":"a"`))
+		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("b", "shop")+`,`+counts("d", "api")+`]}}`)
+		a.get("/proxy/other/ratelimit").expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("a", "shop")+`,`+counts("d", "api")+`]}}`)
 	})
 
-	It("is not known where another process counts", func() {
-		a := startAPI(open)
+	rates := func(a *api) {
 		a.given("/proxy", "Name=gw", "/globalconfig", "globalconfig_name=b&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig)
-		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[{"globalconfig_name":"b","domain":"shop","counted":false,"limits":[],"top":[]}]}}`)
+	}
+
+	It("is not known where nobody counts", func() {
+		a := startAPI(open)
+		rates(a)
+		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[{"globalconfig_name":"b","domain":"shop","counted":false,"limits":[],"top":null}]}}`)
+	})
+
+	It("names the engines that were asked, the limits that they do not tell apart, and why there are no values", func() {
+		a := startAPI(open, func(o *rest.Options) {
+			o.RateLimits = func(context.Context, []*model.GlobalConfig) []rest.RateLimitCounts {
+				return []rest.RateLimitCounts{{
+					Counted: true, Note: "no values", Limits: []rest.RateLimit{{Limit: "a > b > c", With: []string{"a > b > d"}, Hits: 1}},
+					Engines: []rest.RateLimitEngine{{URL: "http://one/metrics", Address: "10.0.0.1:80"}, {URL: "http://two/metrics", Error: "no such host"}},
+				}}
+			}
+		})
+		rates(a)
+		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[{"globalconfig_name":"b","domain":"shop","counted":true,"note":"no values",`+
+			`"limits":[{"limit":"a > b > c","with":["a > b > d"],"hits":1,"near":0,"over":0,"shadow":0}],"top":null,`+
+			`"engines":[{"url":"http://one/metrics","address":"10.0.0.1:80"},{"url":"http://two/metrics","error":"no such host"}]}]}}`)
 	})
 
 	It("is of a proxy that exists, and takes no parameter", func() {

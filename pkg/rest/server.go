@@ -31,6 +31,9 @@ type Options struct {
 	// Check refuses what a transaction has written when it cannot become a
 	// working configuration; nil means that everything can.
 	Check func(store.Reader, []store.Written) error
+	// Warn tells what a transaction has written that works and does not do what
+	// it seems to, in words; nil means nothing.
+	Warn func(store.Reader, []store.Written) ([]string, error)
 	// Ready says why the process cannot serve yet; nil means that it always
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
@@ -43,9 +46,11 @@ type Options struct {
 	// Explain serves GET /proxy/{proxy}/explain; nil means that there are no
 	// Envoys.
 	Explain Explain
-	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that this process
-	// does not count.
+	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that nobody
+	// counts.
 	RateLimits RateLimits
+	// LimitsBy is who counts requests, for the status; empty means "none".
+	LimitsBy string
 	// Replica is the name of this process in the status.
 	Replica string
 
@@ -78,25 +83,26 @@ type Options struct {
 }
 
 type server struct {
-	store     store.Store
-	word      string
-	log       *slog.Logger
-	newProxy  func(name string) *model.Proxy
-	ready     func() error
-	check     func(store.Reader, []store.Written) error
-	wait      Wait
-	events    *status.Feed
-	ping      time.Duration
-	metrics   http.Handler
-	onAnswer  func(method, path string, status int, took time.Duration)
-	onStop    func(func()) (forget func() bool)
-	router    *gin.Engine
-	status    *status.Registry // nil: nothing is known
-	snapshots Snapshots
-	explain   Explain
-	replica   string
-	// rateLimits is nil where this process does not count.
-	rateLimits RateLimits
+	store      store.Store
+	word       string
+	log        *slog.Logger
+	newProxy   func(name string) *model.Proxy
+	ready      func() error
+	check      func(store.Reader, []store.Written) error
+	warn       func(store.Reader, []store.Written) ([]string, error)
+	wait       Wait
+	events     *status.Feed
+	ping       time.Duration
+	metrics    http.Handler
+	onAnswer   func(method, path string, status int, took time.Duration)
+	onStop     func(func()) (forget func() bool)
+	router     *gin.Engine
+	status     *status.Registry // nil: nothing is known
+	snapshots  Snapshots
+	explain    Explain
+	replica    string
+	rateLimits RateLimits // nil: nobody counts
+	limitsBy   string
 	// guard is nil where authentication is off.
 	guard *guard
 }
@@ -105,7 +111,7 @@ type server struct {
 func New(o Options) http.Handler {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
-		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, router: newRouter(),
+		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
 		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
 	}
 	if s.log == nil {
@@ -117,7 +123,8 @@ func New(o Options) http.Handler {
 	if s.ready == nil {
 		s.ready = func() error { return nil }
 	}
-	s.status, s.snapshots, s.replica, s.rateLimits = o.Status, o.Snapshots, o.Replica, o.RateLimits
+	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
+	s.rateLimits, s.limitsBy = o.RateLimits, cmp.Or(o.LimitsBy, "none")
 	if s.explain = o.Explain; s.explain == nil {
 		s.explain = explainNothing
 	}
@@ -130,6 +137,9 @@ func New(o Options) http.Handler {
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {
 		s.check = func(store.Reader, []store.Written) error { return nil }
+	}
+	if s.warn == nil {
+		s.warn = func(store.Reader, []store.Written) ([]string, error) { return nil, nil }
 	}
 	s.router.Use(s.logRequest, s.recover, s.authenticate, s.checkAccept)
 	s.router.NoRoute(s.noRoute)
@@ -150,6 +160,7 @@ func New(o Options) http.Handler {
 	s.addStatus()
 	s.addExplain()
 	s.addRateLimits()
+	s.addRateLimitTest()
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs()
@@ -266,6 +277,8 @@ type written struct {
 	// changes are known of a dry run and of a write with a wait.
 	changes []store.Written
 	lagging []status.Lag
+	// warnings are told in the header of the answer.
+	warnings []string
 }
 
 var errDryRun = errors.New("dry run")
@@ -283,6 +296,9 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (wri
 		if err := s.check(w, w.Written()); err != nil {
 			return err
 		}
+		if done.warnings, err = s.warn(w, w.Written()); err != nil {
+			return err
+		}
 		if m.dry || m.wait > 0 {
 			done.changes = w.Written()
 		}
@@ -293,6 +309,9 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (wri
 	})
 	if errors.Is(err, errDryRun) {
 		err = nil
+	}
+	if err == nil {
+		setWarnings(c, done.warnings)
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)

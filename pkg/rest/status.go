@@ -20,6 +20,7 @@ type (
 		Built        int64           `json:"built_revision"`
 		Proxies      []proxyStatus   `json:"proxies"`
 		WaitingNodes []waitingNode   `json:"waiting_nodes"`
+		LimitsBy     string          `json:"rate_limits,omitempty"`
 		Engines      []engineStatus  `json:"ratelimit_engines,omitempty"`
 		Conditions   []conditionView `json:"conditions"`
 	}
@@ -102,7 +103,7 @@ func (s *server) readStatus(c *gin.Context) error {
 	if err := noQuery(c); err != nil {
 		return err
 	}
-	view := statusView{Replica: s.replica}
+	view := statusView{Replica: s.replica, LimitsBy: s.limitsBy}
 	var proxies []model.Object
 	err := s.read(c.Request.Context(), func(r store.Reader) (err error) {
 		if view.Revision, err = r.Revision(); err != nil {
@@ -150,6 +151,9 @@ func (s *server) readProxyStatus(c *gin.Context) error {
 		return err
 	}
 	envoys, conditions := s.observe()
+	conditions = slices.DeleteFunc(conditions, func(c model.Condition) bool {
+		return c.Proxies != nil && !slices.Contains(c.Proxies, proxy)
+	})
 	s.fillStatus(&view, []string{proxy}, envoys)
 	view.Conditions = conditionViews(conditions, func(k model.Key) bool { return isBelow(k, proxy, below) })
 	s.answer(c, s.word+"_status", []statusView{view})

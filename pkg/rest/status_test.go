@@ -170,7 +170,7 @@ var _ = Describe("GET /status", func() {
 				{"objects":["/service/gatehouse"],"message":"bad regex","type":"route","resource":"gatehouse","revision":7,"at":"2026-11-21T08:01:02.000000+00:00"}],
 			"types":[{"type":"route","refused":{"revision":7,"at":"2026-11-21T08:01:02.000000+00:00","resources":1,"message":"bad regex"}}]}]`
 		conditions := `[{"path":"/service/shop/route/root","code":"NoUpstream","message":"none"}]`
-		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":9,"built_revision":9,
+		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":9,"built_revision":9,"rate_limits":"none",
 			"proxies":[{"proxy":"alone","envoys":[]},{"proxy":"gw","envoys":` + envoys + `}],
 			"waiting_nodes":[
 				{"node":"edge","address":"10.1.0.3:4000","version":"1.39.3","connected_ts":"2026-11-21T08:02:00.000000+00:00","create":"POST /proxy with Name=edge"},
@@ -196,7 +196,7 @@ var _ = Describe("GET /status", func() {
 		registry.Acked(1, typeURL, answer(4, "08:00:02", ""))
 		registry.Sent(2, typeURL, answer(5, "08:00:03", ""))
 		registry.Rejected(2, typeURL, answer(5, "08:00:04", "duplicate domain"))
-		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],
+		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],"rate_limits":"none",
 			"ratelimit_engines":[
 				{"address":"10.1.0.9:4000","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"slow"},
 				{"address":"10.1.0.9:4001","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"current",
@@ -264,7 +264,7 @@ var _ = Describe("GET /status", func() {
 
 	It("is empty without Envoys", func() {
 		a := startAPI(open)
-		a.get("/status").expectJSON(200, `{"data":{"core_db_status":[{"replica":"","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],"conditions":[]}]}}`)
+		a.get("/status").expectJSON(200, `{"data":{"core_db_status":[{"replica":"","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],"rate_limits":"none","conditions":[]}]}}`)
 	})
 })
 

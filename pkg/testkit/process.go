@@ -121,7 +121,12 @@ func (p *Process) Kill() error {
 
 // Freeze stops the process in its tracks, with its connections open, until
 // Thaw or Kill.
-func (p *Process) Freeze() error { return p.Signal(syscall.SIGSTOP) }
+func (p *Process) Freeze() error {
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return awaitStopped(p.Pid())
+}
 
 // Thaw lets a frozen process go on.
 func (p *Process) Thaw() error { return p.Signal(syscall.SIGCONT) }

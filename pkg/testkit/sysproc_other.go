@@ -5,3 +5,5 @@ package testkit
 import "syscall"
 
 func sysProcAttr() *syscall.SysProcAttr { return nil }
+
+func awaitStopped(int) error { return nil }

@@ -25,6 +25,7 @@ var _ = Describe("Who is limited", func() {
 			"globalconfig_name":"rates","domain":"edge","counted":true,
 			"limits":[{"limit":"remote_address","hits":5,"near":1,"over":3,"shadow":0}],
 			"top":[{"limit":"remote_address","value":"remote_address=127.0.16.9","shadow":false,"over":3,"error":0}]}]}}`))
+		Expect(read(gw.api, "/status")).To(ContainSubstring(`"rate_limits":"embedded"`))
 	})
 })
 

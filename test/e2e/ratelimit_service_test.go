@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -84,6 +85,11 @@ var _ = Describe("The rate-limit service", func() {
 		Expect(count(8)).To(Equal(map[string]int{"blue": 5, "429": 3}))
 		Expect(engine.Kill()).To(Succeed())
 		Expect(count(8)).To(Equal(map[string]int{want: 8}))
+		passed := 0
+		for _, e := range envoys {
+			passed += unlimited(e)
+		}
+		Expect(passed).To(Equal(map[string]int{"allow": 8, "deny": 0}[onError]), "what passed unlimited is counted, for an alarm")
 
 		By("coming back, with the counts that Redis kept")
 		Expect(engine.Respawn()).To(Succeed())
@@ -120,4 +126,19 @@ func asked(e *testkit.Envoy) string {
 	a, err := e.Admin.Get(context.Background(), "/stats?usedonly&filter=gatehouse/ratelimit.upstream_rq_total")
 	Expect(err).NotTo(HaveOccurred())
 	return strings.TrimSpace(a.Body)
+}
+
+// unlimited is how many requests an Envoy let pass since the engine did not answer.
+func unlimited(e *testkit.Envoy) int {
+	GinkgoHelper()
+	a, err := e.Admin.Get(context.Background(), "/stats/prometheus?usedonly&filter=failure_mode_allowed")
+	Expect(err).NotTo(HaveOccurred())
+	const name = `envoy_cluster_ratelimit_gatehouse_failure_mode_allowed{envoy_cluster_name="blue"} `
+	_, number, found := strings.Cut(a.Body, name)
+	if !found {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.Fields(number)[0])
+	Expect(err).NotTo(HaveOccurred())
+	return n
 }

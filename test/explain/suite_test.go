@@ -42,6 +42,8 @@ type lab struct {
 	// have an address each.
 	port, backend int
 	revision      int64
+	// hops are the trusted ones of the proxy.
+	hops int
 }
 
 func newLab(ctx context.Context) *lab {
@@ -82,7 +84,7 @@ func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
 	build, err := engine.NewBuild(compile.Settings{})
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
-	proxy.Name, proxy.HTTPPort, proxy.ListenIP = proxyName, l.port, "127.0.0.1"
+	proxy.Name, proxy.HTTPPort, proxy.ListenIP, proxy.TrustedHops = proxyName, l.port, "127.0.0.1", l.hops
 	change := model.Change{Revision: l.revision, Full: true}
 	for i, o := range append([]model.Object{proxy}, objects...) {
 		Expect(o.Validate()).To(BeEmpty(), "%s", o.Key().Path())

@@ -47,7 +47,14 @@ func rounds() int {
 
 // generator makes configurations and requests that meet one another often.
 // Names hold no "_", with which the stock engine joins them.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	units []string
+}
+
+func newGenerator(units ...string) generator {
+	return generator{rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 6)), units}
+}
 
 func (g generator) pick(words ...string) string { return words[g.IntN(len(words))] }
 func (g generator) key() string                 { return g.pick("ip", "path", "key", "user") }
@@ -70,8 +77,7 @@ func (g generator) rules(depth int) []model.RateLimitRule {
 			r.RateLimit = &model.RateLimit{Unlimited: true}
 		case 1: // none
 		default:
-			// No window ends while the test runs, but by the rarest chance.
-			r.RateLimit = &model.RateLimit{Unit: g.pick("day", "week", "month", "year"), RequestsPerUnit: int64(g.IntN(6))}
+			r.RateLimit = &model.RateLimit{Unit: g.pick(g.units...), RequestsPerUnit: int64(g.IntN(6))}
 		}
 		if depth < 3 && g.IntN(2) == 0 {
 			r.Descriptors = g.rules(depth + 1)
@@ -135,34 +141,52 @@ func serve(domains []ratelimit.Domain) (addr string) {
 	return l.Addr().String()
 }
 
+// startStock runs the stock engine with its Redis until the end of the spec.
+func startStock(ctx context.Context, xdsAddr string) (*testkit.Ratelimit, ratelimitv3.RateLimitServiceClient) {
+	GinkgoHelper()
+	redis, err := testkit.StartRedis(ctx, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(redis.Kill()).To(Succeed()) })
+	stock, err := testkit.StartRatelimit(ctx, testkit.RatelimitOptions{XDSAddr: xdsAddr, RedisAddr: redis.Addr})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(stock.Kill()).To(Succeed()) })
+	conn, err := grpc.NewClient(stock.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(conn.Close)
+	return stock, ratelimitv3.NewRateLimitServiceClient(conn)
+}
+
+// startOwn makes the embedded engine.
+func startOwn(domains []ratelimit.Domain, now func() time.Time) *embedded.Engine {
+	GinkgoHelper()
+	own := embedded.New(embedded.Options{Log: slog.New(slog.DiscardHandler), Now: now})
+	Expect(own.Load(ratelimit.Configs(domains))).To(Succeed())
+	return own
+}
+
+func watchGoroutines() {
+	before := gleak.Goroutines()
+	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+}
+
 var _ = Describe("The embedded engine", func() {
 	It("answers like the stock one with Redis", func(ctx SpecContext) {
-		before := gleak.Goroutines()
-		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
-		g := generator{rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 6))} //nolint:gosec // a seeded test
+		watchGoroutines()
+		// No window ends while the test runs, but by the rarest chance.
+		g := newGenerator("day", "week", "month", "year")
 		var domains []ratelimit.Domain
 		for i := range 100 {
 			d := ratelimit.Domain{ID: strconv.Itoa(i), Domain: "edge", Rules: g.rules(1)}
 			Expect(ratelimit.Check(d)).To(Succeed())
 			domains = append(domains, d)
 		}
-		redis, err := testkit.StartRedis(ctx, GinkgoT().TempDir())
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(redis.Kill()).To(Succeed()) })
-		stock, err := testkit.StartRatelimit(ctx, testkit.RatelimitOptions{XDSAddr: serve(domains), RedisAddr: redis.Addr})
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func() { Expect(stock.Kill()).To(Succeed()) })
-		conn, err := grpc.NewClient(stock.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(conn.Close)
-		call := ratelimitv3.NewRateLimitServiceClient(conn)
-		own := embedded.New(embedded.Options{Log: slog.New(slog.DiscardHandler)})
-		Expect(own.Load(ratelimit.Configs(domains))).To(Succeed())
+		_, stock := startStock(ctx, serve(domains))
+		own := startOwn(domains, time.Now)
 
 		limited := 0
 		for i := range rounds() {
 			r := g.request(domains)
-			theirs, err := call.ShouldRateLimit(ctx, r)
+			theirs, err := stock.ShouldRateLimit(ctx, r)
 			Expect(err).NotTo(HaveOccurred())
 			ours, err := own.ShouldRateLimit(ctx, r)
 			Expect(err).NotTo(HaveOccurred())

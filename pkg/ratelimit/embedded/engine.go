@@ -110,8 +110,7 @@ func buildDomain(c *rlsconf.RateLimitConfig, old *domain) (*domain, error) {
 	if old == nil {
 		old = &domain{other: &tally{key: otherKey}}
 	}
-	paths := map[string]string{}
-	applyPaths(paths, c.GetDomain(), "", c.GetDescriptors())
+	paths := ratelimit.Paths(c)
 	d := &domain{source: c, wire: c.GetDomain(), tallies: map[string]*tally{}, other: old.other}
 	d.create = func(key string) *tally {
 		if t, ok := old.tallies[key]; ok {

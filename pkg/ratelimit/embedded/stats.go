@@ -11,12 +11,8 @@ import (
 	"github.com/envoyproxy/ratelimit/src/stats"
 )
 
-const (
-	// pathJoin stands between the levels of a limit.
-	pathJoin = " > "
-	// otherKey is the Key of what belongs to no limit of the configuration.
-	otherKey = "(other)"
-)
+// otherKey is the Key of what belongs to no limit of the configuration.
+const otherKey = "(other)"
 
 // Stat is what one limit has seen since the program started. A limit that a
 // new configuration leaves out is forgotten.
@@ -110,17 +106,4 @@ func (e *Engine) Stats() []Stat {
 		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Key, b.Key))
 	})
 	return list
-}
-
-// applyPaths adds the readable path of each descriptor under the name that the
-// loader gives it: key and value joined with "_", levels with ".".
-func applyPaths(into map[string]string, name, path string, descriptors []*rlsconf.RateLimitDescriptor) {
-	for _, d := range descriptors {
-		name, path := name+"."+d.GetKey(), path+d.GetKey()
-		if d.GetValue() != "" {
-			name, path = name+"_"+d.GetValue(), path+"="+d.GetValue()
-		}
-		into[name] = path
-		applyPaths(into, name, path+pathJoin, d.GetDescriptors())
-	}
 }

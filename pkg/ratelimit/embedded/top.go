@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 )
 
 const (
@@ -116,7 +118,7 @@ func show(entries []*commonv3.RateLimitDescriptor_Entry) string {
 	var b strings.Builder
 	for i, e := range entries {
 		if i > 0 {
-			b.WriteString(pathJoin)
+			b.WriteString(ratelimit.PathJoin)
 		}
 		b.WriteString(e.GetKey() + "=" + e.GetValue())
 		if b.Len() > topText {

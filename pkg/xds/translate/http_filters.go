@@ -17,11 +17,8 @@ import (
 //	ext_authz   may need all of the above
 //	lua         the operator's own code sees an allowed request
 //	router      is always the last
-func httpFilters(l ir.Listener) (list []*hcmv3.HttpFilter) {
-	if l.RateLimit != nil {
-		list = append(list, rateLimitHTTPFilter(l.RateLimit))
-	}
-	return append(list, &hcmv3.HttpFilter{
+func httpFilters(l ir.Listener) []*hcmv3.HttpFilter {
+	return append(rateLimitFilters(l), &hcmv3.HttpFilter{
 		Name:       "envoy.filters.http.router",
 		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(&routerv3.Router{})},
 	})

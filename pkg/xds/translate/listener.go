@@ -54,6 +54,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		HttpFilters:                  httpFilters(l),
 		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
 		UseRemoteAddress:             wrapperspb.Bool(true),
+		XffNumTrustedHops:            uint32(l.TrustedHops), //nolint:gosec // at most 10
 		NormalizePath:                wrapperspb.Bool(true),
 		MergeSlashes:                 true,
 		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
@@ -72,7 +73,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		},
 	}
 	if l.RateLimit != nil {
-		out.LocalReplyConfig = &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{rateLimitedReply(l.RateLimit)}}
+		out.LocalReplyConfig = &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{rateLimitedReply(rateLimitHeaders(l))}}
 	}
 	if l.AccessLog {
 		out.AccessLog = []*accesslogv3.AccessLog{accessLog()}

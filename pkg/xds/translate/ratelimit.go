@@ -2,7 +2,9 @@ package translate
 
 import (
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,7 +26,9 @@ import (
 )
 
 const (
-	rateLimitFilter = "envoy.filters.http.ratelimit"
+	// RateLimitFilter is the name of the rate-limit filter; that of a domain
+	// which routes name ends in a slash and the domain.
+	RateLimitFilter = "envoy.filters.http.ratelimit"
 	// RateLimitCluster is the name of the cluster of the rate-limit engine. No
 	// upstream can have it.
 	RateLimitCluster = "gatehouse/ratelimit"
@@ -33,7 +37,21 @@ const (
 	rateLimitTimeout = 250 * time.Millisecond
 )
 
-func rateLimitHTTPFilter(s *ir.RateLimitService) *hcmv3.HttpFilter {
+// rateLimitFilters are one for each domain: a filter knows only one. The first
+// that stops a request keeps it from the next.
+func rateLimitFilters(l ir.Listener) (list []*hcmv3.HttpFilter) {
+	if l.RateLimit != nil {
+		list = append(list, rateLimitHTTPFilter(RateLimitFilter, l.RateLimit))
+	}
+	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
+		list = append(list, rateLimitHTTPFilter(domainFilter(domain), l.DomainLimits[domain]))
+	}
+	return list
+}
+
+func domainFilter(domain string) string { return RateLimitFilter + "/" + domain }
+
+func rateLimitHTTPFilter(name string, s *ir.RateLimitService) *hcmv3.HttpFilter {
 	out := &ratelimitv3.RateLimit{
 		Domain: s.Domain, RequestType: "both", Timeout: seconds(rateLimitTimeout), StatPrefix: "gatehouse",
 		FailureModeDeny:   s.Deny,
@@ -50,14 +68,24 @@ func rateLimitHTTPFilter(s *ir.RateLimitService) *hcmv3.HttpFilter {
 		out.EnableXRatelimitHeaders = ratelimitv3.RateLimit_DRAFT_VERSION_03
 	}
 	return &hcmv3.HttpFilter{
-		Name: rateLimitFilter, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(out)},
+		Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(out)},
 	}
+}
+
+// rateLimitHeaders reports whether a domain sends headers.
+func rateLimitHeaders(l ir.Listener) bool {
+	headers := l.RateLimit.Headers
+	for _, s := range l.DomainLimits {
+		headers = headers || s.Headers
+	}
+	return headers
 }
 
 // rateLimitedReply is what a request over its limit is told: a problem of
 // RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
-// 10.2.3).
-func rateLimitedReply(s *ir.RateLimitService) *hcmv3.ResponseMapper {
+// 10.2.3): the header that this is taken from is that of the filter that
+// stopped the request, and where it sends none there is no retry-after.
+func rateLimitedReply(headers bool) *hcmv3.ResponseMapper {
 	out := &hcmv3.ResponseMapper{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
@@ -71,10 +99,26 @@ func rateLimitedReply(s *ir.RateLimitService) *hcmv3.ResponseMapper {
 			}}},
 		},
 	}
-	if s.Headers {
+	if headers {
 		out.HeadersToAdd = []*corev3.HeaderValueOption{{
 			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
 		}}
+	}
+	return out
+}
+
+// rateLimitsOfRoute are the limits by the name of the filter that they are for.
+// Envoy ignores those for a filter that the listener does not have.
+func rateLimitsOfRoute(r *ir.Route) map[string]*anypb.Any {
+	if len(r.RateLimits)+len(r.DomainLimits) == 0 {
+		return nil
+	}
+	out := map[string]*anypb.Any{}
+	if len(r.RateLimits) > 0 {
+		out[RateLimitFilter] = rateLimitPerRoute(r.RateLimits)
+	}
+	for domain, limits := range r.DomainLimits {
+		out[domainFilter(domain)] = rateLimitPerRoute(limits)
 	}
 	return out
 }

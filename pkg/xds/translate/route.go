@@ -10,7 +10,6 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -50,9 +49,7 @@ func Route(r *ir.Route) *routev3.Route {
 		return out
 	}
 	out.Action = &routev3.Route_Route{Route: routeAction(r.Forward, r.Match)}
-	if len(r.RateLimits) > 0 {
-		out.TypedPerFilterConfig = map[string]*anypb.Any{rateLimitFilter: rateLimitPerRoute(r.RateLimits)}
-	}
+	out.TypedPerFilterConfig = rateLimitsOfRoute(r)
 	return out
 }
 

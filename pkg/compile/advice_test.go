@@ -1,0 +1,178 @@
+package compile_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+)
+
+// filterOf reads a filter's descriptors.
+func filterOf(descriptors string) model.RateLimitFilter {
+	GinkgoHelper()
+	f, err := model.ParseRateLimitFilter(model.JSON(`{"descriptors":[` + descriptors + `]}`))
+	Expect(err).NotTo(HaveOccurred())
+	return f
+}
+
+// rateOf is a rule with a rate: "key", "key=value", and nested ones behind ">".
+func rateOf(path string) model.RateLimitRule {
+	first, rest, nested := strings.Cut(path, ">")
+	key, value, _ := strings.Cut(first, "=")
+	if nested {
+		return model.RateLimitRule{Key: key, Value: value, Descriptors: []model.RateLimitRule{rateOf(rest)}}
+	}
+	return model.RateLimitRule{Key: key, Value: value, RateLimit: &model.RateLimit{Unit: "day", RequestsPerUnit: 1}}
+}
+
+func ratesOf(paths ...string) *compile.Rates {
+	r := &compile.Rates{ID: "1"}
+	r.Domain = "shop"
+	for _, p := range paths {
+		r.Descriptors = append(r.Descriptors, rateOf(p))
+	}
+	return r
+}
+
+var _ = Describe("A descriptor", func() {
+	DescribeTable("may meet", func(descriptor string, paths ...string) {
+		Expect(compile.UnmetDescriptors(filterOf(descriptor), ratesOf(paths...))).To(BeEmpty())
+	},
+		Entry("its key", `{"remote_address":"x"}`, "remote_address"),
+		Entry("an address", `{"remote_address":"x"}`, "remote_address=192.0.2.1"),
+		Entry("addresses that begin so", `{"remote_address":"x"}`, "remote_address=192.0.*"),
+		Entry("a network", `{"masked_remote_address":"x"}`, "masked_remote_address=192.0.2.0/24"),
+		Entry("any value of a header", `{"request_headers":"x-key"}`, "x-key=gold"),
+		Entry("its fixed value", `{"generic_key":"a"}`, "generic_key=a"),
+		Entry("its fixed value by a wildcard", `{"generic_key":"abc"}`, "generic_key=a*"),
+		Entry("its fixed value by the key", `{"generic_key":"a"}`, "generic_key=b", "generic_key"),
+		Entry("conditions on headers", `{"header_value_match":{"descriptor_value":"v","headers":[{"name":"a"}]}}`, "header_match=v"),
+		Entry("nested parts in their order", `{"generic_key":"a","method":"x"}`, "generic_key=a>method=POST"),
+		Entry("a rule without the part that may be missing", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a"),
+		Entry("a rule with the part that may be missing", `{"generic_key":"a","request_headers":{"header_name":"k","descriptor_key":"k","skip_if_absent":true}}`, "generic_key=a>k"),
+		Entry("a key that looks like another's value, once joined", `{"request_headers":"k"}`, "k_a=b"),
+		Entry("a rate of any of the rules of one key", `{"method":"x","path":"x"}`, "method=GET", "method=POST>path"),
+	)
+
+	DescribeTable("meets none", func(descriptor, want string, paths ...string) {
+		Expect(compile.UnmetDescriptors(filterOf(descriptor), ratesOf(paths...))).To(Equal([]string{want}))
+	},
+		Entry("in an empty domain", `{"path":"x"}`, `descriptor path meets no rate of domain "shop", which has none`),
+		Entry("with another value", `{"generic_key":"shp"}`, `descriptor generic_key=shp meets no rate of domain "shop"; the nearest is generic_key=shop, with another value`,
+			"generic_key=api", "generic_key=shop", "generic_kez=shp"),
+		Entry("with a value that no address has", `{"remote_address":"client"}`,
+			`descriptor remote_address meets no rate of domain "shop"; the nearest is remote_address=client, with another value`, "remote_address=client"),
+		Entry("with a value that no network has", `{"masked_remote_address":"x"}`,
+			`descriptor masked_remote_address meets no rate of domain "shop"; the nearest is masked_remote_address=192.0.2.1, with another value`, "masked_remote_address=192.0.2.1"),
+		Entry("above the rate", `{"generic_key":"a"}`,
+			`descriptor generic_key=a meets no rate of domain "shop"; the nearest is generic_key=a > method, which is deeper: a rate holds at its own depth only`, "generic_key=a>method"),
+		Entry("below the rate", `{"generic_key":"a","path":"x"}`,
+			`descriptor generic_key=a > path meets no rate of domain "shop"; the nearest is generic_key=a, which has fewer parts: a rate holds at its own depth only`, "generic_key=a"),
+		Entry("in another order", `{"path":"x","method":"x"}`,
+			`descriptor path > method meets no rate of domain "shop"; the nearest is method > path, in another order`, "method>path", "methods"),
+		Entry("with another key", `{"request_headers":"api-key"}`,
+			`descriptor api-key meets no rate of domain "shop"; the nearest is api_key`, "remote_address", "api_key"),
+		Entry("behind the exact value, from which the engine does not go back", `{"generic_key":"a","method":"x"}`,
+			`descriptor generic_key=a > method meets no rate of domain "shop"; the nearest is generic_key > method, with another value`, "generic_key=a>path", "generic_key>method"),
+	)
+
+	It("that the engine finds a rate for is never said to meet none", func() {
+		rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded test
+		pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+		values := []string{"", "", "a", "b", "a_b", "a*", "*"}
+		var rule func(depth int) string
+		rule = func(depth int) string {
+			text := pick("k", "l", "k_a")
+			if v := pick(values...); v != "" {
+				text += "=" + v
+			}
+			if depth > 1 && rng.IntN(2) == 0 {
+				return text + ">" + rule(depth-1)
+			}
+			return text
+		}
+		met, told := 0, 0
+		for range 5_000 {
+			rates := ratesOf()
+			for range 1 + rng.IntN(4) {
+				rates.Descriptors = append(rates.Descriptors, rateOf(rule(3)))
+			}
+			domain := ratelimit.Domain{ID: "1", Domain: "shop", Rules: rates.Descriptors}
+			if ratelimit.Check(domain) != nil {
+				continue
+			}
+			var parts []string
+			var sent []embedded.Entry
+			for range 1 + rng.IntN(3) {
+				key, value := pick("k", "l"), pick("a", "b", "a_b", "ab", "c")
+				there := true
+				switch rng.IntN(3) {
+				case 0:
+					parts = append(parts, fmt.Sprintf(`"generic_key":{"descriptor_key":%q,"descriptor_value":%q}`, key, value))
+				case 1:
+					parts = append(parts, fmt.Sprintf(`"request_headers":{"header_name":"h","descriptor_key":%q}`, key))
+				default:
+					there = rng.IntN(2) == 0
+					parts = append(parts, fmt.Sprintf(`"query_parameters":{"query_parameter_name":"q","descriptor_key":%q,"skip_if_absent":true}`, key))
+				}
+				if there {
+					sent = append(sent, embedded.Entry{Key: key, Value: value})
+				}
+			}
+			found, err := embedded.Find(domain, [][]embedded.Entry{sent})
+			Expect(err).NotTo(HaveOccurred())
+			unmet := compile.UnmetDescriptors(filterOf("{"+strings.Join(parts, ",")+"}"), rates)
+			told += len(unmet)
+			if found[0] != nil {
+				met++
+				Expect(unmet).To(BeEmpty(), "%v sent as %v to %v", parts, sent, rates.Descriptors)
+			}
+		}
+		Expect(met).To(BeNumerically(">", 300))
+		Expect(told).To(BeNumerically(">", 300))
+	})
+})
+
+var _ = Describe("AdviseRateLimit", func() {
+	place := func(proxy string, domains ...string) compile.RateLimitPlace {
+		tree := &model.ProxyTree{Proxy: &model.Proxy{Name: proxy}}
+		for i, d := range domains {
+			tree.GlobalConfigs = append(tree.GlobalConfigs, &model.GlobalConfig{
+				ID: int64(i), Name: d, Type: model.GlobalConfigRateLimit,
+				Config: model.JSON(`{"domain":"` + d + `","descriptors":[{"key":"path","rate_limit":{"unit":"day"}}]}`),
+			})
+		}
+		return compile.RateLimitPlace{Proxy: tree, Rates: compile.RatesOf(tree, []string{"shop"}, compile.ReadRates), Read: compile.ReadRates}
+	}
+
+	advise := func(f model.RateLimitFilter, places ...compile.RateLimitPlace) []model.Condition {
+		return compile.AdviseRateLimit(f, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(f, r) })
+	}
+
+	It("says nothing where the filter limits", func() {
+		f := filterOf(`{"path":"x"}`)
+		Expect(advise(f, place("a", "edge"), place("b", "shop"))).To(BeEmpty())
+		f.Domain = "shop"
+		Expect(advise(f, place("a", "edge", "shop"))).To(BeEmpty())
+	})
+
+	It("says on which proxies it does not, and why", func() {
+		f := filterOf(`{"path":"x"},{"method":"x"}`)
+		f.Domain = "shop"
+		Expect(advise(f,
+			place("e"), place("d"), place("c"), place("a"), place("f", "shops"), place("g", "edge"), place("h", "shop"),
+		)).To(Equal([]model.Condition{
+			{Code: "NoRates", Message: "limits nothing: no globalconfig_ratelimit holds (proxy a, c, d and 1 more)", Proxies: []string{"a", "c", "d", "e"}},
+			{Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds; the nearest is "shops" (proxy f)`, Proxies: []string{"f"}},
+			{Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds (proxy g)`, Proxies: []string{"g"}},
+			{Code: "NoMatchingRate", Message: `descriptor method meets no rate of domain "shop"; the nearest is path (proxy h)`, Proxies: []string{"h"}},
+		}))
+	})
+})

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// advice says which rate-limit filters limit nothing. It belongs to one Apply
+// and says the same of the same filter on the same proxies only once.
+type advice struct {
+	build *Build
+	// due are the services to look at.
+	due map[string]struct{}
+	// read are the filters as they were read; nil for one that cannot be.
+	read map[*model.Filter]*model.RateLimitFilter
+	// unmet is compile.UnmetDescriptors of a filter.
+	unmet map[unmetKey][]string
+}
+
+type unmetKey struct {
+	filter *model.Filter
+	rates  *compile.Rates
+}
+
+func newAdvice(b *Build) *advice {
+	return &advice{
+		build: b, due: map[string]struct{}{}, read: map[*model.Filter]*model.RateLimitFilter{}, unmet: map[unmetKey][]string{},
+	}
+}
+
+// apply tells the conditions of the services that are due.
+func (a *advice) apply(result *Result) {
+	for name := range a.due {
+		list := a.service(name)
+		if len(list) == 0 && !a.build.advised[name] {
+			continue
+		}
+		delete(a.build.advised, name)
+		if len(list) > 0 {
+			a.build.advised[name] = true
+		}
+		result.Conditions["rate limits of service "+name] = list
+	}
+}
+
+// attached notes the services that came to a proxy or went.
+func (a *advice) attached(before, after map[string]struct{}) {
+	for s := range before {
+		if _, still := after[s]; !still {
+			a.due[s] = struct{}{}
+		}
+	}
+	for s := range after {
+		if _, was := before[s]; !was {
+			a.due[s] = struct{}{}
+		}
+	}
+}
+
+// rated notes the services of a proxy, whose global configs changed, for which
+// that may be different.
+func (a *advice) rated(services map[string]struct{}, before, after compile.ProxyRates) {
+	changed := func(a, b *compile.Rates) bool { return (a == nil) != (b == nil) || a != nil && a.Shape != b.Shape }
+	first := changed(before.Default, after.Default)
+	begun := (before.Default == nil) != (after.Default == nil)
+	for name := range services {
+		s := a.build.services[name]
+		if first && s.limited || begun && len(s.domains) > 0 || slices.ContainsFunc(s.domains, func(d string) bool {
+			// Of a domain that is not there, another one may now be the nearest.
+			return after.Named[d] == nil || changed(before.Named[d], after.Named[d])
+		}) {
+			a.due[name] = struct{}{}
+		}
+	}
+}
+
+func (a *advice) service(name string) (list []model.Condition) {
+	tree, built := a.build.config.Service(name), a.build.services[name]
+	if tree == nil || built == nil || built.closed {
+		return nil
+	}
+	var places []compile.RateLimitPlace
+	for _, p := range a.build.config.ProxiesOf(name) {
+		if state := a.build.proxies[p]; state != nil && state.closed == nil {
+			places = append(places, compile.RateLimitPlace{
+				Proxy: a.build.config.Proxy(p), Rates: state.rates, Read: a.build.readRates,
+			})
+		}
+	}
+	if len(places) == 0 {
+		return nil // which the service itself says
+	}
+	forwards := func(r *model.RouteTree) bool { return built.routes[r].ir.Forward != nil }
+	for _, f := range tree.Filters {
+		if len(tree.Routes) > 0 {
+			key := model.ServiceFilterKey(name, f.Name)
+			list = append(list, a.filter(key, f, slices.ContainsFunc(tree.Routes, forwards), places)...)
+		}
+	}
+	for _, r := range tree.Routes {
+		for _, f := range r.Filters[len(tree.Filters):] { // the others are those of the service
+			list = append(list, a.filter(model.RouteFilterKey(name, r.Route.Name, f.Name), f, forwards(r), places)...)
+		}
+	}
+	return list
+}
+
+func (a *advice) filter(key model.Key, f *model.Filter, forwards bool, places []compile.RateLimitPlace) []model.Condition {
+	if f.Type != model.FilterRateLimit {
+		return nil
+	}
+	if !forwards {
+		return []model.Condition{compile.NotForwarded(key)}
+	}
+	config := a.readFilter(f)
+	if config == nil {
+		return nil
+	}
+	list := compile.AdviseRateLimit(*config, places, func(r *compile.Rates) []string {
+		messages, known := a.unmet[unmetKey{f, r}]
+		if !known {
+			messages = compile.UnmetDescriptors(*config, r)
+			a.unmet[unmetKey{f, r}] = messages
+		}
+		return messages
+	})
+	for i := range list {
+		list[i].Key = key
+	}
+	return list
+}
+
+func (a *advice) readFilter(f *model.Filter) *model.RateLimitFilter {
+	config, known := a.read[f]
+	if !known {
+		if c, err := model.ParseRateLimitFilter(f.Config); err == nil {
+			config = &c
+		}
+		a.read[f] = config
+	}
+	return config
+}

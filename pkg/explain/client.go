@@ -1,0 +1,48 @@
+package explain
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+const forwardedFor = "x-forwarded-for"
+
+// findClient returns the address that Envoy takes for the client's: behind
+// trusted hops the one that the first of them wrote down, if it did
+// (ConnectionManagerUtility::mutateRequestHeaders).
+func (a *Answer) findClient(r Request, h headers, l *hcmv3.HttpConnectionManager) string {
+	hops := int(l.GetXffNumTrustedHops())
+	if hops == 0 {
+		return r.client()
+	}
+	client, ok := forwardedAddress(h.get(forwardedFor), hops)
+	if !ok {
+		a.step("client", fmt.Sprintf("X-Forwarded-For has no address %d from the right, so the client is %s, whose connection it is", hops, r.client()))
+		return r.client()
+	}
+	a.step("client", fmt.Sprintf("the client is %s, which is %d from the right in X-Forwarded-For", client, hops))
+	return client
+}
+
+// forwardedAddress is the nth address from the right
+// (Utility::getLastAddressFromXFF).
+func forwardedAddress(list string, n int) (string, bool) {
+	for range n - 1 {
+		i := strings.LastIndexByte(list, ',')
+		if i < 0 {
+			return "", false
+		}
+		list = list[:i]
+	}
+	if i := strings.LastIndexByte(list, ','); i >= 0 {
+		list = list[i+1:]
+	}
+	addr, err := netip.ParseAddr(strings.Trim(list, " \t"))
+	if err != nil {
+		return "", false
+	}
+	return addr.String(), true
+}

@@ -1,0 +1,239 @@
+package precheck
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// mostPlaces bounds the work of Warnings: where a transaction touches more
+// places of filters than this, only the status tells.
+const mostPlaces = 200
+
+// Warnings says which rate-limit filters limit nothing because of what a
+// transaction has written: those that it wrote or attached, and those that
+// others limited by what it changed of the rates.
+func Warnings(r store.Reader, written []store.Written) ([]string, error) {
+	w := warner{checker: checker{reader: r, made: madeRoutes(written)}, places: map[model.Key]bool{}}
+	rates := false
+	for _, c := range written {
+		var err error
+		switch c.Key.Kind {
+		case model.KindFilter:
+			if c.After != nil {
+				err = w.addFilter(c.Key.Name, true)
+			}
+		case model.KindRouteFilter, model.KindServiceFilter:
+			if c.After != nil {
+				w.places[c.Key] = true
+			}
+		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
+			rates = true
+		}
+		if err != nil || len(w.places) > mostPlaces {
+			return nil, err
+		}
+	}
+	if rates {
+		if err := w.addAll(); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.places) == 0 || len(w.places) > mostPlaces {
+		return nil, nil
+	}
+	return w.warnings(written)
+}
+
+type warner struct {
+	checker
+	// places are the links of filters to look at. The value says that the
+	// transaction wrote the filter or the link: what was so before is told too.
+	places map[model.Key]bool
+}
+
+// addFilter adds the places of a filter.
+func (w warner) addFilter(name string, wrote bool) error {
+	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
+		links, err := w.reader.List(store.Query{Kind: kind, Filter: name, Limit: mostPlaces + 1})
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			w.places[l.Key()] = w.places[l.Key()] || wrote
+		}
+	}
+	return nil
+}
+
+// addAll adds the places of all filters.
+func (w warner) addAll() error {
+	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
+		links, err := w.reader.List(store.Query{Kind: kind, Limit: mostPlaces + 1})
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			w.places[l.Key()] = w.places[l.Key()] || false
+		}
+	}
+	return nil
+}
+
+func (w warner) warnings(written []store.Written) ([]string, error) {
+	after, err := readHolding(w.reader)
+	if err != nil {
+		return nil, err
+	}
+	before := after.before(written)
+	var list []string
+	keys := make([]model.Key, 0, len(w.places))
+	for k := range w.places {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) })
+	for _, k := range keys {
+		p, err := w.place(k)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			continue
+		}
+		had := map[string]bool{}
+		if !w.places[k] {
+			for _, c := range engine.AdviseFilter(p.filter, k, p.forwards, before.trees(p.proxies)) {
+				had[c.Message] = true
+			}
+		}
+		for _, c := range engine.AdviseFilter(p.filter, k, p.forwards, after.trees(p.proxies)) {
+			if !had[c.Message] {
+				list = append(list, k.Path()+" "+c.Message)
+			}
+		}
+	}
+	return list, nil
+}
+
+// place is where a filter is.
+type place struct {
+	filter   *model.Filter
+	forwards bool
+	proxies  []string
+}
+
+// place reads the place of a link; nil is one where there is nothing to say.
+func (w warner) place(link model.Key) (*place, error) {
+	names := strings.Split(link.Name, "/")
+	filter, err := store.Get[*model.Filter](w.reader, model.FilterKey(names[len(names)-1]))
+	switch {
+	case model.IsKind(err, model.NotFound):
+		return nil, nil // deleted again in the same transaction
+	case err != nil:
+		return nil, err
+	case filter.Type != model.FilterRateLimit:
+		return nil, nil
+	}
+	p := &place{filter: filter}
+	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, Service: names[0]})
+	if err != nil || len(proxies) == 0 {
+		return nil, err
+	}
+	for _, l := range proxies {
+		p.proxies = append(p.proxies, l.Proxy)
+	}
+	routes := []model.Key{link}
+	if link.Kind == model.KindRouteFilter {
+		routes[0] = model.RouteKey(names[0], names[1])
+	} else {
+		all, err := w.reader.List(store.Query{Kind: model.KindRoute, Service: names[0], Limit: mostPlaces})
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
+		routes = routes[:0]
+		for _, r := range all {
+			routes = append(routes, r.Key())
+		}
+	}
+	for _, route := range routes {
+		if p.forwards, err = w.forwards(route); p.forwards || err != nil {
+			break
+		}
+	}
+	return p, err
+}
+
+// forwards reports whether a route has something to forward to.
+func (w warner) forwards(route model.Key) (bool, error) {
+	tree, err := w.tree(route)
+	if tree == nil {
+		return false, err
+	}
+	return engine.Forwards(tree), nil
+}
+
+// holding are the global configs and where they are attached.
+type holding struct {
+	configs map[model.Key]*model.GlobalConfig
+	links   map[model.Key]*model.ProxyGlobalConfig
+}
+
+func readHolding(r store.Reader) (holding, error) {
+	h := holding{configs: map[model.Key]*model.GlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
+	configs, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
+	if err != nil {
+		return h, err
+	}
+	links, err := store.List[*model.ProxyGlobalConfig](r, store.Query{Kind: model.KindProxyGlobalConfig})
+	for _, g := range configs {
+		h.configs[g.Key()] = g
+	}
+	for _, l := range links {
+		h.links[l.Key()] = l
+	}
+	return h, err
+}
+
+// before is h without what a transaction has written.
+func (h holding) before(written []store.Written) holding {
+	old := holding{configs: map[model.Key]*model.GlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
+	for k, g := range h.configs {
+		old.configs[k] = g
+	}
+	for k, l := range h.links {
+		old.links[k] = l
+	}
+	for _, w := range slices.Backward(written) {
+		delete(old.configs, w.Key)
+		delete(old.links, w.Key)
+		switch was := w.Before.(type) {
+		case *model.GlobalConfig:
+			old.configs[w.Key] = was
+		case *model.ProxyGlobalConfig:
+			old.links[w.Key] = was
+		}
+	}
+	return old
+}
+
+// trees are proxies with the global configs that hold for them.
+func (h holding) trees(proxies []string) []*model.ProxyTree {
+	attached := map[string]bool{}
+	for _, l := range h.links {
+		attached[l.GlobalConfig] = true
+	}
+	list := make([]*model.ProxyTree, len(proxies))
+	for i, name := range proxies {
+		list[i] = &model.ProxyTree{Proxy: &model.Proxy{Name: name}}
+		for _, g := range h.configs {
+			if own := h.links[model.ProxyGlobalConfigKey(name, g.Name)] != nil; own || !attached[g.Name] {
+				list[i].GlobalConfigs = append(list[i].GlobalConfigs, g)
+			}
+		}
+		slices.SortFunc(list[i].GlobalConfigs, func(a, b *model.GlobalConfig) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return list
+}

@@ -1,0 +1,99 @@
+package precheck_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+var _ = Describe("Warnings", func() {
+	// warned stores what was there, runs a change and says what is warned of.
+	warned := func(stored []model.Object, change func(store.Writer) error) (list []string, reads int) {
+		GinkgoHelper()
+		givenUp := errors.New("given up")
+		_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+			Expect(insert(stored...)(w)).To(Succeed())
+			before := len(w.Written())
+			Expect(change(w)).To(Succeed())
+			counted := &counter{Reader: w}
+			var err error
+			list, err = precheck.Warnings(counted, w.Written()[before:])
+			Expect(err).NotTo(HaveOccurred())
+			reads = counted.reads
+			return givenUp
+		})
+		Expect(failed).To(BeIdenticalTo(givenUp))
+		return list, reads
+	}
+	up := model.NewUpstream()
+	up.Name, up.IP, up.Port = "blue", "192.0.2.1", 80
+	gw := model.NewProxy()
+	gw.Name = "gw"
+	filter := func(config string) *model.Filter {
+		return &model.Filter{Name: "limit", Type: model.FilterRateLimit, Config: model.JSON(config)}
+	}
+	rates := func(name, config string) *model.GlobalConfig {
+		return &model.GlobalConfig{Name: name, Type: model.GlobalConfigRateLimit, Config: model.JSON(config)}
+	}
+	const byPath = `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"day","requests_per_unit":1}}]}`
+	link := &model.RouteFilter{Service: "shop", Route: "root", Filter: "limit"}
+	world := []model.Object{
+		up, &model.Service{Name: "shop", FQDN: "*"}, &model.Route{Service: "shop", Name: "root", Prefix: "/"},
+		&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"}, gw, &model.ProxyService{Proxy: "gw", Service: "shop"},
+	}
+	with := func(more ...model.Object) []model.Object { return append(append([]model.Object{}, world...), more...) }
+	path, method := filter(`{"descriptors":[{"path":"x"}]}`), filter(`{"descriptors":[{"method":"x"}]}`)
+
+	DescribeTable("tells of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
+		list, _ := warned(stored, change)
+		Expect(list).To(HaveExactElements(want))
+	},
+		Entry("nothing where the filter limits", with(rates("a", byPath), path), insert(link)),
+		Entry("a filter that is attached and meets no rate", with(rates("a", byPath), method), insert(link),
+			`/service/shop/route/root/filter/limit descriptor method meets no rate of domain "shop"; the nearest is path (proxy gw)`),
+		Entry("a filter that is attached and then changed", with(rates("a", byPath), path, link), replace(method),
+			`/service/shop/route/root/filter/limit descriptor method meets no rate of domain "shop"; the nearest is path (proxy gw)`),
+		Entry("a filter of a whole service", with(method), insert(&model.ServiceFilter{Service: "shop", Filter: "limit"}),
+			`/service/shop/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
+		Entry("a domain that is not there", with(rates("a", byPath), filter(`{"domain":"shp","descriptors":[{"path":"x"}]}`)), insert(link),
+			`/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit of domain "shp" holds; the nearest is "shop" (proxy gw)`),
+		Entry("a route without upstreams", []model.Object{world[1], world[2], gw, world[5], rates("a", byPath), path}, insert(link),
+			`/service/shop/route/root/filter/limit limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway`),
+		Entry("nothing where no proxy serves it", with(method)[:4:4], insert(method, link)),
+		Entry("a filter that nothing limits any more, with a rate that goes", with(rates("a", byPath), path, link), func(w store.Writer) error {
+			return w.Remove(model.GlobalConfigKey("a"))
+		}, `/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
+		Entry("not what was so before", with(rates("a", byPath), method, link), replace(rates("a", `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"week"}}]}`))),
+		Entry("a rate that is attached to another proxy", with(rates("a", byPath), path, link, other()), insert(&model.ProxyGlobalConfig{Proxy: "other", GlobalConfig: "a"}),
+			`/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
+		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {
+			return errors.Join(insert(link)(w), w.Remove(link.Key()), w.Remove(method.Key()))
+		}),
+	)
+
+	It("costs nothing where no filter is touched, and little where many are", func() {
+		_, reads := warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test"}))
+		Expect(reads).To(BeZero())
+		many := with(method)
+		for i := range 300 {
+			name := fmt.Sprint("r", i)
+			many = append(many, &model.Route{Service: "shop", Name: name, Prefix: "/"}, &model.RouteFilter{Service: "shop", Route: name, Filter: "limit"})
+		}
+		list, reads := warned(many, replace(path))
+		Expect(list).To(BeEmpty(), "only the status tells of so many")
+		Expect(reads).To(Equal(2))
+	})
+})
+
+func other() *model.Proxy {
+	p := model.NewProxy()
+	p.Name = "other"
+	return p
+}

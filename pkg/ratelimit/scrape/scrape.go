@@ -1,0 +1,144 @@
+package scrape
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+)
+
+// timeout is how long all engines together may take, their names included.
+const timeout = 2 * time.Second
+
+// Counts is what engines have counted in one domain since each of them started.
+type Counts struct {
+	// Limits are those of the domain, each once, in the order of their paths.
+	Limits []Limit
+	// Untold are the paths of limits that the engines' metrics do not show.
+	Untold []string
+}
+
+// Limit is what a limit has seen, or several that share their metrics.
+type Limit struct {
+	// Paths is one, or those of the limits that the numbers are the sum of.
+	Paths []string
+	// Hits is how much was counted, Over what was over the limit, Near what was
+	// within it but above 80 % of it, and Shadow the part of Over that was let
+	// through.
+	Hits, Near, Over, Shadow uint64
+}
+
+// Engine is one that was asked.
+type Engine struct {
+	URL string
+	// Address is the one of the URL's host that was asked; empty when the host
+	// has none.
+	Address string
+	// Err is why it is not in the numbers; nil means that it is.
+	Err error
+}
+
+// Scraper asks engines. It is safe for concurrent use.
+type Scraper struct {
+	urls []*url.URL
+}
+
+// New makes a Scraper of the engines at some URLs. All addresses of a host name
+// are engines.
+func New(urls []*url.URL) *Scraper { return &Scraper{urls} }
+
+// Counts asks every engine for what it has counted in some domains, and answers
+// the sums, one for each domain, and the engines, in the order of the URLs.
+func (s *Scraper) Counts(ctx context.Context, domains []ratelimit.Domain) ([]Counts, []Engine) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var prefixes []string
+	for _, d := range domains {
+		prefixes = append(prefixes, d.ID+"/")
+	}
+	engines := s.engines(ctx)
+	read := make([]map[series]values, len(engines))
+	var wg sync.WaitGroup
+	for i := range engines {
+		if e := &engines[i]; e.Err == nil {
+			wg.Go(func() { read[i], e.Err = fetch(ctx, e.URL, e.Address, prefixes) })
+		}
+	}
+	wg.Wait()
+
+	counts := make([]Counts, len(domains))
+	for i, d := range domains {
+		list, untold := groups(d)
+		counts[i].Untold = untold
+		for _, g := range list {
+			var sum values
+			for _, r := range read {
+				for kind, n := range r[g.series] {
+					sum[kind] += n
+				}
+			}
+			counts[i].Limits = append(counts[i].Limits, Limit{
+				Paths: g.paths, Hits: sum[hits], Near: sum[near], Over: sum[over], Shadow: sum[shadow],
+			})
+		}
+	}
+	return counts, engines
+}
+
+// engines resolves the hosts of the URLs, at the same time. An engine that two
+// of them lead to is asked once.
+func (s *Scraper) engines(ctx context.Context) []Engine {
+	found := make([][]Engine, len(s.urls))
+	var wg sync.WaitGroup
+	for i, u := range s.urls {
+		wg.Go(func() {
+			addresses, err := resolve(ctx, u)
+			if err != nil {
+				found[i] = []Engine{{URL: u.String(), Err: err}}
+			}
+			for _, a := range addresses {
+				found[i] = append(found[i], Engine{URL: u.String(), Address: a})
+			}
+		})
+	}
+	wg.Wait()
+	type place struct{ address, path string }
+	asked := map[place]bool{}
+	var list []Engine
+	for i, u := range s.urls {
+		list = append(list, slices.DeleteFunc(found[i], func(e Engine) bool {
+			at := place{e.Address, u.RequestURI()}
+			twice := e.Err == nil && asked[at]
+			asked[at] = true
+			return twice
+		})...)
+	}
+	return list
+}
+
+// resolve finds the addresses of a URL's host: those of IPv4, or of IPv6 where
+// there are no others, so that an engine with both is not counted twice.
+func resolve(ctx context.Context, u *url.URL) (list []string, err error) {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	isV4 := func(ip netip.Addr) bool { return ip.Unmap().Is4() }
+	if slices.ContainsFunc(ips, isV4) {
+		ips = slices.DeleteFunc(ips, func(ip netip.Addr) bool { return !isV4(ip) })
+	}
+	for _, ip := range ips {
+		list = append(list, net.JoinHostPort(ip.Unmap().String(), port))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), nil
+}

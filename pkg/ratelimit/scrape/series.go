@@ -1,0 +1,69 @@
+package scrape
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/envoyproxy/ratelimit/src/utils"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+)
+
+// series names the metrics of a limit: the engine cuts its name at each dot,
+// takes the first three parts as labels and drops the others
+// (src/stats/prom/default_mapper.yaml of the upstream).
+type series struct{ domain, key1, key2 string }
+
+// group is the limits that share a series, by their paths.
+type group struct {
+	series series
+	paths  []string
+}
+
+// groups finds the series of the limits of a domain, in the order of their first
+// paths. The paths in untold have none: the engine mistakes the end of such a
+// name for the kind of the metric.
+func groups(d ratelimit.Domain) (list []*group, untold []string) {
+	paths := ratelimit.Paths(ratelimit.Configs([]ratelimit.Domain{d})[0])
+	bySeries := map[series]*group{}
+	lost := map[series]bool{}
+	for name, path := range paths {
+		s, told := seriesOf(name)
+		if bySeries[s] == nil {
+			bySeries[s] = &group{series: s}
+		}
+		bySeries[s].paths = append(bySeries[s].paths, path)
+		lost[s] = lost[s] || !told
+	}
+	for s, g := range bySeries {
+		if lost[s] {
+			untold = append(untold, g.paths...)
+			delete(bySeries, s)
+			continue
+		}
+		slices.Sort(g.paths)
+	}
+	slices.Sort(untold)
+	return slices.SortedFunc(maps.Values(bySeries), func(a, b *group) int { return strings.Compare(a.paths[0], b.paths[0]) }), untold
+}
+
+// seriesOf is the series of a limit by its name in the engine, and whether the
+// engine finds it.
+func seriesOf(name string) (s series, told bool) {
+	parts := append(strings.Split(utils.SanitizeStatName(name), "."), "", "")
+	s = series{parts[0], parts[1], parts[2]}
+	return s, !slices.ContainsFunc(parts[3:], misleads)
+}
+
+// misleads reports whether a part of a name that the engine drops keeps it from
+// seeing what the metric is: it looks for ".near_limit" and the like anywhere in
+// there, and not beyond the end of a line.
+func misleads(part string) bool {
+	for _, end := range names() {
+		if strings.HasPrefix(part, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(part, "within_limit") || strings.Contains(part, "\n")
+}

@@ -1,0 +1,49 @@
+package rest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+const (
+	// warningHeader carries what a write does that its user may not want; there
+	// is one for each.
+	warningHeader = "Gatehouse-Warning"
+	// mostWarnings and longestWarning keep a header from growing over what
+	// clients take.
+	mostWarnings   = 10
+	longestWarning = 500
+)
+
+// setWarnings adds the warnings to the answer; the status has all.
+func setWarnings(c *gin.Context, warnings []string) {
+	for i, text := range warnings {
+		if i == mostWarnings {
+			text = fmt.Sprintf("%d more warnings are in the status", len(warnings)-i)
+		}
+		c.Writer.Header().Add(warningHeader, headerText(text))
+		if i == mostWarnings {
+			return
+		}
+	}
+}
+
+// headerText is text as one line of ASCII (RFC 9110 section 5.5).
+func headerText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case b.Len() >= longestWarning:
+			return b.String() + "..."
+		case r < ' ' || r == 0x7f:
+			b.WriteByte(' ')
+		case r > 0x7f:
+			b.WriteByte('?')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
