@@ -35,6 +35,7 @@ var _ = Describe("The yardstick", func() {
 			"--sizes", "12", "--samples", "2", "--bulk", "25", "--starts", "12", "--start-rounds", "1",
 			"--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
 			"--scale", "20", "--scale-samples", "2",
+			"--limit-rounds", "1", "--limit-round", "50ms", "--domains", "3", "--domain-changes", "2", "--addresses", "1000",
 		})
 		Expect(err).NotTo(HaveOccurred())
 		var out bytes.Buffer
@@ -50,7 +51,7 @@ var _ = Describe("The yardstick", func() {
 			Expect(out.String()).To(ContainSubstring("\n## " + s.Title + "\n"))
 			for _, row := range s.Rows {
 				// CPU time and memory are counted in steps that are too long here.
-				if !strings.Contains(row.What, "CPU") && !strings.Contains(row.What, "memory held") {
+				if !strings.Contains(row.What, "CPU") && !strings.Contains(row.What, "memory") {
 					Expect(row.Gatehouse).To(BeNumerically(">", 0), "%s: %s", s.Title, row.What)
 				}
 			}
@@ -60,8 +61,10 @@ var _ = Describe("The yardstick", func() {
 			"Bulk load of 25 routes", "Bulk load of 25 routes, beside a floor that coalesces",
 			"Start with 12 stored routes",
 			"Requests per second through Envoy",
+			"A rate limit",
 			"Idle for 100ms with 12 routes, and one change",
 			"The configuration of 20 services as one document", "One write with 20 services", "The last page of a list with 20 services",
+			"3 rate-limit global configs with 20 rules each",
 		}))
 		Expect(filepath.Glob(filepath.Join(tmp, "gatehouse-bench-*"))).To(BeEmpty())
 	}, SpecTimeout(3*time.Minute))
@@ -73,7 +76,7 @@ var _ = Describe("parse", func() {
 			_, err := parse(args)
 			Expect(err).To(MatchError(want))
 		},
-		Entry("an unknown part", `--only: "speed" is none of latency, bulk, start, rps, idle, scale`, "--only", "idle,speed"),
+		Entry("an unknown part", `--only: "speed" is none of latency, bulk, start, rps, ratelimit, idle, scale, domains`, "--only", "idle,speed"),
 		Entry("a size of nothing", `--sizes: "0" is not a number above 0`, "--sizes", "10,0"),
 		Entry("a stray word", `"rps" is not a flag`, "rps"),
 	)

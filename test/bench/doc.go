@@ -6,15 +6,18 @@
 //   - bulk: thousands of routes in one go
 //   - start: from nothing to the first answer with thousands of stored routes
 //   - rps: requests per second through an Envoy that Gatehouse configures
+//   - ratelimit: requests per second with a limit, beside none: counted by
+//     standalone, by the stock engine in Redis, and by Envoy itself
 //   - idle: what it costs to do nothing
 //   - scale: calls of the API with 10,000 services beside a few
+//   - domains: rate-limit global configs, 1,000 beside one, and a million addresses
 //
 // The other side is the floor (test/bench/floor), a bare SnapshotCache of
 // go-control-plane, and for rps an Envoy with a configuration written by hand
 // (static.yaml.tmpl). Both sides hold the same routes (test/bench/layout),
 // which is checked, and have an Envoy each, started alike. Backends and
-// clients are in this process. Scale has no other side but Gatehouse itself,
-// with less to hold.
+// clients are in this process. Scale, ratelimit and domains have no other side
+// but Gatehouse itself, with less to hold or to do.
 //
 // It asserts nothing about time: the exit code is 0 unless something broke.
 // It needs Linux for /proc.

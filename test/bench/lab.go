@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +26,8 @@ type lab struct {
 	machine machine
 	backend *backend
 	runs    []*process
+	// ends end what else was started, the last one first.
+	ends    []func() error
 	started int
 }
 
@@ -85,6 +88,9 @@ func fsyncTime(dir string) (float64, error) {
 // close ends everything and removes the directory.
 func (l *lab) close() error {
 	errs := []error{l.stop(l.runs...)}
+	for _, end := range slices.Backward(l.ends) {
+		errs = append(errs, end())
+	}
 	l.backend.close()
 	return errors.Join(append(errs, os.RemoveAll(l.dir))...)
 }

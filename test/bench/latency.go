@@ -15,6 +15,9 @@ const (
 	// rest lets both ends finish with one change before the next: Envoy
 	// frees what it had, and acknowledges.
 	rest = 15 * time.Millisecond
+	// share is the aim for the part of the control plane in the time that a
+	// change takes, in milliseconds.
+	share = 10
 )
 
 // latencies are the samples of one side, in milliseconds.
@@ -24,6 +27,9 @@ type latencies struct {
 	answered, sent []float64
 	// first counts from the moment when the first call was sent.
 	first []float64
+	// handed counts, from when the call was sent, until the control plane had
+	// put the last response for it on the connection; of Gatehouse only.
+	handed []float64
 }
 
 // latency measures single changes, with some hosts there already.
@@ -40,6 +46,7 @@ func (l *lab) latency(ctx context.Context) ([]section, error) {
 	last.Notes = []string{
 		"From the call that attaches an upstream to a new route until the first 200 through Envoy. Every sample is a route of its own with an upstream of its own, under one of the hosts that are there, and is removed afterwards.",
 		"One change: the route was there, answering 503, and everything quiet. Calls in a row: route and upstream are created, and attached, without a pause, so that the change is the second one on its way to Envoy, for both sides.",
+		"On its way to Envoy: from when the call was sent until the route configuration was handed to gRPC, as GET /status tells: the call, the store, the build and the plan. What follows is the connection and Envoy.",
 		"The floor answers as soon as the change is in memory and calls SetSnapshot at once after it, without waiting until the answer is read. Gatehouse answers when the change is on the disk.",
 		"The new path is asked for over one connection, which is open before, again and again with a pause of " + l.opts.poll.String() + ": without one, asking takes a CPU from those who work. Sides alternate; each has an Envoy of its own with the same hosts and clusters, which was checked.",
 	}
@@ -95,7 +102,10 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 		limit = 1.5
 	}
 	one := latencySection(fmt.Sprintf("One change with %d hosts", n), settled, limit, false)
-	one.Rows = append(one.Rows, beside("CPU of the control plane to add one route, attach and remove it", "ms", cpu[0], cpu[1]))
+	one.Rows = append(one.Rows,
+		row{What: "of that until it is on its way to Envoy, p50", Unit: "ms", Gatehouse: quantile(settled[0].handed, 0.5)}.below(share),
+		row{What: "of that until it is on its way to Envoy, p99", Unit: "ms", Gatehouse: quantile(settled[0].handed, 0.99)},
+		beside("CPU of the control plane to add one route, attach and remove it", "ms", cpu[0], cpu[1]))
 	return []section{one, latencySection(fmt.Sprintf("Calls in a row with %d hosts", n), inARow, limit, true)}, nil
 }
 
@@ -131,7 +141,8 @@ func (s *side) sample(ctx context.Context, r layout.Route, settle bool, poll tim
 		if _, err := s.wire.until(ctx, request, http.StatusServiceUnavailable, poll); err != nil {
 			return err
 		}
-		if err := sleep(ctx, rest); err != nil {
+		// Envoy answers to a change later than it serves by it.
+		if err := sleep(ctx, rest+time.Since(first)); err != nil {
 			return err
 		}
 	}
@@ -143,6 +154,15 @@ func (s *side) sample(ctx context.Context, r layout.Route, settle bool, poll tim
 	live, err := s.wire.until(ctx, request, http.StatusOK, poll)
 	if err != nil {
 		return err
+	}
+	if tells, ok := s.calls.(interface {
+		handed(ctx context.Context) (time.Time, error)
+	}); ok {
+		at, err := tells.handed(ctx)
+		if err != nil {
+			return err
+		}
+		to.handed = append(to.handed, ms(at.Sub(sent)))
 	}
 	to.answered = append(to.answered, ms(live.Sub(answered)))
 	to.sent = append(to.sent, ms(live.Sub(sent)))

@@ -26,9 +26,13 @@ type options struct {
 	rpsStarts, rpsRounds     int
 	rpsConns                 int
 	rpsRound, idle, poll     time.Duration
+	limitRounds, limitConns  int
+	limitRound               time.Duration
 	idleRoutes, bulkConns    int
 	concurrency, idleChanges int
 	scale, scaleSamples      int
+	domains, domainChanges   int
+	addresses                int
 }
 
 // part is one thing to measure.
@@ -43,8 +47,10 @@ func parts() []part {
 		{"bulk", (*lab).bulk},
 		{"start", (*lab).start},
 		{"rps", (*lab).rps},
+		{"ratelimit", (*lab).ratelimit},
 		{"idle", (*lab).idle},
 		{"scale", (*lab).scale},
+		{"domains", (*lab).domains},
 	}
 }
 
@@ -137,11 +143,17 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.rpsRounds, "rps-rounds", 50, "rps: rounds with each Envoy")
 	f.DurationVar(&o.rpsRound, "rps-round", 50*time.Millisecond, "rps: length of a round")
 	f.IntVar(&o.rpsConns, "rps-connections", 16, "rps: client connections")
+	f.IntVar(&o.limitRounds, "limit-rounds", 40, "ratelimit: rounds of each")
+	f.IntVar(&o.limitConns, "limit-connections", 32, "ratelimit: client connections")
+	f.DurationVar(&o.limitRound, "limit-round", 250*time.Millisecond, "ratelimit: length of a round")
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "idle: for how long")
 	f.IntVar(&o.idleRoutes, "idle-routes", 3000, "idle: routes that are there")
 	f.IntVar(&o.idleChanges, "idle-changes", 20, "idle: changes afterwards")
 	f.IntVar(&o.scale, "scale", 10000, "scale: services, each with 5 routes")
 	f.IntVar(&o.scaleSamples, "scale-samples", 60, "scale: samples of each call")
+	f.IntVar(&o.domains, "domains", 1000, "domains: rate-limit global configs")
+	f.IntVar(&o.domainChanges, "domain-changes", 30, "domains: changes of a rate")
+	f.IntVar(&o.addresses, "addresses", 1_000_000, "domains: addresses that the engine of standalone counts")
 	f.IntVar(&o.concurrency, "concurrency", 2, "worker threads of an Envoy; rps uses 1, so that connections spread alike")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -79,19 +80,21 @@ type usage struct {
 // clockTick is the unit of times in /proc/PID/stat, on every Linux of today.
 const clockTick = 10 * time.Millisecond
 
-func (p *process) usage() (usage, error) {
+func (p *process) usage() (usage, error) { return usageOf(p.name, p.cmd.Process.Pid) }
+
+func usageOf(name string, pid int) (usage, error) {
 	var u usage
-	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	dir := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(dir + "stat")
 	if err != nil {
-		return u, fmt.Errorf("reading the CPU time of %s: %w", p.name, err)
+		return u, fmt.Errorf("reading the CPU time of %s: %w", name, err)
 	}
 	if u.cpu, err = cpuTime(stat); err != nil {
-		return u, fmt.Errorf("reading the CPU time of %s: %w", p.name, err)
+		return u, fmt.Errorf("reading the CPU time of %s: %w", name, err)
 	}
 	status, err := os.ReadFile(dir + "status")
 	if err != nil {
-		return u, fmt.Errorf("reading the memory of %s: %w", p.name, err)
+		return u, fmt.Errorf("reading the memory of %s: %w", name, err)
 	}
 	for line := range strings.Lines(string(status)) {
 		key, value, _ := strings.Cut(line, ":")
@@ -101,11 +104,30 @@ func (p *process) usage() (usage, error) {
 		}
 		kb, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
 		if err != nil {
-			return u, fmt.Errorf("reading the memory of %s: %w", p.name, err)
+			return u, fmt.Errorf("reading the memory of %s: %w", name, err)
 		}
 		*to = kb * 1024
 	}
 	return u, nil
+}
+
+// children are the processes that a process has started.
+func children(pid int) (pids []int, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				return nil, fmt.Errorf("reading the children of process %d: %w", pid, err)
+			}
+			pids = append(pids, child)
+		}
+	}
+	return pids, err
 }
 
 // cpuTime is the time in user and in kernel mode of /proc/PID/stat (proc(5):

@@ -73,11 +73,11 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 		if err != nil {
 			return nil, err
 		}
-		byHand, err := l.startByHand(route, accessLog)
+		other, err := l.startByHand(route, byHand{accessLog: accessLog, concurrency: 1})
 		if err != nil {
 			return nil, err
 		}
-		targets := []*target{{local(side.ports.http), side.envoy, side.program}, byHand}
+		targets := []*target{{local(side.ports.http), side.envoy, side.program}, &other.target}
 		if err := l.rounds(ctx, targets, route, &results); err != nil {
 			return nil, err
 		}
@@ -123,8 +123,19 @@ func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route,
 	return nil
 }
 
-// startByHand starts an Envoy that needs no control plane.
-func (l *lab) startByHand(r layout.Route, accessLog bool) (*target, error) {
+// byHand is how to start an Envoy that needs no control plane.
+type byHand struct {
+	accessLog, limited bool
+	concurrency        int
+}
+
+// handMade is such an Envoy.
+type handMade struct {
+	target
+	admin int // its port
+}
+
+func (l *lab) startByHand(r layout.Route, s byHand) (*handMade, error) {
 	list, err := ports(2)
 	if err != nil {
 		return nil, err
@@ -139,13 +150,13 @@ func (l *lab) startByHand(r layout.Route, accessLog bool) (*target, error) {
 		Address                   string
 		ListenerPort, BackendPort int
 		AdminPort                 int
-		AccessLog                 bool
-	}{r, layout.Address, list[0], r.Port, list[1], accessLog})
+		AccessLog, Limited        bool
+	}{r, layout.Address, list[0], r.Port, list[1], s.accessLog, s.limited})
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration by hand: %w", err)
 	}
-	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), 1)
-	return &target{local(list[0]), envoy, nil}, err
+	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), s.concurrency)
+	return &handMade{target{local(list[0]), envoy, nil}, list[1]}, err
 }
 
 // load asks over some connections for a while, which makes one round.

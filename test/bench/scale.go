@@ -74,16 +74,8 @@ func (l *lab) fill(ctx context.Context, services int) (*filled, error) {
 	if f.program, err = p.program(); err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(patience); ; {
-		if err = f.send(ctx, http.MethodGet, "/ready", "", nil); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("waiting for the program: %w", err)
-		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return nil, err
-		}
+	if err := f.ready(ctx); err != nil {
+		return nil, err
 	}
 	text := documentOf(services, p.ports.http)
 	f.bytes = len(text)

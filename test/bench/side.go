@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -211,6 +212,11 @@ func (c caller) send(ctx context.Context, method, path, contentType string, body
 	return err
 }
 
+// ready waits until the program answers.
+func (c caller) ready(ctx context.Context) error {
+	return eventually(ctx, "the program to be ready", func() error { return c.send(ctx, http.MethodGet, "/ready", "", nil) })
+}
+
 // gatehouseCalls are the calls of the specification.
 type gatehouseCalls struct{ caller }
 
@@ -261,6 +267,45 @@ func (c gatehouseCalls) remove(ctx context.Context, r layout.Route) error {
 		return err
 	}
 	return c.send(ctx, http.MethodDelete, "/upstream/"+r.Upstream, "", nil)
+}
+
+// handed is when the newest route configuration was handed to gRPC.
+func (c gatehouseCalls) handed(ctx context.Context) (time.Time, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/status", nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer resp.Body.Close()
+	type envoy struct {
+		Types []struct {
+			Type string
+			Sent struct{ At time.Time }
+		}
+	}
+	var answer struct {
+		Data struct {
+			Status []struct{ Proxies []struct{ Envoys []envoy } } `json:"core_db_status"`
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return time.Time{}, fmt.Errorf("reading the status: %w", err)
+	}
+	for _, status := range answer.Data.Status {
+		for _, proxy := range status.Proxies {
+			for _, e := range proxy.Envoys {
+				for _, t := range e.Types {
+					if t.Type == "route" {
+						return t.Sent.At, nil
+					}
+				}
+			}
+		}
+	}
+	return time.Time{}, errors.New("the status tells of no route configuration that was sent")
 }
 
 // floorCalls are those of test/bench/floor.

@@ -106,6 +106,22 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// eventually asks until there is no error.
+func eventually(ctx context.Context, what string, ask func() error) error {
+	for deadline := time.Now().Add(patience); ; {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("waiting for %s: %w", what, err)
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
 // readAnswer reads an answer whose length is given, as Envoy's are here.
 func readAnswer(r *bufio.Reader) (status int, err error) {
 	line, err := r.ReadSlice('\n')
