@@ -37,6 +37,9 @@ type Params struct {
 	AdminAddr string
 	// MaxConnections is the most client connections at a time; 0 means 50,000.
 	MaxConnections int
+	// Parent is who started the Envoy, which says so in its node's metadata as
+	// gatehouse_parent; empty says nothing.
+	Parent string
 }
 
 // address is an address as the template needs it.

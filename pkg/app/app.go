@@ -17,7 +17,7 @@ type Env struct {
 
 // Serve runs the control plane until ctx ends.
 func Serve(ctx context.Context, cfg config.Config, env Env) error {
-	plane, err := openControlPlane(ctx, cfg, env, nil, nil)
+	plane, err := openControlPlane(ctx, cfg, env, nil, nil, nil)
 	if err != nil {
 		return err
 	}

@@ -45,9 +45,10 @@ type controlPlane struct {
 
 // openControlPlane binds the addresses and opens the store. newProxy gives the
 // defaults of a new proxy object; nil means those of the model. limits is the
-// rate-limit engine in this process; nil means that there is none.
+// rate-limit engine in this process, own the Envoy that it starts; nil means
+// that there is none.
 func openControlPlane(
-	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter,
+	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter, own *ownEnvoy,
 ) (*controlPlane, error) {
 	p := &controlPlane{log: env.Log, limitsBy: limitsBy(cfg, limits)}
 	opened := false
@@ -88,7 +89,7 @@ func openControlPlane(
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
 	access.Check, access.Warn, access.Wait = precheck.Check, precheck.Warnings, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
 	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
-	access.Explain, access.RateLimits = explainer(ads, known), limitCounts(cfg, limits)
+	access.Explain, access.RateLimits = explainer(ads, known, own), limitCounts(cfg, limits)
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
@@ -11,11 +12,12 @@ import (
 
 // explainer explains from what the connected Envoys have, or should have while
 // there are none.
-func explainer(ads *server.Server, known *rates) rest.Explain {
-	return func(proxy string, r explain.Request) ([]rest.Explained, error) {
+func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
+	return func(ctx context.Context, proxy string, r explain.Request) ([]rest.Explained, error) {
 		type group struct {
 			state  explain.State
 			envoys []string
+			own    bool // the one that this process has started is among them
 		}
 		var groups []group
 		for _, have := range ads.Have(proxy) {
@@ -31,6 +33,7 @@ func explainer(ads *server.Server, known *rates) rest.Explain {
 				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts)})
 			}
 			groups[at].envoys = append(groups[at].envoys, have.Envoy)
+			groups[at].own = groups[at].own || own.is(have)
 		}
 		if len(groups) == 0 {
 			groups = []group{{}}
@@ -44,6 +47,9 @@ func explainer(ads *server.Server, known *rates) rest.Explain {
 			a, err := explain.Explain(g.state, r)
 			if err != nil {
 				return nil, err
+			}
+			if g.own && len(g.envoys) == 1 { // others may see the upstreams differently
+				own.addHealth(ctx, a.Forward)
 			}
 			list = append(list, rest.Explained{Envoys: g.envoys, Answer: a})
 		}

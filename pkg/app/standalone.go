@@ -26,7 +26,8 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.close()) }()
-	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits)
+	running := newOwnEnvoy()
+	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits, running)
 	if err != nil {
 		return err
 	}
@@ -37,6 +38,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	bootstrap, err := envoy.Bootstrap(envoy.Params{
 		Node: cfg.Proxy, XDSAddr: reachable(plane.xds.Addr()), AdminAddr: cfg.AdminAddr,
+		Parent: running.parent,
 	})
 	if err != nil {
 		plane.close()
@@ -47,7 +49,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		Path: path, Bootstrap: bootstrap, Stdout: env.Stdout, Log: env.Log,
 		Ports: []standalone.Port{{Addr: cfg.AdminAddr, Flag: "admin-addr"}, {Addr: gateway.String(), Flag: "http-port"}},
 	})
-
+	running.envoy.Store(child)
 	// The control plane outlives the Envoy, which drains first.
 	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()

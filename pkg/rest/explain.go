@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 
@@ -14,7 +15,7 @@ import (
 // Explain answers what the Envoys of a proxy do with a request: one answer for
 // each different state that they are in. While none has a state that is known,
 // the answer is what they should do.
-type Explain func(proxy string, r explain.Request) ([]Explained, error)
+type Explain func(ctx context.Context, proxy string, r explain.Request) ([]Explained, error)
 
 // Explained is an answer and the addresses of the Envoys that it holds for;
 // none means that it comes from what Envoys should have.
@@ -24,7 +25,7 @@ type Explained struct {
 }
 
 // explainNothing is the Explain of an API without Envoys.
-func explainNothing(_ string, r explain.Request) ([]Explained, error) {
+func explainNothing(_ context.Context, _ string, r explain.Request) ([]Explained, error) {
 	a, err := explain.Explain(explain.State{}, r)
 	return []Explained{{Answer: a}}, err
 }
@@ -94,5 +95,5 @@ func (s *server) explained(c *gin.Context, more func(store.Reader) error) ([]Exp
 	if err != nil {
 		return nil, err
 	}
-	return s.explain(n[model.KindProxy], r)
+	return s.explain(c.Request.Context(), n[model.KindProxy], r)
 }

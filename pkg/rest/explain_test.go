@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"context"
 	"net/netip"
 	"net/url"
 
@@ -40,7 +41,7 @@ var _ = Describe("Explain", func() {
 	explaining := func() *api {
 		GinkgoHelper()
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(proxy string, r explain.Request) ([]rest.Explained, error) {
+			o.Explain = func(_ context.Context, proxy string, r explain.Request) ([]rest.Explained, error) {
 				Expect(proxy).To(Equal("gw"))
 				first, err := explain.Explain(shopState(), r)
 				if err != nil {
@@ -79,7 +80,7 @@ var _ = Describe("Explain", func() {
 	It("takes the address of the client", func() {
 		var client netip.Addr
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(_ string, r explain.Request) ([]rest.Explained, error) {
+			o.Explain = func(_ context.Context, _ string, r explain.Request) ([]rest.Explained, error) {
 				client = r.Client
 				answer, err := explain.Explain(explain.State{}, r)
 				return []rest.Explained{{Answer: answer}}, err
@@ -139,7 +140,7 @@ var _ = Describe("Explain", func() {
 		state := shopState()
 		state.Hosts = []*snapshot.Host{h}
 		a := startAPIThatFails(open, func(o *rest.Options) {
-			o.Explain = func(_ string, r explain.Request) ([]rest.Explained, error) {
+			o.Explain = func(_ context.Context, _ string, r explain.Request) ([]rest.Explained, error) {
 				_, err := explain.Explain(state, r)
 				return nil, err
 			}

@@ -1,6 +1,8 @@
 package rest_test
 
 import (
+	"context"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -14,7 +16,7 @@ var _ = Describe("A test of rate limits", func() {
 	answering := func(list ...rest.Explained) *api {
 		GinkgoHelper()
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(proxy string, _ explain.Request) ([]rest.Explained, error) {
+			o.Explain = func(_ context.Context, proxy string, _ explain.Request) ([]rest.Explained, error) {
 				Expect(proxy).To(Equal("gw"))
 				return list, nil
 			}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,8 @@ type Envoy struct {
 	once   sync.Once
 	ready  chan struct{}
 	failed int // starts in a row, while it has never been ready
+	// running is the process; nil while there is none.
+	running atomic.Pointer[process]
 }
 
 // NewEnvoy returns a supervisor. Run starts the process.

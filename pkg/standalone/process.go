@@ -42,6 +42,8 @@ func (e *Envoy) runOnce(ctx context.Context, dir string) (exit, error) {
 		return exit{}, err
 	}
 	e.opts.Log.Debug("envoy started", "pid", p.cmd.Process.Pid)
+	e.running.Store(p)
+	defer e.running.Store(nil)
 	watch, stopWatch := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {

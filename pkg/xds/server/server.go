@@ -115,6 +115,8 @@ type Have struct {
 	Hosts []*snapshot.Host
 	// Snapshot is what it should have.
 	Snapshot *snapshot.Snapshot
+	// Parent is who it says has started it; empty for most.
+	Parent string
 }
 
 // Have lists what the connected Envoys of a proxy have, sorted by address.
@@ -167,6 +169,7 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
 	}
 	st := newStream(s, rpc, node.GetId())
+	st.parent = node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue() // see envoy.Params
 	exists := s.enter(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),

@@ -29,6 +29,7 @@ type stream struct {
 	proxy  string
 	// address is where the Envoy connected from.
 	address string
+	parent  string // see Have
 	log     *slog.Logger
 
 	changed chan struct{} // capacity 1: the proxy has a new snapshot, or somebody waits
@@ -190,7 +191,7 @@ func (st *stream) report() {
 	}
 	if hosts, known := st.plan.Hosts(); known {
 		if last := st.live.Load(); last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) {
-			st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Snapshot: st.have})
+			st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Snapshot: st.have, Parent: st.parent})
 		}
 	}
 	st.mu.Lock()
