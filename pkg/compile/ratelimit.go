@@ -172,8 +172,10 @@ func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {
 		Name: cmp.Or(e.HeaderName, e.ParameterName), Headers: valueMatches(e.Headers), NoMatch: e.NoMatch,
 	}
 	switch e.Kind {
-	case "path", "method":
-		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":"+e.Kind, cmp.Or(e.Key, e.Kind)
+	case "path":
+		out.Key = cmp.Or(e.Key, e.Kind)
+	case "method":
+		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":method", cmp.Or(e.Key, e.Kind)
 	case "masked_remote_address":
 		out.V4Mask, out.V6Mask = cmp.Or(e.V4Mask, 32), cmp.Or(e.V6Mask, 64)
 	}

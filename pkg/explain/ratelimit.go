@@ -11,9 +11,14 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 )
 
-const rateLimitFilter = "envoy.filters.http.ratelimit"
+const (
+	rateLimitFilter = "envoy.filters.http.ratelimit"
+	// urlPath is the only expression that descriptors are made of.
+	urlPath = "request.url_path"
+)
 
 // Descriptor is what the rate-limit engine is asked about.
 type Descriptor struct {
@@ -233,6 +238,15 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
 	case *routev3.RateLimit_Action_HeaderValueMatch_:
 		return s.headerMatch(a.HeaderValueMatch)
+	case *routev3.RateLimit_Action_Extension:
+		var d exprv3.Descriptor
+		if err := a.Extension.GetTypedConfig().UnmarshalTo(&d); err != nil {
+			return e, "", fmt.Errorf("reading action %q: %w", a.Extension.GetName(), err)
+		}
+		if d.GetText() != urlPath {
+			return e, "", fmt.Errorf("expression %q is not known", d.GetText())
+		}
+		return Entry{d.GetDescriptorKey(), s.path}, "", nil
 	default:
 		return e, "", fmt.Errorf("action %T is not known", a)
 	}

@@ -99,6 +99,8 @@ const (
 	RateLimitHeader        RateLimitKind = "request_headers"
 	RateLimitQuery         RateLimitKind = "query_parameters"
 	RateLimitHeaderMatch   RateLimitKind = "header_value_match"
+	// RateLimitPath is the path without its query.
+	RateLimitPath RateLimitKind = "path"
 )
 
 // PathKind says how a path is compared.

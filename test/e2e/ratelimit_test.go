@@ -103,6 +103,19 @@ var _ = Describe("A rate limit", func() {
 		Expect(seen).To(Equal(map[string]int{"blue": 5, "429": 5}))
 	})
 
+	It("by path holds whatever the query, and however the path is written", func() {
+		_, gw, _ := shop()
+		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit",
+			`config={"domain":"edge","descriptors":[{"key":"path","rate_limit":{"unit":"week","requests_per_unit":2}}]}`)
+		post(gw.api, "/filter", "Filter_name=limit", "Filter_type=route_filter_ratelimit", `Filter_config={"descriptors":[{"path":"each"}]}`)
+		post(gw.api, "/service/shop/route/root/filter/limit?wait=applied")
+		var answers []string
+		for _, target := range []string{"/login", "/login?a=1", "/login?a=2", "/x/..//login", "/login#b", "/other?a=2"} {
+			answers = append(answers, gw.answers("shop.example", target))
+		}
+		Expect(answers).To(Equal([]string{"blue", "blue", "429", "429", "429", "blue"}))
+	})
+
 	It("counts and never limits in shadow mode", func() {
 		gw := limited(`{"domain":"edge","shadow":true,"descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":1}}]}`)
 		Expect(count(gw, 1, 5)).To(Equal(map[string]int{"blue": 5}))

@@ -110,7 +110,7 @@ var _ = Describe("What a test of rate limits says", func() {
 			{"POST", "/", "", 2},
 			{"GET", "/a", "", 2},
 			{"GET", "/a/open", "", 1},
-			{"GET", "/a/open?x", "", 2},
+			{"GET", "/a/open?x", "", 1},
 			{"GET", "/", "ann", 2},
 			{"GET", "/?page=1", "ann", 1},
 			{"GET", "/?page=1", "gold", 2},

@@ -16,6 +16,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -29,6 +30,9 @@ const (
 	// RateLimitFilter is the name of the rate-limit filter; that of a domain
 	// which routes name ends in a slash and the domain.
 	RateLimitFilter = "envoy.filters.http.ratelimit"
+	// pathExpression is the path without its query, in Envoy's expressions. The
+	// header :path has both, and a client could go on with another query.
+	pathExpression = "request.url_path"
 	// RateLimitCluster is the name of the cluster of the rate-limit engine. No
 	// upstream can have it.
 	RateLimitCluster = "gatehouse/ratelimit"
@@ -163,6 +167,13 @@ func rateLimitAction(e ir.RateLimitEntry) *routev3.RateLimit_Action {
 			match.Headers = append(match.Headers, headerMatcher(h))
 		}
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_HeaderValueMatch_{HeaderValueMatch: match}}
+	case ir.RateLimitPath:
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Extension{Extension: &corev3.TypedExtensionConfig{
+			Name: "envoy.rate_limit_descriptors.expr",
+			TypedConfig: anyOf(&exprv3.Descriptor{
+				DescriptorKey: e.Key, ExprSpecifier: &exprv3.Descriptor_Text{Text: pathExpression},
+			}),
+		}}}
 	case ir.RateLimitAddress:
 	}
 	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddress_{
