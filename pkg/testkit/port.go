@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
+	"syscall"
 )
 
 // Ports that are chosen before somebody listens lie below the range from which
@@ -16,7 +16,9 @@ const (
 	lastPort  = 32_000
 )
 
-// FreePort returns a TCP port of 127.0.0.1 on which nobody listens.
+// FreePort returns a TCP port of 127.0.0.1 on which nobody listens. No other
+// caller gets it as long as this process lives, not in another process either:
+// suites run at the same time.
 func FreePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // no secret
@@ -24,21 +26,46 @@ func FreePort() (int, error) {
 		if err != nil {
 			continue
 		}
-		return port, l.Close()
+		if err := l.Close(); err != nil {
+			return 0, err
+		}
+		if reserve(port) == nil {
+			return port, nil
+		}
 	}
 	return 0, errors.New("looking for a free port: 100 tries found none")
 }
 
-// freePorts returns n of them that differ.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for len(ports) < n {
-		port, err := FreePort()
-		if err != nil {
-			return nil, err
+// reserve takes the UDP port of the same number, which nobody uses, until the
+// process ends.
+func reserve(port int) error {
+	c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	raw, err := c.(*net.UDPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	// A copy, which nothing closes.
+	var held int
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if held, failed = syscall.Dup(int(fd)); failed == nil {
+			syscall.CloseOnExec(held)
 		}
-		if !slices.Contains(ports, port) {
-			ports = append(ports, port)
+	})
+	return errors.Join(err, failed)
+}
+
+// freePorts returns n of them.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		var err error
+		if ports[i], err = FreePort(); err != nil {
+			return nil, err
 		}
 	}
 	return ports, nil
