@@ -4,21 +4,27 @@
 cd "$(gatehouse_root)"
 
 bad=0
-# check NAME COMMAND... runs a command that is silent when all is well.
+# check NAME COMMAND... runs a command that succeeds and prints nothing when all
+# is well. What it says on the standard error, such as which modules it fetches,
+# is for the reader and no finding.
 check() {
 	local name=$1 out
 	shift
-	if out=$("$@" 2>&1) && [ -z "$out" ]; then
+	if out=$("$@") && [ -z "$out" ]; then
 		log "ok    $name"
 	else
 		log "WRONG $name"
-		log "$out"
+		[ -z "$out" ] || log "$out"
 		bad=1
 	fi
 }
 
 unformatted() {
-	git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l
+	local f
+	git ls-files -z --cached --others --exclude-standard -- '*.go' | while IFS= read -r -d '' f; do
+		# A file that was deleted may still be in the index.
+		[ ! -f "$f" ] || printf '%s\0' "$f"
+	done | xargs -0 -r gofmt -l
 }
 
 script_syntax() {
