@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,8 @@ func newApply() *cobra.Command {
 		Short: "Make the configuration what a document says",
 		Long: `Sends a configuration document, all of which is applied or nothing. Objects that
 the document does not name stay, unless --prune is given. The .yaml, .yml and
-.json files of a directory, with -R of those below too, are sent as one document.`,
+.json files of a directory, with -R of those below too, are sent as one document;
+what is skipped is named, hidden files aside.`,
 		Example: `  gatehouse apply -f gateway.yaml
   gatehouse apply -f conf.d --dry-run
   gatehouse dump --context old | gatehouse apply -f - --context new
@@ -79,6 +81,9 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 	if err != nil {
 		return none(&runError{err})
 	}
+	if err := printEach(r.errOut, "", doc.Skipped); err != nil {
+		return none(err)
+	}
 	var applied client.Applied
 	var answer client.Answer
 	err = r.call(cmd.Context(), func() (err error) {
@@ -93,10 +98,12 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 	return r, applied, answer, warn(r, applied.Warnings)
 }
 
-func warn(r *remote, warnings []string) error {
-	p := printer{w: r.errOut}
-	for _, w := range warnings {
-		p.line("warning: %s", client.Printable(w))
+func warn(r *remote, warnings []string) error { return printEach(r.errOut, "warning: ", warnings) }
+
+func printEach(w io.Writer, prefix string, lines []string) error {
+	p := printer{w: w}
+	for _, line := range lines {
+		p.line("%s%s", prefix, client.Printable(line))
 	}
 	return p.done()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -42,6 +43,26 @@ var _ = Describe("apply", func() {
 		r := run1("", "apply", "-f", dir, "--dry-run", "-o", "table")
 		Expect(r.stdout).To(HaveSuffix("1 to create, 1 to update, 1 to delete, 5 unchanged\n"))
 		Expect(f.bodies).To(ConsistOf(MatchYAML("version: 1\nproxies: [{name: gw}, {name: edge}]")))
+	})
+
+	It("says what of a directory it does not send", func() {
+		serving("PUT /config?dry_run=true", reply{200, applied, nil})
+		dir := GinkgoT().TempDir()
+		Expect(os.MkdirAll(filepath.Join(dir, "team", "a"), 0o700)).To(Succeed())
+		Expect(os.Symlink("team", filepath.Join(dir, "link"))).To(Succeed())
+		for _, name := range []string{"a.yaml", "team/b.yaml", "team/a/c.yaml", ".hidden", "1.txt", "2.txt", "3.txt", "4.txt", "5.txt", "6.txt"} {
+			Expect(os.WriteFile(filepath.Join(dir, name), []byte("version: 1\n"), 0o600)).To(Succeed())
+		}
+		others := "skipped " + strings.ReplaceAll("DIR/1.txt, DIR/2.txt, DIR/3.txt, DIR/4.txt, DIR/5.txt and 1 more: only .yaml, .yml and .json files are read\n", "DIR", dir)
+		links := "skipped " + dir + "/link: links to directories are not followed\n"
+		for _, command := range []string{"apply", "diff"} {
+			args := []string{command, "-f", dir}
+			if command == "apply" {
+				args = append(args, "--dry-run")
+			}
+			Expect(run1("", args...).stderr).To(Equal("skipped "+dir+"/team: directories below a directory are read only with -R\n"+links+others+warning), command)
+			Expect(run1("", append(args, "-R")...).stderr).To(Equal(links+others+warning), command)
+		}
 	})
 
 	It("names every bad field", func() {

@@ -28,6 +28,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 	}
 	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newToken(), newSecretKey(), newVersion())
 	addClientCommands(root)
+	withVersion(root)
 	return root
 }
 

@@ -42,10 +42,21 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of the program and of the Envoy that it is made for",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := buildInfo()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gatehouse %s\ncommit %s\n%s %s/%s\nmade for Envoy %s\n",
-				b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, envoy.Version)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versions())
 			return err
 		},
 	}
+}
+
+// withVersion gives root the flag --version, which says what newVersion does.
+func withVersion(root *cobra.Command) {
+	root.Version = versions()
+	root.Flags().Bool("version", false, "print the version of the program and of the Envoy that it is made for")
+	root.SetVersionTemplate("{{.Version}}")
+}
+
+func versions() string {
+	b := buildInfo()
+	return fmt.Sprintf("gatehouse %s\ncommit %s\n%s %s/%s\nmade for Envoy %s\n",
+		b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, envoy.Version)
 }

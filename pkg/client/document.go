@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,24 +17,23 @@ type Document struct {
 	// places gives each line of a merged document the place it came from; nil
 	// for a single file.
 	places map[int]string
-}
-
-// Files says which files make a document.
-type Files struct {
-	// Paths are files, directories, and - for the standard input. Of a
-	// directory the .yaml, .yml and .json files count, but for hidden ones.
-	Paths []string
-	// Recursive takes those of the directories below too.
-	Recursive bool
+	// Skipped says, in a line each, what of the directories was not read.
+	Skipped []string
 }
 
 // ReadDocument reads files, the standard input from in. One file is sent as it
 // is; several become one document, section by section.
 func ReadDocument(from Files, in io.Reader) (Document, error) {
-	files, err := from.list()
+	files, skipped, err := from.list()
 	if err != nil {
 		return Document{}, fmt.Errorf("reading the configuration: %w", err)
 	}
+	doc, err := merge(files, in)
+	doc.Skipped = skipped
+	return doc, err
+}
+
+func merge(files []string, in io.Reader) (Document, error) {
 	m := merger{sections: map[string]*yaml.Node{}}
 	for _, name := range files {
 		data, err := readFile(name, in)
@@ -59,59 +55,6 @@ func readFile(name string, in io.Reader) ([]byte, error) {
 		return io.ReadAll(in)
 	}
 	return os.ReadFile(name)
-}
-
-func (f Files) list() ([]string, error) {
-	var files []string
-	for _, path := range f.Paths {
-		if path == "-" {
-			files = append(files, path)
-			continue
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if !info.IsDir() {
-			files = append(files, path)
-			continue
-		}
-		inDir, err := f.directory(path)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, inDir...)
-	}
-	return files, nil
-}
-
-// directory lists the documents of a directory, sorted by path. Links to
-// directories are not followed.
-func (f Files) directory(dir string) ([]string, error) {
-	var files []string
-	below := false
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		hidden := path != dir && strings.HasPrefix(e.Name(), ".")
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && path != dir && (hidden || !f.Recursive):
-			below = below || !hidden
-			return fs.SkipDir
-		case !e.IsDir() && !hidden && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
-			files = append(files, path)
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(files) == 0 && below:
-		return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file; --recursive reads the directories in it", dir)
-	case len(files) == 0:
-		return nil, fmt.Errorf("the directory %s has no .yaml, .yml or .json file", dir)
-	}
-	return files, nil
 }
 
 // merger puts documents together and remembers where each item came from.
