@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -16,7 +17,12 @@ type Env struct {
 }
 
 // Serve runs the control plane until ctx ends.
-func Serve(ctx context.Context, cfg config.Config, env Env) error {
+func Serve(ctx context.Context, cfg config.Config, env Env) (err error) {
+	release, err := claim(ctx, cfg, "gatehouse serve")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	plane, err := openControlPlane(ctx, cfg, env, nil, nil, nil)
 	if err != nil {
 		return err

@@ -14,6 +14,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
+// claim makes this process the only server of its database, where that takes
+// one only. It comes before everything that another server would notice.
+func claim(ctx context.Context, cfg config.Config, as string) (release func() error, err error) {
+	dsn, err := databaseURL(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.Claim(ctx, dsn, as)
+}
+
 // openStore opens the database with the key that its secrets are stored under.
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*sqlstore.Store, error) {
 	dsn, err := databaseURL(cfg)

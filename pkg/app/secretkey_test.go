@@ -55,7 +55,8 @@ const (
 var _ = Describe("The key of the secrets", func() {
 	It("is rotated under a running server", func() {
 		dir := GinkgoT().TempDir()
-		api := "http://127.0.0.1:" + serve(settings(dir, nil)).port()
+		r, stop := serveUntil(settings(dir, nil))
+		api := "http://127.0.0.1:" + r.port()
 		expect := func(want int, method, path, contentType, body string) string {
 			GinkgoHelper()
 			status, answer := call(method, api+path, contentType, body)
@@ -99,6 +100,8 @@ var _ = Describe("The key of the secrets", func() {
 		By("and an old revision comes back, also after a restart")
 		expect(200, "POST", "/revision/1/rollback", formType, "")
 		Expect(expect(200, "GET", "/revision/3", "", "")).To(ContainSubstring(`"secret_value"`))
+		stop()
+		Eventually(r.done).Should(BeClosed())
 		api = "http://127.0.0.1:" + serve(settings(dir, nil)).port()
 		expect(200, "POST", "/revision/2/rollback", formType, "")
 		Expect(sealed.FindString(expect(200, "GET", "/config?secrets=sealed", "", ""))).To(Equal(sealed.FindString(newDump)))
@@ -106,7 +109,10 @@ var _ = Describe("The key of the secrets", func() {
 
 	It("is missed where it is missing, and nothing stands in its way when it comes back", func() {
 		dir := GinkgoT().TempDir()
-		serve(settings(dir, nil)).port()
+		first, stop := serveUntil(settings(dir, nil))
+		first.port()
+		stop()
+		Eventually(first.done).Should(BeClosed())
 		path := filepath.Join(dir, "secret.key")
 		Expect(os.Rename(path, path+".away")).To(Succeed())
 		r := serve(settings(dir, nil))

@@ -21,6 +21,11 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	if err != nil {
 		return err
 	}
+	release, err := claim(ctx, cfg, "gatehouse standalone")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	limits, err := openLimiter(ctx, cfg, env.Log)
 	if err != nil {
 		return err

@@ -23,9 +23,9 @@ import (
 // openSQLite opens a pool of one connection that writes and a pool of some that
 // read: in WAL mode neither waits for the other.
 func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
-	path := u.Path
-	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
-		return badURL("does not hold an absolute path behind sqlite://, with nothing behind it")
+	path, err := sqlitePath(u)
+	if err != nil {
+		return err
 	}
 	if s.opts.InUse {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -62,6 +62,15 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 		return s.openError(ctx, path, err)
 	}
 	return nil
+}
+
+// sqlitePath is the file that a URL names.
+func sqlitePath(u *url.URL) (string, error) {
+	path := u.Path
+	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+		return "", badURL("does not hold an absolute path behind sqlite://, with nothing behind it")
+	}
+	return path, nil
 }
 
 func openGORM(pool *sql.DB) (*gorm.DB, error) {
