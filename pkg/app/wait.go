@@ -31,7 +31,9 @@ func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.W
 			goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All}
 		}
 		lags := xds.Wait(ctx, goals)
-		if limited && slices.ContainsFunc(keys, func(k model.Key) bool { return k.Kind == model.KindGlobalConfig }) {
+		// A filter may state a limit itself.
+		rates := func(k model.Key) bool { return k.Kind == model.KindGlobalConfig || k.Kind == model.KindFilter }
+		if limited && slices.ContainsFunc(keys, rates) {
 			lags = append(lags, xds.WaitRateLimits(ctx, revision)...)
 		}
 		return lags

@@ -24,6 +24,9 @@ type RateLimitPlace struct {
 // the conditions are without a key. unmet is UnmetDescriptors of the filter, or
 // one that remembers.
 func AdviseRateLimit(f model.RateLimitFilter, places []RateLimitPlace, unmet func(*Rates) []string) []model.Condition {
+	if f.Stated != nil {
+		return nil // it meets its own rate, on every proxy
+	}
 	var list []model.Condition
 	proxies := map[string][]string{} // by the message
 	add := func(p RateLimitPlace, code, message string) {

@@ -17,7 +17,7 @@ import (
 // filterOf reads a filter's descriptors.
 func filterOf(descriptors string) model.RateLimitFilter {
 	GinkgoHelper()
-	f, err := model.ParseRateLimitFilter(model.JSON(`{"descriptors":[` + descriptors + `]}`))
+	f, err := model.ParseRateLimitFilter(&model.Filter{Config: model.JSON(`{"descriptors":[` + descriptors + `]}`)})
 	Expect(err).NotTo(HaveOccurred())
 	return f
 }

@@ -73,11 +73,26 @@ type ProxyRates struct {
 	Named map[string]*Rates
 }
 
+// statedID is that of the domain of filters that state their own limit. No
+// global config has it: theirs begin at 1.
+const statedID = "0"
+
+// StatedRates are the rates that filters state themselves. rules holds them by
+// the names of the filters.
+func StatedRates(rules map[string]model.RateLimitRule) *Rates {
+	return &Rates{ID: statedID, RateLimitConfig: model.RateLimitConfig{
+		Domain: model.StatedDomain, Descriptors: model.StatedRules(rules),
+	}}
+}
+
 // RatesOf chooses the rates of a proxy: of those that hold for it, the first by
-// name, and the first by name for each of some domains. read is ReadRates, or
-// one that remembers.
+// name, and the first by name for each of some domains. Those that filters state
+// themselves hold on every proxy. read is ReadRates, or one that remembers.
 func RatesOf(t *model.ProxyTree, domains []string, read func(*model.GlobalConfig) *Rates) ProxyRates {
 	p := ProxyRates{Named: map[string]*Rates{}}
+	if slices.Contains(domains, model.StatedDomain) {
+		p.Named[model.StatedDomain] = StatedRates(nil)
+	}
 	for _, g := range t.GlobalConfigs {
 		if p.Default != nil && len(p.Named) == len(domains) {
 			break
@@ -98,10 +113,9 @@ func RatesOf(t *model.ProxyTree, domains []string, read func(*model.GlobalConfig
 
 // applyRateLimits says how the listener asks the engine.
 func applyRateLimits(l *ir.Listener, rates ProxyRates) {
-	if rates.Default == nil {
-		return
+	if rates.Default != nil {
+		l.RateLimit = rateLimitService(rates.Default)
 	}
-	l.RateLimit = rateLimitService(rates.Default)
 	for domain, r := range rates.Named {
 		if l.DomainLimits == nil {
 			l.DomainLimits = map[string]*ir.RateLimitService{}
@@ -142,7 +156,7 @@ func addRateLimits(r *ir.Route, filters []*model.Filter) error {
 		if f.Type != model.FilterRateLimit {
 			continue
 		}
-		config, err := model.ParseRateLimitFilter(f.Config)
+		config, err := model.ParseRateLimitFilter(f)
 		if err != nil {
 			return fmt.Errorf("filter %s: %w", f.Name, err)
 		}

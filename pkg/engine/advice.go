@@ -135,7 +135,7 @@ func (a *advice) filter(key model.Key, f *model.Filter, forwards bool, places []
 func (a *advice) readFilter(f *model.Filter) *model.RateLimitFilter {
 	config, known := a.read[f]
 	if !known {
-		if c, err := model.ParseRateLimitFilter(f.Config); err == nil {
+		if c, err := model.ParseRateLimitFilter(f); err == nil {
 			config = &c
 		}
 		a.read[f] = config

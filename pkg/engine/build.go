@@ -26,6 +26,8 @@ type Build struct {
 	proxies  map[string]*proxy
 	// rates are the global configs as they were read.
 	rates map[*model.GlobalConfig]*rates
+	// stated are the rules of the filters that state their own limit, by name.
+	stated map[string]model.RateLimitRule
 	// advised are the services with a filter that limits nothing.
 	advised map[string]bool
 }
@@ -95,7 +97,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	return &Build{
 		settings: settings, head: head, shared: shared, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{}, rates: map[*model.GlobalConfig]*rates{},
-		advised: map[string]bool{},
+		stated: map[string]model.RateLimitRule{}, advised: map[string]bool{},
 	}, nil
 }
 
@@ -168,7 +170,8 @@ func (b *Build) Apply(change model.Change) Result {
 			result.Conditions["proxy "+name] = []model.Condition{*state.closed}
 		}
 	}
-	if all || slices.ContainsFunc(change.Entries, func(e model.Entry) bool { return e.Key.Kind == model.KindGlobalConfig }) {
+	restated := b.applyStated(change)
+	if all || restated || slices.ContainsFunc(change.Entries, func(e model.Entry) bool { return e.Key.Kind == model.KindGlobalConfig }) {
 		b.applyRateLimits(&result)
 	}
 	return result

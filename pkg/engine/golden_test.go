@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -187,7 +188,7 @@ var _ = Describe("golden case", func() {
 		It(filepath.Base(dir), func() {
 			change := readInput(in)
 			settings := compile.Settings{AccessLog: true}
-			if filepath.Base(dir) == "rate-limits" {
+			if strings.HasPrefix(filepath.Base(dir), "rate-limit") {
 				settings.RateLimitSocket = "/run/gatehouse/ratelimit.sock"
 			}
 			build, err := engine.NewBuild(settings)

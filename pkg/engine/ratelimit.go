@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
@@ -50,15 +52,51 @@ func (b *Build) applyRateLimits(result *Result) {
 			})
 			continue
 		case !b.settings.RateLimits():
-			conditions = append(conditions, model.Condition{
-				Key: g.Key(), Code: model.NoRateLimitEngine,
-				Message: "there is no rate-limit engine, so nothing is limited: start gatehouse with --ratelimit-address",
-			})
+			conditions = append(conditions, noEngine(g.Key()))
 		}
 		result.RateLimits = append(result.RateLimits, rateLimitDomain(r.read))
 	}
 	b.rates = kept
+	if len(b.stated) > 0 {
+		result.RateLimits = append(result.RateLimits, rateLimitDomain(compile.StatedRates(b.stated)))
+	}
+	if !b.settings.RateLimits() {
+		for _, name := range slices.Sorted(maps.Keys(b.stated)) {
+			conditions = append(conditions, noEngine(model.FilterKey(name)))
+		}
+	}
 	result.Conditions["rate limits"] = conditions
+}
+
+func noEngine(key model.Key) model.Condition {
+	return model.Condition{
+		Key: key, Code: model.NoRateLimitEngine,
+		Message: "there is no rate-limit engine, so nothing is limited: start gatehouse with --ratelimit-address",
+	}
+}
+
+// applyStated keeps the rules that filters state themselves, and reports
+// whether one may be different.
+func (b *Build) applyStated(change model.Change) (changed bool) {
+	if change.Full {
+		b.stated, changed = map[string]model.RateLimitRule{}, true
+	}
+	for _, e := range change.Entries {
+		if e.Key.Kind != model.KindFilter {
+			continue
+		}
+		before, had := b.stated[e.Key.Name]
+		delete(b.stated, e.Key.Name)
+		// A filter that cannot be read closes its routes.
+		if f, ok := e.Object.(*model.Filter); ok && f.Type == model.FilterRateLimit {
+			if config, err := model.ParseRateLimitFilter(f); err == nil && config.Stated != nil {
+				b.stated[f.Name] = *config.Stated
+			}
+		}
+		after, has := b.stated[e.Key.Name]
+		changed = changed || had != has || !reflect.DeepEqual(before, after)
+	}
+	return changed
 }
 
 func rateLimitDomain(r *compile.Rates) ratelimit.Domain {

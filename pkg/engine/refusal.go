@@ -57,7 +57,7 @@ func AdviseFilter(f *model.Filter, at model.Key, forwards bool, proxies []*model
 	if !forwards {
 		return []model.Condition{compile.NotForwarded(at)}
 	}
-	config, err := model.ParseRateLimitFilter(f.Config)
+	config, err := model.ParseRateLimitFilter(f)
 	if err != nil {
 		return nil // which is refused elsewhere
 	}

@@ -64,6 +64,7 @@ func checkRateLimitConfig(v *validator, at string, config JSON) {
 	if c.Domain == "" {
 		v.add(at+".domain", "is required")
 	}
+	v.notStated(at+".domain", c.Domain)
 	if c.OnError != "" {
 		v.oneOf(at+".on_error", c.OnError, []string{"allow", "deny"})
 	}
@@ -101,6 +102,9 @@ type RateLimitFilter struct {
 	// proxy.
 	Domain      string
 	Descriptors []RateLimitDescriptor
+	// Stated is the rule that the descriptors meet where the filter states its
+	// limit itself, in StatedDomain; nil means that a global config has it.
+	Stated *RateLimitRule
 }
 
 // RateLimitDescriptor is counted as a whole: its entries, in order, are one key.
@@ -145,21 +149,37 @@ func rateLimitKinds() map[string][]string {
 	}
 }
 
-// ParseRateLimitFilter reads the JSON of a route_filter_ratelimit in any of the
-// three shapes of rest-api.md: descriptors, and descriptors within a level of
-// descriptors, with or without a domain.
-func ParseRateLimitFilter(config JSON) (RateLimitFilter, error) {
+// ParseRateLimitFilter reads the JSON of a route_filter_ratelimit: the short
+// form (see StatedLimit), or any of the three shapes of rest-api.md, which are
+// descriptors, and descriptors within a level of descriptors, with or without a
+// domain.
+func ParseRateLimitFilter(filter *Filter) (RateLimitFilter, error) {
 	var v validator
-	f := readRateLimitFilter(&v, "Filter_config", config)
+	f := readRateLimitFilter(&v, "Filter_config", filter.Name, filter.Config)
 	if len(v.errs) > 0 {
 		return f, errors.New(v.errs[0].Field + " " + v.errs[0].Message)
 	}
 	return f, nil
 }
 
-func checkRateLimitFilter(v *validator, at string, config JSON) { readRateLimitFilter(v, at, config) }
+func checkRateLimitFilter(v *validator, at string, config JSON) {
+	readRateLimitFilter(v, at, "", config)
+}
 
-func readRateLimitFilter(v *validator, at string, config JSON) (f RateLimitFilter) {
+func readRateLimitFilter(v *validator, at, name string, config JSON) (f RateLimitFilter) {
+	names, _, _ := orderedObject(json.RawMessage(config.text())) // what is no object is refused below
+	short, err := isShort(names)
+	if err != nil {
+		v.add(at, "%s", err)
+		return f
+	}
+	if short {
+		var s StatedLimit
+		if v.decode(at, config, &s) {
+			f.stated(v, at, name, s)
+		}
+		return f
+	}
 	var c struct {
 		Domain      *string         `json:"domain"`
 		Descriptors json.RawMessage `json:"descriptors"`
@@ -171,6 +191,7 @@ func readRateLimitFilter(v *validator, at string, config JSON) (f RateLimitFilte
 		if f.Domain = *c.Domain; f.Domain == "" {
 			v.add(at+".domain", "must not be empty; leave it out instead")
 		}
+		v.notStated(at+".domain", f.Domain)
 	}
 	f.Descriptors = readDescriptors(v, at+".descriptors", c.Descriptors, true)
 	return f

@@ -66,6 +66,7 @@ type RateLimited struct {
 }
 
 type rateLimitView struct {
+	// Config is empty for the limits that filters state themselves.
 	Config  string            `json:"globalconfig_name"`
 	Domain  string            `json:"domain"`
 	Counted bool              `json:"counted"`
@@ -94,6 +95,14 @@ func (s *server) readRateLimits(c *gin.Context) error {
 			return err
 		}
 		configs, views, err = rateLimitConfigs(r, n[model.KindProxy])
+		if err != nil {
+			return err
+		}
+		stated, err := statedLimits(r, n[model.KindProxy])
+		if stated != nil {
+			configs = append(configs, stated)
+			views = append(views, rateLimitView{Domain: model.StatedDomain, Limits: []RateLimit{}})
+		}
 		return err
 	})
 	if err != nil {
@@ -145,4 +154,41 @@ func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.GlobalConf
 		views = append(views, rateLimitView{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}})
 	}
 	return configs, views, nil
+}
+
+// statedLimits are those that the filters on a proxy state themselves, as one
+// global config that is not stored; nil where there are none.
+func statedLimits(r store.Reader, proxy string) (*model.GlobalConfig, error) {
+	services, err := r.List(store.Query{Kind: model.KindProxyService, Proxy: proxy})
+	if err != nil || len(services) == 0 {
+		return nil, err
+	}
+	var names []string
+	for _, l := range services {
+		names = append(names, usedByLink(l).Name)
+	}
+	rules := map[string]model.RateLimitRule{}
+	for _, kind := range []model.Kind{model.KindServiceFilter, model.KindRouteFilter} {
+		links, err := r.List(store.Query{Kind: kind, Services: names})
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range links {
+			f, err := store.Get[*model.Filter](r, usedByLink(l))
+			if err != nil {
+				return nil, err
+			}
+			if f.Type != model.FilterRateLimit {
+				continue
+			}
+			if config, err := model.ParseRateLimitFilter(f); err == nil && config.Stated != nil {
+				rules[f.Name] = *config.Stated
+			}
+		}
+	}
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	text, err := json.Marshal(model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)})
+	return &model.GlobalConfig{Type: model.GlobalConfigRateLimit, Config: model.JSON(text)}, err
 }

@@ -74,6 +74,14 @@ var _ = Describe("The rate-limit service", func() {
 		patch(ownRates(25, "allow")) // the 15 that were over count too
 		Expect(count(20)).To(Equal(map[string]int{"blue": 5, "429": 15}))
 
+		By("counting the limit that a filter states itself, which a change has in force with its answer")
+		post(gw.api, "/filter", "Filter_name=each", "Filter_type=route_filter_ratelimit", `Filter_config={"per":"client","limit":"3/week"}`)
+		remove(gw.api, "/service/shop/route/root/filter/limit")
+		applied(gw.api, http.MethodPost, "/service/shop/route/root/filter/each")
+		Expect(count(5)).To(Equal(map[string]int{"blue": 3, "429": 2}))
+		applied(gw.api, http.MethodPatch, "/filter/each", `Filter_config={"per":"client","limit":"6/week"}`)
+		Expect(count(5)).To(Equal(map[string]int{"blue": 1, "429": 4}))
+
 		By("showing the engine in the status, and not among the Envoys without a proxy")
 		status := read(gw.api, "/status")
 		Expect(status).To(And(ContainSubstring(`"ratelimit_engines":[{"address":"127.0.0.1:`), ContainSubstring(`"waiting_nodes":[]`)))

@@ -72,7 +72,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
-	if l.RateLimit != nil {
+	if l.RateLimit != nil || len(l.DomainLimits) > 0 {
 		out.LocalReplyConfig = &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{rateLimitedReply(rateLimitHeaders(l))}}
 	}
 	if l.AccessLog {

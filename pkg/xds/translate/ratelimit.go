@@ -78,7 +78,7 @@ func rateLimitHTTPFilter(name string, s *ir.RateLimitService) *hcmv3.HttpFilter 
 
 // rateLimitHeaders reports whether a domain sends headers.
 func rateLimitHeaders(l ir.Listener) bool {
-	headers := l.RateLimit.Headers
+	headers := l.RateLimit != nil && l.RateLimit.Headers
 	for _, s := range l.DomainLimits {
 		headers = headers || s.Headers
 	}

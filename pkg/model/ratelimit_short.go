@@ -1,0 +1,126 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// StatedDomain is the rate-limit domain of the filters that state their own
+// limit. No global config and no full filter can use it.
+const StatedDomain = "stated-by-filters"
+
+// The parts of a descriptor that a stated limit sends. The key of a header's
+// value is not a prefix of any other: the engine joins a key and its value with
+// "_", and a client chooses the value.
+const (
+	statedFilter = "filter"
+	statedHeader = "header"
+	statedAbsent = "without"
+)
+
+// StatedLimit is the short form of a route_filter_ratelimit: a limit and whom it
+// counts, without a global config (rest-api.md, "Filters and global configs").
+type StatedLimit struct {
+	// Per is client (by address), header:NAME (by the value of a header, and by
+	// address where a request has none) or all (every request together).
+	Per string `json:"per"`
+	// Limit is NUMBER/UNIT, such as 5/minute.
+	Limit string `json:"limit"`
+	// Shadow counts and never limits.
+	Shadow bool `json:"shadow"`
+}
+
+// stated reads the short form of a filter into the descriptors that it sends
+// and the rule that they meet.
+func (f *RateLimitFilter) stated(v *validator, at, filter string, s StatedLimit) {
+	rate := readRate(v, at+".limit", s.Limit)
+	name := RateLimitEntry{Kind: "generic_key", Key: statedFilter, Value: filter}
+	client := RateLimitEntry{Kind: "remote_address"}
+	rule := RateLimitRule{Key: statedFilter, Value: filter, ShadowMode: s.Shadow}
+	// within is a rule for the part that comes next.
+	within := func(key, value string, rules ...RateLimitRule) RateLimitRule {
+		r := RateLimitRule{Key: key, Value: value, ShadowMode: s.Shadow, Descriptors: rules}
+		if len(rules) == 0 {
+			r.RateLimit = rate
+		}
+		return r
+	}
+	header, byHeader := strings.CutPrefix(s.Per, "header:")
+	switch {
+	case s.Per == "all":
+		rule.RateLimit = rate
+		f.Descriptors = []RateLimitDescriptor{{name}}
+	case s.Per == "client":
+		rule.Descriptors = []RateLimitRule{within(client.Kind, "")}
+		f.Descriptors = []RateLimitDescriptor{{name, client}}
+	case byHeader:
+		v.token(at+".per", header)
+		rule.Descriptors = []RateLimitRule{
+			within(statedHeader, ""),
+			within(statedAbsent, statedHeader, within(client.Kind, "")),
+		}
+		// Who leaves the header out is counted too.
+		absent := RateLimitEntry{
+			Kind: "header_value_match", Key: statedAbsent, Value: statedHeader,
+			Headers: []ValueMatch{{Name: header}}, NoMatch: true,
+		}
+		f.Descriptors = []RateLimitDescriptor{
+			{name, {Kind: "request_headers", HeaderName: header, Key: statedHeader}},
+			{name, absent, client},
+		}
+	case strings.HasPrefix(s.Per, "claim:"):
+		v.add(at+".per", "claim is not supported yet")
+	default:
+		v.add(at+".per", "%q must be client, header:NAME or all", s.Per)
+	}
+	f.Domain, f.Stated = StatedDomain, &rule
+}
+
+// readRate reads NUMBER/UNIT.
+func readRate(v *validator, at, text string) *RateLimit {
+	number, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseUint(number, 10, 32)
+	if err != nil || !slices.Contains(RateLimitUnits(), unit) {
+		v.add(at, "%q must be a number, a slash and a unit, such as 5/minute; units are %s", text, strings.Join(RateLimitUnits(), ", "))
+		return nil
+	}
+	return &RateLimit{Unit: unit, RequestsPerUnit: int64(n)}
+}
+
+// StatedRules are the rules of the filters that state their own limit, in the
+// order of their names. rules holds them by these names.
+func StatedRules(rules map[string]RateLimitRule) []RateLimitRule {
+	list := make([]RateLimitRule, 0, len(rules))
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		list = append(list, rules[name])
+	}
+	return list
+}
+
+// notStated refuses the domain of filters that state their own limit.
+func (v *validator) notStated(at, domain string) {
+	if domain == StatedDomain {
+		v.add(at, "%q is the domain of filters that state their own limit; choose another name", domain)
+	}
+}
+
+// isShort reports whether a filter's JSON is the short form, and what it mixes
+// with the full one.
+func isShort(names []string) (short bool, err error) {
+	full := ""
+	for _, n := range names {
+		switch n {
+		case "per", "limit", "shadow":
+			short = true
+		case "domain", "descriptors":
+			full = n
+		}
+	}
+	if short && full != "" {
+		return true, fmt.Errorf("has %s beside per and limit; use either the short form or domain and descriptors", full)
+	}
+	return short, nil
+}
