@@ -1,6 +1,9 @@
 package main
 
 import (
+	"strconv"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -24,7 +27,7 @@ const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["
 var _ = Describe("gatehouse explain", func() {
 	It("shows the way of a request as a tree", func() {
 		f := serving("GET /proxy/gw/explain?address=192.0.2.7&header=x-a%3A+1&header=Host%3A+h&method=POST&url=http%3A%2F%2Fa%2Fcart", reply{status: 200, body: cartExplained})
-		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "--address", "192.0.2.7", "-o", "table")
+		out := good("explain", "gw", "http://a/cart", "-X", "POST", "-H", "x-a: 1", "-H", "Host: h", "--address", "192.0.2.7", "-o", "table", "--all")
 		Expect(f.calls).To(HaveLen(1))
 		Expect(out).To(Equal(`service shop, route cart: POST h/v2 goes to blue+green (forwarded)
 from: 1 Envoy: 127.0.0.1:40112
@@ -52,6 +55,79 @@ upstreams:
 time-outs: request none, idle 5m0s; retries: 2 on connect-failure
 envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual host "shop", route "cart", clusters ["blue+green"]
 `))
+	})
+
+	Describe("an answer that is more than a screen", func() {
+		const path = "GET /proxy/gw/explain?url=http%3A%2F%2Fh%2Fx"
+		// long has n of everything.
+		long := func(n int) string {
+			many := func(format string) string {
+				list := make([]string, n)
+				for i := range list {
+					list[i] = strings.ReplaceAll(format, "#", strconv.Itoa(i))
+				}
+				return strings.Join(list, ",")
+			}
+			return `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["127.0.0.1:40112"],"code":"forwarded","message":"it goes to blue","status":200,
+"request":{"method":"GET","host":"h","path":"/x"},"service":"shop","route":"cart",
+"steps":[{"code":"listener","message":"listener a takes the connection"},` + many(`{"code":"path","message":"path # is read"}`) + `],
+"hosts":[` + many(`{"service":"s#","domain":"d#","kind":"exact","chosen":false,"message":"matches too"}`) + `],
+"routes":[` + many(`{"route":"r#","matches":false,"checks":[{"code":"header","holds":false,"message":"no x-#"}]}`) + `,
+{"route":"cart","matches":true,"checks":[{"code":"path_prefix","holds":true,"message":"path begins"}]}],
+"later_routes":[` + many(`{"route":"l#","matches":true,"message":"would match, but comes later","checks":[]}`) + `],"more_routes":7,
+"filters":[{"name":"limits","message":"asks","descriptors":[` + many(`{"sent":true,"message":"key#","entries":[]}`) + `]}],
+"forward":{"host":"h","path":"/x","timeout":"none","idle_timeout":"5m0s","clusters":[{"name":"blue","endpoints":[` +
+				many(`{"upstream":"u#","address":"10.0.0.1","port":8#,"percent":1}`) + `]}]},"envoy":{"listener":"a"}}]}}`
+		}
+
+		It("is cut to what matters", func() {
+			serving(path, reply{status: 200, body: long(40)})
+			out := good("explain", "gw", "http://h/x", "-o", "table")
+			Expect(out).To(Equal(`it goes to blue (forwarded)
+from: 1 Envoy: 127.0.0.1:40112
+answer: 200
+  path 0 is read
+  path 1 is read
+host: d0 of service s0, before 39 others that match
+routes:
+  38 others before
+  - r38: no x-38
+  - r39: no x-39
+  + cart: path begins
+    l0 would match, but comes later
+    l1 would match, but comes later
+    45 others behind it
+rate limit: key0
+rate limit: key1
+upstream sees: GET /x, Host: h
+upstreams:
+    1.0%  u0 10.0.0.1:80 (cluster blue)
+    1.0%  u1 10.0.0.1:81 (cluster blue)
+    1.0%  u2 10.0.0.1:82 (cluster blue)
+  and 37 more
+time-outs: request none, idle 5m0s; retries: none
+(24 of 297 lines; --all shows everything)
+`))
+			Expect(strings.Count(out, "\n")).To(Equal(24))
+		})
+
+		It("is shown whole where it is asked for", func() {
+			serving(path, reply{status: 200, body: long(40)})
+			out := good("explain", "gw", "http://h/x", "-o", "table", "--all")
+			Expect(strings.Count(out, "\n")).To(Equal(297))
+			Expect(out).To(ContainSubstring("  and 7 more\n"))
+			Expect(good("explain", "gw", "http://h/x", "-o", "json")).To(ContainSubstring(`"message": "path 39 is read"`))
+		})
+
+		It("has a few lines for each of several answers", func() {
+			one := `{"envoys":["127.0.0.1:1"],"code":"no_host","message":"` + strings.Repeat("long ", 100) + `","status":404}`
+			serving(path, reply{status: 200, body: `{"data":{"core_db_explain":[` + one + strings.Repeat(","+one, 20) + `]}}`})
+			out := good("explain", "gw", "http://h/x", "-o", "table")
+			lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+			Expect(lines).To(HaveLen(17))
+			Expect([]rune(lines[0])).To(HaveLen(240))
+			Expect(lines[15]).To(Equal("and 16 groups of Envoys in other states"))
+		})
 	})
 
 	It("gives the answers as data", func() {

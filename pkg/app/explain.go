@@ -21,16 +21,18 @@ func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
 		}
 		var groups []group
 		for _, have := range ads.Have(proxy) {
-			if have.Hosts == nil || have.Snapshot == nil {
+			if have.Hosts == nil && len(have.Refused) == 0 || have.Snapshot == nil {
 				continue
 			}
+			refused := refusedListeners(have)
 			at := slices.IndexFunc(groups, func(g group) bool {
 				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters) &&
-					slices.Equal(g.state.Listeners, have.Snapshot.Listeners)
+					slices.Equal(g.state.Listeners, have.Snapshot.Listeners) && slices.Equal(g.state.Refused, refused)
 			})
 			if at < 0 {
 				at = len(groups)
 				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts)})
+				groups[at].state.Refused = refused
 			}
 			groups[at].envoys = append(groups[at].envoys, have.Envoy)
 			groups[at].own = groups[at].own || own.is(have)
@@ -55,6 +57,14 @@ func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
 		}
 		return list, nil
 	}
+}
+
+func refusedListeners(have server.Have) []explain.RefusedListener {
+	var list []explain.RefusedListener
+	for _, r := range have.Refused {
+		list = append(list, explain.RefusedListener(r))
+	}
+	return list
 }
 
 func stateOf(s *snapshot.Snapshot, hosts []*snapshot.Host) explain.State {

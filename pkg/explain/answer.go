@@ -27,6 +27,10 @@ type Answer struct {
 	// Routes are those that were tried, in order; the last one matches unless
 	// Code is NoRoute.
 	Routes []Route `json:"routes"`
+	// Later are routes behind the chosen one, which are not asked; MoreRoutes
+	// counts those that there was no room for.
+	Later      []Route `json:"later_routes,omitempty"`
+	MoreRoutes int     `json:"more_routes,omitempty"`
 	// Filters are those that the request passes, in order.
 	Filters []Filter `json:"filters"`
 	// Forward says where the request goes; nil means nowhere.
@@ -73,10 +77,12 @@ type Host struct {
 	Message string `json:"message"`
 }
 
-// Route is a route that was tried.
+// Route is a route that was tried, or one behind the chosen one.
 type Route struct {
 	Route   string `json:"route"`
 	Matches bool   `json:"matches"`
+	// Message says what becomes of a route behind the chosen one.
+	Message string `json:"message,omitempty"`
 	// Checks are all conditions of the route.
 	Checks []Check `json:"checks"`
 }

@@ -18,6 +18,8 @@ type State struct {
 	// RouteName is the name of the route configuration that the hosts are in.
 	RouteName string
 	Hosts     []*snapshot.Host
+	// Refused are the listeners whose form in Listeners the Envoy refused.
+	Refused []RefusedListener
 	// Limits finds the limits that the descriptors of one request meet in a
 	// domain of the rate-limit engine, in their order, nil for none; a nil Limits
 	// means that this is not known.
@@ -91,8 +93,10 @@ func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManage
 			if err := filters[len(filters)-1].GetTypedConfig().UnmarshalTo(&l); err != nil {
 				return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
 			}
-			a.Envoy.Listener, a.Envoy.RouteConfiguration = resource.Name, have.RouteName
-			a.step("listener", fmt.Sprintf("listener %s takes the connection", resource.Name))
+			if !a.takeConnection(have, resource.Name) {
+				return nil, nil
+			}
+			a.Envoy.RouteConfiguration = have.RouteName
 			return &l, nil
 		}
 	}
@@ -174,14 +178,14 @@ func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, 
 		a.step("route", "the proxy in front sent an empty X-Forwarded-Proto, and then no route is looked for")
 		return nil, nil
 	}
-	for _, r := range vh.GetRoutes() {
+	for i, r := range vh.GetRoutes() {
 		tried, err := s.tryRoute(r)
 		if err != nil {
 			return nil, err
 		}
 		a.Routes = append(a.Routes, tried)
 		if tried.Matches {
-			return r, nil
+			return r, a.tellLater(s, vh.GetRoutes()[i+1:])
 		}
 	}
 	return nil, nil

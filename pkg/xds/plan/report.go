@@ -59,6 +59,38 @@ func (s *Stream) Refused() []Refusal {
 	return list
 }
 
+// RefusedListener is a listener that the Envoy refused.
+type RefusedListener struct {
+	Name string
+	// Text is Envoy's reason.
+	Text string
+	// Open is the listener that the Envoy goes on with: an older form, under the
+	// same name, or one that is no longer wanted. Empty means none.
+	Open string
+}
+
+// RefusedListeners lists the listeners that the Envoy refused, sorted by name.
+func (s *Stream) RefusedListeners() []RefusedListener {
+	var list []RefusedListener
+	for _, r := range sortedValues(s.listeners.refused, func(a, b Refusal) int { return cmp.Compare(a.Resource, b.Resource) }) {
+		list = append(list, RefusedListener{r.Resource, r.Text, s.listeners.open(r.Resource)})
+	}
+	return list
+}
+
+// open is the listener that stands where a wanted one was refused.
+func (c *collection) open(name string) string {
+	if h := c.held[name]; h != nil && h.acked != "" {
+		return name
+	}
+	for _, older := range sortedKeys(c.gone) {
+		if h := c.held[older]; h != nil && h.acked != "" {
+			return older
+		}
+	}
+	return ""
+}
+
 // Overdue returns, once each, the clusters for which the bound of a wait ran
 // out.
 func (s *Stream) Overdue() []string {

@@ -113,6 +113,8 @@ type Have struct {
 	// Hosts are those of the route configuration that it acknowledged, sorted
 	// by name; nil while that is not known.
 	Hosts []*snapshot.Host
+	// Refused are the listeners that it refused.
+	Refused []plan.RefusedListener
 	// Snapshot is what it should have.
 	Snapshot *snapshot.Snapshot
 	// Parent is who it says has started it; empty for most.

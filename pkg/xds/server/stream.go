@@ -189,11 +189,7 @@ func (st *stream) report() {
 		st.reported = inTheWay
 		st.server.opts.Status.SetProgress(st.id, toProgress(st.applied, waiting, refused))
 	}
-	if hosts, known := st.plan.Hosts(); known {
-		if last := st.live.Load(); last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) {
-			st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Snapshot: st.have, Parent: st.parent})
-		}
-	}
+	st.show()
 	st.mu.Lock()
 	joins := st.joins
 	st.joins = nil
@@ -211,6 +207,19 @@ func (st *stream) report() {
 		default:
 			w.lacks(st, lack)
 		}
+	}
+}
+
+// show tells what the Envoy has, once something of it is known.
+func (st *stream) show() {
+	hosts, known := st.plan.Hosts()
+	refused := st.plan.RefusedListeners()
+	if !known && len(refused) == 0 {
+		return
+	}
+	last := st.live.Load()
+	if last == nil || last.Snapshot != st.have || !slices.Equal(last.Hosts, hosts) || !slices.Equal(last.Refused, refused) {
+		st.live.Store(&Have{Envoy: st.address, Hosts: hosts, Refused: refused, Snapshot: st.have, Parent: st.parent})
 	}
 }
 

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+// screen is the number of lines that explain shows unless it is asked for all:
+// those of the smallest terminal.
+const screen = 24
+
+// explained is an answer of GET /proxy/{proxy}/explain.
+type explained struct {
+	Envoys                                        []string
+	Code, Message, Location, Body, Service, Route string
+	Status                                        int
+	Request                                       struct{ Method, Host, Path, Query string }
+	Steps                                         []struct{ Code, Message string }
+	Hosts                                         []struct{ Service, Domain, Kind, Message string }
+	Routes                                        []explainedRoute
+	Later                                         []explainedRoute `json:"later_routes"`
+	MoreRoutes                                    int              `json:"more_routes"`
+	Filters                                       []struct {
+		Name, Message string
+		Descriptors   []struct {
+			Sent    bool
+			Message string
+		}
+	}
+	Forward *explainedForward
+	Envoy   struct {
+		Listener           string
+		RouteConfiguration string `json:"route_configuration"`
+		VirtualHost        string `json:"virtual_host"`
+		Route              string
+		Clusters           []string
+	}
+}
+
+type explainedForward struct {
+	Host, Path, Timeout string
+	IdleTimeout         string `json:"idle_timeout"`
+	Retries             *struct {
+		Attempts int
+		On       string
+	}
+	Clusters []struct {
+		Name      string
+		Endpoints []struct {
+			Upstream, Address, Health string
+			Port                      int
+			Percent                   float64
+		}
+	}
+}
+
+type explainedRoute struct {
+	Route, Message string
+	Matches        bool
+	Checks         []struct {
+		Holds   bool
+		Message string
+	}
+}
+
+func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
+	var answer client.Answer
+	err := r.call(cmd.Context(), func() (err error) {
+		answer, err = r.Do(cmd.Context(), req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var data map[string]json.RawMessage // one key, whose word is a setting
+	var list []explained
+	err = json.Unmarshal(answer.Data, &data)
+	for _, raw := range data {
+		if err == nil && r.format != formatTable {
+			return r.write(raw)
+		}
+		err = errors.Join(err, json.Unmarshal(raw, &list))
+	}
+	if err != nil {
+		return &runError{fmt.Errorf("reading the explanation: %w", err)}
+	}
+	p := printer{w: r.out}
+	for _, line := range show(list, isSet(cmd, "all")) {
+		p.line("%s", line)
+	}
+	return p.done()
+}
+
+// sheet is lines of text.
+type sheet []string
+
+func (s *sheet) say(format string, args ...any) {
+	*s = append(*s, strings.TrimRight(client.Printable(fmt.Sprintf(format, args...)), " "))
+}
+
+// show is everything, or where that is more than a screen what matters most.
+func show(list []explained, all bool) []string {
+	var full sheet
+	for i, e := range list {
+		if i > 0 {
+			full.say("")
+		}
+		e.addAll(&full)
+	}
+	if all || len(full) <= screen {
+		return full
+	}
+	brief := shorten(list)
+	brief.say("(%d of %d lines; --all shows everything)", len(brief)+1, len(full))
+	return brief
+}
+
+func (e explained) addHead(s *sheet) {
+	s.say("%s (%s)", e.Message, e.Code)
+	s.say("from: %s", origin(e.Envoys))
+	if e.Status > 0 {
+		s.say("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location
+	}
+}
+
+func (e explained) addAll(s *sheet) {
+	e.addHead(s)
+	s.say("steps:")
+	for _, step := range e.Steps {
+		s.say("  %s", step.Message)
+	}
+	head := func(title string, n int) {
+		if n > 0 {
+			s.say("%s:", title)
+		}
+	}
+	head("hosts", len(e.Hosts))
+	for i, h := range e.Hosts {
+		s.say("  %s %s: service %s %s", mark(i == 0), h.Domain, h.Service, h.Message)
+	}
+	addRoutes := func(list []explainedRoute) {
+		for _, route := range list {
+			s.say("  %s %s %s", mark(route.Matches), route.Route, route.Message)
+			for _, c := range route.Checks {
+				s.say("      %s %s", mark(c.Holds), c.Message)
+			}
+		}
+	}
+	head("routes", len(e.Routes))
+	addRoutes(e.Routes)
+	head("routes behind it", len(e.Later))
+	addRoutes(e.Later)
+	if e.MoreRoutes > 0 {
+		s.say("  and %d more", e.MoreRoutes)
+	}
+	head("filters", len(e.Filters))
+	for _, f := range e.Filters {
+		s.say("  %s %s", f.Name, f.Message)
+		for _, d := range f.Descriptors {
+			s.say("      %s %s", mark(d.Sent), d.Message)
+		}
+	}
+	if e.Forward != nil {
+		e.addForward(s, len(e.Forward.upstreams()))
+	}
+	s.say("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
+		e.Envoy.Listener, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
+}
+
+// origin says what an answer comes from.
+func origin(envoys []string) string {
+	if len(envoys) == 0 {
+		return "no Envoy is connected; this is what one should do"
+	}
+	return count(len(envoys), "Envoy", "Envoys") + ": " + strings.Join(envoys, ", ")
+}
+
+// upstreams are the lines of the upstreams.
+func (f *explainedForward) upstreams() []string {
+	var list []string
+	for _, c := range f.Clusters {
+		for _, up := range c.Endpoints {
+			list = append(list, fmt.Sprintf("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health))
+		}
+	}
+	return list
+}
+
+// addForward adds where the request goes, with so many upstreams at most.
+func (e explained) addForward(s *sheet, most int) {
+	f := e.Forward
+	s.say("upstream sees: %s %s, Host: %s", e.Request.Method, f.Path, f.Host)
+	s.say("upstreams:")
+	list := f.upstreams()
+	for _, line := range list[:min(most, len(list))] {
+		s.say("%s", line)
+	}
+	if more := len(list) - most; more > 0 {
+		s.say("  and %d more", more)
+	}
+	retries := "none"
+	if f.Retries != nil {
+		retries = fmt.Sprintf("%d on %s", f.Retries.Attempts, f.Retries.On)
+	}
+	s.say("time-outs: request %s, idle %s; retries: %s", f.Timeout, f.IdleTimeout, retries)
+}

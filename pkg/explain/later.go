@@ -1,0 +1,39 @@
+package explain
+
+import routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+// maxLater bounds the routes that are listed behind the chosen one.
+const maxLater = 20
+
+// tellLater lists routes behind the chosen one, in their order. Those that
+// would match go first where there is no room for all.
+func (a *Answer) tellLater(s subject, routes []*routev3.Route) error {
+	tried := make([]Route, len(routes))
+	matching := 0
+	for i, r := range routes {
+		var err error
+		if tried[i], err = s.tryRoute(r); err != nil {
+			return err
+		}
+		tried[i].Message = "is not reached and would not match"
+		if tried[i].Matches {
+			matching++
+			tried[i].Message = "would match, but comes later"
+		}
+	}
+	others := max(0, maxLater-matching)
+	for _, r := range tried {
+		if !r.Matches {
+			if others == 0 {
+				continue
+			}
+			others--
+		}
+		if len(a.Later) == maxLater {
+			break
+		}
+		a.Later = append(a.Later, r)
+	}
+	a.MoreRoutes = len(routes) - len(a.Later)
+	return nil
+}

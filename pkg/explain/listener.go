@@ -1,0 +1,39 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+)
+
+// RefusedListener is a listener that an Envoy refused.
+type RefusedListener struct {
+	Name string
+	// Text is Envoy's reason.
+	Text string
+	// Open is the listener that the Envoy goes on with: an older form, under the
+	// same name, or the one that was to be replaced. Empty means none.
+	Open string
+}
+
+// takeConnection says which listener takes the connection in place of one that
+// was refused; it reports false where none does.
+func (a *Answer) takeConnection(have State, name string) bool {
+	at := slices.IndexFunc(have.Refused, func(r RefusedListener) bool { return r.Name == name })
+	if at < 0 {
+		a.Envoy.Listener = name
+		a.step("listener", fmt.Sprintf("listener %s takes the connection", name))
+		return true
+	}
+	refused := have.Refused[at]
+	switch refused.Open {
+	case "":
+		a.end(NoListener, 0, "listener", fmt.Sprintf("Envoy refused listener %s, so that nothing takes the connection: %s", name, refused.Text))
+		return false
+	case name:
+		a.step("listener", fmt.Sprintf("listener %s takes the connection in an older form, since Envoy refused the newest: %s", name, refused.Text))
+	default:
+		a.step("listener", fmt.Sprintf("listener %s takes the connection; Envoy refused %s, which is to replace it: %s", refused.Open, name, refused.Text))
+	}
+	a.Envoy.Listener = refused.Open
+	return true
+}

@@ -1,0 +1,46 @@
+package e2e_test
+
+import (
+	"net"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("What explain says of a listener that Envoy refused", func() {
+	It("is that it takes no connection, or which older one does", func() {
+		g := serve()
+		addUpstream(g.API, backend("blue"))
+		addService(g.API, "shop", "*", "blue")
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(taken.Close)
+		takenPort := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
+		post(g.API, "/proxy", "Name=gw", "Http_port="+takenPort, "Listen_ip=127.0.0.1")
+		post(g.API, "/proxy/gw/service/shop")
+		envoyFor("gw", g.XDSAddr)
+		explained := func() string { return read(g.API, "/proxy/gw/explain?url=http://shop.example/") }
+		Eventually(explained).Should(And(
+			ContainSubstring(`"basis":"envoys"`), ContainSubstring(`"code":"no_listener"`),
+			ContainSubstring("Envoy refused listener http-127.0.0.1:"+takenPort+", so that nothing takes the connection: "),
+			ContainSubstring("Address already in use"), Not(ContainSubstring("goes to blue"))))
+
+		By("an older listener goes on")
+		port := freePort()
+		change := func(port string) {
+			GinkgoHelper()
+			a, err := g.API.Do(limit(), "PATCH", "/proxy/gw", "application/x-www-form-urlencoded", "Http_port="+port)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(200), a.Body)
+		}
+		change(strconv.Itoa(port))
+		gw := gateway{g.API, port}
+		gw.expect("shop.example", "/", "blue")
+		Expect(explained()).To(ContainSubstring(`"message":"listener http-127.0.0.1:` + strconv.Itoa(port) + ` takes the connection"`))
+		change(takenPort)
+		Eventually(explained).Should(And(ContainSubstring(`"code":"forwarded"`), ContainSubstring(
+			"listener http-127.0.0.1:"+strconv.Itoa(port)+" takes the connection; Envoy refused http-127.0.0.1:"+takenPort+", which is to replace it: ")))
+		Expect(gw.answers("shop.example", "/")).To(Equal("blue"))
+	})
+})
