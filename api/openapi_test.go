@@ -2,11 +2,17 @@ package api_test
 
 import (
 	"context"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/api"
 )
@@ -83,3 +89,161 @@ var _ = Describe("The OpenAPI document", func() {
 		Expect(len(done)).To(BeNumerically(">", 100))
 	})
 })
+
+// What a generator of clients makes of the document; test/clients runs three.
+var _ = Describe("A client that is generated from the OpenAPI document", func() {
+	It("sends JSON, the content type that stands first", func() {
+		var doc yaml.Node
+		Expect(yaml.Unmarshal(api.OpenAPI(), &doc)).To(Succeed())
+		seen := 0
+		var walk func(where string, node *yaml.Node)
+		walk = func(where string, node *yaml.Node) {
+			for i := 0; node.Kind == yaml.MappingNode && i < len(node.Content); i += 2 {
+				name, value := node.Content[i].Value, node.Content[i+1]
+				if name == "content" && len(value.Content) > 2 && isJSON.MatchString(keys(value)) {
+					seen++
+					Expect(value.Content[0].Value).To(Equal("application/json"), where)
+				}
+				walk(where+"."+name, value)
+			}
+		}
+		walk("", doc.Content[0])
+		Expect(seen).To(BeNumerically(">", 25))
+	})
+
+	It("has one type for each name", func() {
+		c := load().Components
+		seen := map[string]string{}
+		for section, names := range map[string][]string{
+			"schemas": slices.Collect(maps.Keys(c.Schemas)), "responses": slices.Collect(maps.Keys(c.Responses)),
+			"parameters": slices.Collect(maps.Keys(c.Parameters)), "requestBodies": slices.Collect(maps.Keys(c.RequestBodies)),
+			"headers": slices.Collect(maps.Keys(c.Headers)),
+		} {
+			for _, name := range names {
+				key := strings.ToLower(name) // a parameter blue becomes a type Blue
+				Expect(seen[key]).To(BeEmpty(), "%s in %s", name, section)
+				seen[key] = section
+			}
+		}
+		Expect(len(seen)).To(BeNumerically(">", 200))
+	})
+
+	It("sends no default by itself: that would fix what the gateway decides, and a PATCH would reset fields", func() {
+		for path, item := range load().Paths.Map() {
+			for method, operation := range item.Operations() {
+				if operation.RequestBody == nil {
+					continue
+				}
+				for _, body := range operation.RequestBody.Value.Content {
+					Expect(defaults(method+" "+path, body.Schema, map[*openapi3.Schema]bool{})).To(BeEmpty())
+				}
+			}
+		}
+		Expect(load().Components.Parameters["timeout"].Value.Schema.Value.Default).To(BeNil(), "it is an error without wait")
+	})
+
+	It("has a type for PATCH that needs no field", func() {
+		seen := 0
+		for path, item := range load().Paths.Map() {
+			if item.Patch == nil {
+				continue
+			}
+			seen++
+			for contentType, body := range item.Patch.RequestBody.Value.Content {
+				Expect(body.Schema.Ref).To(HaveSuffix("Patch"), path+" "+contentType)
+				Expect(body.Schema.Value.Required).To(BeEmpty(), path)
+				Expect(body.Schema.Value.Properties).NotTo(BeEmpty(), path)
+			}
+		}
+		Expect(seen).To(Equal(7))
+	})
+
+	DescribeTable("needs no field of a new object but those without which there is none",
+		func(path string, required ...string) {
+			for method, operation := range load().Paths.Value(path).Operations() {
+				if method != http.MethodPost {
+					continue
+				}
+				for contentType, body := range operation.RequestBody.Value.Content {
+					Expect(needed(body.Schema.Value)).To(ConsistOf(required), contentType)
+				}
+			}
+		},
+		Entry(nil, "/upstream", "Upstream_name", "Upstream_ip", "Upstream_port"),
+		Entry(nil, "/service", "Service_Name", "fqdn"),
+		Entry(nil, "/service/{service}/route", "Route_Name", "Route_prefix"),
+		Entry(nil, "/proxy", "Name"),
+		Entry(nil, "/filter", "Filter_name", "Filter_type"),
+		Entry(nil, "/globalconfig", "globalconfig_name", "globalconfig_type", "config"),
+		Entry(nil, "/secret", "Secret_name"),
+		Entry(nil, "/token", "Token_name", "Token_role"),
+	)
+
+	It("takes any JSON where the document does not say more", func() {
+		// openapi-typescript makes an object without anything an empty one.
+		seen := 0
+		for name, ref := range load().Components.Schemas {
+			for field, property := range ref.Value.Properties {
+				s := property.Value
+				if !s.Type.Is("object") || len(s.Properties) > 0 {
+					continue
+				}
+				seen++
+				Expect(s.AdditionalProperties.Has).To(HaveValue(BeTrue()), name+"."+field)
+			}
+		}
+		Expect(seen).To(BeNumerically(">", 4))
+	})
+})
+
+var isJSON = regexp.MustCompile(`\bapplication/json\b`)
+
+// keys joins those of a mapping.
+func keys(mapping *yaml.Node) string {
+	var names []string
+	for i := 0; i < len(mapping.Content); i += 2 {
+		names = append(names, mapping.Content[i].Value)
+	}
+	return strings.Join(names, " ")
+}
+
+// parts are the schemas that one is made of, by where they stand in it.
+func parts(schema *openapi3.Schema) map[string]*openapi3.SchemaRef {
+	found := maps.Clone(map[string]*openapi3.SchemaRef(schema.Properties))
+	if found == nil {
+		found = map[string]*openapi3.SchemaRef{}
+	}
+	if schema.Items != nil {
+		found["[]"] = schema.Items
+	}
+	for _, list := range []openapi3.SchemaRefs{schema.OneOf, schema.AnyOf, schema.AllOf} {
+		for _, part := range list {
+			found[strings.Repeat("|", len(found)+1)] = part
+		}
+	}
+	return found
+}
+
+// defaults lists where a schema has one.
+func defaults(where string, ref *openapi3.SchemaRef, done map[*openapi3.Schema]bool) (found []string) {
+	if done[ref.Value] {
+		return nil
+	}
+	done[ref.Value] = true
+	if ref.Value.Default != nil {
+		found = append(found, where)
+	}
+	for name, part := range parts(ref.Value) {
+		found = append(found, defaults(where+"."+name, part, done)...)
+	}
+	return found
+}
+
+// needed are the fields that a body must have.
+func needed(schema *openapi3.Schema) []string {
+	names := slices.Clone(schema.Required)
+	for _, part := range schema.AllOf {
+		names = append(names, needed(part.Value)...)
+	}
+	return names
+}
