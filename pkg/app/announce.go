@@ -23,8 +23,8 @@ type announcer struct {
 	}
 	registry *status.Registry
 	log      *slog.Logger
-	// told is the newest revision that was told of, or was there at the start;
-	// -1 means that nothing was read yet.
+	// told is the newest revision that was told of, or was there at the start or
+	// after the restore of a backup; -1 means that nothing was read yet.
 	told int64
 }
 
@@ -33,12 +33,15 @@ func newAnnouncer(s store.Store, registry *status.Registry, log *slog.Logger) *a
 }
 
 // Since implements engine.Source.
-func (a *announcer) Since(ctx context.Context, revision int64) (model.Change, error) {
-	change, err := a.Source.Since(ctx, revision)
+func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, error) {
+	change, err := a.Source.Since(ctx, at)
 	switch {
 	case err != nil:
 		return change, err
-	case a.told < 0, a.told > change.Revision: // the start, or an older backup
+	case change.Restored:
+		a.told = change.Revision
+		a.registry.Restored(change.Revision)
+	case a.told < 0:
 		a.told = change.Revision
 	case a.told < change.Revision:
 		if err := a.announce(ctx, change.Revision); err != nil {

@@ -22,7 +22,7 @@ func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.W
 		for i, w := range changed {
 			keys[i] = w.Key
 		}
-		reach, err := engine.Reach(ctx, revision, keys)
+		reach, err := engine.Reach(ctx, keys)
 		if err != nil { // only when ctx ended
 			return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
 		}

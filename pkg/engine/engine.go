@@ -17,8 +17,8 @@ import (
 
 // Source is where the configuration comes from.
 type Source interface {
-	// Since returns what changed after a revision; everything for 0.
-	Since(ctx context.Context, revision int64) (model.Change, error)
+	// Since returns what changed after a revision; everything for the zero Mark.
+	Since(ctx context.Context, at model.Mark) (model.Change, error)
 	// Changed receives, without content, after each change.
 	Changed() <-chan struct{}
 }
@@ -28,6 +28,9 @@ type Source interface {
 // proxy.
 type Publisher interface {
 	Publish(revision int64, changed map[string]*snapshot.Snapshot)
+	// Replace is Publish for revisions that are numbered anew: no number from
+	// before may be compared with one from now on.
+	Replace(revision int64, changed map[string]*snapshot.Snapshot)
 }
 
 // Options of an Engine; all but Settings and RateLimits are required.
@@ -69,6 +72,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	var waiting []question
 	for {
 		again := (<-chan time.Time)(nil)
+		asked := len(waiting)
 		if err := e.step(ctx, build); err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -78,14 +82,16 @@ func (e *Engine) Run(ctx context.Context) error {
 			delay = min(2*delay, lastDelay)
 		} else {
 			delay = firstDelay
+			answer(waiting[:asked], build)
+			waiting = waiting[asked:]
 		}
 		for changed := false; !changed; {
-			waiting = answer(waiting, build)
 			select {
 			case <-ctx.Done():
 				return nil
 			case q := <-e.questions:
 				waiting = append(waiting, q)
+				changed = again == nil // else it is tried soon
 			case <-e.opts.Source.Changed():
 				changed = true
 			case <-again:
@@ -97,7 +103,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // step brings everything to the newest revision.
 func (e *Engine) step(ctx context.Context, build *Build) error {
-	change, err := e.opts.Source.Since(ctx, build.Revision())
+	change, err := e.opts.Source.Since(ctx, build.config.Mark())
 	if err != nil {
 		return fmt.Errorf("reading changes since revision %d: %w", build.Revision(), err)
 	}
@@ -115,7 +121,13 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	}
 	// An Envoy may answer before Publish returns.
 	e.opts.Status.Published(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
-	e.opts.Publisher.Publish(change.Revision, result.Snapshots)
+	publish := e.opts.Publisher.Publish
+	if change.Restored {
+		e.opts.Log.Warn("the database is another than before, as after the restore of a backup; everything is loaded anew",
+			"rev", change.Revision)
+		publish = e.opts.Publisher.Replace
+	}
+	publish(change.Revision, result.Snapshots)
 	for source, conditions := range result.Conditions {
 		e.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {

@@ -20,26 +20,26 @@ type source struct {
 	mu      sync.Mutex
 	err     error
 	changes []model.Change
-	asked   []int64
+	asked   []model.Mark
 	changed chan struct{}
 }
 
 func (s *source) Changed() <-chan struct{} { return s.changed }
 
-func (s *source) Since(_ context.Context, revision int64) (model.Change, error) {
+func (s *source) Since(_ context.Context, at model.Mark) (model.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, revision)
+	s.asked = append(s.asked, at)
 	if err := s.err; err != nil {
 		s.err = nil
 		return model.Change{}, err
 	}
 	for _, c := range s.changes {
-		if c.Revision > revision {
+		if c.Revision > at.Revision || c.Restored && c.ID != at.ID {
 			return c, nil
 		}
 	}
-	return model.Change{Revision: revision}, nil
+	return model.Change{Revision: at.Revision, ID: at.ID}, nil
 }
 
 func (s *source) add(c model.Change) {
@@ -53,6 +53,12 @@ func (s *source) add(c model.Change) {
 type publisher chan map[string]*snapshot.Snapshot
 
 func (p publisher) Publish(_ int64, changed map[string]*snapshot.Snapshot) { p <- changed }
+
+// Replace shows as a proxy of this name.
+func (p publisher) Replace(_ int64, changed map[string]*snapshot.Snapshot) {
+	changed["(replaced)"] = nil
+	p <- changed
+}
 
 // startLoop runs an engine until the end of the spec.
 func startLoop(src *source, pub publisher) *engine.Engine {
@@ -90,14 +96,22 @@ var _ = Describe("the loop", func() {
 	})
 
 	It("reads again after each signal, from where it is", func() {
-		src.changes = []model.Change{{Revision: 5, Full: true, Entries: []model.Entry{proxy}}}
+		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
 		start()
 		Eventually(pub).Should(Receive(HaveKey("gw")))
 		src.add(model.Change{Revision: 6, Entries: []model.Entry{{Key: proxy.Key}}})
 		Eventually(pub).Should(Receive(Equal(map[string]*snapshot.Snapshot{"gw": nil})))
 		src.mu.Lock()
 		defer src.mu.Unlock()
-		Expect(src.asked).To(Equal([]int64{0, 5}))
+		Expect(src.asked).To(Equal([]model.Mark{{}, {Revision: 5, ID: "five"}}))
+	})
+
+	It("replaces everything when the database was restored", func() {
+		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
+		start()
+		Eventually(pub).Should(Receive(HaveKey("gw")))
+		src.add(model.Change{Revision: 5, ID: "other", Full: true, Restored: true})
+		Eventually(pub).Should(Receive(Equal(map[string]*snapshot.Snapshot{"gw": nil, "(replaced)": nil})))
 	})
 
 	It("tries again when the source fails, and publishes nothing meanwhile", func() {

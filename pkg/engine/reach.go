@@ -18,10 +18,12 @@ type Reach struct {
 	Listeners, All bool
 }
 
-// Reach waits until a revision is published and says which proxies the change
-// of these objects reaches, and where in them.
-func (e *Engine) Reach(ctx context.Context, revision int64, keys []model.Key) (map[string]Reach, error) {
-	q := question{revision: revision, keys: keys, answer: make(chan map[string]Reach, 1)}
+// Reach waits until what is stored now is published and says which proxies the
+// change of these objects reaches, and where in them. It goes by what was read
+// after the call and not by a revision: that of a write may have the number of
+// another one that was lost with the restore of a backup.
+func (e *Engine) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
+	q := question{keys: keys, answer: make(chan map[string]Reach, 1)}
 	select {
 	case e.questions <- q:
 	case <-ctx.Done():
@@ -35,23 +37,17 @@ func (e *Engine) Reach(ctx context.Context, revision int64, keys []model.Key) (m
 	}
 }
 
-// question is a call of Reach that waits for its revision.
+// question is a call of Reach.
 type question struct {
-	revision int64
-	keys     []model.Key
-	answer   chan map[string]Reach // capacity 1
+	keys   []model.Key
+	answer chan map[string]Reach // capacity 1
 }
 
-// answer answers the questions whose revision was published, and returns the
-// others.
-func answer(questions []question, build *Build) []question {
-	return slices.DeleteFunc(questions, func(q question) bool {
-		due := build.loaded && q.revision <= build.Revision()
-		if due {
-			q.answer <- build.Reach(q.keys)
-		}
-		return due
-	})
+// answer answers the questions that came before the last step.
+func answer(questions []question, build *Build) {
+	for _, q := range questions {
+		q.answer <- build.Reach(q.keys)
+	}
 }
 
 // Reach says where in which proxies a change of these objects shows.

@@ -7,9 +7,24 @@ import (
 	"strings"
 )
 
+// Mark tells a revision from every other one, also from that of the same number
+// in a database that was restored from an older backup and written to since.
+// The zero value is the mark of a reader that has nothing yet.
+type Mark struct {
+	Revision int64
+	// ID is random.
+	ID string
+}
+
 // Change brings a reader from the revision it has to Revision.
 type Change struct {
 	Revision int64
+	// ID is that of the Mark of Revision.
+	ID string
+	// Restored says that the database was never at the reader's revision: it was
+	// restored from an older backup. Full is true then, and the numbers of
+	// revisions that the reader knows say nothing about those of the database.
+	Restored bool
 	// Full says that Entries holds every object there is, and that what the
 	// reader has and Entries does not name is gone.
 	Full bool
@@ -58,6 +73,8 @@ type ProxyTree struct {
 // goroutine; the objects and trees in it are immutable and may be shared.
 type Config struct {
 	Revision int64
+	// ID is that of the Mark of Revision.
+	ID string
 
 	objects map[Key]Object
 	// children lists, by owner or used object, the keys of what refers to it.
@@ -84,6 +101,9 @@ type Touched struct {
 	Services []string
 	Proxies  []string
 }
+
+// Mark is where c is.
+func (c *Config) Mark() Mark { return Mark{c.Revision, c.ID} }
 
 // Service returns the tree of a service, or nil.
 func (c *Config) Service(name string) *ServiceTree { return c.services[name] }
@@ -128,7 +148,7 @@ func (c *Config) ServicesOf(key Key) []string {
 // Apply brings c to ch.Revision and says which trees were touched. The work is
 // in proportion to the change and the trees that it touches.
 func (c *Config) Apply(ch Change) Touched {
-	c.Revision = ch.Revision
+	c.Revision, c.ID = ch.Revision, ch.ID
 	dirty := dirtySet{services: map[string]map[Key]bool{}, proxies: map[string]bool{}}
 	if ch.Full {
 		named := make(map[Key]bool, len(ch.Entries))

@@ -264,6 +264,7 @@ var _ = Describe("Check", func() {
 type failing struct{ err error }
 
 func (f failing) Revision() (int64, error)                       { return 0, f.err }
+func (f failing) Mark() (model.Mark, error)                      { return model.Mark{}, f.err }
 func (f failing) Get(model.Key) (model.Object, error)            { return nil, f.err }
 func (f failing) List(store.Query) ([]model.Object, error)       { return nil, f.err }
 func (f failing) Revisions(int64, int) ([]store.Revision, error) { return nil, f.err }

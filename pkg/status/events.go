@@ -19,6 +19,14 @@ func (r *Registry) Changed(e Event) {
 	r.feed.Publish(e)
 }
 
+// Restored tells that the database was restored from an older backup: what a
+// reader keeps of revisions may be of others with the same numbers.
+func (r *Registry) Restored(revision int64) {
+	r.feed.Publish(Event{
+		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: read again what you keep, then go on with what follows",
+	})
+}
+
 // Published tells of a revision that goes to the Envoys: with how many changes
 // since the one before, for which proxies, and how long it took to build.
 func (r *Registry) Published(revision int64, changes int, proxies []string, took time.Duration) {

@@ -27,7 +27,7 @@ const (
 	// EventOverdue: a wait for a cluster of an Envoy reached its bound, and the
 	// routes that name it went out.
 	EventOverdue = "overdue"
-	// EventReset: events were lost to this reader.
+	// EventReset: events were lost to this reader, or the database was restored.
 	EventReset = "reset"
 )
 

@@ -32,9 +32,9 @@ type Store interface {
 
 // Source is what the engine reads.
 type Source interface {
-	// Since returns what changed after revision: the entries of the change log
-	// where it still holds them, else (and for revision 0) everything.
-	Since(ctx context.Context, revision int64) (model.Change, error)
+	// Since returns what changed after a revision: the entries of the change log
+	// where it still holds them, else (and for the zero Mark) everything.
+	Since(ctx context.Context, at model.Mark) (model.Change, error)
 
 	// Changed receives after a change was committed, here or, where the
 	// database is shared, in another process. It has capacity 1 and carries
@@ -54,6 +54,9 @@ type Origin struct {
 type Reader interface {
 	// Revision is the revision of this view.
 	Revision() (int64, error)
+	// Mark is Revision with its ID; within a transaction that writes, that of the
+	// revision before.
+	Mark() (model.Mark, error)
 	// Get returns one object, or a NotFound error.
 	Get(key model.Key) (model.Object, error)
 	// List returns objects of one kind, oldest first.

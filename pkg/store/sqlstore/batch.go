@@ -42,14 +42,16 @@ type reference struct {
 // changeLog is an entry of the change log.
 type changeLog struct {
 	Revision int64
-	Seq      int
-	Actor    string
-	At       model.Time
-	Request  string
-	Kind     model.Kind
-	Name     string
-	Before   *string
-	After    *string
+	// Parent is the ID of the revision before.
+	Parent  string
+	Seq     int
+	Actor   string
+	At      model.Time
+	Request string
+	Kind    model.Kind
+	Name    string
+	Before  *string
+	After   *string
 }
 
 func (b *batch) add(row, given model.Object) {
@@ -124,7 +126,7 @@ func (w *writer) flush() error {
 
 func (w *writer) entry(seq int, change store.Written) (changeLog, error) {
 	e := changeLog{
-		Revision: w.revision, Seq: seq, Actor: w.origin.Actor, At: w.now, Request: w.origin.Request,
+		Revision: w.revision, Parent: w.parent.ID, Seq: seq, Actor: w.origin.Actor, At: w.now, Request: w.origin.Request,
 		Kind: change.Key.Kind, Name: change.Key.Name,
 	}
 	for _, side := range []struct {

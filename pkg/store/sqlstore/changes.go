@@ -17,28 +17,30 @@ import (
 )
 
 // Since implements store.Source.
-func (s *Store) Since(ctx context.Context, revision int64) (model.Change, error) {
+func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	var change model.Change
 	err := s.view(ctx, func(r *reader) error {
-		now, err := r.Revision()
+		now, err := r.Mark()
 		if err != nil {
 			return err
 		}
-		change = model.Change{Revision: now}
-		if now == revision {
+		change = model.Change{Revision: now.Revision, ID: now.ID}
+		if now == at {
 			return nil
 		}
-		if change.Full, err = r.lacks(revision, now); err != nil {
+		leads, restored, err := r.leadsFrom(at, now)
+		if err != nil {
 			return err
 		}
-		if change.Full {
-			change.Entries, err = r.everything()
+		if leads {
+			change.Entries, err = r.changedAfter(at.Revision)
 		} else {
-			change.Entries, err = r.changedAfter(revision)
+			change.Full, change.Restored = true, restored
+			change.Entries, err = r.everything()
 		}
 		if errors.Is(err, errUnreadable) {
 			// The rows may still be read, and everybody's changes would wait.
-			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", revision, "err", err)
+			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", at.Revision, "err", err)
 			change.Full = true
 			change.Entries, err = r.everything()
 		}
@@ -50,16 +52,21 @@ func (s *Store) Since(ctx context.Context, revision int64) (model.Change, error)
 	return change, nil
 }
 
-// lacks reports whether the change log cannot lead from revision to now:
-// because it starts later, or because the database is older than revision (it
-// was restored from a backup).
-func (r *reader) lacks(revision, now int64) (bool, error) {
-	if revision <= 0 || revision > now {
-		return true, nil
+// leadsFrom reports whether the change log leads from a mark to now. It does
+// not where it starts later, and where the database was restored: it was never
+// at the mark.
+func (r *reader) leadsFrom(at, now model.Mark) (leads, restored bool, err error) {
+	if at == (model.Mark{}) || at.Revision >= now.Revision {
+		return false, at != model.Mark{}, nil
 	}
-	var oldest sql.NullInt64
-	err := r.db().Raw("SELECT min(revision) FROM change_log").Row().Scan(&oldest)
-	return !oldest.Valid || oldest.Int64 > revision+1, r.fail("reading the change log", err)
+	var parent string
+	err = r.db().Raw("SELECT parent FROM change_log WHERE revision = ? AND seq = 1", at.Revision+1).Row().Scan(&parent)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	// A program that is older than these IDs writes none, nor the column id.
+	leads = parent == at.ID || parent == ""
+	return leads, !leads, r.fail("reading the change log", err)
 }
 
 // everything loads every object, one before what refers to it.

@@ -18,6 +18,8 @@ import (
 var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,', ''), after = replace(after, '"trusted_hops":0,', '')`,
+	`ALTER TABLE revision DROP COLUMN id`,
+	`ALTER TABLE change_log DROP COLUMN parent`,
 	`DELETE FROM goose_db_version WHERE version_id >= 5`,
 }
 

@@ -63,12 +63,12 @@ type Store struct {
 	w, r *gorm.DB
 	// pools are what is under w and r, to close.
 	pools []*sql.DB
-	// lockRevision reads the revision (and a text of no use) and keeps every
-	// other writer out until the end of the transaction.
+	// lockRevision reads the revision with its ID (and a text of no use) and keeps
+	// every other writer out until the end of the transaction.
 	lockRevision string
 	// notify tells other processes of a revision within its transaction; nil
 	// where there is no such thing.
-	notify func(tx *gorm.DB, revision int64) error
+	notify func(tx *gorm.DB, mark model.Mark) error
 	// listen hears what notify says until ctx ends; nil likewise.
 	listen func(ctx context.Context) error
 	// awayHint says what to do when the database does not answer.
@@ -79,7 +79,7 @@ type Store struct {
 	changed chan struct{}
 	mu      sync.Mutex
 	// signalled is the newest revision that changed was signalled for.
-	signalled int64
+	signalled model.Mark
 }
 
 var _ store.Store = (*Store)(nil)
@@ -139,7 +139,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.checkSealer(ctx); err != nil {
 		return err
 	}
-	s.signalled, err = currentRevision(s.r.WithContext(ctx))
+	s.signalled, err = currentMark(s.r.WithContext(ctx))
 	return s.fail(ctx, "reading the revision", err)
 }
 
@@ -165,13 +165,13 @@ func gormConfig() *gorm.Config {
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
 // signal tells the reader of Changed about a revision, once.
-func (s *Store) signal(revision int64) {
+func (s *Store) signal(mark model.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if revision == s.signalled {
+	if mark == s.signalled {
 		return
 	}
-	s.signalled = revision
+	s.signalled = mark
 	select {
 	case s.changed <- struct{}{}:
 	default: // the reader has yet to look, and will see this one too

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -52,9 +53,9 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	s.awayHint = "check that Postgres at " + address(cfg) + " runs and can be reached, then try again"
 	// The row lock is what keeps writers in a line. A writer that stops in the
 	// middle (a paused machine) must not hold the line for ever.
-	s.lockRevision = "SELECT revision, set_config('idle_in_transaction_session_timeout', '30s', true) FROM revision FOR UPDATE"
-	s.notify = func(tx *gorm.DB, revision int64) error {
-		return tx.Exec("SELECT pg_notify(?, ?)", channel, strconv.FormatInt(revision, 10)).Error
+	s.lockRevision = "SELECT revision, id, set_config('idle_in_transaction_session_timeout', '30s', true) FROM revision FOR UPDATE"
+	s.notify = func(tx *gorm.DB, mark model.Mark) error {
+		return tx.Exec("SELECT pg_notify(?, ?)", channel, strconv.FormatInt(mark.Revision, 10)+" "+mark.ID).Error
 	}
 	s.listen = func(ctx context.Context) error { return s.listenAgainAndAgain(ctx, cfg) }
 
@@ -174,10 +175,11 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 		if err != nil {
 			return fmt.Errorf("listening for changes: %w", err)
 		}
-		revision, err := strconv.ParseInt(n.Payload, 10, 64)
+		number, id, _ := strings.Cut(n.Payload, " ") // an older program tells no ID
+		revision, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			return fmt.Errorf("listening for changes: %q is no revision", n.Payload)
 		}
-		s.signal(revision)
+		s.signal(model.Mark{Revision: revision, ID: id})
 	}
 }

@@ -71,6 +71,11 @@ var _ = Describe("Postgres", func() {
 		one, two := openStore(ctx, url), openStore(ctx, url)
 		Expect(addProxy(ctx, one, "before")).To(Succeed())
 		Eventually(ctx, two.Changed(), "15s").Should(Receive())
+		var mark model.Mark
+		Expect(one.Read(ctx, func(r store.Reader) (err error) {
+			mark, err = r.Mark()
+			return err
+		})).To(Succeed())
 
 		Expect(server.Stop()).To(Succeed())
 		DeferCleanup(server.Restart)
@@ -78,7 +83,7 @@ var _ = Describe("Postgres", func() {
 			away := MatchError(HavePrefix("the database does not answer (check that Postgres at 127.0.0.1:"))
 			Expect(addProxy(ctx, one, "away")).To(away)
 			Expect(one.Ping(ctx)).To(away)
-			_, err := one.Since(ctx, 0)
+			_, err := one.Since(ctx, model.Mark{})
 			Expect(err).To(away)
 			Expect(model.IsKind(err, model.Unavailable)).To(BeTrue())
 		}
@@ -88,7 +93,7 @@ var _ = Describe("Postgres", func() {
 		Eventually(ctx, two.Changed(), "15s").Should(Receive())
 		Expect(addProxy(ctx, one, "again")).To(Succeed())
 		Eventually(ctx, two.Changed(), "15s").Should(Receive())
-		change, err := two.Since(ctx, 1)
+		change, err := two.Since(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(change.Entries).To(HaveLen(2))
 	})

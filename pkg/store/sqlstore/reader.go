@@ -29,14 +29,19 @@ func (r *reader) db() *gorm.DB {
 
 // Revision implements store.Reader.
 func (r *reader) Revision() (int64, error) {
-	revision, err := currentRevision(r.db())
-	return revision, r.fail("reading the revision", err)
+	mark, err := r.Mark()
+	return mark.Revision, err
 }
 
-func currentRevision(tx *gorm.DB) (int64, error) {
-	var revision int64
-	err := tx.Raw("SELECT revision FROM revision").Row().Scan(&revision)
-	return revision, err
+// Mark implements store.Reader.
+func (r *reader) Mark() (model.Mark, error) {
+	mark, err := currentMark(r.db())
+	return mark, r.fail("reading the revision", err)
+}
+
+func currentMark(tx *gorm.DB) (mark model.Mark, err error) {
+	err = tx.Raw("SELECT revision, id FROM revision").Row().Scan(&mark.Revision, &mark.ID)
+	return mark, err
 }
 
 // Get implements store.Reader.

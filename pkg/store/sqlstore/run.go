@@ -48,11 +48,11 @@ func (s *Store) every(ctx context.Context, interval time.Duration, doing string,
 // the file, while the connection that listens was down, or by a restore.
 func (s *Store) poll(ctx context.Context) error {
 	return s.view(ctx, func(r *reader) error {
-		revision, err := r.Revision()
+		mark, err := r.Mark()
 		if err != nil {
 			return err
 		}
-		s.signal(revision)
+		s.signal(mark)
 		return nil
 	})
 }

@@ -36,7 +36,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 		return err
 	}
 	s.awayHint = fmt.Sprintf("check that the disk of %s is not full and that no other program locks the file, then try again", path)
-	s.lockRevision = "SELECT revision, '' FROM revision" // BEGIN IMMEDIATE has locked it
+	s.lockRevision = "SELECT revision, id, '' FROM revision" // BEGIN IMMEDIATE has locked it
 
 	writer, err := s.openPool(path, 1, url.Values{"_txlock": {"immediate"}})
 	if err != nil {

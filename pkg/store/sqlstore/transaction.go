@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -24,14 +25,15 @@ func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
 
 // Write implements store.Store.
 func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Writer) error) (int64, error) {
-	var revision int64
+	var mark model.Mark
 	changed := false
 	err := s.transact(ctx, s.w, nil, func(tx *gorm.DB, step func()) error {
 		w := newWriter(reader{store: s, tx: tx, step: step}, origin)
 		var err error
-		if revision, err = s.lockWriters(tx); err != nil {
+		if mark, err = s.lockWriters(tx); err != nil {
 			return err
 		}
+		w.parent = mark
 		if err := fn(w); err != nil {
 			return err
 		}
@@ -41,27 +43,27 @@ func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Wr
 		if changed = w.revision != 0; !changed {
 			return nil
 		}
-		revision = w.revision
+		mark = model.Mark{Revision: w.revision, ID: w.id}
 		if s.notify == nil {
 			return nil
 		}
-		return w.fail("telling other processes", s.notify(tx, revision))
+		return w.fail("telling other processes", s.notify(tx, mark))
 	})
 	if err != nil {
 		return 0, err
 	}
 	if changed {
-		s.signal(revision)
+		s.signal(mark)
 	}
-	return revision, nil
+	return mark.Revision, nil
 }
 
 // lockWriters keeps every other writer out until the end of the transaction and
-// returns the revision.
-func (s *Store) lockWriters(tx *gorm.DB) (revision int64, err error) {
+// returns where the database is.
+func (s *Store) lockWriters(tx *gorm.DB) (mark model.Mark, err error) {
 	var ignored string
-	err = tx.Raw(s.lockRevision).Row().Scan(&revision, &ignored)
-	return revision, s.fail(tx.Statement.Context, "waiting for other writers", err)
+	err = tx.Raw(s.lockRevision).Row().Scan(&mark.Revision, &mark.ID, &ignored)
+	return mark, s.fail(tx.Statement.Context, "waiting for other writers", err)
 }
 
 // transact runs fn in a transaction and returns its error unchanged. Each step

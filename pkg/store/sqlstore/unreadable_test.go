@@ -28,19 +28,24 @@ var _ = Describe("What another program wrote", func() {
 			return nil
 		})
 		Expect(err).NotTo(HaveOccurred())
+		var mark model.Mark
+		Expect(s.Read(ctx, func(r store.Reader) (err error) {
+			mark, err = r.Mark()
+			return err
+		})).To(Succeed())
 		other, err := sql.Open("sqlite", path)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(other.Close)
 		for _, statement := range []string{
 			`UPDATE route SET config = '{"match":'`,
 			`UPDATE revision SET revision = 3`,
-			`INSERT INTO change_log SELECT 3, 1, actor, at, request, kind, name, after, '{"route_config":{"match":7}}' FROM change_log WHERE kind = 'route'`,
+			`INSERT INTO change_log (revision, seq, actor, at, request, kind, name, before, after) SELECT 3, 1, actor, at, request, kind, name, after, '{"route_config":{"match":7}}' FROM change_log WHERE kind = 'route'`,
 		} {
 			_, err := other.ExecContext(ctx, statement)
 			Expect(err).NotTo(HaveOccurred(), statement)
 		}
 
-		change, err := s.Since(ctx, 2)
+		change, err := s.Since(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(change.Full).To(BeTrue(), "the log does not say what the route is now")
 		Expect(change.Revision).To(Equal(int64(3)))

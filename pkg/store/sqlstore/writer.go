@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"crypto/rand"
 	"errors"
 	"reflect"
 
@@ -14,8 +15,12 @@ type writer struct {
 	reader
 	origin store.Origin
 	now    model.Time
-	// revision is this transaction's own once it has changed something, else 0.
+	// parent is the revision before.
+	parent model.Mark
+	// revision is this transaction's own once it has changed something, else 0;
+	// id is its ID.
 	revision int64
+	id       string
 	// written are the entries of this revision, the first logged of which are
 	// in the change log.
 	written []store.Written
@@ -32,6 +37,9 @@ func newWriter(r reader, origin store.Origin) *writer {
 		memory: newMemory(),
 	}
 }
+
+// Mark implements store.Reader.
+func (w *writer) Mark() (model.Mark, error) { return w.parent, nil }
 
 // Get implements store.Reader.
 func (w *writer) Get(key model.Key) (model.Object, error) {
@@ -191,7 +199,8 @@ func (w *writer) Remove(key model.Key) error {
 // Nobody else may hold before and after.
 func (w *writer) record(key model.Key, before, after model.Object) error {
 	if w.revision == 0 {
-		err := w.db().Raw("UPDATE revision SET revision = revision + 1 RETURNING revision").Row().Scan(&w.revision)
+		w.id = rand.Text()
+		err := w.db().Raw("UPDATE revision SET revision = revision + 1, id = ? RETURNING revision", w.id).Row().Scan(&w.revision)
 		if err != nil {
 			return w.fail("taking a revision", err)
 		}

@@ -50,16 +50,16 @@ func revisionSpecs(h *harness) {
 		})
 		Expect(err).To(BeIdenticalTo(refused))
 		Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(Equal([]string{"a"}))
-		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1}))
+		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1, ID: h.mark(ctx).ID}))
 		Expect(h.create(ctx, upstream("c"))).To(Equal(int64(2)))
 	})
 }
 
 func changeSpecs(h *harness) {
 	It("says nothing when nothing changed", func(ctx SpecContext) {
-		Expect(h.since(ctx, 0)).To(Equal(model.Change{}))
+		Expect(h.since(ctx, 0)).To(Equal(model.Change{ID: h.mark(ctx).ID, Full: true}))
 		h.create(ctx, upstream("a"))
-		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1}))
+		Expect(h.since(ctx, 1)).To(Equal(model.Change{Revision: 1, ID: h.mark(ctx).ID}))
 	})
 
 	It("gives only what changed", func(ctx SpecContext) {
@@ -96,12 +96,39 @@ func changeSpecs(h *harness) {
 		Expect(change.Entries[1].Object.(*model.Service).FQDN).To(Equal("b.example"))
 	})
 
-	It("gives everything to a reader that is ahead", func(ctx SpecContext) {
-		h.create(ctx, upstream("a"))
-		change := h.since(ctx, 7)
-		Expect(change.Full).To(BeTrue())
-		Expect(change.Revision).To(Equal(int64(1)))
-		Expect(paths(change)).To(Equal([]string{"/upstream/a"}))
+	It("gives everything to a reader of another database, which a restored one is", func(ctx SpecContext) {
+		for _, name := range []string{"a", "b", "c"} {
+			h.create(ctx, upstream(name))
+		}
+		for _, at := range []model.Mark{
+			{Revision: 7, ID: "another"}, // ahead
+			{Revision: 3, ID: "another"},
+			{Revision: 3, ID: h.marks[2].ID},
+			{Revision: 2, ID: "another"},
+			{Revision: 1, ID: h.marks[2].ID},
+		} {
+			change, err := h.store.Since(ctx, at)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(paths(change)).To(Equal([]string{"/upstream/a", "/upstream/b", "/upstream/c"}), "%v", at)
+			change.Entries = nil
+			Expect(change).To(Equal(model.Change{Revision: 3, ID: h.marks[3].ID, Full: true, Restored: true}), "%v", at)
+		}
+		By("a reader that has nothing, and one for which the change log begins too late")
+		Expect(h.since(ctx, 0).Restored).To(BeFalse())
+		h.run(ctx, h.open(ctx, Settings{KeepEntries: 1}))
+		Eventually(func() bool { return h.since(ctx, 1).Full }, "10s").Should(BeTrue())
+		Expect(h.since(ctx, 1).Restored).To(BeFalse())
+	})
+
+	It("tells each revision by an ID of its own", func(ctx SpecContext) {
+		ids := map[string]bool{h.mark(ctx).ID: true}
+		for i := range 3 {
+			h.create(ctx, upstream(fmt.Sprint("u", i)))
+			Expect(h.marks[int64(i+1)].Revision).To(Equal(int64(i + 1)))
+			ids[h.marks[int64(i+1)].ID] = true
+		}
+		Expect(ids).To(HaveLen(4))
+		Expect(ids).NotTo(HaveKey(""))
 	})
 
 	It("signals a change after it is committed, and nothing else", func(ctx SpecContext) {
@@ -128,7 +155,7 @@ func changeSpecs(h *harness) {
 		Consistently(other.Changed(), "100ms").ShouldNot(Receive())
 		h.create(ctx, upstream("a"))
 		Eventually(ctx, other.Changed(), "10s").Should(Receive())
-		change, err := other.Since(ctx, 0)
+		change, err := other.Since(ctx, model.Mark{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(paths(change)).To(Equal([]string{"/upstream/a"}))
 	})

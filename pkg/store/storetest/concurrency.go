@@ -108,14 +108,15 @@ func concurrencySpecs(h *harness) {
 		writing.Go(func() {
 			defer GinkgoRecover()
 			for i := 0; ctxWrites.Err() == nil; i++ { // revision n makes the n-th upstream
-				h.create(ctx, upstream(fmt.Sprint(i)))
+				Expect(h.tryCreate(ctx, upstream(fmt.Sprint(i)))).To(Succeed())
 			}
 		})
 		DeferCleanup(writing.Wait)
 		DeferCleanup(stop)
 		config, seen := model.NewConfig(), 0
 		for config.Revision < 40 {
-			change := h.since(ctx, config.Revision)
+			change, err := h.store.Since(ctx, config.Mark())
+			Expect(err).NotTo(HaveOccurred())
 			for _, e := range change.Entries {
 				Expect(*e.Object.Meta().ID).To(Equal(int64(seen + 1)))
 				seen++

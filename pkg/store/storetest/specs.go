@@ -42,7 +42,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 				Eventually(gleak.Goroutines, "10s").ShouldNot(gleak.HaveLeaked(before))
 			})
 			h.openAgain = newDatabase(ctx)
-			h.store = h.open(ctx, Settings{})
+			h.store, h.marks = h.open(ctx, Settings{}), map[int64]model.Mark{}
 		})
 		Describe("objects", func() { objectSpecs(h) })
 		Describe("lists", func() { listSpecs(h) })
@@ -63,6 +63,8 @@ type harness struct {
 	newDatabase func(ctx context.Context) Open
 	openAgain   Open
 	store       store.Store
+	// marks are those of the revisions that write has made.
+	marks map[int64]model.Mark
 }
 
 // open opens the spec's database (again) and closes it when the spec ends.
@@ -82,7 +84,18 @@ func (h *harness) write(ctx context.Context, fn func(store.Writer) error) int64 
 	GinkgoHelper()
 	revision, err := h.store.Write(ctx, origin(), fn)
 	Expect(err).NotTo(HaveOccurred())
+	h.marks[revision] = h.mark(ctx)
 	return revision
+}
+
+// mark reads the current revision with its ID.
+func (h *harness) mark(ctx context.Context) (mark model.Mark) {
+	GinkgoHelper()
+	Expect(h.store.Read(ctx, func(r store.Reader) (err error) {
+		mark, err = r.Mark()
+		return err
+	})).To(Succeed())
+	return mark
 }
 
 // create stores objects in one transaction.
@@ -108,7 +121,11 @@ func (h *harness) tryCreate(ctx context.Context, obj model.Object) error {
 
 // remove deletes what key names with everything it owns.
 func (h *harness) remove(ctx context.Context, key model.Key) (int64, error) {
-	return h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Delete(w, key) })
+	revision, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Delete(w, key) })
+	if err == nil {
+		h.marks[revision] = h.mark(ctx)
+	}
+	return revision, err
 }
 
 // get reads one object.
@@ -145,10 +162,15 @@ func (h *harness) revision(ctx context.Context) (revision int64) {
 	return revision
 }
 
-// since asks for the changes after a revision.
+// since asks for the changes after a revision that write has made; any other
+// is that of another database.
 func (h *harness) since(ctx context.Context, revision int64) model.Change {
 	GinkgoHelper()
-	change, err := h.store.Since(ctx, revision)
+	mark := h.marks[revision]
+	if mark.Revision = revision; mark.ID == "" && revision != 0 {
+		mark.ID = "another"
+	}
+	change, err := h.store.Since(ctx, mark)
 	Expect(err).NotTo(HaveOccurred())
 	return change
 }

@@ -41,7 +41,7 @@ func tokenSpecs(h *harness) {
 		Expect(tokens.HasTokens(ctx)).To(BeTrue())
 		Expect(tokens.Tokens(ctx)).To(Equal([]store.Token{token("Ann", "admin"), token("ci", "viewer")}))
 		Expect(tokens.TokenByHash(ctx, store.HashToken("ci"))).To(Equal(token("ci", "viewer")))
-		change, err := h.store.Since(ctx, 0)
+		change, err := h.store.Since(ctx, model.Mark{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(change.Revision).To(BeZero())
 		Expect(change.Entries).To(BeEmpty())

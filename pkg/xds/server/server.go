@@ -76,6 +76,24 @@ func (s *Server) GRPC() *grpc.Server {
 func (s *Server) Publish(revision int64, changed map[string]*snapshot.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.publish(revision, changed)
+}
+
+// Replace is Publish for revisions that are numbered anew. What is known of
+// each Envoy is by the old numbers, so it has to begin again: its stream ends,
+// it connects once more with what it has, and is sent what is different.
+func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st := range s.streams {
+		close(st.replaced)
+		delete(s.streams, st)
+	}
+	s.publish(revision, changed)
+}
+
+// publish needs mu.
+func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) {
 	first := !s.published
 	s.revision, s.published = revision, true
 	for proxy, snap := range changed {

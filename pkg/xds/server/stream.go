@@ -13,6 +13,8 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
@@ -33,9 +35,12 @@ type stream struct {
 	log     *slog.Logger
 
 	changed chan struct{} // capacity 1: the proxy has a new snapshot, or somebody waits
-	plan    *plan.Stream
-	have    *snapshot.Snapshot // what plan was last told to want
-	applied int64
+	// replaced is closed when what is known of the Envoy is worth nothing, see
+	// Server.Replace.
+	replaced chan struct{}
+	plan     *plan.Stream
+	have     *snapshot.Snapshot // what plan was last told to want
+	applied  int64
 	// reported is what the registry was last told to be in the way.
 	reported bool
 	// waits are those that this Envoy has not reached.
@@ -51,9 +56,9 @@ func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
 	st := &stream{
 		server: s, rpc: rpc, id: id, proxy: proxy, address: addressOf(rpc),
 		log:     s.opts.Log.With("node", proxy, "stream", id),
-		changed: make(chan struct{}, 1),
-		plan:    plan.NewStream(s.opts.Plan),
-		waits:   map[*wait]struct{}{},
+		changed: make(chan struct{}, 1), replaced: make(chan struct{}),
+		plan:  plan.NewStream(s.opts.Plan),
+		waits: map[*wait]struct{}{},
 	}
 	st.wake()
 	return st
@@ -76,7 +81,8 @@ func (st *stream) watch(w *wait) {
 }
 
 // run is the stream's loop. What can happen: the Envoy says something, its
-// proxy changes, a wait ends, the Envoy goes away.
+// proxy changes, a wait ends, the configuration is replaced by that of another
+// database, the Envoy goes away.
 func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 	ctx, cancel := context.WithCancel(st.rpc.Context())
 	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
@@ -98,6 +104,8 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 				st.plan.Want(snap)
 			}
 		case <-timer.C:
+		case <-st.replaced:
+			return status.Error(codes.Aborted, "the database was restored from a backup: connect again with what you have")
 		case err := <-gone:
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
 				return nil

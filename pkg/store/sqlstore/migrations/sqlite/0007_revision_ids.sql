@@ -1,0 +1,7 @@
+-- +goose Up
+
+-- Random: the number of a revision comes again after the restore of an older
+-- backup. parent is the id of the revision before.
+ALTER TABLE revision ADD COLUMN id TEXT NOT NULL DEFAULT '';
+UPDATE revision SET id = lower(hex(randomblob(16)));
+ALTER TABLE change_log ADD COLUMN parent TEXT NOT NULL DEFAULT '';
