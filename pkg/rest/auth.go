@@ -111,7 +111,7 @@ func (s *server) authenticate(c *gin.Context) {
 // isPublic reports whether the call needs no token.
 func isPublic(c *gin.Context) bool {
 	path := c.FullPath() // empty where there is nothing
-	return slices.Contains([]string{"/health", "/ready", "/openapi.yaml", "/docs"}, path) || strings.HasPrefix(path, "/docs/")
+	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/docs"}, path) || strings.HasPrefix(path, "/docs/")
 }
 
 // isSafe reports whether the method changes nothing (RFC 9110 section 9.2.1).

@@ -101,7 +101,7 @@ func routePath(path string) string {
 }
 
 var _ = Describe("Every route", func() {
-	public := map[string]bool{"/health": true, "/ready": true, "/openapi.yaml": true, "/docs": true}
+	public := map[string]bool{"/": true, "/health": true, "/ready": true, "/openapi.yaml": true, "/docs": true}
 	It("asks for a token, and lets a viewer only read", func() {
 		a := startAPIThatFails(guarded)
 		viewer := a.makeToken(adminToken, "ci", "viewer")

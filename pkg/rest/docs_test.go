@@ -82,3 +82,41 @@ var _ = Describe("The page for the OpenAPI document", func() {
 		}
 	})
 })
+
+var _ = Describe("The root of the API", func() {
+	const links = `{"name":"Gatehouse","docs":"/docs","openapi":"/openapi.yaml","config":"/config","status":"/status","ready":"/ready"}`
+
+	It("leads on, without a token", func() {
+		a := startAPI(guarded)
+		got := a.get("/")
+		got.expectJSON(200, links)
+		Expect(got.header.Get("Vary")).To(Equal("Accept"))
+		for _, accept := range []string{"*/*", "application/json", "application/json, text/html;q=0"} {
+			a.do("GET", "/", "", nil, "Accept", accept).expectJSON(200, links)
+		}
+		Expect(a.do("HEAD", "/", "", nil).status).To(Equal(200))
+		Expect(a.do("GET", "/", "", nil, "Accept", "image/png").status).To(Equal(406))
+	})
+
+	It("is a page for a browser, which loads nothing", func() {
+		a := startAPI(guarded)
+		page := a.do("GET", "/", "", nil, "Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
+		Expect(page.status).To(Equal(200))
+		Expect(page.header.Get("Content-Type")).To(Equal("text/html; charset=utf-8"))
+		Expect(page.header.Get("Vary")).To(Equal("Accept"))
+		Expect(page.header.Get("X-Content-Type-Options")).To(Equal("nosniff"))
+		Expect(page.header.Get("Content-Security-Policy")).To(Equal("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"))
+		var to []string
+		for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page.body, -1) {
+			to = append(to, m[1])
+		}
+		Expect(to).To(Equal([]string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"}))
+	})
+
+	It("leads to places that are there", func() {
+		a := startAPI()
+		for _, path := range []string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"} {
+			Expect(a.get(path).status).To(Equal(200), path)
+		}
+	})
+})

@@ -102,7 +102,6 @@ var _ = Describe("Paths and methods", func() {
 		a.given("/service", "Service_Name=shop&fqdn=*")
 		a.get(path).expectProblem(404, notFound(path, "there is nothing at "+path+more))
 	},
-		Entry(nil, "/", ""),
 		Entry(nil, "/nope", ""),
 		Entry(nil, "/Upstream", ""),
 		Entry(nil, "/upstream%2Fblue", ""),

@@ -79,6 +79,8 @@ func (s *server) checkAccept(c *gin.Context) {
 // offers lists what the call at a path of the router answers with.
 func offers(path string) []string {
 	switch path {
+	case "/":
+		return []string{"application/json", "text/html"}
 	case "/config":
 		return []string{"application/yaml", "application/json"}
 	case "/openapi.yaml":

@@ -164,6 +164,7 @@ func New(o Options) http.Handler {
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs()
+	s.addRoot()
 	s.addToken()
 	return s.router
 }
