@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 
@@ -16,9 +17,11 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   config.Token,
-		Short: "Make, list and revoke tokens of the REST API, in the database",
-		Long: `Works directly on the database that --database-url or --data-dir names, so it
-needs no token. A running server sees the change at once.`,
+		Short: "Make, list and revoke tokens of the REST API",
+		Long: `Calls the running server that --server, --context or the environment names, else
+the one on this machine. With --data-dir or --database-url it works on that
+database instead, with or without a server on it, and needs no token; a running
+server sees the change at once. It says on stderr which one it uses.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,45 +44,116 @@ func newTokenCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --role admin|viewer",
 		Short: "Make a token and print it, the only time that it is shown",
+		Long: `Makes a token and prints it, the only time that it is shown. Without any token
+the API is open to whoever reaches it; the first one has to be an admin's, and
+closes it.`,
 		Example: `  gatehouse token create ann --role admin > token
-  gatehouse token create dashboard --role viewer --database-url postgres://gatehouse@db/gatehouse`,
+  gatehouse token create ci --role viewer --token-file token
+  gatehouse token create ann --role admin --data-dir /var/lib/gatehouse`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
-				return app.CreateToken(ctx, cfg, env, args[0], role, withoutAdmin)
-			})
+			database, err := choosesDatabase(cmd)
+			switch {
+			case err != nil:
+				return err
+			case database:
+				return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
+					return app.CreateToken(ctx, cfg, env, args[0], role, withoutAdmin)
+				})
+			case withoutAdmin:
+				return errors.New("--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file")
+			}
+			return createToken(cmd, args[0], role)
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "admin: may do everything; viewer: may read")
-	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "make a viewer's token though no admin has one here: the server has --api-admin-token-file")
+	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: make a viewer's token though no admin has one there: the server has --api-admin-token-file")
 	_ = cmd.MarkFlagRequired("role") // it is there
-	return cmd
+	return withServer(cmd)
 }
 
 func newTokenList() *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the tokens, without the tokens themselves",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return onDatabase(cmd, app.ListTokens) },
-	}
+	return withServer(&cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens, without the tokens themselves",
+		Example: "  gatehouse token list --token-file token",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			database, err := choosesDatabase(cmd)
+			switch {
+			case err != nil:
+				return err
+			case database:
+				return onDatabase(cmd, app.ListTokens)
+			}
+			return listTokens(cmd)
+		},
+	})
 }
 
 func newTokenRevoke() *cobra.Command {
-	return &cobra.Command{
+	return withServer(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Revoke a token",
-		Args:  cobra.ExactArgs(1),
+		Long: `Revokes a token. A server keeps the last one of an admin; in a database it can be
+revoked too, after which the API is open to this machine.`,
+		Example: `  gatehouse token revoke ci --token-file token
+  gatehouse token revoke ann --data-dir /var/lib/gatehouse`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
-				return app.RevokeToken(ctx, cfg, env, args[0])
-			})
+			database, err := choosesDatabase(cmd)
+			switch {
+			case err != nil:
+				return err
+			case database:
+				return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
+					return app.RevokeToken(ctx, cfg, env, args[0])
+				})
+			}
+			return revokeToken(cmd, args[0])
 		},
-	}
+	})
 }
 
-// onDatabase runs the work of a command below one with addDatabaseFlags.
-func onDatabase(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
+// choosesDatabase says whether a command below token works on a database, and
+// not on a server: where one of its settings names one. A flag wins over the
+// environment and the file of settings.
+func choosesDatabase(cmd *cobra.Command) (bool, error) {
+	serverFlag := firstChanged(cmd, "server", "context", "token-file", "ca-file")
+	databaseFlag := firstChanged(cmd, "data-dir", "database-url")
+	switch {
+	case serverFlag != "" && databaseFlag != "":
+		return false, fmt.Errorf("--%s is for a server and --%s for a database: give one of them", serverFlag, databaseFlag)
+	case databaseFlag != "":
+		return true, nil
+	case serverFlag != "":
+		return false, nil
+	}
+	cfg, err := databaseSettings(cmd)
+	if err != nil {
+		return false, err
+	}
+	database := cfg.Explicit["data-dir"] || cfg.Explicit["database-url"]
+	for _, name := range []string{"GATEHOUSE_SERVER", "GATEHOUSE_CONTEXT"} {
+		if database && os.Getenv(name) != "" {
+			return false, errors.New(name + " names a server, and the settings name a database: say which with --server, or with --data-dir or --database-url")
+		}
+	}
+	return database, nil
+}
+
+// firstChanged is the first of the flags that was given, or "".
+func firstChanged(cmd *cobra.Command, names ...string) string {
+	for _, name := range names {
+		if cmd.Flags().Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// databaseSettings are those of a command below one with addDatabaseFlags.
+func databaseSettings(cmd *cobra.Command) (config.Config, error) {
 	given := map[string]string{}
 	// Those of the parent command are among them once the line is read.
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -88,6 +162,12 @@ func onDatabase(cmd *cobra.Command, work func(context.Context, config.Config, ap
 		}
 	})
 	cfg, _, err := config.Load(cmd.Parent().Name(), given, os.Environ(), os.ReadFile)
+	return cfg, err
+}
+
+// onDatabase runs the work of a command below one with addDatabaseFlags.
+func onDatabase(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
+	cfg, err := databaseSettings(cmd)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens s
 	switch {
 	case !configured && !local && !cfg.InsecureAPI:
 		return false, fmt.Errorf("--api-addr %s is not a loopback address and the REST API has no token, so everybody who reaches it could change everything: "+
-			"give a token with --api-admin-token-file, make one with gatehouse token create, or allow it with --insecure-api", cfg.APIAddr)
+			"give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin %s, or allow it with --insecure-api", cfg.APIAddr, databaseFlag(cfg))
 	case !configured && !local:
 		log.Warn("whoever reaches the api has it without a token", "api", addr.String(), "reason", "--insecure-api")
 	case !configured:

@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -71,7 +72,7 @@ func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
 }
 
 func environment(log *gbytes.Buffer) app.Env {
-	return app.Env{Stdout: log, Stderr: log, Log: slog.New(slog.NewTextHandler(log, nil)), Version: "test"}
+	return app.Env{Stdout: log, Stderr: io.Discard, Log: slog.New(slog.NewTextHandler(log, nil)), Version: "test"}
 }
 
 // api waits for the server and returns the port of its API.
@@ -128,10 +129,11 @@ var _ = Describe("An API without a token", func() {
 	})
 
 	It("does not start elsewhere", func() {
-		r := serve(settings(GinkgoT().TempDir(), map[string]string{"api-addr": "0.0.0.0:0"}))
+		dir := GinkgoT().TempDir()
+		r := serve(settings(dir, map[string]string{"api-addr": "0.0.0.0:0"}))
 		Eventually(r.done).Should(Receive(MatchError("--api-addr 0.0.0.0:0 is not a loopback address and the REST API has no token, " +
 			"so everybody who reaches it could change everything: give a token with --api-admin-token-file, " +
-			"make one with gatehouse token create, or allow it with --insecure-api")))
+			"make one with gatehouse token create NAME --role admin --data-dir " + dir + ", or allow it with --insecure-api")))
 	})
 
 	It("is open elsewhere on request, with a warning", func() {
@@ -154,13 +156,14 @@ var _ = Describe("An API with a token", func() {
 
 	It("of the database starts anywhere, and stays closed when that is revoked", func() {
 		dir := GinkgoT().TempDir()
+		Eventually(serve(settings(dir, map[string]string{"api-addr": "0.0.0.0:0"})).done).Should(Receive(HaveOccurred()), "which makes the database")
 		made := createToken(dir, "ann", "admin")
 		Expect(made).To(MatchRegexp(`^gh_[A-Za-z0-9_-]{43}$`))
 		r := serve(settings(dir, map[string]string{"api-addr": "0.0.0.0:0"}))
 		url := "http://127.0.0.1:" + r.port() + "/service"
 		Expect(status(url, "")).To(Equal(401))
 		Expect(status(url, made)).To(Equal(200))
-		Expect(token(dir, app.ListTokens)).To(MatchRegexp(`^NAME   ROLE    CREATED                LAST USED\nann    admin   20\S+Z   20\S+Z\n$`))
+		Expect(token(dir, app.ListTokens)).To(MatchRegexp(`^NAME  ROLE   CREATED               LAST_USED\nann   admin  20\S+Z  20\S+Z\n$`))
 		Expect(token(dir, func(ctx context.Context, cfg config.Config, env app.Env) error {
 			return app.RevokeToken(ctx, cfg, env, "ann")
 		})).To(Equal("token \"ann\" is revoked\n"))

@@ -21,7 +21,38 @@ func claim(ctx context.Context, cfg config.Config, as string) (release func() er
 	if err != nil {
 		return nil, err
 	}
+	if cfg.DatabaseURL == "" || cfg.SecretKeyFile == "" && cfg.DataDir != "" {
+		if err := makeDataDir(cfg); err != nil {
+			return nil, err
+		}
+	}
 	return sqlstore.Claim(ctx, dsn, as)
+}
+
+// databaseFlag is the flag with which a command works on the database of cfg.
+func databaseFlag(cfg config.Config) string {
+	if cfg.DatabaseURL != "" {
+		return "--database-url " + config.RedactURL(cfg.DatabaseURL)
+	}
+	return "--data-dir " + cfg.DataDir
+}
+
+// sayDatabase tells the user of a command which database it works on, and which
+// server does too.
+func sayDatabase(env Env, dsn string) error {
+	name := config.RedactURL(dsn)
+	if u, err := url.Parse(dsn); err == nil && u.Scheme == "sqlite" {
+		name = u.Path
+	}
+	holder, err := sqlstore.Claimed(dsn)
+	if err != nil {
+		return err
+	}
+	if holder != "" {
+		name += " beside " + holder
+	}
+	_, err = fmt.Fprintln(env.Stderr, "using the database "+name)
+	return err
 }
 
 // openStore opens the database with the key that its secrets are stored under.
@@ -58,20 +89,19 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*sqlst
 }
 
 // databaseURL is the URL of the settings, or that of a file in the data
-// directory, which it makes.
+// directory.
 func databaseURL(cfg config.Config) (string, error) {
 	if cfg.DatabaseURL != "" {
 		return cfg.DatabaseURL, nil
 	}
-	dir, err := makeDataDir(cfg)
+	dir, err := dataDir(cfg)
 	if err != nil {
 		return "", err
 	}
 	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "gatehouse.db")}).String(), nil
 }
 
-// secretKeyFile is the file of the settings, or one in the data directory,
-// which it makes.
+// secretKeyFile is the file of the settings, or one in the data directory.
 func secretKeyFile(cfg config.Config) (string, error) {
 	if cfg.SecretKeyFile != "" {
 		return cfg.SecretKeyFile, nil
@@ -79,17 +109,26 @@ func secretKeyFile(cfg config.Config) (string, error) {
 	if cfg.DataDir == "" {
 		return "", errors.New("--secret-key-file: not given, and neither is --data-dir, where the key would be made; give one of them")
 	}
-	dir, err := makeDataDir(cfg)
+	dir, err := dataDir(cfg)
 	return filepath.Join(dir, "secret.key"), err
 }
 
-func makeDataDir(cfg config.Config) (string, error) {
+// dataDir is the data directory, from wherever the program was started.
+func dataDir(cfg config.Config) (string, error) {
 	dir, err := filepath.Abs(cfg.DataDir)
 	if err != nil {
 		return "", fmt.Errorf("finding the data directory %q: %w", cfg.DataDir, err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the data directory: %w: choose another with --data-dir", err)
-	}
 	return dir, nil
+}
+
+func makeDataDir(cfg config.Config) error {
+	dir, err := dataDir(cfg)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the data directory: %w: choose another with --data-dir", err)
+	}
+	return nil
 }

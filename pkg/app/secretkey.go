@@ -31,7 +31,7 @@ func AddSecretKey(cfg config.Config, env Env) error {
 // anything is sealed with it, the database changes in one transaction, and the
 // old keys go, with removeOld, when nothing needs them any more.
 func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld bool) error {
-	return withSecrets(ctx, cfg, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
+	return withSecrets(ctx, cfg, env, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
 		if err := seal.Rotate(path); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld 
 // RemoveOldSecretKeys seals what is still sealed with an old key of the key
 // file again and removes the old keys.
 func RemoveOldSecretKeys(ctx context.Context, cfg config.Config, env Env) error {
-	return withSecrets(ctx, cfg, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
+	return withSecrets(ctx, cfg, env, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
 		return sealAgain(ctx, env, db, keyring, path, true)
 	})
 }
@@ -86,12 +86,8 @@ func counted(n int, what string) string {
 
 // withSecrets opens a database that is in use, with its key: a new one of
 // either would say that the old key is not needed any more.
-func withSecrets(ctx context.Context, cfg config.Config, work func(*sqlstore.Store, *seal.Keyring, string) error) error {
+func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sqlstore.Store, *seal.Keyring, string) error) error {
 	path, err := secretKeyFile(cfg)
-	if err != nil {
-		return err
-	}
-	keyring, err := seal.Open(path)
 	if err != nil {
 		return err
 	}
@@ -99,9 +95,16 @@ func withSecrets(ctx context.Context, cfg config.Config, work func(*sqlstore.Sto
 	if err != nil {
 		return err
 	}
+	keyring, err := seal.Open(path)
+	if err != nil {
+		return err
+	}
 	db, err := sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Sealer: keyring, InUse: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(db, keyring, path), db.Close())
+	if err = sayDatabase(env, dsn); err == nil {
+		err = work(db, keyring, path)
+	}
+	return errors.Join(err, db.Close())
 }

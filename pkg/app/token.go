@@ -61,8 +61,8 @@ func ListTokens(ctx context.Context, cfg config.Config, env Env) error {
 		if err != nil {
 			return err
 		}
-		table := tabwriter.NewWriter(env.Stdout, 0, 0, 3, ' ', 0)
-		_, err = fmt.Fprintln(table, "NAME\tROLE\tCREATED\tLAST USED")
+		table := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+		_, err = fmt.Fprintln(table, "NAME\tROLE\tCREATED\tLAST_USED")
 		for _, t := range list {
 			used := "never"
 			if !t.LastUsedTS.IsZero() {
@@ -92,9 +92,12 @@ func withTokens(ctx context.Context, cfg config.Config, env Env, work func(store
 	if err != nil {
 		return err
 	}
-	db, err := sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Log: env.Log})
+	db, err := sqlstore.Open(ctx, sqlstore.Options{URL: dsn, Log: env.Log, InUse: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(db), db.Close())
+	if err = sayDatabase(env, dsn); err == nil {
+		err = work(db)
+	}
+	return errors.Join(err, db.Close())
 }

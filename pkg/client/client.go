@@ -91,6 +91,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Server is the address that is called.
 func (c *Client) Server() string { return c.base.String() }
 
+// HasToken says whether calls carry a token.
+func (c *Client) HasToken() bool { return c.options.Token != "" }
+
 // Request is one call.
 type Request struct {
 	Method string

@@ -243,7 +243,7 @@ var _ = Describe("A token", func() {
 		bob := a.makeToken(ann, "bob", "admin")
 		Expect(a.send("DELETE", "/token/ann", bob, "").status).To(Equal(200))
 		a.send("DELETE", "/token/bob", bob, "").expectProblem(409, refused(409, "conflict", "Another object claims the same",
-			`token \"bob\" is the last one of an admin; without it nobody could change anything; make another admin token first, or delete it with gatehouse token revoke`, "/token/bob"))
+			`token \"bob\" is the last one of an admin; without it nobody could change anything; make another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url`, "/token/bob"))
 		Expect(a.send("GET", "/service", bob, "").status).To(Equal(200))
 	})
 })

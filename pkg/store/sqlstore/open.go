@@ -24,8 +24,9 @@ type Options struct {
 	// Sealer seals what is confidential. It is needed once a filter, a global
 	// config or a secret is written.
 	Sealer model.Sealer
-	// InUse says that the database is one that was opened with the Sealer's key
-	// before: any other is an error, where without it a new one is made.
+	// InUse says that the database is one that was opened before, with the
+	// Sealer's key if there is a Sealer: any other is an error, and is not
+	// changed, where without it a new one is made.
 	InUse bool
 	// Log is told about migrations and lost connections; nil means silence.
 	Log *slog.Logger

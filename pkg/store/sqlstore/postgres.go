@@ -69,6 +69,15 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if err := pool.PingContext(ctx); err != nil {
 		return s.connectError(ctx, cfg, err)
 	}
+	if s.opts.InUse {
+		var found bool
+		if err := pool.QueryRowContext(ctx, "SELECT to_regclass('revision') IS NOT NULL").Scan(&found); err != nil {
+			return s.connectError(ctx, cfg, err)
+		}
+		if !found {
+			return notInUse(fmt.Sprintf("the database %q of Postgres at %s holds no tables of Gatehouse", cfg.Database, address(cfg)))
+		}
+	}
 	// Asked for every second, for up to five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {

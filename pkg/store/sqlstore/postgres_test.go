@@ -56,6 +56,20 @@ func addProxy(ctx context.Context, s store.Store, name string) error {
 var _ = Describe("Postgres", func() {
 	storetest.Specs(func(ctx context.Context) storetest.Open { return opener(newPostgres(ctx)) })
 
+	It("does not make a database that has to be in use", func(ctx SpecContext) {
+		url := newPostgres(ctx)
+		opts := sqlstore.Options{URL: url, InUse: true}
+		for range 2 {
+			_, err := sqlstore.Open(ctx, opts)
+			Expect(model.IsKind(err, model.NotFound)).To(BeTrue(), "%v", err)
+			Expect(err).To(MatchError(And(HavePrefix(`the database "spec_`), ContainSubstring(`" of Postgres at `), ContainSubstring(" holds no tables of Gatehouse (name the one that is in use"))))
+		}
+		openStore(ctx, url)
+		s, err := sqlstore.Open(ctx, opts)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.Close()).To(Succeed())
+	})
+
 	It("hears of each change of another process at once", func(ctx SpecContext) {
 		url := newPostgres(ctx)
 		one, two := openStore(ctx, url), openStore(ctx, url)

@@ -70,7 +70,7 @@ func (s *Store) openCheck(db *gorm.DB) error {
 }
 
 func notInUse(what string) error {
-	return &model.Error{Kind: model.NotFound, Message: what, Hint: "name the one that is in use with --database-url or --data-dir"}
+	return &model.Error{Kind: model.NotFound, Message: what, Hint: "name the one that is in use with --data-dir or --database-url; the first start of a server makes a new one"}
 }
 
 // checkedSealer is the Sealer of one transaction. It seals nothing with a key

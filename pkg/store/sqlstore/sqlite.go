@@ -28,8 +28,8 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 		return err
 	}
 	if s.opts.InUse {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return notInUse("the database file " + path + " does not exist")
+		if err := s.checkInUse(ctx, path); err != nil {
+			return err
 		}
 	}
 	if err := createFile(path); err != nil {
@@ -93,6 +93,28 @@ func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, err
 	pool.SetMaxIdleConns(size)
 	s.pools = append(s.pools, pool)
 	return pool, nil
+}
+
+// checkInUse refuses a file that does not hold a database of this program, and
+// changes nothing in it.
+func (s *Store) checkInUse(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return notInUse("the database file " + path + " does not exist")
+	}
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+	pool, err := sql.Open("sqlite", dsn.String())
+	if err != nil {
+		return fmt.Errorf("opening SQLite: %w", err)
+	}
+	var found bool
+	err = pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'revision')").Scan(&found)
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return s.openError(ctx, path, err)
+	}
+	if !found {
+		return notInUse("the file " + path + " holds no database of Gatehouse")
+	}
+	return nil
 }
 
 // createFile makes the database file readable for its owner only; SQLite gives

@@ -238,6 +238,6 @@ func secretSpecs(h *harness) {
 		h.open(ctx, Settings{})
 		_, err := h.openAgain(ctx, Settings{Sealer: sealer, InUse: true})
 		Expect(err).To(And(beOfKind(model.NotFound),
-			MatchError("no key was ever used with this database (name the one that is in use with --database-url or --data-dir)")))
+			MatchError("no key was ever used with this database (name the one that is in use with --data-dir or --database-url; the first start of a server makes a new one)")))
 	})
 }
