@@ -49,7 +49,9 @@ func Explain(have State, r Request) (Answer, error) {
 		return a, nil
 	}
 	if s, ok := a.readRequest(r, h, l); ok {
-		err = a.route(have, s, l)
+		if ok, err = a.passHost(s, l); ok {
+			err = a.route(have, s, l)
+		}
 	}
 	if a.Status > 0 && isGRPC(h.get("content-type")) {
 		a.GRPCStatus, a.Status = grpcStatus(a.Status), http.StatusOK
@@ -111,7 +113,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.end(BadRequest, http.StatusBadRequest, "refused", "the request has no Host")
 		return s, false
 	}
-	a.Request.Host = h.get(authority)
+	a.readHost(h, l)
 	plain, redirect, err := plainPath(r.Target, l)
 	switch {
 	case err != nil:
@@ -210,6 +212,9 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 // tellFilters lists the filters with what is known of them.
 func (a *Answer) tellFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, f := range l.GetHttpFilters() {
+		if f.GetName() == hostFilter { // passHost has told what it does
+			continue
+		}
 		message := "is set by the listener"
 		if f.GetDisabled() {
 			message = "is off"

@@ -42,13 +42,42 @@ var _ = Describe("The host", func() {
 		Entry("the longest suffix", "y.a.test", "narrow", "suffix"),
 		Entry("any depth", "z.y.a.test", "narrow", "suffix"),
 		Entry("suffix before prefix", "x.c.test", "wide", "suffix"),
-		Entry("the star is at least one character", ".a.test", "wide", "suffix"),
 		Entry("the longest prefix", "x.b.other", "longstart", "prefix"),
 		Entry("prefix", "x.other", "start", "prefix"),
-		Entry("a dot at the end is part of it", "y.a.test.", "any", "any"),
+		Entry("a dot at the end", "x.a.test.", "exact", "exact"),
+		Entry("a dot before the port", "x.a.test.:80", "exact", "exact"),
 		Entry("IPv6 without a port", "[::1]", "any", "any"),
-		Entry("empty", "", "any", "any"),
+		Entry("not a name below it", "a.test", "wide", "suffix"),
 	)
+
+	DescribeTable("is refused when it is not one host",
+		func(headers ...string) {
+			have := state(host("any", []string{"*"}, answering("r", prefixed("/"))))
+			r := explain.Request{Method: "GET", Target: "/"}
+			for _, h := range headers {
+				r.Headers = append(r.Headers, explain.Header{Name: "Host", Value: h})
+			}
+			a, err := explain.Explain(have, r)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Code).To(Equal(explain.BadRequest))
+			Expect(a.Status).To(Equal(400))
+			Expect(a.Message).To(MatchRegexp(`^the Host ".*" is not one host name or address, with a port or none$`))
+		},
+		Entry("two headers", "shop.test", "other.test"),
+		Entry("the same twice", "shop.test", "shop.test"),
+		Entry("two in one", "shop.test,other.test"),
+		Entry("two trailing dots", "shop.test.."),
+		Entry("a leading dot", ".a.test"),
+		Entry("two ports", "shop.test:80:81"),
+		Entry("an escape", "shop%2etest"),
+		Entry("nothing", ""),
+	)
+
+	It("loses its trailing dot on the way to the upstream", func() {
+		a := ask(state(host("shop", []string{"shop.test"}, answering("r", prefixed("/")))), "http://shop.test.:8080/")
+		Expect(a.Request.Host).To(Equal("shop.test:8080"))
+		Expect(a.Steps).To(ContainElement(explain.Step{Code: "host", Message: `host "shop.test.:8080" is read as "shop.test:8080"`}))
+	})
 
 	It("is looked for in one service only", func() {
 		a := ask(state(host("any", []string{"*"}, answering("rest", prefixed("/"))), host("shop", []string{"shop.test"}, answering("cart", prefixed("/cart")))),

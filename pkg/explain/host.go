@@ -3,8 +3,13 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -17,6 +22,61 @@ const (
 	prefix  = "prefix"
 	anyHost = "any"
 )
+
+// hostFilter refuses what is not one host.
+const hostFilter = "envoy.filters.http.rbac/host"
+
+// readHost is the host as it goes on to the upstream.
+func (a *Answer) readHost(h headers, l *hcmv3.HttpConnectionManager) {
+	host := h.get(authority)
+	if plain := withoutDot(host); l.GetStripTrailingHostDot() && plain != host {
+		a.step("host", fmt.Sprintf("host %q is read as %q", host, plain))
+		host = plain
+		h[authority] = []string{host}
+	}
+	a.Request.Host = host
+}
+
+// withoutDot takes off one trailing dot, which may stand before a port
+// (HeaderUtility::stripTrailingHostDot).
+func withoutDot(host string) string {
+	i := strings.LastIndexByte(host, '.')
+	if i >= 0 && (i == len(host)-1 || host[i+1] == ':') {
+		return host[:i] + host[i+1:]
+	}
+	return host
+}
+
+// passHost reports whether the request passes the filter that looks at the
+// host, which comes before everything that could be said of a route.
+func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, error) {
+	for _, f := range l.GetHttpFilters() {
+		if f.GetName() != hostFilter {
+			continue
+		}
+		var rules rbacv3.RBAC
+		if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
+			return false, fmt.Errorf("decoding filter %q: %w", f.GetName(), err)
+		}
+		if rules.GetRules().GetAction() != rbacconfigv3.RBAC_DENY {
+			return false, fmt.Errorf("explaining filter %q: action %s is not known", f.GetName(), rules.GetRules().GetAction())
+		}
+		for _, policy := range rules.GetRules().GetPolicies() {
+			for _, principal := range policy.GetPrincipals() {
+				c, err := s.checkHeader(principal.GetHeader())
+				if err != nil {
+					return false, err
+				}
+				if c.Holds {
+					a.end(BadRequest, http.StatusBadRequest, "refused",
+						fmt.Sprintf("the Host %q is not one host name or address, with a port or none", a.Request.Host))
+					return false, nil
+				}
+			}
+		}
+	}
+	return true, nil
+}
 
 // candidate is a host whose domain matches.
 type candidate struct {

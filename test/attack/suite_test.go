@@ -131,3 +131,39 @@ func try(ctx context.Context, base testkit.API, method, path, body string, heade
 	Expect(err).NotTo(HaveOccurred())
 	return a
 }
+
+// add makes an object, until the end of the spec.
+func (t target) add(ctx context.Context, path string, fields ...string) {
+	GinkgoHelper()
+	_, name, _ := strings.Cut(fields[0], "=")
+	t.call(ctx, path, path+"/"+name, fields...)
+}
+
+// addService makes a service in front of blue, with a route /, until the end of
+// the spec.
+func (t target) addService(ctx context.Context, name, fqdn string) {
+	GinkgoHelper()
+	t.add(ctx, "/service", "Service_Name="+name, "fqdn="+fqdn)
+	t.add(ctx, "/service/"+name+"/route", "Route_Name=root", "Route_prefix=/")
+	t.link(ctx, "/service/"+name+"/route/root/upstream/blue")
+}
+
+// link makes a link, until the end of the spec.
+func (t target) link(ctx context.Context, path string) {
+	GinkgoHelper()
+	bare, _, _ := strings.Cut(path, "?")
+	t.call(ctx, path, bare)
+}
+
+// call makes what a call removes at the end of the spec.
+func (t target) call(ctx context.Context, path, made string, fields ...string) {
+	GinkgoHelper()
+	a, err := t.API.Post(ctx, path, fields...)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(a.Status).To(Equal(http.StatusCreated), "POST %s %q: %s", path, fields, a.Body)
+	DeferCleanup(func(ctx SpecContext) {
+		a, err := t.API.Delete(ctx, made)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusOK), "DELETE %s: %s", made, a.Body)
+	}, NodeTimeout(time.Minute))
+}

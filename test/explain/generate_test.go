@@ -163,7 +163,7 @@ func (g *generator) request() explain.Request {
 	for g.chance(2) {
 		r.Headers = append(r.Headers, g.header())
 	}
-	if g.chance(60) {
+	if g.chance(30) {
 		r.Headers = append(r.Headers, explain.Header{Name: "Host", Value: g.host()})
 	}
 	if g.chance(25) {
@@ -190,9 +190,12 @@ func (g *generator) host() string {
 	if g.chance(12) {
 		h += "."
 	}
+	if g.chance(12) {
+		h = strings.Replace(h+":", ":", pick(g, ".:", "..:", ".:80:"), 1)
+	}
 	if g.chance(25) {
 		h = pick(g, "", "a_b.test", "a b.test", "a/b.test", "user@a.test", "u:p@a.test", "a.test,b.a.test", "a%2etest", "{a}.test", "é.test", "a|test", "a.test#x",
-			"a.test?x", "a~b.test", `a\b.test`, `"a.test"`, "a!$&'()*+;=.test", "]a.test:80", "a.test]:80", ":80", "a\x01.test", "a`b.test", "a^b.test")
+			"a.test?x", "a~b.test", `a\b.test`, `"a.test"`, "a.test..", "a.test.:80.", ".", "[::1].", "[::1].:80", "::1", "[", "a.test:+1", "a.test:99999", "%61.test", "a.test.,b.a.test", "*.a.test", "a-.test", "_", "a!$&'()*+;=.test", "]a.test:80", "a.test]:80", ":80", "a\x01.test", "a`b.test", "a^b.test")
 	}
 	return h
 }

@@ -57,11 +57,13 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		XffNumTrustedHops:            uint32(l.TrustedHops), //nolint:gosec // at most 10
 		NormalizePath:                wrapperspb.Bool(true),
 		MergeSlashes:                 true,
+		StripTrailingHostDot:         true,
 		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
 		StreamIdleTimeout:            seconds(streamIdleTimeout),
 		RequestTimeout:               seconds(requestTimeout),
 		RequestHeadersTimeout:        seconds(requestHeadersTimeout),
 		ServerName:                   "gatehouse",
+		LocalReplyConfig:             &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{hostReply()}},
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:                  seconds(connectionIdleTimeout),
 			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST,
@@ -73,7 +75,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		},
 	}
 	if l.RateLimit != nil || len(l.DomainLimits) > 0 {
-		out.LocalReplyConfig = &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{rateLimitedReply(rateLimitHeaders(l))}}
+		out.LocalReplyConfig.Mappers = append(out.LocalReplyConfig.Mappers, rateLimitedReply(rateLimitHeaders(l)))
 	}
 	if l.AccessLog {
 		out.AccessLog = []*accesslogv3.AccessLog{accessLog()}

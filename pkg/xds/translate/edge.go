@@ -1,0 +1,69 @@
+package translate
+
+import (
+	"net/http"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// HostFilter is the name of the filter that refuses what is not one host.
+const HostFilter = "envoy.filters.http.rbac/host"
+
+// oneHost is a host name or an address, with a port or none. Envoy has folded
+// nothing yet but a trailing dot, and joined several Host headers with commas.
+// What is not of this form would meet a service for more hosts than it names,
+// and a backend might read the name of another service in it.
+const oneHost = `([0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?`
+
+// notOneHost matches what hostFilter refuses.
+func notOneHost() *routev3.HeaderMatcher {
+	return headerMatcher(ir.ValueMatch{Name: ":authority", Regex: oneHost, Invert: true})
+}
+
+// hostFilter refuses a request whose host is not one host. It is on the
+// listener, so that it costs nothing per service.
+func hostFilter() *hcmv3.HttpFilter {
+	refused := &rbacconfigv3.Policy{
+		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: notOneHost()}}},
+	}
+	return &hcmv3.HttpFilter{
+		Name: HostFilter,
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(&rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
+			Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{"host": refused},
+		}})},
+	}
+}
+
+// hostReply makes a 400 of the filter's 403: it is the request that is wrong,
+// not who sent it (RFC 9112 section 3.2).
+func hostReply() *hcmv3.ResponseMapper {
+	return &hcmv3.ResponseMapper{
+		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+			AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{
+				{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
+					StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
+						Op: accesslogv3.ComparisonFilter_EQ,
+						Value: &corev3.RuntimeUInt32{
+							DefaultValue: http.StatusForbidden, RuntimeKey: "gatehouse.refused_host_status",
+						},
+					}},
+				}},
+				{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{
+					HeaderFilter: &accesslogv3.HeaderFilter{Header: notOneHost()},
+				}},
+			}},
+		}},
+		StatusCode: u32(http.StatusBadRequest),
+		Body: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{
+			InlineString: "the Host has to be one host name or address, with a port or none\n",
+		}},
+	}
+}
