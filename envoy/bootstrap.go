@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path"
 	"strconv"
 	"strings"
 	"text/template"
@@ -22,6 +23,9 @@ const Version = "1.39.3"
 // connection costs Envoy some tens of kB.
 const defaultMaxConnections = 50_000
 
+// maxSocketPath is what the address of a Unix socket has room for.
+const maxSocketPath = 107
+
 //go:embed bootstrap.yaml.tmpl
 var bootstrapTemplate string
 
@@ -35,6 +39,9 @@ type Params struct {
 	// AdminAddr is IP:PORT of the admin endpoint; port 0 means any free one,
 	// empty means none.
 	AdminAddr string
+	// AdminSocket is the path of a Unix socket for the admin endpoint, in place
+	// of AdminAddr. There it has all its paths, since only this user gets in.
+	AdminSocket string
 	// MaxConnections is the most client connections at a time; 0 means 50,000.
 	MaxConnections int
 	// Parent is who started the Envoy, which says so in its node's metadata as
@@ -51,7 +58,7 @@ type address struct {
 // Bootstrap returns the configuration, in YAML, with which an Envoy joins the
 // control plane.
 func Bootstrap(p Params) ([]byte, error) {
-	if p.Node == "" || !utf8.ValidString(p.Node) || strings.ContainsFunc(p.Node, unicode.IsControl) {
+	if p.Node == "" || !isText(p.Node) {
 		return nil, fmt.Errorf("node id %q must be text without control characters", p.Node)
 	}
 	xds, err := parseAddress(p.XDSAddr)
@@ -70,7 +77,11 @@ func Bootstrap(p Params) ([]byte, error) {
 	if _, err := netip.ParseAddr(xds.Host); err == nil {
 		in.XDSType = "STATIC"
 	}
-	if p.AdminAddr != "" {
+	switch {
+	case p.AdminSocket != "" && (!path.IsAbs(p.AdminSocket) || len(p.AdminSocket) > maxSocketPath || !isText(p.AdminSocket)):
+		return nil, fmt.Errorf("admin socket %q is not an absolute path of at most %d bytes such as /run/envoy/admin.sock", p.AdminSocket, maxSocketPath)
+	case p.AdminSocket != "":
+	case p.AdminAddr != "":
 		admin, err := parseAddress(p.AdminAddr)
 		if _, notIP := netip.ParseAddr(admin.Host); err != nil || notIP != nil {
 			return nil, fmt.Errorf("admin address %q is not IP:PORT such as 127.0.0.1:9001", p.AdminAddr)
@@ -87,6 +98,11 @@ func Bootstrap(p Params) ([]byte, error) {
 		return nil, fmt.Errorf("writing the bootstrap of node %q: %w", p.Node, err)
 	}
 	return out.Bytes(), nil
+}
+
+// isText keeps out what would leave its place in the file.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // quote returns a JSON string, which is a double-quoted string in YAML.

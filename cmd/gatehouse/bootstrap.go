@@ -14,14 +14,15 @@ func newBootstrap() *cobra.Command {
 		Long: `Prints the bootstrap configuration (YAML) for an Envoy that gets everything else
 from the control plane at --xds-addr, under the name --proxy.`,
 		Example: `  gatehouse bootstrap --proxy gw --xds-addr 127.0.0.1:18000 > envoy.yaml
-  envoy -c envoy.yaml
-  gatehouse bootstrap --proxy edge --xds-addr gatehouse.example:18000 --admin-addr ""   # no admin endpoint`,
+  envoy -c envoy.yaml --disable-hot-restart
+  gatehouse bootstrap --proxy edge --xds-addr gatehouse.example:18000 --admin-addr ""   # no admin endpoint
+  gatehouse bootstrap --proxy gw --admin-socket /run/envoy/admin.sock                   # for this user only`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := load(cmd)
 			if err != nil {
 				return err
 			}
-			out, err := envoy.Bootstrap(envoy.Params{Node: cfg.Proxy, XDSAddr: cfg.XDSAddr, AdminAddr: cfg.AdminAddr})
+			out, err := envoy.Bootstrap(envoy.Params{Node: cfg.Proxy, XDSAddr: cfg.XDSAddr, AdminAddr: cfg.AdminAddr, AdminSocket: cfg.AdminSocket})
 			if err != nil {
 				return err
 			}

@@ -10,28 +10,62 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
+// port is a listener whose callers the tokens of the API let in.
+type port struct {
+	flag, given string // the setting of its address
+	addr        net.Addr
+	// could is what everybody could do there.
+	could string
+}
+
 // checkAccess decides whether the API may be open while there is no token, and
-// says in the log who can call it (rest-api.md, "Authentication"). The error
-// is that of an API that others could reach and nobody could call.
+// says in the log who can call it (rest-api.md, "Authentication").
 func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger) (mayOpen bool, err error) {
-	tcp, ok := addr.(*net.TCPAddr)
-	local := ok && tcp.IP.IsLoopback()
-	configured := cfg.APIAdminToken != ""
-	if !configured {
-		if configured, err = tokens.HasTokens(ctx); err != nil {
-			return false, err
-		}
-	}
+	p := port{"api-addr", cfg.APIAddr, addr, "change everything"}
+	needed, err := p.needsToken(ctx, cfg, tokens)
 	switch {
-	case !configured && !local && !cfg.InsecureAPI:
-		return false, fmt.Errorf("--api-addr %s is not a loopback address and the REST API has no token, so everybody who reaches it could change everything: "+
-			"give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin %s, or allow it with --insecure-api", cfg.APIAddr, databaseFlag(cfg))
-	case !configured && !local:
+	case err != nil:
+		return false, err
+	case !needed && !p.local():
 		log.Warn("whoever reaches the api has it without a token", "api", addr.String(), "reason", "--insecure-api")
-	case !configured:
+	case !needed:
 		log.Info("the api needs no token, for only this machine reaches it", "api", addr.String())
-	case !local && cfg.APITLSCert == "":
+	case !p.local() && cfg.APITLSCert == "":
 		log.Warn("tokens reach the api unencrypted: give --api-tls-cert, or let a proxy do TLS", "api", addr.String())
 	}
-	return local || cfg.InsecureAPI, nil
+	return p.local() || cfg.InsecureAPI, nil
+}
+
+// checkAdminAccess is the same for the admin port.
+func checkAdminAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.Tokens, log *slog.Logger) (mayOpen bool, err error) {
+	p := port{"admin-addr", cfg.AdminAddr, addr, "read how the gateway is and change Envoy's log level"}
+	needed, err := p.needsToken(ctx, cfg, tokens)
+	switch {
+	case err != nil:
+		return false, err
+	case !needed && !p.local():
+		log.Warn("whoever reaches the admin port has it without a token", "admin", addr.String(), "reason", "--insecure-api")
+	case !p.local():
+		log.Warn("tokens reach the admin port unencrypted: let a proxy do TLS", "admin", addr.String())
+	}
+	return p.local() || cfg.InsecureAPI, nil
+}
+
+func (p port) local() bool {
+	tcp, ok := p.addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// needsToken reports whether there is a token. The error is that of a port that
+// others could reach without one.
+func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.Tokens) (bool, error) {
+	if cfg.APIAdminToken != "" {
+		return true, nil
+	}
+	some, err := tokens.HasTokens(ctx)
+	if err == nil && !some && !p.local() && !cfg.InsecureAPI {
+		err = fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: "+
+			"give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin %s, or allow it with --insecure-api", p.flag, p.given, p.could, databaseFlag(cfg))
+	}
+	return some, err
 }

@@ -39,6 +39,8 @@ type controlPlane struct {
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
+	// admin is the address of the admin port; empty where there is none.
+	admin string
 	// limitsBy says who counts requests, see the function of this name.
 	limitsBy string
 }
@@ -170,7 +172,11 @@ func (p *controlPlane) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	p.log.Info("gatehouse is up", "api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String(), "rate_limits", p.limitsBy)
+	where := []any{"api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String()}
+	if p.admin != "" {
+		where = append(where, "admin", p.admin)
+	}
+	p.log.Info("gatehouse is up", append(where, "rate_limits", p.limitsBy)...)
 	return group.Wait()
 }
 

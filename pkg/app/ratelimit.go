@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 
 	"google.golang.org/grpc"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
@@ -28,25 +27,21 @@ type limiter struct {
 	engine   *embedded.Engine
 	grpc     *grpc.Server
 	listener net.Listener
-	dir      string
+	path     string
 }
 
-// openLimiter makes the socket in a directory that only this user can enter; nil
-// when another engine is to be asked.
-func openLimiter(ctx context.Context, cfg config.Config, log *slog.Logger) (*limiter, error) {
+// openLimiter makes the socket in a directory of this process; nil when another
+// engine is to be asked.
+func openLimiter(ctx context.Context, cfg config.Config, dir *standalone.RunDir, log *slog.Logger) (*limiter, error) {
 	if cfg.RateLimitAddress != "" {
 		return nil, nil
 	}
-	dir, err := os.MkdirTemp("", "gatehouse-ratelimit-")
-	if err != nil {
-		return nil, fmt.Errorf("making a directory for the rate-limit socket: %w; set TMPDIR to a directory that can be written to", err)
-	}
-	l := &limiter{engine: embedded.New(embedded.Options{Log: log}), grpc: grpc.NewServer(grpc.NumStreamWorkers(limiterWorkers)), dir: dir}
+	l := &limiter{engine: embedded.New(embedded.Options{Log: log}), grpc: grpc.NewServer(grpc.NumStreamWorkers(limiterWorkers)), path: dir.Join("ratelimit.sock")}
 	l.engine.Register(l.grpc)
-	l.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", l.socket())
-	if err != nil {
+	var err error
+	if l.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", l.path); err != nil {
 		l.grpc.Stop()
-		return nil, errors.Join(fmt.Errorf("the rate-limit engine cannot listen on %s: %w", l.socket(), err), os.RemoveAll(dir))
+		return nil, fmt.Errorf("the rate-limit engine cannot listen on %s: %w", l.path, err)
 	}
 	return l, nil
 }
@@ -56,7 +51,7 @@ func (l *limiter) socket() string {
 	if l == nil {
 		return ""
 	}
-	return filepath.Join(l.dir, "engine.sock")
+	return l.path
 }
 
 // publishLimits gives the rate-limit engines what is limited: the one in this
@@ -97,13 +92,13 @@ func (l *limiter) run(ctx context.Context) error {
 	return nil
 }
 
-// close removes the socket.
+// close ends the engine.
 func (l *limiter) close() error {
 	if l == nil {
 		return nil
 	}
 	l.grpc.Stop()
-	return errors.Join(ignoreClosed(l.listener.Close()), os.RemoveAll(l.dir))
+	return ignoreClosed(l.listener.Close())
 }
 
 func ignoreClosed(err error) error {

@@ -26,7 +26,12 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	limits, err := openLimiter(ctx, cfg, env.Log)
+	dir, err := standalone.OpenRunDir(env.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	limits, err := openLimiter(ctx, cfg, dir, env.Log)
 	if err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	bootstrap, err := envoy.Bootstrap(envoy.Params{
-		Node: cfg.Proxy, XDSAddr: reachable(plane.xds.Addr()), AdminAddr: cfg.AdminAddr,
+		Node: cfg.Proxy, XDSAddr: reachable(plane.xds.Addr()), AdminSocket: dir.Join("admin.sock"),
 		Parent: running.parent,
 	})
 	if err != nil {
@@ -51,40 +56,50 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, Stdout: env.Stdout, Log: env.Log,
-		Ports: []standalone.Port{{Addr: cfg.AdminAddr, Flag: "admin-addr"}, {Addr: gateway.String(), Flag: "http-port"}},
+		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join("admin.sock"), Dir: dir, Stdout: env.Stdout, Log: env.Log,
+		Ports: []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})
 	running.envoy.Store(child)
+	admin, err := openAdmin(ctx, cfg, plane, child, dir.Join("admin.sock"))
+	if err != nil {
+		plane.close()
+		return err
+	}
+	plane.admin = admin.listener.Addr().String()
 	// The control plane outlives the Envoy, which drains first.
 	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return plane.run(planeCtx) })
 	group.Go(func() error { return limits.run(planeCtx) })
+	group.Go(func() error { return admin.run(planeCtx) })
 	group.Go(func() error {
 		defer stopPlane()
 		return child.Run(ctx)
 	})
 	if cfg.Demo {
-		group.Go(func() error {
-			if reason, err := demoObstacle(planeCtx, cfg, plane.store); err != nil || reason != "" {
-				if err == nil {
-					_, err = fmt.Fprintln(env.Stdout, "The demo is left out: "+reason)
-				}
-				return err
-			}
-			demo := standalone.Demo{
-				API: plane.apiURL(reachable(plane.api.Addr())), Gateway: "http://" + reachable(gateway),
-				Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
-				Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
-			}
-			if cfg.APIAdminTokenFile != "" {
-				demo.TokenText = "$(cat " + cfg.APIAdminTokenFile + ")"
-			}
-			return demo.Run(planeCtx)
-		})
+		group.Go(func() error { return runDemo(planeCtx, cfg, env, plane, gateway, child) })
 	}
 	return group.Wait()
+}
+
+// runDemo shows a first service, or says why not.
+func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, gateway net.Addr, child *standalone.Envoy) error {
+	if reason, err := demoObstacle(ctx, cfg, plane.store); err != nil || reason != "" {
+		if err == nil {
+			_, err = fmt.Fprintln(env.Stdout, "The demo is left out: "+reason)
+		}
+		return err
+	}
+	demo := standalone.Demo{
+		API: plane.apiURL(reachable(plane.api.Addr())), Gateway: "http://" + reachable(gateway),
+		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
+		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
+	}
+	if cfg.APIAdminTokenFile != "" {
+		demo.TokenText = "$(cat " + cfg.APIAdminTokenFile + ")"
+	}
+	return demo.Run(ctx)
 }
 
 // demoObstacle says why the demo cannot call the API; empty: it can.

@@ -69,6 +69,8 @@ type Config struct {
 	TrustedHops int
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
+	// AdminSocket is the path of a Unix socket in its place; empty means none.
+	AdminSocket string
 	// Demo asks for a backend and a first configuration.
 	Demo bool
 
@@ -142,7 +144,7 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 		return fmt.Errorf("--data-dir: not given, and neither HOME nor XDG_DATA_HOME is set; give a directory, or --database-url")
 	}
 	if v, given := sources["admin-addr"]; given && c.AdminAddr == "" && command == Standalone {
-		return fmt.Errorf("--admin-addr: %q (from %s) is not possible here: the program watches its Envoy there; port 0 means any free one", v.text, v.from)
+		return fmt.Errorf("--admin-addr: %q (from %s) is not possible here: the specification asks for it; port 0 means any free one", v.text, v.from)
 	}
 	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
 		return fmt.Errorf("--ratelimit-metrics: %q (from %s) is of no use without --ratelimit-address, the engine that Envoys ask; give both", v.text, v.from)

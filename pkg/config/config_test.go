@@ -304,7 +304,7 @@ var _ = Describe("A bad setting", func() {
 	It("is a standalone Envoy without an admin endpoint", func() {
 		g := given{flags: map[string]string{"admin-addr": ""}}
 		_, _, err := g.load()
-		Expect(err).To(MatchError(`--admin-addr: "" (from the command line) is not possible here: the program watches its Envoy there; port 0 means any free one`))
+		Expect(err).To(MatchError(`--admin-addr: "" (from the command line) is not possible here: the specification asks for it; port 0 means any free one`))
 		g.command = config.Bootstrap
 		Expect(g.mustLoad().AdminAddr).To(BeEmpty())
 	})
@@ -419,7 +419,7 @@ var _ = Describe("The table", func() {
 				Expect(s.Variable()).NotTo(HavePrefix("GATEHOUSE_TEST_"))
 			}
 		}
-		Expect(config.Settings(config.Bootstrap)).To(HaveLen(3))
+		Expect(config.Settings(config.Bootstrap)).To(HaveLen(4))
 		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // errNotAllowed stands for "not what Setting.allowed says".
@@ -114,6 +115,14 @@ func ipPort(s string) (string, error) {
 	}
 	_, err := netip.ParseAddrPort(s)
 	return s, err
+}
+
+// socketPath accepts what the address of a Unix socket has room for; or nothing.
+func socketPath(s string) (string, error) {
+	if s != "" && (!path.IsAbs(s) || len(s) > 107 || strings.ContainsFunc(s, unicode.IsControl)) {
+		return "", errNotAllowed
+	}
+	return s, nil
 }
 
 func ipAddress(s string) (string, error) {

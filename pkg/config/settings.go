@@ -242,9 +242,15 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},
-			Usage:   "address of Envoy's admin endpoint; port 0 means any free one",
+			Usage:   "address of Envoy's admin endpoint, with the paths that only read and /logging; port 0 means any free one",
 			allowed: "an address IP:PORT such as 127.0.0.1:9001",
 			set:     parsed(func(c *Config) *string { return &c.AdminAddr }, ipPort),
+		},
+		{
+			Name: "admin-socket", Type: "file", commands: []string{Bootstrap},
+			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: with all its paths, and only for the user that runs Envoy",
+			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
+			set:     parsed(func(c *Config) *string { return &c.AdminSocket }, socketPath),
 		},
 		{
 			Name: "demo", Type: "bool", Default: "false", commands: own,

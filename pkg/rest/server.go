@@ -107,8 +107,8 @@ type server struct {
 	guard *guard
 }
 
-// New returns the handler of the whole API.
-func New(o Options) http.Handler {
+// newServer returns one without any path.
+func newServer(o Options) *server {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
@@ -141,6 +141,12 @@ func New(o Options) http.Handler {
 	if s.warn == nil {
 		s.warn = func(store.Reader, []store.Written) ([]string, error) { return nil, nil }
 	}
+	return s
+}
+
+// New returns the handler of the whole API.
+func New(o Options) http.Handler {
+	s := newServer(o)
 	s.router.Use(s.logRequest, s.recover, s.authenticate, s.checkAccept)
 	s.router.NoRoute(s.noRoute)
 	s.router.NoMethod(s.noMethod)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,8 +19,11 @@ import (
 type EnvoyOptions struct {
 	// Path is the program, as FindEnvoy returns it.
 	Path string
-	// Bootstrap is its configuration, with an admin endpoint.
-	Bootstrap []byte
+	// Bootstrap is its configuration, with its admin endpoint at AdminSocket.
+	Bootstrap   []byte
+	AdminSocket string
+	// Dir is a directory of this Envoy's own.
+	Dir *RunDir
 	// Ports are looked at before the first start: Envoy shares a port with
 	// another Envoy, or goes on without it, where the user needs an error.
 	Ports []Port
@@ -53,7 +55,7 @@ const (
 // Envoy supervises one Envoy process.
 type Envoy struct {
 	opts   EnvoyOptions
-	admin  *http.Client
+	admin  *http.Transport
 	once   sync.Once
 	ready  chan struct{}
 	failed int // starts in a row, while it has never been ready
@@ -69,9 +71,11 @@ func NewEnvoy(opts EnvoyOptions) *Envoy {
 	return &Envoy{
 		opts:  opts,
 		ready: make(chan struct{}),
-		admin: &http.Client{
-			Timeout:   time.Second,
-			Transport: &http.Transport{DisableKeepAlives: true},
+		admin: &http.Transport{
+			DisableKeepAlives: true, DisableCompression: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", opts.AdminSocket)
+			},
 		},
 	}
 }
@@ -88,23 +92,14 @@ func (e *Envoy) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	dir, err := os.MkdirTemp("", "gatehouse-envoy-")
-	if err != nil {
-		return fmt.Errorf("making a directory for Envoy's bootstrap: %w", err)
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			e.opts.Log.Warn("envoy's bootstrap stays behind", "err", err)
-		}
-	}()
-	if err := os.WriteFile(filepath.Join(dir, bootstrapFile), e.opts.Bootstrap, 0o600); err != nil {
+	if err := os.WriteFile(e.opts.Dir.Join(bootstrapFile), e.opts.Bootstrap, 0o600); err != nil {
 		return fmt.Errorf("writing Envoy's bootstrap: %w", err)
 	}
 
 	backoff := minBackoff
 	for {
 		began := time.Now()
-		exit, err := e.runOnce(ctx, dir)
+		exit, err := e.runOnce(ctx)
 		if err != nil {
 			return fmt.Errorf("starting Envoy %s: %w", e.opts.Path, err)
 		}

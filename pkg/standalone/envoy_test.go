@@ -31,10 +31,10 @@ const program = "../../bin/envoy"
 
 // bootstrap is an Envoy that sends what comes to port to a backend. It has an
 // access log and needs no control plane.
-func bootstrap(admin string, port int, backend string) []byte {
+func bootstrap(socket string, port int, backend string) []byte {
 	host, backendPort, _ := net.SplitHostPort(backend)
 	return fmt.Appendf(nil, `
-admin: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}
+admin: {address: {pipe: {path: %s}}}
 static_resources:
   listeners:
   - address: {socket_address: {address: 127.0.0.1, port_value: %d}}
@@ -61,7 +61,7 @@ static_resources:
       cluster_name: backend
       endpoints:
       - lb_endpoints: [{endpoint: {address: {socket_address: {address: %s, port_value: %s}}}}]
-`, admin, port, host, backendPort)
+`, socket, port, host, backendPort)
 }
 
 func freePort() int {
@@ -110,11 +110,16 @@ func run(change func(*standalone.EnvoyOptions)) *supervised {
 	GinkgoHelper()
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello") }))
 	DeferCleanup(backend.Close)
+	log := slog.New(slog.DiscardHandler)
+	dir, err := standalone.OpenRunDir(log)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(dir.Close)
+	socket := dir.Join("admin.sock")
 	s := &supervised{port: freePort(), log: gbytes.NewBuffer(), access: gbytes.NewBuffer(), done: make(chan error, 1)}
 	opts := standalone.EnvoyOptions{
-		Path: program, Bootstrap: bootstrap("0", s.port, backend.Listener.Addr().String()),
-		Stdout: s.access,
-		Log:    slog.New(slog.NewTextHandler(io.MultiWriter(s.log, GinkgoWriter), nil)),
+		Path: program, Bootstrap: bootstrap(socket, s.port, backend.Listener.Addr().String()),
+		AdminSocket: socket, Dir: dir, Stdout: s.access,
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(s.log, GinkgoWriter), nil)),
 	}
 	if change != nil {
 		change(&opts)
@@ -182,7 +187,7 @@ var _ = Describe("Supervisor", func() {
 				port := regexp.MustCompile(`port_value: [1-9]\d*`).FindString(string(o.Bootstrap))
 				n, err := strconv.Atoi(strings.TrimPrefix(port, "port_value: "))
 				Expect(err).NotTo(HaveOccurred())
-				o.Bootstrap = bootstrap("0", n, slow.Listener.Addr().String())
+				o.Bootstrap = bootstrap(o.AdminSocket, n, slow.Listener.Addr().String())
 				o.Drain = time.Second
 			})
 			Eventually(s.Ready()).Should(BeClosed())
@@ -229,15 +234,12 @@ var _ = Describe("Supervisor", func() {
 		})
 
 		It("shows Envoy's last words when it exits each time", func() {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(l.Close)
 			s := run(func(o *standalone.EnvoyOptions) {
-				o.Bootstrap = bootstrap(strconv.Itoa(l.Addr().(*net.TCPAddr).Port), freePort(), "127.0.0.1:1")
+				o.Bootstrap = bootstrap("/not/there/admin.sock", freePort(), "127.0.0.1:1")
 			})
 			Eventually(s.done).Should(Receive(MatchError(And(
 				HavePrefix("envoy ended 3 times before it was ready, last with exit code 1; mend what its last lines say, or give another one with --envoy: "),
-				ContainSubstring("cannot bind '"+l.Addr().String()+"': Address already in use")))))
+				ContainSubstring("cannot bind '/not/there/admin.sock': No such file or directory")))))
 			Expect(strings.Count(string(s.log.Contents()), "is started again")).To(Equal(2))
 		})
 
@@ -294,9 +296,15 @@ func TestParent(*testing.T) {
 	if os.Getenv("GATEHOUSE_TEST_PARENT") == "" {
 		return
 	}
+	log := slog.New(slog.NewTextHandler(os.Stdout, nil))
+	dir, err := standalone.OpenRunDir(log)
+	if err != nil {
+		panic(err)
+	}
+	socket := dir.Join("admin.sock")
 	e := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: program, Bootstrap: []byte("admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}"),
-		Stdout: os.Stdout, Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
+		Path: program, Bootstrap: []byte("admin: {address: {pipe: {path: " + socket + "}}}"), AdminSocket: socket, Dir: dir,
+		Stdout: os.Stdout, Log: log,
 	})
 	_ = e.Run(context.Background())
 }

@@ -32,8 +32,7 @@ type Endpoint struct {
 
 // Endpoints asks Envoy for those of some clusters.
 func (e *Envoy) Endpoints(ctx context.Context, clusters []string) ([]Endpoint, error) {
-	p := e.running.Load()
-	if p == nil {
+	if e.running.Load() == nil {
 		return nil, errNoAdmin
 	}
 	quoted := make([]string, len(clusters))
@@ -61,7 +60,7 @@ func (e *Envoy) Endpoints(ctx context.Context, clusters []string) ([]Endpoint, e
 			} `json:"host_statuses"`
 		} `json:"cluster_statuses"`
 	}
-	if err := e.call(ctx, p, http.MethodGet, "/clusters?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
+	if err := e.call(ctx, http.MethodGet, "/clusters?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
 		return nil, err
 	}
 	var list []Endpoint

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"sync/atomic"
 )
 
 // logFormat makes Envoy log one JSON object a line; %j escapes the message.
@@ -32,6 +33,9 @@ type logWriter struct {
 	log  *slog.Logger
 	rest []byte
 	last []string
+	// ending says that Envoy was told to end: it warns of that, and of the
+	// connections that it closes.
+	ending atomic.Bool
 }
 
 func (w *logWriter) Write(p []byte) (int, error) {
@@ -65,6 +69,9 @@ func (w *logWriter) record(raw []byte) {
 		entry.Level, entry.Logger, entry.Line = "error", "stderr", string(raw)
 	}
 	level := slogLevel(entry.Level)
+	if level == slog.LevelWarn && w.ending.Load() {
+		level = slog.LevelDebug
+	}
 	if level >= slog.LevelWarn {
 		w.last = append(w.last, entry.Line)
 		w.last = w.last[max(0, len(w.last)-keptLines):]

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,11 +13,8 @@ import (
 	"time"
 )
 
-// Files in Envoy's directory.
-const (
-	bootstrapFile = "bootstrap.yaml"
-	adminFile     = "admin-address"
-)
+// bootstrapFile is in Envoy's directory.
+const bootstrapFile = "bootstrap.yaml"
 
 // exit is how an Envoy ended.
 type exit struct {
@@ -31,13 +27,12 @@ type exit struct {
 type process struct {
 	cmd  *exec.Cmd
 	done chan exit
-	// adminFile is where it writes the address of its admin endpoint.
-	adminFile string
+	log  *logWriter
 }
 
 // runOnce runs Envoy until it exits, or until ctx ends and it was stopped.
-func (e *Envoy) runOnce(ctx context.Context, dir string) (exit, error) {
-	p, err := e.start(ctx, dir)
+func (e *Envoy) runOnce(ctx context.Context) (exit, error) {
+	p, err := e.start(ctx)
 	if err != nil {
 		return exit{}, err
 	}
@@ -64,15 +59,15 @@ func (e *Envoy) runOnce(ctx context.Context, dir string) (exit, error) {
 
 // start runs Envoy in a process group of its own, so that Ctrl-C in a terminal
 // reaches only this program, which lets Envoy drain first.
-func (e *Envoy) start(ctx context.Context, dir string) (*process, error) {
-	p := &process{done: make(chan exit, 1), adminFile: filepath.Join(dir, adminFile)}
-	if err := os.Remove(p.adminFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (e *Envoy) start(ctx context.Context) (*process, error) {
+	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log}
+	p := &process{done: make(chan exit, 1), log: log}
+	// An Envoy that crashed leaves its socket.
+	if err := os.Remove(e.opts.AdminSocket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log}
 	p.cmd = exec.Command(e.opts.Path,
-		"-c", filepath.Join(dir, bootstrapFile),
-		"--admin-address-path", p.adminFile,
+		"-c", e.opts.Dir.Join(bootstrapFile),
 		// Without hot restart, gateways on one machine have nothing in common.
 		"--disable-hot-restart",
 		"--log-format", logFormat,
@@ -120,8 +115,8 @@ func describe(state *os.ProcessState, err error) string {
 func (e *Envoy) watchReady(ctx context.Context, p *process) {
 	began := time.Now()
 	for {
-		if err := e.call(ctx, p, "GET", "/ready", nil); err == nil {
-			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin", p.adminAddr(), "took", time.Since(began).Round(time.Millisecond))
+		if err := e.call(ctx, "GET", "/ready", nil); err == nil {
+			e.opts.Log.Info("envoy is ready", "pid", p.cmd.Process.Pid, "admin_socket", e.opts.AdminSocket, "took", time.Since(began).Round(time.Millisecond))
 			e.once.Do(func() { close(e.ready) })
 			return
 		}
@@ -136,6 +131,7 @@ func (e *Envoy) stop(ctx context.Context, p *process) exit {
 	if x, ended := e.drain(ctx, p); ended {
 		return x
 	}
+	p.log.ending.Store(true)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			e.opts.Log.Warn("sending a signal to envoy", "signal", s.String(), "err", err)
@@ -160,17 +156,21 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Drain)
 	defer cancel()
 	for _, path := range []string{"/healthcheck/fail", "/drain_listeners"} {
-		if err := e.call(ctx, p, "POST", path, nil); err != nil {
+		if err := e.call(ctx, "POST", path, nil); err != nil {
 			e.opts.Log.Warn("envoy stops without draining", "err", err)
 			return exit{}, false
 		}
 	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	running := 0
 	for {
-		active, err := e.activeRequests(ctx, p)
+		active, err := e.activeRequests(ctx)
 		if ctx.Err() == nil && err != nil {
 			e.opts.Log.Warn("envoy does not say how many requests are running", "err", err)
+		}
+		if err == nil {
+			running = active
 		}
 		if err == nil && active == 0 {
 			return exit{}, false
@@ -179,18 +179,9 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 		case x := <-p.done:
 			return x, true
 		case <-ctx.Done():
-			e.opts.Log.Warn("envoy stops with requests running", "requests", active, "waited", e.opts.Drain)
+			e.opts.Log.Warn("envoy stops with requests running", "requests", running, "waited", e.opts.Drain)
 			return exit{}, false
 		case <-poll.C:
 		}
 	}
-}
-
-// adminAddr is empty until Envoy listens there.
-func (p *process) adminAddr() string {
-	addr, err := os.ReadFile(p.adminFile)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(addr))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,7 +13,11 @@ import (
 
 // API makes calls of the REST API at URL, http://HOST:PORT. Each has a
 // connection of its own, so that a restart of the program is not seen.
-type API struct{ URL string }
+type API struct {
+	URL string
+	// Socket is the path of a Unix socket to call instead of the URL's host.
+	Socket string
+}
 
 // Answer is an HTTP answer, read in full.
 type Answer struct {
@@ -30,7 +35,7 @@ func (a API) Do(ctx context.Context, method, path, contentType, body string) (An
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
-	return Send(req)
+	return a.Send(req)
 }
 
 // Get reads.
@@ -57,9 +62,18 @@ func (a API) Post(ctx context.Context, path string, fields ...string) (Answer, e
 }
 
 // Send sends one request on a connection of its own and follows no redirect.
-func Send(req *http.Request) (Answer, error) {
+func Send(req *http.Request) (Answer, error) { return API{}.Send(req) }
+
+// Send is the same, by the socket where there is one.
+func (a API) Send(req *http.Request) (Answer, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	if a.Socket != "" {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", a.Socket)
+		}
+	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)

@@ -18,12 +18,28 @@ type Envoy struct {
 
 // StartEnvoy runs an Envoy with what "gatehouse bootstrap" prints for a proxy
 // and a control plane, and returns when it has its configuration. dir is an
-// empty directory.
+// empty directory. Its admin endpoint is a socket there, which has all paths.
 func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
-	bootstrap, err := printBootstrap(ctx, proxy, xdsAddr)
+	socket := filepath.Join(dir, "admin.sock")
+	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-socket", socket)
 	if err != nil {
 		return nil, err
 	}
+	return RunEnvoy(ctx, dir, bootstrap)
+}
+
+// StartEnvoyOnPort is the same with the admin endpoint on a port.
+func StartEnvoyOnPort(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
+	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-addr", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return RunEnvoy(ctx, dir, bootstrap)
+}
+
+// RunEnvoy runs an Envoy with any bootstrap that has an admin endpoint, and
+// returns when it has its configuration. dir is an empty directory.
+func RunEnvoy(ctx context.Context, dir, bootstrap string) (*Envoy, error) {
 	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
 	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
 		return nil, err
@@ -42,7 +58,9 @@ func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error)
 		if err != nil {
 			return err
 		}
-		e.Admin = API{URL: "http://" + string(addr)}
+		if e.Admin = (API{URL: "http://" + string(addr)}); filepath.IsAbs(string(addr)) {
+			e.Admin = API{URL: "http://envoy", Socket: string(addr)}
+		}
 		a, err := e.Admin.Get(ctx, "/ready")
 		if err == nil && strings.TrimSpace(a.Body) != "LIVE" {
 			err = errors.New(a.Body)
@@ -55,8 +73,9 @@ func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error)
 	return e, nil
 }
 
-func printBootstrap(ctx context.Context, proxy, xdsAddr string) (string, error) {
-	p, err := SpawnGatehouse(nil, "bootstrap", "--proxy", proxy, "--xds-addr", xdsAddr, "--admin-addr", "127.0.0.1:0")
+// PrintBootstrap returns what "gatehouse bootstrap" prints, with more arguments.
+func PrintBootstrap(ctx context.Context, proxy, xdsAddr string, more ...string) (string, error) {
+	p, err := SpawnGatehouse(nil, append([]string{"bootstrap", "--proxy", proxy, "--xds-addr", xdsAddr}, more...)...)
 	if err != nil {
 		return "", err
 	}

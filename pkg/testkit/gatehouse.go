@@ -15,6 +15,8 @@ type Gatehouse struct {
 	API API
 	// XDSAddr is where Envoys connect, HOST:PORT.
 	XDSAddr string
+	// Admin is the admin port, where there is one.
+	Admin API
 }
 
 // StartGatehouse runs the program until it says that it is up. Give
@@ -51,7 +53,8 @@ func (g *Gatehouse) readAddresses() error {
 	}
 	api, _ := records[0]["api"].(string)
 	xds, _ := records[0]["xds"].(string)
-	g.API, g.XDSAddr = API{URL: api}, xds
+	admin, _ := records[0]["admin"].(string)
+	g.API, g.XDSAddr, g.Admin = API{URL: api}, xds, API{URL: "http://" + admin}
 	return nil
 }
 

@@ -53,23 +53,7 @@ var _ = AfterEach(func(ctx SpecContext) {
 // end of the suite or of the spec that calls it.
 func startTarget(ctx context.Context, args ...string) target {
 	GinkgoHelper()
-	port, err := testkit.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	httpsPort, err := testkit.FreePort()
-	Expect(err).NotTo(HaveOccurred())
-	t := target{port: port}
-	t.blue, err = testkit.StartBackend("blue", testkit.BackendOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(t.blue.Close)
-	t.Gatehouse, err = testkit.StartGatehouse(ctx, nil, append([]string{
-		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
-		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(port), "--https-port", strconv.Itoa(httpsPort),
-	}, args...)...)
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func(ctx SpecContext) {
-		Expect(t.Stop(ctx)).To(BeZero(), t.Stderr.String())
-	}, NodeTimeout(time.Minute))
-	Expect(t.WaitReady(ctx)).To(Succeed())
+	t := startEmpty(ctx, nil, args...)
 	for _, call := range [][]string{
 		{"/upstream", "Upstream_name=blue", "Upstream_ip=" + t.blue.IP, "Upstream_port=" + strconv.Itoa(t.blue.Port)},
 		{"/service", "Service_Name=shop", "fqdn=*"},
@@ -83,6 +67,29 @@ func startTarget(ctx context.Context, args ...string) target {
 		Expect(a.Status).To(Equal(http.StatusCreated), "POST %q: %s", call, a.Body)
 	}
 	Eventually(func() string { return t.served("/") }).WithContext(ctx).Should(Equal("blue"))
+	return t
+}
+
+// startEmpty starts one without any object.
+func startEmpty(ctx context.Context, env []string, args ...string) target {
+	GinkgoHelper()
+	port, err := testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	httpsPort, err := testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	t := target{port: port}
+	t.blue, err = testkit.StartBackend("blue", testkit.BackendOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(t.blue.Close)
+	t.Gatehouse, err = testkit.StartGatehouse(ctx, env, append([]string{
+		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
+		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(port), "--https-port", strconv.Itoa(httpsPort),
+	}, args...)...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(t.Stop(ctx)).To(BeZero(), t.Stderr.String())
+	}, NodeTimeout(time.Minute))
+	Expect(t.WaitReady(ctx)).To(Succeed())
 	return t
 }
 
@@ -127,7 +134,7 @@ func try(ctx context.Context, base testkit.API, method, path, body string, heade
 		}
 		req.Header.Add(name, value)
 	}
-	a, err := testkit.Send(req)
+	a, err := base.Send(req)
 	Expect(err).NotTo(HaveOccurred())
 	return a
 }

@@ -153,8 +153,8 @@ func (l *lab) runEnvoy(name string, config []byte, concurrency int) (*process, e
 		"--concurrency", strconv.Itoa(concurrency))
 }
 
-func bootstrap(xdsAddr string, adminPort int) ([]byte, error) {
-	return envoy.Bootstrap(envoy.Params{Node: layout.Node, XDSAddr: xdsAddr, AdminAddr: local(adminPort)})
+func bootstrap(xdsAddr, adminSocket string) ([]byte, error) {
+	return envoy.Bootstrap(envoy.Params{Node: layout.Node, XDSAddr: xdsAddr, AdminSocket: adminSocket})
 }
 
 // local is an address of this machine.

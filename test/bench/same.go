@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 )
@@ -15,7 +16,7 @@ func same(ctx context.Context, a, b *side) error {
 		var dumps [2][]string
 		for i, s := range []*side{a, b} {
 			var err error
-			if dumps[i], err = dump(ctx, s.ports.admin, resource); err != nil {
+			if dumps[i], err = dump(ctx, s.adminSocket, resource); err != nil {
 				return fmt.Errorf("asking the Envoy of %s what it holds: %w", s.name, err)
 			}
 		}
@@ -27,12 +28,15 @@ func same(ctx context.Context, a, b *side) error {
 }
 
 // dump is a part of what an Envoy holds, sorted, without what may differ.
-func dump(ctx context.Context, adminPort int, resource string) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(adminPort)+"/config_dump?resource="+resource, nil)
+func dump(ctx context.Context, adminSocket, resource string) ([]string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/config_dump?resource="+resource, nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", adminSocket)
+	}}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return nil, err
 	}

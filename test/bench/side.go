@@ -24,6 +24,8 @@ type side struct {
 	envoy   *process
 	calls
 	ports sidePorts
+	// adminSocket is where its Envoy has its admin endpoint.
+	adminSocket string
 	// wire asks the Envoy.
 	wire wire
 }
@@ -58,6 +60,8 @@ type prepared struct {
 	name  string
 	lab   *lab
 	ports sidePorts
+	// adminSocket is where its Envoy has its admin endpoint.
+	adminSocket string
 	// program starts the control plane.
 	program     func() (*process, error)
 	bootstrap   []byte
@@ -72,8 +76,8 @@ func (l *lab) prepare(name string) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prepared{name: name, lab: l, ports: sidePorts{list[0], list[1], list[2], list[3]}}
-	p.bootstrap, err = bootstrap(local(p.ports.xds), p.ports.admin)
+	p := &prepared{name: name, lab: l, ports: sidePorts{list[0], list[1], list[2], list[3]}, adminSocket: l.file("admin.sock")}
+	p.bootstrap, err = bootstrap(local(p.ports.xds), p.adminSocket)
 	return p, err
 }
 
@@ -127,7 +131,7 @@ func (l *lab) prepareFloor(s setting) (*prepared, error) {
 // start starts the control plane and its Envoy at once, and waits for
 // nothing.
 func (p *prepared) start() (*side, error) {
-	s := &side{name: p.name, calls: p.calls, ports: p.ports, wire: wire{addr: local(p.ports.http)}}
+	s := &side{name: p.name, calls: p.calls, ports: p.ports, adminSocket: p.adminSocket, wire: wire{addr: local(p.ports.http)}}
 	var err error
 	if s.program, err = p.program(); err != nil {
 		return nil, err

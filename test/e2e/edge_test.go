@@ -62,7 +62,7 @@ var _ = Describe("The edge", func() {
 
 	It("has the admin endpoint with statistics and log levels", func() {
 		g, _, _ := shop()
-		admin := adminOf(g)
+		admin := g.Admin
 		Expect(read(admin, "/stats")).To(ContainSubstring("http.http.downstream_rq_total: "))
 		answer, err := admin.Post(limit(), "/logging?level=trace")
 		Expect(err).NotTo(HaveOccurred())

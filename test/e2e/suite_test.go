@@ -108,12 +108,12 @@ func shop(args ...string) (*testkit.Gatehouse, gateway, *testkit.Backend) {
 	return g, gw, blue
 }
 
-// adminOf is the admin endpoint of the Envoy that a gateway runs.
+// adminOf is the own admin endpoint of the Envoy that a gateway runs.
 func adminOf(g *testkit.Gatehouse) testkit.API {
 	GinkgoHelper()
 	Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
-	addr, _ := g.Records("envoy is ready")[0]["admin"].(string)
-	return testkit.API{URL: "http://" + addr}
+	socket, _ := g.Records("envoy is ready")[0]["admin_socket"].(string)
+	return testkit.API{URL: "http://envoy", Socket: socket}
 }
 
 func freePort() int {

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
+)
+
+// adminPort is the admin endpoint that others reach. What Envoy itself would do
+// for every web page on this machine, it does for those who may call the API.
+type adminPort struct {
+	listener net.Listener
+	http     *http.Server
+}
+
+func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, child *standalone.Envoy, socket string) (*adminPort, error) {
+	l, err := listen(ctx, cfg.AdminAddr, "admin-addr", "Envoy's admin endpoint")
+	if err != nil {
+		return nil, err
+	}
+	mayOpen, err := checkAdminAccess(ctx, cfg, l.Addr(), plane.store, plane.log)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &adminPort{listener: l, http: &http.Server{
+		Handler: rest.NewAdmin(rest.Options{
+			Tokens: plane.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts, Log: plane.log,
+		}, rest.AdminOptions{Ask: child.Ask, Socket: socket}),
+		ReadTimeout: 10 * time.Second,
+		// A client that reads slowly holds one of the few questions to Envoy.
+		WriteTimeout:   30 * time.Second,
+		IdleTimeout:    time.Minute,
+		MaxHeaderBytes: 16 << 10,
+		ErrorLog:       slog.NewLogLogger(plane.log.Handler(), slog.LevelDebug),
+	}}, nil
+}
+
+// run serves until ctx ends.
+func (a *adminPort) run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = a.http.Close() }) // nobody waits for an answer
+	defer stop()
+	if err := a.http.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the admin endpoint: %w", err)
+	}
+	return nil
+}
