@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 
@@ -62,11 +63,13 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 	if err != nil {
 		return err
 	}
-	log := newLogger(os.Stderr, cfg)
-	for _, w := range warnings {
-		log.Warn("questionable setting", "reason", w)
+	env, err := surroundings(cfg, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
 	}
-	env := app.Env{Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(), Log: log, Version: buildInfo().version}
+	for _, w := range warnings {
+		env.Log.Warn("questionable setting", "reason", w)
+	}
 	if err := work(cmd.Context(), cfg, env); err != nil {
 		return &runError{err}
 	}
@@ -106,14 +109,14 @@ func (v *flagValue) String() string     { return v.text }
 func (v *flagValue) Set(s string) error { v.text = s; return nil }
 func (v *flagValue) Type() string       { return v.kind }
 
-// newLogger makes the log that cfg, which Load has checked, asks for.
-func newLogger(out *os.File, cfg config.Config) *slog.Logger {
+// logHandler writes the log that cfg, which Load has checked, asks for.
+func logHandler(out io.Writer, cfg config.Config) slog.Handler {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}
 	opts := &slog.HandlerOptions{Level: levels[cfg.LogLevel], ReplaceAttr: readableDuration}
-	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && isTerminal(out) {
-		return slog.New(slog.NewTextHandler(out, opts))
+	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && onTerminal(out) {
+		return slog.NewTextHandler(out, opts)
 	}
-	return slog.New(slog.NewJSONHandler(out, opts))
+	return slog.NewJSONHandler(out, opts)
 }
 
 // readableDuration writes "218ms" where JSON would have nanoseconds.

@@ -12,8 +12,15 @@ import (
 // Env is what the program gets from its surroundings.
 type Env struct {
 	Stdout, Stderr io.Writer
-	Log            *slog.Logger
-	Version        string
+	// AccessLog receives the access log of an Envoy of this program's; nil means
+	// Stdout.
+	AccessLog io.Writer
+	Log       *slog.Logger
+	// LogFile is where the log goes, for the demo to say; empty where it goes
+	// to the screen.
+	LogFile string
+	// Program is how the program was called.
+	Program, Version string
 }
 
 // Serve runs the control plane until ctx ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"golang.org/x/sync/errgroup"
@@ -56,7 +57,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join("admin.sock"), Dir: dir, Stdout: env.Stdout, Log: env.Log,
+		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join("admin.sock"), Dir: dir, Stdout: accessLog(env), Log: env.Log,
 		Ports: []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})
 	running.envoy.Store(child)
@@ -83,6 +84,13 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	return group.Wait()
 }
 
+func accessLog(env Env) io.Writer {
+	if env.AccessLog == nil {
+		return env.Stdout
+	}
+	return env.AccessLog
+}
+
 // runDemo shows a first service, or says why not.
 func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, gateway net.Addr, child *standalone.Envoy) error {
 	if reason, err := demoObstacle(ctx, cfg, plane.store); err != nil || reason != "" {
@@ -95,6 +103,7 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 		API: plane.apiURL(reachable(plane.api.Addr())), Gateway: "http://" + reachable(gateway),
 		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
+		Program: env.Program, LogFile: env.LogFile,
 	}
 	if cfg.APIAdminTokenFile != "" {
 		demo.TokenText = "$(cat " + cfg.APIAdminTokenFile + ")"

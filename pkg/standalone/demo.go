@@ -3,13 +3,11 @@ package standalone
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +39,9 @@ type Demo struct {
 	// Ready is closed when Envoy serves: a first configuration is made only
 	// then, while the backend of an earlier one is there before.
 	Ready <-chan struct{}
+	// Program is how the program was called, and LogFile where its log is; empty
+	// where the person who watches sees it.
+	Program, LogFile string
 	// Out is for the person who watches.
 	Out io.Writer
 }
@@ -77,15 +78,21 @@ func (d Demo) run(ctx context.Context) error {
 func (d Demo) resume(ctx context.Context) error {
 	d.say("\nThe store holds a configuration already: the demo adds nothing to it.")
 	addr, found, err := d.storedBackend(ctx)
-	if err != nil || !found {
+	if err != nil {
 		return err
+	}
+	if !found {
+		d.sayEnd()
+		return nil
 	}
 	backend, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		d.say("Upstream %q points at %s, which another program has: %v.", demoName, addr, cause(err))
+		d.sayEnd()
 		return nil
 	}
-	d.say("The backend of upstream %q runs again, at %s. Try:\n\n  curl %s/\n", demoName, addr, d.Gateway)
+	d.say("The backend of upstream %q runs again, at %s. Try:\n\n  %s\n", demoName, addr, call{url: d.Gateway + "/"})
+	d.sayEnd()
 	return serveEcho(ctx, backend)
 }
 
@@ -160,7 +167,7 @@ func (d Demo) showAnswer(ctx context.Context) error {
 			for _, c := range d.next() {
 				d.say("  %s", c)
 			}
-			d.say("\nCtrl-C ends the gateway; the configuration stays.")
+			d.sayEnd()
 			return nil
 		}
 		switch {
@@ -231,68 +238,4 @@ func (d Demo) rows(ctx context.Context, path string) ([]json.RawMessage, error) 
 
 func (d Demo) say(format string, args ...any) {
 	fmt.Fprintf(d.Out, format+"\n", args...) //nolint:errcheck // nobody to tell
-}
-
-// call is a request that can be made, and shown as a curl line.
-type call struct {
-	url  string
-	form []string
-	// post makes it a POST without a body; a form is always one.
-	post bool
-	// host is the Host header, where it is not that of the URL.
-	host string
-	// token goes with the call, tokenText into its line; empty: none.
-	token, tokenText string
-}
-
-// String is the curl line.
-func (c call) String() string {
-	words := []string{"curl"}
-	if c.post {
-		words = append(words, "-X", "POST")
-	}
-	if c.host != "" {
-		words = append(words, "-H", "'Host: "+c.host+"'")
-	}
-	if c.token != "" {
-		words = append(words, "-H", `"Authorization: Bearer `+c.tokenText+`"`)
-	}
-	for _, field := range c.form {
-		if strings.Contains(field, "*") {
-			field = "'" + field + "'"
-		}
-		words = append(words, "-d", field)
-	}
-	return strings.Join(append(words, c.url), " ")
-}
-
-func (c call) do(ctx context.Context) (status int, body string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	method, payload := http.MethodGet, url.Values{}
-	if c.post || c.form != nil {
-		method = http.MethodPost
-	}
-	for _, field := range c.form {
-		name, text, _ := strings.Cut(field, "=")
-		payload.Set(name, text)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.url, strings.NewReader(payload.Encode()))
-	if err != nil {
-		return 0, "", err
-	}
-	req.Host = c.host
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	if c.form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return resp.StatusCode, strings.TrimSpace(string(text)), errors.Join(err, resp.Body.Close())
 }

@@ -100,13 +100,13 @@ var _ = Describe("Demo", func() {
 		port := regexp.MustCompile(`Upstream_port=(\d+)`).FindStringSubmatch(text)[1]
 		made := curlLines(text, "$ ")
 		Expect(made).To(Equal([]string{
-			"curl -d Upstream_name=demo -d Upstream_ip=127.0.0.1 -d Upstream_port=" + port + " -d Upstream_hc_path=/ -d Upstream_weight=100 " + api + "/upstream",
-			"curl -d Service_Name=demo -d 'fqdn=*' " + api + "/service",
-			"curl -d Route_Name=root -d Route_prefix=/ " + api + "/service/demo/route",
-			"curl -X POST " + api + "/service/demo/route/root/upstream/demo",
-			"curl -d Name=edge " + api + "/proxy",
-			"curl -X POST " + api + "/proxy/edge/service/demo",
-			"curl " + gateway + "/",
+			"curl -sS -d Upstream_name=demo -d Upstream_ip=127.0.0.1 -d Upstream_port=" + port + " -d Upstream_hc_path=/ -d Upstream_weight=100 " + api + "/upstream",
+			"curl -sS -d Service_Name=demo -d 'fqdn=*' " + api + "/service",
+			"curl -sS -d Route_Name=root -d Route_prefix=/ " + api + "/service/demo/route",
+			"curl -sS -X POST " + api + "/service/demo/route/root/upstream/demo",
+			"curl -sS -d Name=edge " + api + "/proxy",
+			"curl -sS -X POST " + api + "/proxy/edge/service/demo",
+			"curl -sS " + gateway + "/",
 		}))
 		for _, answer := range []string{
 			`201 {"data":{"insert_core_db_upstream":{"affected_rows":1}}}`,
@@ -149,8 +149,8 @@ var _ = Describe("Demo", func() {
 		text := string(out.Contents())
 		Expect(text).NotTo(ContainSubstring(sent))
 		lines := curlLines(text, "$ ")
-		Expect(lines[1]).To(Equal(`curl -H "Authorization: Bearer $TOKEN" -d Service_Name=demo -d 'fqdn=*' ` + api + "/service"))
-		Expect(lines[6]).To(Equal("curl " + gateway + "/"))
+		Expect(lines[1]).To(Equal(`curl -sS -H "Authorization: Bearer $TOKEN" -d Service_Name=demo -d 'fqdn=*' ` + api + "/service"))
+		Expect(lines[6]).To(Equal("curl -sS " + gateway + "/"))
 	})
 
 	It("leaves a foreign configuration alone", func() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,8 @@ type Process struct {
 
 	cmd    *exec.Cmd
 	exited chan struct{}
+	// shown is closed when a terminal has shown everything; nil without one.
+	shown <-chan struct{}
 }
 
 // Output is what a process has written so far.
@@ -49,18 +52,22 @@ func (o *Output) Lines() []string {
 // startProcess runs a program with more environment variables. Those of the
 // program itself that the test's own environment has are left out.
 func startProcess(path string, env []string, args ...string) (*Process, error) {
-	var all []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GATEHOUSE_") {
-			all = append(all, v)
-		}
-	}
-	return startProcessWith(path, append(all, env...), args...)
+	return startProcessWith(path, append(ownEnviron(), env...), args...)
+}
+
+// ownEnviron is the test's own environment without the program's variables.
+func ownEnviron() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
 }
 
 // startProcessWith runs a program with these environment variables and no
 // others.
 func startProcessWith(path string, env []string, args ...string) (*Process, error) {
+	p := newProcess(path, env, args...)
+	return p, p.start()
+}
+
+func newProcess(path string, env []string, args ...string) *Process {
 	p := &Process{Stdout: &Output{}, Stderr: &Output{}, exited: make(chan struct{})}
 	p.cmd = exec.Command(path, args...)
 	p.cmd.Env = env
@@ -68,14 +75,18 @@ func startProcessWith(path string, env []string, args ...string) (*Process, erro
 	p.cmd.SysProcAttr = sysProcAttr()
 	// A child of the process may hold its output open a little longer.
 	p.cmd.WaitDelay = 5 * time.Second
+	return p
+}
+
+func (p *Process) start() error {
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", path, err)
+		return fmt.Errorf("starting %s: %w", p.cmd.Path, err)
 	}
 	go func() {
 		defer close(p.exited)
 		_ = p.cmd.Wait() // the exit code is in the state
 	}()
-	return p, nil
+	return nil
 }
 
 // Pid is the process id.
@@ -88,6 +99,9 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 func (p *Process) Wait(ctx context.Context) (int, error) {
 	select {
 	case <-p.exited:
+		if p.shown != nil {
+			<-p.shown
+		}
 		return p.cmd.ProcessState.ExitCode(), nil
 	case <-ctx.Done():
 		return 0, fmt.Errorf("waiting for the end of %s: %w", p.cmd.Path, ctx.Err())

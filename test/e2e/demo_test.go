@@ -1,11 +1,17 @@
 package e2e_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("gatehouse standalone --demo", func() {
@@ -57,6 +63,73 @@ var _ = Describe("gatehouse standalone --demo", func() {
 		Eventually(g.Stdout.String).Should(ContainSubstring("the demo adds nothing"))
 		Eventually(shellCurl).WithArguments(try[4]).Should(ContainSubstring(`"host": "hello.local"`))
 		Expect(read(g.API, "/service")).To(Equal(before))
+	})
+})
+
+// boxed are the lines of the box at the end of a text.
+func boxed(text string) []string {
+	GinkgoHelper()
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	border := lines[len(lines)-1]
+	Expect(border).To(MatchRegexp(`^\+-+\+$`), text)
+	var inside []string
+	for i := len(lines) - 2; lines[i] != border; i-- {
+		Expect(lines[i]).To(HaveLen(len(border)), text)
+		line := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(lines[i], "| "), "|"))
+		inside = append([]string{line}, inside...)
+	}
+	return inside
+}
+
+var _ = Describe("gatehouse standalone --demo on a terminal", func() {
+	It("shows its calls without a line of a log, ends with a box, and says where the log is", func() {
+		dir, http, api, admin := GinkgoT().TempDir(), freePort(), freePort(), freePort()
+		run := func(more ...string) (text string) {
+			GinkgoHelper()
+			p, err := testkit.SpawnOnTerminal(nil, append([]string{
+				"standalone", "--demo", "--data-dir", dir, "--http-port", strconv.Itoa(http), "--xds-addr", "127.0.0.1:0",
+				"--api-addr", "127.0.0.1:" + strconv.Itoa(api), "--admin-addr", "127.0.0.1:" + strconv.Itoa(admin),
+			}, more...)...)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(p.Kill)
+			Eventually(p.Stdout.String).Should(MatchRegexp(`Ctrl-C ends the gateway[^\n]*\n\+-+\+\n`))
+			text = p.Stdout.String()
+			Expect(p.Signal(syscall.SIGINT)).To(Succeed())
+			Expect(p.Wait(limit())).To(BeZero())
+			return text
+		}
+		text := run()
+		Expect(text).NotTo(Or(ContainSubstring("level="), ContainSubstring("response_code"), ContainSubstring("\r")))
+		apiURL, gateway := "http://127.0.0.1:"+strconv.Itoa(api), "http://127.0.0.1:"+strconv.Itoa(http)
+		log := filepath.Join(dir, "demo.log")
+		binary, err := testkit.Binary("gatehouse")
+		Expect(err).NotTo(HaveOccurred())
+		want := []string{
+			"Gateway  " + gateway + "/",
+			"API      " + apiURL + "/",
+			"Docs     " + apiURL + "/docs",
+			"Log      " + log,
+			"",
+			"Next     " + binary + " status --server " + apiURL,
+			binary + " explain gw " + gateway + "/ --server " + apiURL,
+			"",
+			"Ctrl-C ends the gateway; the configuration stays.",
+		}
+		Expect(boxed(text)).To(Equal(want))
+		written, err := os.ReadFile(log)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(written)).To(And(ContainSubstring("gatehouse is up"), ContainSubstring("path=/service/demo/route "), ContainSubstring(`"response_code":200`)))
+
+		By("the second time")
+		text = run()
+		Expect(text).To(ContainSubstring("the demo adds nothing"))
+		Expect(boxed(text)).To(Equal(want))
+		again, err := os.ReadFile(log)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(again)).To(HavePrefix(string(written)))
+
+		By("where the log is asked for")
+		Expect(run("--log-level", "info")).To(ContainSubstring("gatehouse is up"))
 	})
 })
 

@@ -1,0 +1,38 @@
+package standalone
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// sayEnd shows where everything is and what to do next.
+func (d Demo) sayEnd() {
+	lines := []string{
+		"Gateway  " + d.Gateway + "/",
+		"API      " + d.API + "/",
+		"Docs     " + d.API + "/docs",
+	}
+	if d.LogFile != "" {
+		lines = append(lines, "Log      "+d.LogFile)
+	}
+	if d.Program != "" && d.Token == "" {
+		lines = append(lines, "",
+			"Next     "+d.Program+" status --server "+d.API,
+			"         "+d.Program+" explain "+d.Proxy+" "+d.Gateway+"/ --server "+d.API)
+	}
+	d.say("\n%s", box(append(lines, "", "Ctrl-C ends the gateway; the configuration stays.")))
+}
+
+// box draws a frame around lines.
+func box(lines []string) string {
+	width := 0
+	for _, line := range lines {
+		width = max(width, utf8.RuneCountInString(line))
+	}
+	border := "+" + strings.Repeat("-", width+2) + "+"
+	text := []string{border}
+	for _, line := range lines {
+		text = append(text, "| "+line+strings.Repeat(" ", width-utf8.RuneCountInString(line))+" |")
+	}
+	return strings.Join(append(text, border), "\n")
+}
