@@ -24,6 +24,12 @@ func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLi
 // Listener is where the proxy accepts plain HTTP, and by which rates.
 func Listener(t *model.ProxyTree, s Settings, rates ProxyRates) ir.Listener {
 	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
+	if t.Proxy.EscapedSlashes != model.SlashesRedirect {
+		l.EscapedSlashes = t.Proxy.EscapedSlashes
+	}
+	if t.Proxy.UnderscoreHeaders != model.UnderscoresReject {
+		l.UnderscoreHeaders = t.Proxy.UnderscoreHeaders
+	}
 	if s.RateLimits() {
 		applyRateLimits(&l, rates)
 	}

@@ -44,13 +44,15 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 		return nil, fmt.Sprintf("the path %q holds a character that has to be percent-encoded", r.Target)
 	}
 	h := headers{}
-	rejects := l.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() == corev3.HttpProtocolOptions_REJECT_REQUEST
+	underscores := l.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction()
 	for _, line := range r.Headers {
 		name, value := strings.ToLower(line.Name), strings.Trim(line.Value, " \t")
 		switch {
 		case name == "" || strings.ContainsFunc(name, isNoToken):
 			return nil, fmt.Sprintf("%q is not a name of a header", line.Name)
-		case rejects && strings.Contains(name, "_"):
+		case strings.Contains(name, "_") && underscores == corev3.HttpProtocolOptions_DROP_HEADER:
+			continue
+		case strings.Contains(name, "_") && underscores == corev3.HttpProtocolOptions_REJECT_REQUEST:
 			return nil, fmt.Sprintf("the name of header %q has an underscore, which many backends confuse with a dash", line.Name)
 		case strings.ContainsFunc(value, isControl):
 			return nil, fmt.Sprintf("the value of header %q holds a control character", line.Name)

@@ -76,7 +76,7 @@ var _ = Describe("Bind", func() {
 
 		p := model.NewProxy()
 		Expect(form.Bind(p, sent("Name", "gw", "Https_port", "443", "Listen_ip", "::", "trusted_hops", "1"), true)).To(BeEmpty())
-		Expect(p).To(Equal(&model.Proxy{Name: "gw", HTTPPort: 8080, HTTPSPort: 443, ListenIP: "::", TrustedHops: 1}))
+		Expect(p).To(Equal(&model.Proxy{Name: "gw", HTTPPort: 8080, HTTPSPort: 443, ListenIP: "::", TrustedHops: 1, EscapedSlashes: "redirect", UnderscoreHeaders: "reject"}))
 
 		f := &model.Filter{}
 		Expect(form.Bind(f, sent("Filter_name", "limit", "Filter_type", "route_filter_ratelimit", "Filter_config", `{ "descriptors": [{"remote_address":"<x>"}] }`), true)).To(BeEmpty())
@@ -199,7 +199,7 @@ var _ = Describe("Fields", func() {
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
 		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
-		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "tags"),
+		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),
 		Entry(nil, model.KindGlobalConfig, "globalconfig_name*", "globalconfig_type*", "config*", "tags"),
 		Entry(nil, model.KindSecret, "Secret_name*", "Secret_type", "Secret_sni", "Secret_cert", "Secret_key", "Secret_value", "tags"),

@@ -30,6 +30,8 @@ func Fields(kind model.Kind) []Field {
 			integer("Https_port", func(o *model.Proxy) *int { return &o.HTTPSPort }),
 			text("Listen_ip", func(o *model.Proxy) *string { return &o.ListenIP }),
 			integer("Trusted_hops", func(o *model.Proxy) *int { return &o.TrustedHops }),
+			text("Escaped_slashes", func(o *model.Proxy) *string { return &o.EscapedSlashes }),
+			text("Underscore_headers", func(o *model.Proxy) *string { return &o.UnderscoreHeaders }),
 			tags(),
 		}
 	case model.KindFilter:

@@ -18,6 +18,12 @@ type Listener struct {
 	// TrustedHops says that the client's address is so many from the right in
 	// X-Forwarded-For; 0 means that of the connection.
 	TrustedHops int `json:"trustedHops,omitempty"`
+	// EscapedSlashes in a path are kept (keep) or refused (reject); empty means
+	// that the client is sent to the path without them.
+	EscapedSlashes string `json:"escapedSlashes,omitempty"`
+	// UnderscoreHeaders, by their names, are left out (drop) or passed on
+	// (allow); empty means that the request is refused.
+	UnderscoreHeaders string `json:"underscoreHeaders,omitempty"`
 	// AccessLog writes a JSON line for every request to Envoy's stdout.
 	AccessLog bool `json:"accessLog,omitempty"`
 	// RateLimit says how the rate-limit engine is asked; nil means that no

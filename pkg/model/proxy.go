@@ -17,17 +17,40 @@ type Proxy struct {
 	// X-Forwarded-For, so the client's is that many from the right; 0 means
 	// that it is the address of the connection. One too many lets a client
 	// make up its address.
-	TrustedHops int  `json:"trusted_hops"`
-	Tags        Tags `json:"tags"`
-	CreateTS    Time `json:"create_ts"`
-	UpdateTS    Time `json:"update_ts"`
+	TrustedHops int `json:"trusted_hops"`
+	// EscapedSlashes is what happens to a path with %2F or %5C, and
+	// UnderscoreHeaders to a header with an underscore in its name.
+	EscapedSlashes    string `json:"escaped_slashes"`
+	UnderscoreHeaders string `json:"underscore_headers"`
+	Tags              Tags   `json:"tags"`
+	CreateTS          Time   `json:"create_ts"`
+	UpdateTS          Time   `json:"update_ts"`
 }
 
 // maxTrustedHops is more than any way into a network has.
 const maxTrustedHops = 10
 
+// What happens to an escaped slash in a path.
+const (
+	SlashesRedirect = "redirect" // 307 to the path with the slash itself
+	SlashesKeep     = "keep"     // routes and upstreams see the escape
+	SlashesReject   = "reject"   // 400
+)
+
+// What happens to a header with an underscore in its name.
+const (
+	UnderscoresReject = "reject" // 400
+	UnderscoresDrop   = "drop"   // the header is left out
+	UnderscoresAllow  = "allow"  // routes and upstreams see it
+)
+
 // NewProxy returns a proxy with the defaults of rest-api.md.
-func NewProxy() *Proxy { return &Proxy{HTTPPort: 8080, HTTPSPort: 8443, ListenIP: "0.0.0.0"} }
+func NewProxy() *Proxy {
+	return &Proxy{
+		HTTPPort: 8080, HTTPSPort: 8443, ListenIP: "0.0.0.0",
+		EscapedSlashes: SlashesRedirect, UnderscoreHeaders: UnderscoresReject,
+	}
+}
 
 // Key implements Object.
 func (p *Proxy) Key() Key { return ProxyKey(p.Name) }
@@ -57,6 +80,8 @@ func (p *Proxy) Validate() []FieldError {
 		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
 	}
 	v.between("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
+	v.oneOf("Escaped_slashes", p.EscapedSlashes, []string{SlashesRedirect, SlashesKeep, SlashesReject})
+	v.oneOf("Underscore_headers", p.UnderscoreHeaders, []string{UnderscoresReject, UnderscoresDrop, UnderscoresAllow})
 	v.tags(p.Tags)
 	return v.errs
 }

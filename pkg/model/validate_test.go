@@ -151,7 +151,7 @@ var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
 var _ = Describe("Proxy.Validate", func() {
 	It("names every bad field", func() {
 		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1}
-		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops"}))
+		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers"}))
 	})
 	DescribeTable("takes a number of proxies", func(hops int, want []model.FieldError) {
 		p := model.NewProxy()

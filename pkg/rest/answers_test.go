@@ -22,7 +22,7 @@ const (
 	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	rootJSON = `{"route_id":1,"service_name":"shop","route_name":"root","route_prefix":"/","route_config":{},` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
-	gwJSON = `{"proxy_id":1,"name":"gw","http_port":8080,"https_port":8443,"listen_ip":"0.0.0.0","trusted_hops":0,` +
+	gwJSON = `{"proxy_id":1,"name":"gw","http_port":8080,"https_port":8443,"listen_ip":"0.0.0.0","trusted_hops":0,"escaped_slashes":"redirect","underscore_headers":"reject",` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 )
 

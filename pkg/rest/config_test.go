@@ -30,6 +30,8 @@ proxies:
   https_port: 8443
   listen_ip: 0.0.0.0
   trusted_hops: 0
+  escaped_slashes: redirect
+  underscore_headers: reject
   services:
   - shop
   globalconfigs: []

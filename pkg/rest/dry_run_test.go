@@ -31,7 +31,7 @@ var _ = Describe("A dry run", func() {
 		Entry(nil, "POST", "/service", "Service_Name=till&fqdn=*", `{"action":"create","path":"/service/till","kind":"service",`+
 			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"tags","after":[]}]}`),
 		Entry(nil, "POST", "/proxy", "Name=two", `{"action":"create","path":"/proxy/two","kind":"proxy","fields":[{"field":"name","after":"two"},`+
-			`{"field":"http_port","after":8080},{"field":"https_port","after":8443},{"field":"listen_ip","after":"0.0.0.0"},{"field":"trusted_hops","after":0},{"field":"tags","after":[]}]}`),
+			`{"field":"http_port","after":8080},{"field":"https_port","after":8443},{"field":"listen_ip","after":"0.0.0.0"},{"field":"trusted_hops","after":0},{"field":"escaped_slashes","after":"redirect"},{"field":"underscore_headers","after":"reject"},{"field":"tags","after":[]}]}`),
 		Entry(nil, "PUT", "/service/shop", "fqdn=*&tags=a", `{"action":"update","path":"/service/shop","kind":"service",`+
 			`"fields":[{"field":"fqdn","before":"shop.example.com","after":"*"},{"field":"tags","before":[],"after":["a"]}]}`),
 		Entry(nil, "PATCH", "/upstream/blue", "Upstream_port=81", `{"action":"update","path":"/upstream/blue","kind":"upstream",`+

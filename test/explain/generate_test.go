@@ -96,7 +96,7 @@ func (g *generator) route(service, name string, rest bool) []model.Object {
 }
 
 func (g *generator) headerMatch() model.ValueMatch {
-	m := model.ValueMatch{Name: pick(g, "x-a", "x-a", "X-B", "x-b", "accept", "cookie", "user-agent", "te", "x-forwarded-proto", "x-request-id", "connection",
+	m := model.ValueMatch{Name: pick(g, "x-a", "x-a", "x_a", "X-B", "x-b", "accept", "cookie", "user-agent", "te", "x-forwarded-proto", "x-request-id", "connection",
 		"x-envoy-internal", "x-forwarded-for", "upgrade", ":method", ":authority", ":path", ":scheme", "host", "content-type", "x-only")}
 	if !g.chance(4) {
 		values := []string{"1", "2", "a", "A", "12", "a,b", "é", "1,2"}

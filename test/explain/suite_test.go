@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"log/slog"
@@ -42,8 +43,10 @@ type lab struct {
 	// have an address each.
 	port, backend int
 	revision      int64
-	// hops are the trusted ones of the proxy.
-	hops int
+	// hops are the trusted ones of the proxy. slashes and underscores are what it
+	// does with them; empty means the default.
+	hops                 int
+	slashes, underscores string
 }
 
 func newLab(ctx context.Context) *lab {
@@ -85,6 +88,7 @@ func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
 	proxy.Name, proxy.HTTPPort, proxy.ListenIP, proxy.TrustedHops = proxyName, l.port, "127.0.0.1", l.hops
+	proxy.EscapedSlashes, proxy.UnderscoreHeaders = cmp.Or(l.slashes, proxy.EscapedSlashes), cmp.Or(l.underscores, proxy.UnderscoreHeaders)
 	change := model.Change{Revision: l.revision, Full: true}
 	for i, o := range append([]model.Object{proxy}, objects...) {
 		Expect(o.Validate()).To(BeEmpty(), "%s", o.Key().Path())

@@ -17,7 +17,10 @@ import (
 // left, with its history.
 var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,
-	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,', ''), after = replace(after, '"trusted_hops":0,', '')`,
+	`ALTER TABLE proxy DROP COLUMN escaped_slashes`,
+	`ALTER TABLE proxy DROP COLUMN underscore_headers`,
+	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', ''), ` +
+		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', '')`,
 	`ALTER TABLE revision DROP COLUMN id`,
 	`ALTER TABLE change_log DROP COLUMN parent`,
 	`DELETE FROM goose_db_version WHERE version_id >= 5`,
@@ -48,6 +51,7 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 				p, err := store.Get[*model.Proxy](r, model.ProxyKey("gw"))
 				if err == nil {
 					n = p.TrustedHops
+					Expect(p.EscapedSlashes + " " + p.UnderscoreHeaders).To(Equal("redirect reject"))
 				}
 				return err
 			})).To(Succeed())

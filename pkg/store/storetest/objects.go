@@ -37,7 +37,7 @@ func objectSpecs(h *harness) {
 				},
 				Websocket: &websocket,
 			}},
-			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2},
+			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop"},
 			&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"},
 			&model.ProxyService{Proxy: "gw", Service: "shop"},
 		}

@@ -67,3 +67,23 @@ func hostReply() *hcmv3.ResponseMapper {
 		}},
 	}
 }
+
+func escapedSlashes(action string) hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction {
+	switch action {
+	case "keep":
+		return hcmv3.HttpConnectionManager_KEEP_UNCHANGED
+	case "reject":
+		return hcmv3.HttpConnectionManager_REJECT_REQUEST
+	}
+	return hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT
+}
+
+func underscoreHeaders(action string) corev3.HttpProtocolOptions_HeadersWithUnderscoresAction {
+	switch action {
+	case "allow":
+		return corev3.HttpProtocolOptions_ALLOW
+	case "drop":
+		return corev3.HttpProtocolOptions_DROP_HEADER
+	}
+	return corev3.HttpProtocolOptions_REJECT_REQUEST
+}

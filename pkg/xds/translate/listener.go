@@ -58,7 +58,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		NormalizePath:                wrapperspb.Bool(true),
 		MergeSlashes:                 true,
 		StripTrailingHostDot:         true,
-		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
+		PathWithEscapedSlashesAction: escapedSlashes(l.EscapedSlashes),
 		StreamIdleTimeout:            seconds(streamIdleTimeout),
 		RequestTimeout:               seconds(requestTimeout),
 		RequestHeadersTimeout:        seconds(requestHeadersTimeout),
@@ -66,7 +66,7 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		LocalReplyConfig:             &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{hostReply()}},
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:                  seconds(connectionIdleTimeout),
-			HeadersWithUnderscoresAction: corev3.HttpProtocolOptions_REJECT_REQUEST,
+			HeadersWithUnderscoresAction: underscoreHeaders(l.UnderscoreHeaders),
 		},
 		Http2ProtocolOptions: &corev3.Http2ProtocolOptions{
 			MaxConcurrentStreams:        u32(maxConcurrentStreams),
