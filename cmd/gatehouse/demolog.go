@@ -20,9 +20,9 @@ const (
 // surroundings are what the program writes to. The demo talks to a person: on a
 // terminal the log goes to a file, warnings aside, and so does the access log,
 // unless a setting says how they are to be.
-func surroundings(cfg config.Config, stdout, stderr io.Writer) (env app.Env, err error) {
+func surroundings(cfg config.Config, level slog.Leveler, stdout, stderr io.Writer) (env app.Env, err error) {
 	env = app.Env{
-		Stdout: stdout, Stderr: stderr, AccessLog: stdout, Log: slog.New(logHandler(stderr, cfg)),
+		Stdout: stdout, Stderr: stderr, AccessLog: stdout, Log: slog.New(logHandler(stderr, cfg, level)),
 		Version: buildInfo().version, Program: os.Args[0],
 	}
 	log := onTerminal(stderr) && !cfg.Explicit["log-level"] && !cfg.Explicit["log-format"]
@@ -36,9 +36,9 @@ func surroundings(cfg config.Config, stdout, stderr io.Writer) (env app.Env, err
 	}
 	env.LogFile = file.Name()
 	if log {
-		all, loud := cfg, cfg
-		all.LogFormat, loud.LogLevel = "text", "warn"
-		env.Log = slog.New(slog.NewMultiHandler(logHandler(file, all), logHandler(stderr, loud)))
+		text := cfg
+		text.LogFormat = "text"
+		env.Log = slog.New(slog.NewMultiHandler(logHandler(file, text, level), logHandler(stderr, cfg, slog.LevelWarn)))
 	}
 	if access {
 		env.AccessLog = file

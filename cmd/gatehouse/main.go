@@ -28,18 +28,24 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// run returns the exit code. The first SIGINT or SIGTERM ends the work in good
-// order, a second one ends the process at once.
+// run returns the exit code. The first SIGINT, SIGTERM or SIGHUP ends the work in
+// good order, a second SIGINT or SIGTERM ends the process at once. A second
+// SIGHUP does not: a shell and the kernel send one each when a terminal closes.
 func run(args []string) int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		<-signals
 		stop()
-		if s, ok := (<-signals).(syscall.Signal); ok {
-			os.Exit(exitBySignal + int(s))
+		for {
+			if s, ok := (<-signals).(syscall.Signal); ok && s != syscall.SIGHUP {
+				os.Exit(exitBySignal + int(s))
+			}
 		}
 	}()
 

@@ -63,10 +63,13 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 	if err != nil {
 		return err
 	}
-	env, err := surroundings(cfg, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	level := &slog.LevelVar{}
+	level.Set(levelOf(cfg))
+	env, err := surroundings(cfg, level, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
+	hear(cmd, level, env.Log)
 	for _, w := range warnings {
 		env.Log.Warn("questionable setting", "reason", w)
 	}
@@ -109,10 +112,14 @@ func (v *flagValue) String() string     { return v.text }
 func (v *flagValue) Set(s string) error { v.text = s; return nil }
 func (v *flagValue) Type() string       { return v.kind }
 
-// logHandler writes the log that cfg, which Load has checked, asks for.
-func logHandler(out io.Writer, cfg config.Config) slog.Handler {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}
-	opts := &slog.HandlerOptions{Level: levels[cfg.LogLevel], ReplaceAttr: readableDuration}
+// levelOf is the level that cfg, which Load has checked, asks for.
+func levelOf(cfg config.Config) slog.Level {
+	return map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[cfg.LogLevel]
+}
+
+// logHandler writes the log that cfg asks for.
+func logHandler(out io.Writer, cfg config.Config, level slog.Leveler) slog.Handler {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readableDuration}
 	if cfg.LogFormat == "text" || cfg.LogFormat == "auto" && onTerminal(out) {
 		return slog.NewTextHandler(out, opts)
 	}
