@@ -73,7 +73,7 @@ func openControlPlane(
 	registry := status.NewRegistry()
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
-		Status: registry, Log: env.Log,
+		Status: registry, Log: env.Log, Own: own.proxy(),
 	})
 	p.grpc = ads.GRPC()
 	known := &rates{}

@@ -17,10 +17,20 @@ import (
 type ownEnvoy struct {
 	// parent is the name by which the Envoy tells that it is this one.
 	parent string
-	envoy  atomic.Pointer[standalone.Envoy]
+	// name is its proxy.
+	name  string
+	envoy atomic.Pointer[standalone.Envoy]
 }
 
-func newOwnEnvoy() *ownEnvoy { return &ownEnvoy{parent: rand.Text()} }
+func newOwnEnvoy(proxy string) *ownEnvoy { return &ownEnvoy{parent: rand.Text(), name: proxy} }
+
+// proxy is the name of its proxy; empty where there is none.
+func (c *ownEnvoy) proxy() string {
+	if c == nil {
+		return ""
+	}
+	return c.name
+}
 
 // is reports whether a connected Envoy is that one. A nil one is none.
 func (c *ownEnvoy) is(have server.Have) bool { return c != nil && have.Parent == c.parent }

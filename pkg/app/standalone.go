@@ -37,7 +37,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.close()) }()
-	running := newOwnEnvoy()
+	running := newOwnEnvoy(cfg.Proxy)
 	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits, running)
 	if err != nil {
 		return err

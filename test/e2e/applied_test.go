@@ -138,6 +138,58 @@ var _ = Describe("?wait=applied", func() {
 	)
 })
 
+var _ = Describe("?wait=applied where no Envoy is connected", func() {
+	It("is answered at once, and says so; the command too", func() {
+		g := serve()
+		addProxy(g.API, "gw", freePort())
+		// limit is a minute; the wait may take ten.
+		a, err := g.API.Do(limit(), http.MethodPatch, "/proxy/gw?wait=applied&timeout=10m", "application/json", `{"Trusted_hops":1}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusAccepted), a.Body)
+		Expect(a.Body).To(MatchJSON(`{"data":{"update_core_db_proxy":{"affected_rows":1},"lagging":[
+			{"proxy":"gw","reason":"not_connected","message":"no Envoy whose node id is \"gw\" is connected"}]}}`))
+
+		c := cliOf(g)
+		code, _, stderr := c.run("delete", "proxy", "gw", "--wait", "--wait-timeout", "10m")
+		Expect(code).To(BeZero(), "nobody is there to miss it: %s", stderr)
+		file := document("version: 1\nproxies:\n- {name: gw}\n")
+		code, _, stderr = c.run("apply", "-f", file, "--wait", "--wait-timeout", "10m")
+		Expect(code).To(Equal(3), stderr)
+		Expect(stderr).To(And(ContainSubstring("the change is stored"), ContainSubstring(`proxy gw: no Envoy whose node id is "gw" is connected (not_connected)`)))
+	})
+
+	It("waits for the one that is there, and tells of the proxy without", func() {
+		g := serve()
+		port := freePort()
+		one := backend("one")
+		addUpstream(g.API, one)
+		addService(g.API, "shop", "*", "one")
+		addProxy(g.API, "gw", port, "shop")
+		addProxy(g.API, "edge", freePort(), "shop")
+		envoyFor("gw", g.XDSAddr)
+		gateway{g.API, port}.expect("shop.example", "/", "one")
+		a, err := g.API.Do(limit(), http.MethodPatch, "/service/shop/route/root?wait=applied&timeout=10m", "application/json", `{"Route_prefix":"/new"}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(http.StatusAccepted), a.Body)
+		Expect(a.Body).To(And(ContainSubstring(`{"proxy":"edge","reason":"not_connected"`), Not(ContainSubstring(`"proxy":"gw"`))))
+		Expect(gateway{g.API, port}.answers("shop.example", "/new")).To(Equal("one"))
+	})
+
+	It("waits for an Envoy that is sure to come: that of a standalone gateway", func() {
+		port := freePort()
+		dir := GinkgoT().TempDir()
+		g, err := testkit.StartGatehouse(limit(), nil, standaloneArgs(dir, port)...) // its Envoy is about to start
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(g.Kill)
+		one := backend("one")
+		addUpstream(g.API, one)
+		addService(g.API, "shop", "*", "one")
+		post(g.API, "/proxy", "Name=gw")
+		applied(g.API, http.MethodPost, "/proxy/gw/service/shop")
+		Expect(gateway{g.API, port}.answers("shop.example", "/")).To(Equal("one"))
+	})
+})
+
 // holeInTheGround is a port that takes connections and never answers.
 func holeInTheGround() int {
 	GinkgoHelper()

@@ -67,6 +67,7 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 	defer func() {
 		s.mu.Lock()
 		delete(s.engines, e)
+		s.enginesComing = time.Now().Add(reconnectTime)
 		s.engineMoved()
 		s.mu.Unlock()
 		s.opts.Status.Disconnect(e.id)

@@ -133,13 +133,26 @@ var _ = Describe("a rate-limit engine", func() {
 		again.quiet()
 	})
 
-	It("that is not connected is what a wait for its limits tells", func() {
-		publish(1, "a")
+	It("that is not connected is waited for while it may come back, else a wait for its limits tells at once", func() {
+		publish(1, "a") // there before the program: the engine may be, too
 		ctx, cancel := context.WithCancel(context.Background())
 		waiting := wait(ctx, 1)
 		Consistently(waiting).WithTimeout(50 * time.Millisecond).ShouldNot(Receive())
 		cancel()
 		Eventually(waiting).Should(Receive(ConsistOf(HaveField("Reason", status.NotConnected))))
+		Eventually(wait(context.Background(), 1)).WithTimeout(time.Minute).Should(Receive(ConsistOf(HaveField("Reason", status.NotConnected))))
+
+		first := dialEngine(addr, "")
+		first.next()
+		first.ack()
+		first.close()
+		Eventually(registry.Engines).Should(BeEmpty())
+		again := wait(context.Background(), 1)
+		Consistently(again).WithTimeout(50 * time.Millisecond).ShouldNot(Receive())
+		second := dialEngine(addr, "")
+		second.next()
+		second.ack()
+		Eventually(again).Should(Receive(BeEmpty()))
 	})
 
 	It("is the only one that may speak the older protocol", func() {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 	"google.golang.org/protobuf/proto"
@@ -65,6 +66,10 @@ func (s *Server) PublishRateLimits(revision int64, configs []*rlsconf.RateLimitC
 	if s.limits != nil && s.limits.version == l.version {
 		return nil
 	}
+	if s.limits == nil && len(configs) > 0 && len(s.engines) == 0 {
+		// They were there before this process, and the engines too.
+		s.enginesComing = time.Now().Add(reconnectTime)
+	}
 	s.limits, s.limitsRefused = l, false
 	for e := range s.engines {
 		e.wake()
@@ -75,16 +80,27 @@ func (s *Server) PublishRateLimits(revision int64, configs []*rlsconf.RateLimitC
 
 // WaitRateLimits returns when every connected rate-limit engine has the limits
 // of a revision, and at least one is connected; at once when the revision made
-// nothing different for them. When ctx ends before that, or nothing but refusals
-// is in the way, it returns what is. The revision has to be published.
+// nothing different for them. When ctx ends before that, or nothing is in the way
+// that time could change, it returns what is: refusals, or that no engine is
+// connected. The revision has to be published.
 func (s *Server) WaitRateLimits(ctx context.Context, revision int64) []gatestatus.Lag {
+	alarm := time.NewTimer(0) // when an engine that went away is no longer waited for
+	defer alarm.Stop()
 	for {
-		lags, moved := s.engineLags(revision)
-		if !slices.ContainsFunc(lags, func(l gatestatus.Lag) bool { return l.Reason != gatestatus.Refused }) {
+		lags, moved, coming := s.engineLags(revision)
+		hopeless := func(l gatestatus.Lag) bool {
+			return l.Reason == gatestatus.Refused || l.Reason == gatestatus.NotConnected && coming <= 0
+		}
+		if !slices.ContainsFunc(lags, func(l gatestatus.Lag) bool { return !hopeless(l) }) {
 			return lags
+		}
+		alarm.Stop()
+		if coming > 0 {
+			alarm.Reset(coming)
 		}
 		select {
 		case <-moved:
+		case <-alarm.C:
 		case <-ctx.Done():
 			return lags
 		}
@@ -92,20 +108,19 @@ func (s *Server) WaitRateLimits(ctx context.Context, revision int64) []gatestatu
 }
 
 // engineLags also returns a channel that is closed when the answer may be
-// different.
-func (s *Server) engineLags(revision int64) ([]gatestatus.Lag, <-chan struct{}) {
+// different, and how much longer to wait for an engine to come back.
+func (s *Server) engineLags(revision int64) (lags []gatestatus.Lag, moved <-chan struct{}, coming time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.limits == nil || s.limits.revision < revision {
-		return nil, s.moved
+		return nil, s.moved, 0
 	}
 	if len(s.engines) == 0 {
 		return []gatestatus.Lag{{
 			Proxy: RateLimitNode, Reason: gatestatus.NotConnected,
 			Message: fmt.Sprintf("no rate-limit engine is connected (xDS node id %q)", RateLimitNode),
-		}}, s.moved
+		}}, s.moved, time.Until(s.enginesComing)
 	}
-	var lags []gatestatus.Lag
 	for e := range s.engines {
 		lag := gatestatus.Lag{Proxy: RateLimitNode, Envoy: e.address, Reason: gatestatus.Slow, Message: "the rate-limit engine has not answered yet"}
 		switch s.limits.version {
@@ -117,7 +132,7 @@ func (s *Server) engineLags(revision int64) ([]gatestatus.Lag, <-chan struct{}) 
 		lags = append(lags, lag)
 	}
 	slices.SortFunc(lags, func(a, b gatestatus.Lag) int { return cmp.Compare(a.Envoy, b.Envoy) })
-	return lags, s.moved
+	return lags, s.moved, 0
 }
 
 // engineMoved tells those who wait to look again. It needs mu.

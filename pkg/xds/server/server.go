@@ -26,6 +26,9 @@ type Options struct {
 	Plan   plan.Options
 	Status *gatestatus.Registry
 	Log    *slog.Logger
+	// Own is the proxy whose Envoy this program runs itself, so that one is sure
+	// to come; empty means none.
+	Own string
 }
 
 // Server is the aggregated discovery service. Use New.
@@ -41,11 +44,14 @@ type Server struct {
 	snapshots map[string]*snapshot.Snapshot
 	streams   map[*stream]struct{}
 	waits     map[string]map[*wait]struct{} // by proxy
+	// coming says of proxies without an Envoy until when one may come back.
+	coming map[string]time.Time
 
 	limits *limits // nil before they are known
 	// limitsRefused says that an engine refused them.
 	limitsRefused bool
 	engines       map[*engine]struct{}
+	enginesComing time.Time     // until when one may come back while there is none
 	moved         chan struct{} // closed, and made anew, when an engine or the limits change
 }
 
@@ -53,7 +59,7 @@ type Server struct {
 func New(opts Options) *Server {
 	return &Server{
 		opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
-		waits: map[string]map[*wait]struct{}{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
+		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
 	}
 }
 
@@ -99,8 +105,13 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 	for proxy, snap := range changed {
 		if snap == nil {
 			delete(s.snapshots, proxy)
-		} else {
-			s.snapshots[proxy] = snap
+			delete(s.coming, proxy)
+			continue
+		}
+		s.snapshots[proxy] = snap
+		if first && !s.has(proxy) {
+			// It was there before this process, and its Envoys too.
+			s.coming[proxy] = time.Now().Add(reconnectTime)
 		}
 	}
 	for st := range s.streams {
@@ -158,6 +169,7 @@ func (s *Server) enter(st *stream) (proxyExists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[st] = struct{}{}
+	delete(s.coming, st.proxy)
 	for w := range s.waits[st.proxy] {
 		w.join(st)
 		st.watch(w)
@@ -169,13 +181,39 @@ func (s *Server) leave(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
-	last := true
-	for other := range s.streams {
-		last = last && other.proxy != st.proxy
+	if s.has(st.proxy) {
+		for w := range s.waits[st.proxy] {
+			w.leave(st)
+		}
+		return
 	}
+	if s.snapshots[st.proxy] != nil {
+		s.coming[st.proxy] = time.Now().Add(reconnectTime)
+	}
+	until, expected := s.expected(st.proxy)
 	for w := range s.waits[st.proxy] {
-		w.leave(st, last)
+		w.leaveLast(st.proxy, until, expected)
 	}
+}
+
+// has reports whether an Envoy of the proxy is connected. It needs mu.
+func (s *Server) has(proxy string) bool {
+	for st := range s.streams {
+		if st.proxy == proxy {
+			return true
+		}
+	}
+	return false
+}
+
+// expected reports whether an Envoy of a proxy that has none is sure to come, or
+// may come back, and until when; the zero time is for ever. It needs mu.
+func (s *Server) expected(proxy string) (until time.Time, ok bool) {
+	if s.opts.Own != "" && proxy == s.opts.Own {
+		return time.Time{}, true
+	}
+	until, ok = s.coming[proxy]
+	return until, ok
 }
 
 // DeltaAggregatedResources serves one Envoy until it goes away.

@@ -8,14 +8,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 )
 
+// reconnectTime is how long an Envoy may take to come back to a stream that
+// broke, or to a control plane that was started again. It tries after half a
+// second, then less and less often.
+const reconnectTime = 5 * time.Second
+
 // Wait returns when every connected Envoy of the proxies has reached the goal
 // of its proxy, and at least one is connected to each. When ctx ends before
-// that, or nothing but refusals is in the way, it returns what is. What it
+// that, or nothing is in the way that time could change, it returns what is:
+// refusals, and proxies without an Envoy of which none is sure to come. What it
 // waits for is proven: acknowledged, or read before something acknowledged.
 func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatestatus.Lag {
 	w := s.startWait(goals)
@@ -23,13 +30,22 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 		return nil
 	}
 	defer s.endWait(w)
-	select {
-	case <-w.done:
-		return w.left
-	case <-ctx.Done():
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.lags()
+	alarm := time.NewTimer(w.untilAlarm())
+	defer alarm.Stop()
+	for {
+		select {
+		case <-w.done:
+			return w.left
+		case <-ctx.Done():
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.lags()
+		case <-w.gone:
+			alarm.Reset(w.untilAlarm())
+		case <-alarm.C:
+			w.settle()
+			alarm.Reset(w.untilAlarm())
+		}
 	}
 }
 
@@ -38,8 +54,12 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 type wait struct {
 	goals map[string]plan.Goal
 	done  chan struct{}
+	gone  chan struct{} // the last Envoy of a proxy went away
 
 	mu sync.Mutex
+	// coming says for a proxy without an Envoy until when one is waited for; the
+	// zero time is for ever.
+	coming map[string]time.Time
 	// missing are the connected Envoys that are not there yet, by proxy; a
 	// proxy without any has no entry, and one in which all are, an empty one.
 	missing map[string]map[*stream]plan.Lack
@@ -54,7 +74,10 @@ func (s *Server) startWait(goals map[string]plan.Goal) *wait {
 	if len(goals) == 0 {
 		return nil
 	}
-	w := &wait{goals: maps.Clone(goals), done: make(chan struct{}), missing: map[string]map[*stream]plan.Lack{}}
+	w := &wait{
+		goals: maps.Clone(goals), done: make(chan struct{}), gone: make(chan struct{}, 1),
+		coming: map[string]time.Time{}, missing: map[string]map[*stream]plan.Lack{},
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for proxy, goal := range goals {
@@ -62,6 +85,9 @@ func (s *Server) startWait(goals map[string]plan.Goal) *wait {
 			s.waits[proxy] = map[*wait]struct{}{}
 		}
 		s.waits[proxy][w] = struct{}{}
+		if until, ok := s.expected(proxy); ok {
+			w.coming[proxy] = until
+		}
 		if snap := s.snapshots[proxy]; snap != nil && snap.Revision < goal.Revision {
 			// The change made nothing different for this proxy.
 			goal.Revision = snap.Revision
@@ -133,24 +159,62 @@ func (w *wait) reached(st *stream) {
 	w.settle()
 }
 
-// leave counts an Envoy out that went away; last says that its proxy has none
-// any more.
-func (w *wait) leave(st *stream, last bool) {
+// leave counts an Envoy out that went away.
+func (w *wait) leave(st *stream) {
 	w.mu.Lock()
 	delete(w.missing[st.proxy], st)
-	if last {
-		delete(w.missing, st.proxy)
-	}
 	w.mu.Unlock()
 	w.settle()
+}
+
+// leaveLast counts the last Envoy of a proxy out. Where one is expected, it is
+// waited for until then.
+func (w *wait) leaveLast(proxy string, until time.Time, expected bool) {
+	w.mu.Lock()
+	delete(w.missing, proxy)
+	delete(w.coming, proxy)
+	if expected {
+		w.coming[proxy] = until
+	}
+	w.mu.Unlock()
+	select {
+	case w.gone <- struct{}{}:
+	default:
+	}
+	w.settle()
+}
+
+// untilAlarm is after what time to settle without being told to.
+func (w *wait) untilAlarm() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	after := time.Hour
+	for proxy, until := range w.coming {
+		if d := time.Until(until); w.missing[proxy] == nil && d > 0 {
+			after = min(after, d)
+		}
+	}
+	return after
+}
+
+// mayCome reports whether to wait for an Envoy of a proxy that has none. It
+// needs mu.
+func (w *wait) mayCome(proxy string) bool {
+	until, ok := w.coming[proxy]
+	return ok && (until.IsZero() || time.Now().Before(until))
 }
 
 // settle ends the wait when nothing is left that time could bring.
 func (w *wait) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || len(w.missing) < len(w.goals) {
+	if w.closed {
 		return
+	}
+	for proxy := range w.goals {
+		if w.missing[proxy] == nil && w.mayCome(proxy) {
+			return
+		}
 	}
 	for _, envoys := range w.missing {
 		for _, lack := range envoys {

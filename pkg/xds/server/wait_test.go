@@ -65,11 +65,46 @@ var _ = Describe("a wait", func() {
 		return ctx
 	}
 
-	It("tells that no Envoy is connected, and ends when one comes and has it", func() {
+	nobody := []status.Lag{{Proxy: "gw", Reason: "not_connected", Message: `no Envoy whose node id is "gw" is connected`}}
+
+	It("tells at once that a proxy has no Envoy", func() {
+		s.Publish(1, nil)
 		publish(3, "blue")
-		Expect(s.Wait(short(), goal(3))).To(Equal([]status.Lag{{
-			Proxy: "gw", Reason: "not_connected", Message: `no Envoy whose node id is "gw" is connected`,
-		}}))
+		Eventually(start(context.Background(), goal(3))).Should(Receive(Equal(nobody)))
+	})
+
+	It("waits a while for an Envoy that was there, then no longer", func() {
+		s.Publish(1, nil)
+		publish(3, "blue")
+		first := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(first.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(3)) }).Should(BeEmpty())
+		Expect(first.Close()).To(Succeed())
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(3)) }).Should(Equal(nobody))
+		answer := start(context.Background(), goal(3))
+		Consistently(answer, "50ms").ShouldNot(Receive())
+		second := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(second.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(answer).Should(Receive(BeEmpty()))
+
+		publish(4, "green")
+		Eventually(start(context.Background(), goal(4))).Should(Receive(BeEmpty()))
+		Expect(second.Close()).To(Succeed())
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(4)) }).Should(Equal(nobody))
+		Eventually(start(context.Background(), goal(4))).WithTimeout(time.Minute).Should(Receive(Equal(nobody)))
+	})
+
+	It("waits as long as it may for the Envoy that the program runs itself", func() {
+		s = server.New(server.Options{Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler), Own: "gw"})
+		s.Publish(1, nil)
+		publish(3, "blue")
+		Expect(s.Wait(short(), goal(3))).To(Equal(nobody))
+		Consistently(start(short(), goal(3)), "40ms").ShouldNot(Receive())
+	})
+
+	It("ends when an Envoy comes back to a program that was started again", func() {
+		publish(3, "blue") // the first: the proxy was there before
+		Expect(s.Wait(short(), goal(3))).To(Equal(nobody))
 		answer := start(context.Background(), goal(3))
 		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
