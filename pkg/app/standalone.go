@@ -42,7 +42,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	if err != nil {
 		return err
 	}
-	own, err := adoptSettings(ctx, plane.store, cfg)
+	own, err := adoptSettings(ctx, plane.store, cfg, env.Log)
 	if err != nil {
 		plane.close()
 		return err
@@ -124,48 +124,6 @@ func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (
 		return "the API needs a token, which it knows only with --api-admin-token-file or GATEHOUSE_API_ADMIN_TOKEN.", err
 	}
 	return "", err
-}
-
-// newProxy returns the defaults of a new proxy object: the gateway's own gets
-// those of the flags (rest-api.md, "proxy").
-func newProxy(cfg config.Config, name string) *model.Proxy {
-	p := model.NewProxy()
-	if name == cfg.Proxy {
-		p.HTTPPort, p.HTTPSPort, p.ListenIP, p.TrustedHops = cfg.HTTPPort, cfg.HTTPSPort, cfg.ListenIP, cfg.TrustedHops
-	}
-	return p
-}
-
-// adoptSettings writes listener settings that were given explicitly to the
-// gateway's own proxy object, so that the API shows what is true. It returns
-// that object, or what it will be when it is made.
-func adoptSettings(ctx context.Context, s store.Store, cfg config.Config) (own *model.Proxy, err error) {
-	_, err = s.Write(ctx, store.Origin{Actor: "standalone", Request: "listener settings"}, func(w store.Writer) error {
-		stored, err := store.Get[*model.Proxy](w, model.ProxyKey(cfg.Proxy))
-		if model.IsKind(err, model.NotFound) {
-			own = newProxy(cfg, cfg.Proxy)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		adopted := *stored
-		own = &adopted
-		if cfg.Explicit["http-port"] {
-			own.HTTPPort = cfg.HTTPPort
-		}
-		if cfg.Explicit["https-port"] {
-			own.HTTPSPort = cfg.HTTPSPort
-		}
-		if cfg.Explicit["listen-ip"] {
-			own.ListenIP = cfg.ListenIP
-		}
-		if cfg.Explicit["trusted-hops"] {
-			own.TrustedHops = cfg.TrustedHops
-		}
-		return w.Replace(own)
-	})
-	return own, err
 }
 
 // reachable is an address of this machine at which a listener answers: that of

@@ -17,6 +17,9 @@ type ApplyOptions struct {
 	// Tag, when set, must be carried by every object of the document but
 	// routes, and limits Prune to objects that carry it.
 	Tag string
+	// NewProxy returns a proxy with the defaults for its name; nil means
+	// model.NewProxy for every name.
+	NewProxy func(name string) *model.Proxy
 }
 
 // Result counts objects and links: what Apply made, changed and deleted, and
@@ -28,9 +31,11 @@ type Result struct {
 }
 
 // Apply makes the configuration what the document says; run it in one
-// transaction and give that up on an error. An object that is there is replaced
-// as a whole. A secret without contents keeps those that are stored. An error
-// of the store names the object and its line and keeps its kind.
+// transaction and give that up on an error. Of an object that is there, a field
+// that the document does not have goes back to its default, which a warning
+// tells; a proxy keeps what is stored in such a field, tags excepted, for it says
+// where a listener is. A secret without contents keeps those that are stored. An
+// error of the store names the object and its line and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 	a := &applier{
 		w: w, opts: opts, stored: map[model.Key]model.Object{}, owned: map[model.Key][]model.Object{},
@@ -71,6 +76,8 @@ type applier struct {
 	named map[model.Key]bool
 	// moved are the services whose host was changed.
 	moved []*Item
+	// resets counts the objects of which fields went back to their defaults.
+	resets int
 }
 
 func (a *applier) checkTags(doc *Document) error {
@@ -221,6 +228,12 @@ func (a *applier) put(item *Item) error {
 			return err
 		}
 	}
+	if proxy, ok := obj.(*model.Proxy); ok {
+		if err := a.fillProxy(item, proxy, stored); err != nil {
+			return err
+		}
+	}
+	a.tellResets(item, obj, stored)
 	if stored == nil {
 		return store.Create(a.w, obj)
 	}

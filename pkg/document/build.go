@@ -133,10 +133,16 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 	if r, ok := item.Object.(*model.Route); ok {
 		r.Service = service
 	}
+	for i := range fields {
+		item.absent |= 1 << i
+	}
 	var sent []form.Value
 	lines, unread := map[string]int{}, map[string]bool{}
 	for _, e := range b.entries(n, at, known) {
 		lines[e.key] = e.line
+		if i := slices.Index(known, e.key); i < len(fields) {
+			item.absent &^= 1 << i
+		}
 		list, isList := lists[e.key]
 		switch {
 		case isList:
@@ -159,7 +165,11 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 // bind puts the fields into the object and reports those that are bad, but for
 // the unread ones, of which it is known.
 func (b *builder) bind(item *Item, sent []form.Value, lines map[string]int, unread map[string]bool) {
-	for _, e := range form.Bind(item.Object, sent, true) {
+	errs := form.Bind(item.Object, sent, true)
+	if p, ok := item.Object.(*model.Proxy); ok && settlePorts(item, p) {
+		errs = form.Bind(item.Object, sent, true)
+	}
+	for _, e := range errs {
 		field := lowerField(e.Field)
 		first, _, _ := strings.Cut(field, ".")
 		if unread[first] {
@@ -179,6 +189,22 @@ func (b *builder) bind(item *Item, sent []form.Value, lines map[string]int, unre
 			}
 		}
 	}
+}
+
+// settlePorts changes the default of a port that the text does not have where it
+// is that of the other one: what the proxy gets in its place is known when the
+// document is applied.
+func settlePorts(item *Item, p *model.Proxy) bool {
+	if p.HTTPPort != p.HTTPSPort {
+		return false
+	}
+	for i, f := range form.Fields(model.KindProxy) {
+		if port := map[string]*int{"http_port": &p.HTTPPort, "https_port": &p.HTTPSPort}[fieldKey(f)]; port != nil && item.isAbsent(i) {
+			*port = *port%65535 + 1
+			return true
+		}
+	}
+	return false
 }
 
 func (b *builder) add(item *Item, name string) {

@@ -27,6 +27,9 @@ type Item struct {
 	// Lists holds, by the kind of the link, what is to be attached. A kind
 	// that is not there says nothing; an empty list detaches everything.
 	Lists map[model.Kind][]Link
+	// absent has the bit of each field, by its place in form.Fields, that the
+	// text does not have; Object has its default there.
+	absent uint64
 	// Line is where the object begins in the text; 0 means that it comes from
 	// none.
 	Line int
@@ -90,6 +93,9 @@ func newLink(kind model.Kind, owner model.Object, name string) model.Object {
 	}
 	return nil
 }
+
+// isAbsent says whether the text does not have the field of that place.
+func (item *Item) isAbsent(field int) bool { return item.absent&(1<<field) != 0 }
 
 // fieldKey is the key of a field in the document.
 func fieldKey(f form.Field) string { return strings.ToLower(f.Name) }

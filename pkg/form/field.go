@@ -28,6 +28,20 @@ type Field struct {
 // list of words or json.RawMessage.
 func (f Field) Get(obj model.Object) any { return f.get(obj) }
 
+// Copy gives an object the field of another one of its kind.
+func (f Field) Copy(to, from model.Object) error {
+	v := Value{Name: f.Name, Shape: IsText}
+	switch is := f.get(from).(type) {
+	case json.RawMessage:
+		v.Text = string(is)
+	case []string:
+		v.Text = strings.Join(is, ",")
+	default:
+		v.Text = fmt.Sprint(is)
+	}
+	return f.set(to, v)
+}
+
 // need marks a field that must be sent to create an object.
 func need(f Field) Field {
 	f.Required = true

@@ -88,7 +88,7 @@ func (s *server) applyConfig(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := document.ApplyOptions{Tag: query.Get("tag")}
+	opts := document.ApplyOptions{Tag: query.Get("tag"), NewProxy: s.newProxy}
 	if opts.Prune, err = isTrue(query, "prune"); err != nil {
 		return err
 	}

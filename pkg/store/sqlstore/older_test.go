@@ -21,6 +21,7 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN underscore_headers`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', ''), ` +
 		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', '')`,
+	`DROP TABLE note`,
 	`ALTER TABLE revision DROP COLUMN id`,
 	`ALTER TABLE change_log DROP COLUMN parent`,
 	`DELETE FROM goose_db_version WHERE version_id >= 5`,

@@ -54,6 +54,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("a large transaction", func() { batchSpecs(h) })
 		Describe("many at once", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
+		Describe("notes", func() { noteSpecs(h) })
 		Describe("secrets", func() { secretSpecs(h) })
 	})
 }
