@@ -9,6 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
 // maxAnnounced is how many revisions of one step are told of: the newest.
@@ -19,7 +20,7 @@ const maxAnnounced = 1000
 type announcer struct {
 	engine.Source
 	store interface {
-		Read(ctx context.Context, fn func(store.Reader) error) error
+		ReadForEngine(ctx context.Context, fn func(store.Reader) error) error
 	}
 	registry *status.Registry
 	log      *slog.Logger
@@ -28,7 +29,7 @@ type announcer struct {
 	told int64
 }
 
-func newAnnouncer(s store.Store, registry *status.Registry, log *slog.Logger) *announcer {
+func newAnnouncer(s *sqlstore.Store, registry *status.Registry, log *slog.Logger) *announcer {
 	return &announcer{Source: s, store: s, registry: registry, log: log, told: -1}
 }
 
@@ -55,7 +56,7 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 // announce tells of what is new up to a revision.
 func (a *announcer) announce(ctx context.Context, to int64) error {
 	var list []store.Revision
-	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+	err := a.store.ReadForEngine(ctx, func(r store.Reader) (err error) {
 		list, err = r.Revisions(to+1, int(min(to-a.told, maxAnnounced)))
 		return err
 	})

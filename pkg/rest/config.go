@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -23,7 +24,8 @@ func (s *server) addConfig() {
 	s.handle(http.MethodPut, "/config", s.applyConfig)
 }
 
-// readConfig streams the document: YAML, unless Accept prefers JSON.
+// readConfig sends the document: YAML, unless Accept prefers JSON. It is read to
+// its end first: a transaction does not wait for a client.
 func (s *server) readConfig(c *gin.Context) error {
 	query, err := readQuery(c, []string{"secrets", "tag"})
 	if err != nil {
@@ -44,30 +46,30 @@ func (s *server) readConfig(c *gin.Context) error {
 		c.Header("Content-Type", contentType)
 		return nil
 	}
-	out := bufio.NewWriterSize(started{c, contentType}, 64<<10)
-	err = s.read(c.Request.Context(), func(r store.Reader) error { return document.Write(out, r, opts) })
-	if err == nil {
-		err = out.Flush()
+	leave, err := s.large.enter(c)
+	if err != nil {
+		return err
 	}
-	if err != nil && c.Writer.Written() {
-		s.log.WarnContext(c.Request.Context(), "configuration document cut off", "err", err)
+	defer leave()
+	var answer spool
+	defer func() { _ = answer.close() }() // there is nothing to lose in it
+	err = s.read(c.Request.Context(), func(r store.Reader) error {
+		out := bufio.NewWriterSize(&answer, paceBytes)
+		if err := document.Write(out, r, opts); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
+	if err != nil {
+		return err
+	}
+	c.Header("Content-Type", contentType)
+	c.Header("Content-Length", strconv.FormatInt(answer.size, 10))
+	if err := answer.send(c.Writer); err != nil {
+		s.log.DebugContext(c.Request.Context(), "configuration document cut off", "err", err)
 		panic(http.ErrAbortHandler) // the client must not take a part for the whole
 	}
-	return err
-}
-
-// started sends the headers with the first bytes, so that an error before them
-// can still be answered.
-type started struct {
-	c           *gin.Context
-	contentType string
-}
-
-func (s started) Write(b []byte) (int, error) {
-	if !s.c.Writer.Written() {
-		s.c.Header("Content-Type", s.contentType)
-	}
-	return s.c.Writer.Write(b)
+	return nil
 }
 
 // applied is what a document did.

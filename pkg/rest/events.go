@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -57,7 +56,6 @@ func (s *server) streamEvents(c *gin.Context) error {
 	ctx, cancel := s.untilStop(c.Request.Context())
 	defer cancel()
 	out := newEventWriter(c)
-	defer out.close()
 	err := out.send(start.Bytes())
 	ping := time.NewTicker(s.ping)
 	defer ping.Stop()
@@ -123,14 +121,13 @@ type eventWriter struct {
 }
 
 func newEventWriter(c *gin.Context) eventWriter {
+	if w, ok := c.Writer.(*pacedWriter); ok {
+		w.pace = sendTime
+	}
 	return eventWriter{c, http.NewResponseController(c.Writer)}
 }
 
 func (w eventWriter) send(b []byte) error {
-	// Without a deadline a client that takes nothing would hold this for ever.
-	if err := w.rc.SetWriteDeadline(time.Now().Add(sendTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return fmt.Errorf("setting a deadline: %w", err)
-	}
 	if _, err := w.c.Writer.Write(b); err != nil {
 		return fmt.Errorf("writing events: %w", err)
 	}
@@ -138,11 +135,6 @@ func (w eventWriter) send(b []byte) error {
 		return fmt.Errorf("writing events: %w", err)
 	}
 	return nil
-}
-
-// close takes the deadline off the connection, which may serve more requests.
-func (w eventWriter) close() {
-	_ = w.rc.SetWriteDeadline(time.Time{}) // fails where there was none either
 }
 
 // untilStop is ctx, which ends also when the server begins to stop.

@@ -59,6 +59,7 @@ func titleOf(code string) string {
 		"not_found":              "No such path",
 		"not_acceptable":         "No acceptable representation",
 		"unavailable":            "Not available now",
+		"too_many_requests":      "Too many such requests at once",
 		"internal":               "Internal error",
 	}[code]
 }

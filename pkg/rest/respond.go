@@ -28,6 +28,14 @@ func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any
 		panic("encoding answer: " + err.Error())
 	}
 	text := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	if len(text) > largeAnswer && isRead(c.Request.Method) {
+		leave, err := s.large.enter(c)
+		if err != nil {
+			s.fail(c, err)
+			return
+		}
+		defer leave()
+	}
 	c.Header("Content-Length", strconv.Itoa(len(text))) // for HEAD too
 	c.Data(status, contentType, text)
 }

@@ -72,6 +72,9 @@ type Options struct {
 	Wait Wait
 	// Ping is how long a stream of events is silent at most; 0 means 15 s.
 	Ping time.Duration
+	// Pace is how long a client may take for 64 KiB of an answer before it is cut
+	// off; 0 means 30 s.
+	Pace time.Duration
 	// Metrics answers GET /metrics; nil means that there is no such call.
 	Metrics http.Handler
 	// Observe is told of each answer, with the path of the API's own table that
@@ -93,6 +96,8 @@ type server struct {
 	wait       Wait
 	events     *status.Feed
 	ping       time.Duration
+	pace       time.Duration
+	large      readers
 	metrics    http.Handler
 	onAnswer   func(method, path string, status int, took time.Duration)
 	onStop     func(func()) (forget func() bool)
@@ -112,7 +117,7 @@ func newServer(o Options) *server {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
-		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
+		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}}, metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -147,7 +152,7 @@ func newServer(o Options) *server {
 // New returns the handler of the whole API.
 func New(o Options) http.Handler {
 	s := newServer(o)
-	s.router.Use(s.logRequest, s.recover, s.authenticate, s.checkAccept)
+	s.router.Use(s.paced, s.logRequest, s.recover, s.authenticate, s.checkAccept)
 	s.router.NoRoute(s.noRoute)
 	s.router.NoMethod(s.noMethod)
 

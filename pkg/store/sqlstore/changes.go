@@ -19,7 +19,7 @@ import (
 // Since implements store.Source.
 func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	var change model.Change
-	err := s.view(ctx, func(r *reader) error {
+	err := s.viewIn(ctx, s.build, func(r *reader) error {
 		now, err := r.Mark()
 		if err != nil {
 			return err

@@ -60,9 +60,12 @@ type Store struct {
 	opts   Options
 	log    *slog.Logger
 	tables map[model.Kind]table
-	// w begins the transactions that write, r those that read.
-	w, r *gorm.DB
-	// pools are what is under w and r, to close.
+	// w begins the transactions that write, r those that read for callers of the
+	// API. build reads for the engine, access for the checks of tokens and of
+	// readiness: each has connections of its own, so that none waits for what
+	// others do.
+	w, r, build, access *gorm.DB
+	// pools are what is under them, to close.
 	pools []*sql.DB
 	// lockRevision reads the revision with its ID (and a text of no use) and keeps
 	// every other writer out until the end of the transaction.
@@ -181,7 +184,7 @@ func (s *Store) signal(mark model.Mark) {
 
 // Ping implements store.Store.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.view(ctx, func(r *reader) error {
+	return s.viewIn(ctx, s.access, func(r *reader) error {
 		_, err := r.Revision()
 		return err
 	})

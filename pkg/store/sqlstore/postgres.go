@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
@@ -26,7 +27,10 @@ const (
 	channel = "gatehouse_changed"
 
 	connectTimeout = 5 * time.Second
-	maxConnections = 10
+	// maxConnections are for callers that read, maxWriters for those that write:
+	// one of them does, and the next have their statement at the server already.
+	maxConnections = 8
+	maxWriters     = 4
 	// A connection that is not needed goes after a while; a long-lived one is
 	// replaced, so that load finds its way to a server that came back.
 	idleTime, lifeTime = 5 * time.Minute, time.Hour
@@ -59,13 +63,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	}
 	s.listen = func(ctx context.Context) error { return s.listenAgainAndAgain(ctx, cfg) }
 
-	pool := stdlib.OpenDB(*cfg)
-	pool.SetMaxOpenConns(maxConnections)
-	pool.SetMaxIdleConns(maxConnections)
-	pool.SetConnMaxIdleTime(idleTime)
-	pool.SetConnMaxLifetime(lifeTime)
-	s.pools = append(s.pools, pool)
-
+	pool := s.openPostgresPool(cfg, maxWriters)
 	if err := pool.PingContext(ctx); err != nil {
 		return s.connectError(ctx, cfg, err)
 	}
@@ -86,9 +84,28 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if err := migrate(ctx, s.log, pool, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker)); err != nil {
 		return s.connectError(ctx, cfg, err)
 	}
-	s.w, err = gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: pool}), gormConfig())
-	s.r = s.w
-	return s.fail(ctx, "opening Postgres", err)
+	for _, p := range []struct {
+		db   **gorm.DB
+		pool *sql.DB
+	}{
+		{&s.w, pool}, {&s.r, s.openPostgresPool(cfg, maxConnections)},
+		{&s.build, s.openPostgresPool(cfg, 2)}, {&s.access, s.openPostgresPool(cfg, 2)},
+	} {
+		if *p.db, err = gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: p.pool}), gormConfig()); err != nil {
+			return s.fail(ctx, "opening Postgres", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) openPostgresPool(cfg *pgx.ConnConfig, size int) *sql.DB {
+	pool := stdlib.OpenDB(*cfg)
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
+	pool.SetConnMaxIdleTime(idleTime)
+	pool.SetConnMaxLifetime(lifeTime)
+	s.pools = append(s.pools, pool)
+	return pool
 }
 
 func address(cfg *pgx.ConnConfig) string {

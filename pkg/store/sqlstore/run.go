@@ -47,7 +47,7 @@ func (s *Store) every(ctx context.Context, interval time.Duration, doing string,
 // poll signals a revision that nobody told of: made by a process that shares
 // the file, while the connection that listens was down, or by a restore.
 func (s *Store) poll(ctx context.Context) error {
-	return s.view(ctx, func(r *reader) error {
+	return s.viewIn(ctx, s.build, func(r *reader) error {
 		mark, err := r.Mark()
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// openSQLite opens a pool of one connection that writes and a pool of some that
+// openSQLite opens a pool of one connection that writes and pools of some that
 // read: in WAL mode neither waits for the other.
 func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	path, err := sqlitePath(u)
@@ -51,15 +51,20 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	if err != nil {
 		return s.openError(ctx, path, err)
 	}
-	reader, err := s.openPool(path, max(4, runtime.NumCPU()), url.Values{"_pragma": {"query_only(1)"}})
-	if err != nil {
-		return err
-	}
-	if s.w, err = openGORM(writer); err == nil {
-		s.r, err = openGORM(reader)
-	}
-	if err != nil {
+	if s.w, err = openGORM(writer); err != nil {
 		return s.openError(ctx, path, err)
+	}
+	for _, p := range []struct {
+		db   **gorm.DB
+		size int
+	}{{&s.r, max(4, runtime.NumCPU())}, {&s.build, 2}, {&s.access, 2}} {
+		pool, err := s.openPool(path, p.size, url.Values{"_pragma": {"query_only(1)"}})
+		if err != nil {
+			return err
+		}
+		if *p.db, err = openGORM(pool); err != nil {
+			return s.openError(ctx, path, err)
+		}
 	}
 	return nil
 }

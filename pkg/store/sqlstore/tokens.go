@@ -71,7 +71,7 @@ func (s *Store) Tokens(ctx context.Context) ([]store.Token, error) {
 // TokenByHash implements store.Tokens.
 func (s *Store) TokenByHash(ctx context.Context, hash [sha256.Size]byte) (store.Token, error) {
 	var row token
-	err := s.view(ctx, func(r *reader) error {
+	err := s.viewIn(ctx, s.access, func(r *reader) error {
 		err := r.db().Where("hash = ?", hex.EncodeToString(hash[:])).Take(&row).Error
 		if errors.Is(err, gorm.ErrRecordNotFound) {
 			return &model.Error{Kind: model.NotFound, Message: "the token does not exist"}
@@ -129,7 +129,7 @@ func (s *Store) TouchToken(ctx context.Context, name string, at time.Time) error
 // HasTokens implements store.Tokens.
 func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 	var found bool
-	err := s.view(ctx, func(r *reader) error {
+	err := s.viewIn(ctx, s.access, func(r *reader) error {
 		return r.fail("looking for tokens", r.db().Raw("SELECT EXISTS (SELECT 1 FROM token)").Row().Scan(&found))
 	})
 	return found, err

@@ -16,9 +16,19 @@ func (s *Store) Read(ctx context.Context, fn func(store.Reader) error) error {
 	return s.view(ctx, func(r *reader) error { return fn(r) })
 }
 
+// ReadForEngine is Read with the connections that Since has.
+func (s *Store) ReadForEngine(ctx context.Context, fn func(store.Reader) error) error {
+	return s.viewIn(ctx, s.build, func(r *reader) error { return fn(r) })
+}
+
 // view runs fn on one snapshot.
 func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
-	return s.transact(ctx, s.r, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB, step func()) error {
+	return s.viewIn(ctx, s.r, fn)
+}
+
+// viewIn is view with connections of that pool.
+func (s *Store) viewIn(ctx context.Context, pool *gorm.DB, fn func(*reader) error) error {
+	return s.transact(ctx, pool, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB, step func()) error {
 		return fn(&reader{store: s, tx: tx, step: step})
 	})
 }
