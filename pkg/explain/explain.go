@@ -48,6 +48,9 @@ func Explain(have State, r Request) (Answer, error) {
 		a.end(BadRequest, http.StatusBadRequest, "refused", message)
 		return a, nil
 	}
+	if err := h.clean(l); err != nil {
+		return a, err
+	}
 	if s, ok := a.readRequest(r, h, l); ok {
 		if ok, err = a.passHost(s, l); ok {
 			err = a.route(have, s, l)

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 )
 
 // What Envoy adds for a client that nobody knows yet.
@@ -104,6 +106,36 @@ func (h headers) dropNominated() string {
 	return ""
 }
 
+// clean makes the listener's changes to what a client has sent, which come
+// before Envoy's own.
+func (h headers) clean(l *hcmv3.HttpConnectionManager) error {
+	for _, extension := range l.GetEarlyHeaderMutationExtensions() {
+		var list earlyv3.HeaderMutation
+		if err := extension.GetTypedConfig().UnmarshalTo(&list); err != nil {
+			return fmt.Errorf("decoding %q: %w", extension.GetName(), err)
+		}
+		for _, m := range list.GetMutations() {
+			switch action := m.GetAction().(type) {
+			case *mutationv3.HeaderMutation_Remove:
+				delete(h, action.Remove)
+			case *mutationv3.HeaderMutation_RemoveOnMatch_:
+				for name := range h {
+					matches, _, err := anyMatches(action.RemoveOnMatch.GetKeyMatcher(), []string{name})
+					if err != nil {
+						return err
+					}
+					if matches {
+						delete(h, name)
+					}
+				}
+			default:
+				return fmt.Errorf("change of headers %T is not known", action)
+			}
+		}
+	}
+	return nil
+}
+
 // addOwn makes the changes that come before the choice of a route
 // (ConnectionManagerUtility::mutateRequestHeaders): what clients must not set
 // goes, what Envoy knows is added. A proxy in front is trusted to know whether
@@ -173,9 +205,9 @@ func hopByHop() []string {
 		"keep-alive", "proxy-connection", "transfer-encoding", "x-forwarded-client-cert", "x-envoy-decorator-operation",
 		"x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node", "x-envoy-expected-rq-timeout-ms", "x-envoy-force-trace",
 		"x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags", "x-envoy-max-retries", "x-envoy-original-host",
-		"x-envoy-original-path", "x-envoy-retriable-header-names", "x-envoy-retriable-status-codes", "x-envoy-retry-grpc-on",
+		"x-envoy-original-path", "x-envoy-original-url", "x-envoy-retriable-header-names", "x-envoy-retriable-status-codes", "x-envoy-retry-grpc-on",
 		"x-envoy-retry-on", "x-envoy-upstream-alt-stat-name", "x-envoy-upstream-rq-per-try-timeout-ms",
-		"x-envoy-upstream-rq-timeout-alt-response", "x-envoy-upstream-rq-timeout-ms",
+		"x-envoy-upstream-rq-timeout-alt-response", "x-envoy-upstream-rq-timeout-ms", "x-envoy-upstream-stream-duration-ms",
 	}
 }
 

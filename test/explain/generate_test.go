@@ -97,7 +97,7 @@ func (g *generator) route(service, name string, rest bool) []model.Object {
 
 func (g *generator) headerMatch() model.ValueMatch {
 	m := model.ValueMatch{Name: pick(g, "x-a", "x-a", "x_a", "X-B", "x-b", "accept", "cookie", "user-agent", "te", "x-forwarded-proto", "x-request-id", "connection",
-		"x-envoy-internal", "x-forwarded-for", "upgrade", ":method", ":authority", ":path", ":scheme", "host", "content-type", "x-only")}
+		"x-envoy-internal", "x-envoy-attempt-count", "x-forwarded-host", "forwarded", "x-forwarded-for", "upgrade", ":method", ":authority", ":path", ":scheme", "host", "content-type", "x-only")}
 	if !g.chance(4) {
 		values := []string{"1", "2", "a", "A", "12", "a,b", "é", "1,2"}
 		switch m.Name {
@@ -203,7 +203,8 @@ func (g *generator) host() string {
 func (g *generator) header() explain.Header {
 	h := explain.Header{
 		Name: pick(g, "x-a", "x-a", "X-A", "x-b", "accept", "Accept", "cookie", "user-agent", "te", "x-forwarded-proto", "x-request-id", "x-envoy-internal",
-			"x-forwarded-for", "content-type", "x-only", "upgrade", "x-forwarded-host", "keep-alive"),
+			"x-forwarded-for", "content-type", "x-only", "upgrade", "x-forwarded-host", "keep-alive", "x-envoy-attempt-count", "X-Envoy-Original-Url", "Forwarded",
+			"x-envoy-upstream-stream-duration-ms"),
 		Value: pick(g, "1", "2", "a", "A", "12", "a,b", "é", "", " 1 ", "1\t", "\xff", "\xe9x", "1,2", "trailers", "gzip, trailers", "http", "a\tb"),
 	}
 	if g.chance(20) {

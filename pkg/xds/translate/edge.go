@@ -4,11 +4,14 @@ import (
 	"net/http"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -67,6 +70,34 @@ func hostReply() *hcmv3.ResponseMapper {
 		}},
 	}
 }
+
+// cleanHeaders takes away what a client must not say, before Envoy adds what it
+// knows itself: everything of Envoy's own, and how the request came here, which
+// only a trusted proxy in front knows. X-Forwarded-For and X-Forwarded-Proto
+// are Envoy's business.
+func cleanHeaders(l ir.Listener) *corev3.TypedExtensionConfig {
+	mutations := []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
+		RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"},
+		}},
+	}}}
+	if l.TrustedHops == 0 {
+		for _, name := range []string{
+			"forwarded", "x-forwarded-host", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-scheme", "x-forwarded-server", "x-forwarded-ssl",
+			"x-real-ip",
+		} {
+			mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
+		}
+	}
+	return &corev3.TypedExtensionConfig{
+		Name:        "envoy.http.early_header_mutation.header_mutation",
+		TypedConfig: anyOf(&earlyv3.HeaderMutation{Mutations: mutations}),
+	}
+}
+
+// unhealthy is the header with which an answer says that whoever gives it is
+// unhealthy. An Envoy in front would believe it of the gateway.
+const unhealthy = "x-envoy-immediate-health-check-fail"
 
 func escapedSlashes(action string) hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction {
 	switch action {

@@ -32,6 +32,7 @@ func RouteConfiguration() *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{
 		Name:                     RouteConfigName,
 		IgnorePortInHostMatching: true,
+		ResponseHeadersToRemove:  []string{unhealthy},
 		// Clusters are not looked up while the message is read: the planner
 		// sends a route only after its clusters.
 		ValidateClusters: wrapperspb.Bool(false),
