@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,32 +31,38 @@ func newImport() *cobra.Command {
 
 func newImportOpenAPI() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "openapi FILE|- --service NAME --upstream NAME",
+		Use:   "openapi FILE|- --service NAME",
 		Short: "Make a service and its routes from an OpenAPI 3 document",
 		Long: `Makes a service, or changes one, so that it has a route for each operation of an
 OpenAPI 3 document (YAML or JSON). Run again, it follows the document: routes that
 an import made (they carry the tag ` + importer.Tag + `) and that the document has no
-more are deleted; other routes stay. The upstreams have to be there.`,
-		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run
+more are deleted; other routes stay. The upstreams have to be there; without
+--upstream the first server of the document becomes one, named like the service.
+One more route lets OPTIONS pass, with which browsers ask before they call.`,
+		Example: `  gatehouse import openapi petstore.yaml --service petstore --proxy gw
+  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run
   gatehouse import openapi petstore.yaml --service petstore --upstream pets --fqdn pets.example.com
   curl -s https://api.example/openapi.json | gatehouse import openapi - --service api --upstream blue`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return importOpenAPI(cmd, args[0]) },
 	}
 	cmd.Flags().String("service", "", "name of the service to make or to change")
-	cmd.Flags().StringArray("upstream", nil, "name of the upstream of all routes; may be given again")
+	cmd.Flags().StringArray("upstream", nil, "name of the upstream of all routes; may be given again (default: one made from the document's first server)")
+	cmd.Flags().String("proxy", "", "name of the proxy to attach the service to")
+	cmd.Flags().Bool("lenient", false, "leave out what cannot be imported, and say what that is")
+	cmd.Flags().Bool("preflight", true, "make a route that lets OPTIONS pass to the upstream")
 	cmd.Flags().String("fqdn", "", "host of the service (default: as it is; for a new service the host of the document's first server)")
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
-	for _, flag := range []string{"service", "upstream"} {
-		_ = cmd.MarkFlagRequired(flag) // it is there
+	_ = cmd.MarkFlagRequired("service") // it is there
+	for _, name := range []string{"upstream", "proxy"} {
+		complete(cmd, name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			kind, err := client.FindKind(name)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeName(cmd, kind, "", typed)
+		})
 	}
-	complete(cmd, "upstream", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		kind, err := client.FindKind("upstream")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return completeName(cmd, kind, "", typed)
-	})
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
@@ -64,29 +71,27 @@ func importOpenAPI(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	data, err := readDescription(file, cmd.InOrStdin())
+	doc, err := readOpenAPI(cmd, file)
 	if err != nil {
-		return &runError{fmt.Errorf("reading the OpenAPI document: %w", err)}
-	}
-	doc, err := importer.Read(cmd.Context(), data)
-	if err != nil {
-		return &runError{fmt.Errorf("reading %s: %w", file, err)}
+		return err
 	}
 	r, err := connect(cmd)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	job := importJob{remote: r, dryRun: isSet(cmd, "dry-run")}
+	job := importJob{remote: r, dryRun: isSet(cmd, "dry-run"), proxy: text(cmd, "proxy")}
 	err = r.call(cmd.Context(), func() error {
-		options := importer.Options{Service: text(cmd, "service"), FQDN: text(cmd, "fqdn"), Upstreams: upstreams}
-		stored, err := job.stored(cmd.Context(), options)
+		options := importer.Options{
+			Service: text(cmd, "service"), FQDN: text(cmd, "fqdn"), Upstreams: upstreams, NoPreflight: !isSet(cmd, "preflight"),
+		}
+		stored, err := job.stored(cmd.Context(), &options)
 		if err != nil {
 			return err
 		}
 		plan, err := importer.Import(doc, options, stored)
 		if err != nil {
-			return fmt.Errorf("importing %s: %w", file, err)
+			return fmt.Errorf("importing %s: %w", file, hinted(cmd, err))
 		}
 		return job.run(cmd.Context(), options.Service, plan)
 	})
@@ -94,6 +99,31 @@ func importOpenAPI(cmd *cobra.Command, file string) error {
 		return err
 	}
 	return job.report()
+}
+
+// readOpenAPI says on a terminal that it works: a large document takes seconds.
+func readOpenAPI(cmd *cobra.Command, file string) (*importer.Description, error) {
+	data, err := readDescription(file, cmd.InOrStdin())
+	if err != nil {
+		return nil, &runError{fmt.Errorf("reading the OpenAPI document: %w", err)}
+	}
+	if onTerminal(cmd.ErrOrStderr()) {
+		stop := progress(cmd.ErrOrStderr(), "reading "+client.Printable(file), time.Second)
+		defer stop()
+	}
+	doc, err := importer.Read(cmd.Context(), data, isSet(cmd, "lenient"))
+	if err != nil {
+		return nil, &runError{fmt.Errorf("reading %s: %w", file, hinted(cmd, err))}
+	}
+	return doc, nil
+}
+
+// hinted says how a document can be imported that has problems.
+func hinted(cmd *cobra.Command, err error) error {
+	if e, ok := errors.AsType[*importer.Error](err); ok && len(e.Problems) > 0 && !isSet(cmd, "lenient") {
+		return fmt.Errorf("%w\nWith --lenient the rest is imported.", err) //nolint:revive,staticcheck // a line of its own
+	}
+	return err
 }
 
 func readDescription(file string, in io.Reader) ([]byte, error) {
@@ -106,14 +136,30 @@ func readDescription(file string, in io.Reader) ([]byte, error) {
 // importJob is one import and what it did.
 type importJob struct {
 	*remote
-	dryRun   bool
+	dryRun bool
+	// proxy is the name of the proxy to attach the service to; empty for none.
+	proxy    string
 	applied  client.Applied
 	revision int64
 }
 
-// stored reads what the server has, which has to have the upstreams.
-func (j *importJob) stored(ctx context.Context, o importer.Options) (importer.Stored, error) {
+// stored reads what the server has, which has to have the upstreams and the
+// proxy. It tells o to make an upstream where none was named and none is there.
+func (j *importJob) stored(ctx context.Context, o *importer.Options) (importer.Stored, error) {
 	var s importer.Stored
+	if len(o.Upstreams) == 0 {
+		_, err := j.One(ctx, client.Path("upstream", o.Service))
+		if o.MakeUpstream = notFound(err); err != nil && !o.MakeUpstream {
+			return s, err
+		}
+	}
+	if j.proxy != "" {
+		if _, err := j.One(ctx, client.Path("proxy", j.proxy)); notFound(err) {
+			return s, fmt.Errorf("there is no proxy %q; make it first, gatehouse get proxies shows those that are there", j.proxy)
+		} else if err != nil {
+			return s, err
+		}
+	}
 	for _, name := range o.Upstreams {
 		if _, err := j.One(ctx, client.Path("upstream", name)); notFound(err) {
 			return s, fmt.Errorf("there is no upstream %q; make it first, gatehouse get upstreams shows those that are there", name)
@@ -160,6 +206,9 @@ func (j *importJob) run(ctx context.Context, service string, plan importer.Plan)
 	j.applied.Warnings = append(append([]string{}, plan.Warnings...), applied.Warnings...)
 	j.applied.Changes = append(append([]client.Change{}, applied.Changes...), gone...)
 	j.applied.Deleted += len(gone)
+	if err := j.attach(ctx, service); err != nil {
+		return err
+	}
 	if j.dryRun {
 		return nil
 	}
@@ -170,6 +219,28 @@ func (j *importJob) run(ctx context.Context, service string, plan importer.Plan)
 		}
 		j.revision = max(j.revision, a.Revision)
 	}
+	return nil
+}
+
+// attach attaches the service to the proxy of the job, unless it is attached.
+func (j *importJob) attach(ctx context.Context, service string) error {
+	if j.proxy == "" {
+		return nil
+	}
+	path := client.Path("proxy", j.proxy, "service", service)
+	if _, err := j.One(ctx, path); err == nil || !notFound(err) {
+		return err
+	}
+	j.applied.Created++
+	j.applied.Changes = append(j.applied.Changes, client.Change{Action: "create", Path: path, Kind: "proxy_service", Fields: []client.Field{}})
+	if j.dryRun {
+		return nil
+	}
+	a, err := j.Do(ctx, client.Request{Method: http.MethodPost, Path: path})
+	if err != nil {
+		return fmt.Errorf("the service is in place, but not attached to the proxy; import it again: %w", err)
+	}
+	j.revision = max(j.revision, a.Revision)
 	return nil
 }
 

@@ -21,6 +21,7 @@ services:
   fqdn: pets.example.com
   routes:
   - {route_name: listPets, route_prefix: /pets, route_config: {match: exact, methods: [GET, HEAD]}, tags: ["import:openapi"], upstreams: [blue]}
+  - {route_name: preflight, route_prefix: /, route_config: {match: prefix, methods: [OPTIONS]}, tags: ["import:openapi"], upstreams: [blue]}
 `
 
 // importing answers as a server with the upstream blue and more answers.
@@ -103,10 +104,12 @@ var _ = Describe("import openapi", func() {
 		Expect(f.calls).To(Equal([]string{"GET /upstream/red"}))
 		Expect(run1("openapi: 3.0.3\npaths:\n  x: {}\n", args()...)).To(Equal(result{1, "",
 			"gatehouse: reading -: the document has errors; nothing was changed\n" +
-				"  line 1: invalid info: must be an object\n  line 3: invalid paths: path \"x\" does not start with a forward slash (/)\n"}))
+				"  line 1: invalid info: must be an object\n  line 3: invalid paths: path \"x\" does not start with a forward slash (/)\nWith --lenient the rest is imported.\n"}))
 		Expect(run1("", "import", "openapi", "/not/there", "--service", "shop", "--upstream", "blue")).To(Equal(result{1, "",
 			"gatehouse: reading the OpenAPI document: open /not/there: no such file or directory\n"}))
 		Expect(run1(pets, "import", "openapi", "-").code).To(Equal(2))
-		Expect(f.calls).To(HaveLen(1))
+		Expect(run1(pets, args("--proxy", "gw")...)).To(Equal(result{1, "",
+			"gatehouse: there is no proxy \"gw\"; make it first, gatehouse get proxies shows those that are there\n"}))
+		Expect(f.calls).To(HaveLen(2))
 	})
 })

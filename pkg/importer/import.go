@@ -22,8 +22,13 @@ type Options struct {
 	// FQDN is the host of the service. Empty means: as it is; for a new service
 	// the host of the first server of the document.
 	FQDN string
-	// Upstreams are the names of those that every route is to send to.
+	// Upstreams are the names of those that every route is to send to. None
+	// means one with the name of the service.
 	Upstreams []string
+	// MakeUpstream makes that one, from the first server of the document.
+	MakeUpstream bool
+	// NoPreflight leaves out the route that lets OPTIONS pass.
+	NoPreflight bool
 }
 
 // Stored is what the server has of the service, as GET answers it. The zero
@@ -49,40 +54,67 @@ type Plan struct {
 // is there it sets the path, the methods and the upstreams, and leaves the rest
 // of it. Its error is an *Error, but for answers of the server that cannot be
 // read.
-func Import(doc *openapi3.T, o Options, stored Stored) (Plan, error) {
-	list, hidden, problems := operations(doc)
-	if len(list) == 0 && len(problems) == 0 {
-		return Plan{}, &Error{Message: "the document describes no operation that could become a route; see its paths"}
+func Import(d *Description, o Options, stored Stored) (Plan, error) {
+	plan, problems, err := d.plan(o, stored)
+	if len(problems) > 0 && !d.located && d.again != nil {
+		located, err := d.again()
+		if err != nil {
+			return Plan{}, err
+		}
+		return Import(located, o, stored)
 	}
-	svc, err := serviceOf(doc, o, stored)
+	if err == nil && len(problems) > 0 && !d.lenient {
+		err = wrong(problems)
+	}
 	if err != nil {
 		return Plan{}, err
+	}
+	sortByLine(problems)
+	for _, p := range problems {
+		plan.Warnings = append(plan.Warnings, "left out: "+p.String())
+	}
+	plan.Warnings = append(d.warnings, plan.Warnings...)
+	return plan, nil
+}
+
+// plan leaves out what has a problem.
+func (d *Description) plan(o Options, stored Stored) (plan Plan, problems []Problem, err error) {
+	list, hidden, problems := operations(d.doc, !o.NoPreflight)
+	if len(list) == 0 && (len(problems) == 0 || d.lenient) {
+		return plan, problems, &Error{Message: "the document describes no operation that could become a route; see its paths"}
+	}
+	svc, err := serviceOf(d.doc, o, stored)
+	if err != nil {
+		return plan, problems, err
 	}
 	old, err := storedRoutes(stored)
 	if err != nil {
-		return Plan{}, err
+		return plan, problems, err
 	}
 	result := &document.Document{Items: []*document.Item{{Object: svc}}}
-	var upstreams []document.Link
-	for _, name := range o.Upstreams {
-		upstreams = append(upstreams, document.Link{Name: name})
+	target, err := targetOf(d.doc, o, svc)
+	if err != nil {
+		return plan, problems, err
+	}
+	if target.made != nil {
+		result.Items = append([]*document.Item{{Object: target.made}}, result.Items...)
 	}
 	kept := map[string]bool{}
 	for _, op := range list {
-		route, bad := routeOf(op, o.Service, old)
-		problems = append(problems, bad...)
 		kept[op.name] = true
+		route, bad := routeOf(op, o.Service, old)
+		if problems = append(problems, bad...); len(bad) > 0 {
+			continue
+		}
+		target.apply(route)
 		result.Items = append(result.Items, &document.Item{
-			Object: route, Lists: map[model.Kind][]document.Link{model.KindRouteUpstream: upstreams},
+			Object: route, Lists: map[model.Kind][]document.Link{model.KindRouteUpstream: target.links},
 		})
 	}
-	if len(problems) > 0 {
-		return Plan{}, wrong(problems)
-	}
-	var plan Plan
 	for _, name := range hidden {
 		plan.Warnings = append(plan.Warnings, name+" is left out, because the document marks it with "+internal)
 	}
+	plan.Warnings = append(plan.Warnings, target.warnings...)
 	for name, r := range old {
 		if r.Tags.Has(Tag) && !kept[name] {
 			plan.Gone = append(plan.Gone, name)
@@ -91,10 +123,10 @@ func Import(doc *openapi3.T, o Options, stored Stored) (Plan, error) {
 	slices.Sort(plan.Gone)
 	var out bytes.Buffer
 	if err := document.Encode(&out, result, false); err != nil {
-		return Plan{}, fmt.Errorf("writing the configuration document: %w", err)
+		return plan, problems, fmt.Errorf("writing the configuration document: %w", err)
 	}
 	plan.Document = out.Bytes()
-	return plan, nil
+	return plan, problems, nil
 }
 
 // serviceOf is the service as it is to be.
@@ -112,7 +144,7 @@ func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error
 	case svc.FQDN == "":
 		_, host, err := basePath(doc.Servers)
 		if err != nil {
-			return nil, wrong([]Problem{{Where: "servers[0].url", Message: err.Error()}})
+			return nil, badServer(err)
 		}
 		if host == "" {
 			return nil, &Error{Message: "the document's servers name no host: say with --fqdn which host the service is for, such as --fqdn api.example.com, or --fqdn '*' for any"}
@@ -153,8 +185,11 @@ func routeOf(op *operation, service string, old map[string]*model.Route) (*model
 		r.Config, r.Tags = was.Config, was.Tags
 	}
 	r.Prefix, r.Config.Match, r.Config.Methods = op.prefix(), "exact", op.methods
-	if op.template.parameters() > 0 {
+	switch {
+	case op.template.parameters() > 0:
 		r.Config.Match = "regex"
+	case op.below:
+		r.Config.Match = "prefix"
 	}
 	r.Tags = model.NewTags(append(slices.Clone(r.Tags), Tag))
 	var problems []Problem

@@ -3,6 +3,7 @@ package importer_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -132,7 +133,7 @@ services:
 	})
 
 	It("takes the host that it is told", func() {
-		doc, err := importer.Read(context.Background(), []byte(petstore))
+		doc, err := importer.Read(context.Background(), []byte(petstore), false)
 		Expect(err).NotTo(HaveOccurred())
 		o := importer.Options{Service: "api", FQDN: "*", Upstreams: []string{"blue", "green"}}
 		p, err := importer.Import(doc, o, importer.Stored{Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0]})
@@ -200,6 +201,109 @@ services:
 	})
 })
 
+var _ = Describe("A route for OPTIONS", func() {
+	options := importer.Options{Service: "api", Upstreams: []string{"blue"}}
+
+	It("is made for each base path, beside what the document says of OPTIONS", func() {
+		p, err := planWith(withPaths("  /a: {get: {"+ok+"}, options: {"+ok+"}}\n  /b: {servers: [{url: /v2}], get: {operationId: preflight, "+ok+"}}\n"), false, options, importer.Stored{})
+		Expect(err).NotTo(HaveOccurred())
+		text := string(p.Document)
+		Expect(strings.Count(text, "- OPTIONS")).To(Equal(3))
+		Expect(text).To(And(
+			MatchRegexp(`route_name: preflight-[0-9a-f]{8}\n +route_prefix: /\n +route_config:\n +match: prefix\n +methods:\n +- OPTIONS\n`),
+			MatchRegexp(`route_name: preflight-[0-9a-f]{8}\n +route_prefix: /v2/\n`),
+			MatchRegexp(`route_name: preflight-[0-9a-f]{8}\n +route_prefix: /v2/b\n`)))
+	})
+})
+
+var _ = Describe("An import without an upstream", func() {
+	const paths = "paths: {/a: {get: {" + ok + "}}}\n"
+	load := func(server string, o importer.Options) (importer.Plan, error) {
+		o.Service, o.NoPreflight = "api", true
+		return planWith("openapi: 3.0.3\ninfo: {title: t, version: '1'}\nservers: ["+server+"]\n"+paths, false, o, importer.Stored{})
+	}
+
+	It("makes one from the first server", func() {
+		p, err := load("{url: 'https://API.example.com/v1'}", importer.Options{MakeUpstream: true})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(p.Document)).To(MatchRegexp(`(?s)upstreams:\n- upstream_name: api\n  upstream_ip: api.example.com\n  upstream_port: 443\n.*upstream_protocol: tls\n.*    upstreams:\n    - api\n`))
+		Expect(string(p.Document)).NotTo(ContainSubstring("rewrite"))
+		Expect(p.Warnings).To(Equal([]string{"service and upstream are both api.example.com: where clients reach this gateway by that name, " +
+			"give the address of the upstream instead (--upstream)"}))
+	})
+
+	It("gives it the host that it expects, and uses the one that is there", func() {
+		p, err := load("{url: 'http://api.example.com:8080'}", importer.Options{FQDN: "shop.test"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(p.Document)).To(And(Not(ContainSubstring("upstream_name")), ContainSubstring("      rewrite:\n        host: api.example.com:8080\n")))
+		Expect(p.Warnings).To(BeEmpty())
+	})
+
+	DescribeTable("needs a server that can be one", func(server, want string) {
+		_, err := load(server, importer.Options{FQDN: "*", MakeUpstream: true})
+		Expect(err).To(MatchError(want))
+	},
+		Entry("relative", "{url: /v1}", "the document's servers name no host: say with --upstream where requests go"),
+		Entry("none", "", "the document's servers name no host: say with --upstream where requests go"),
+		Entry("not HTTP", "{url: 'ftp://a.example'}", "the document has an error; nothing was changed\n"+
+			`  servers[0].url: "ftp://a.example" is neither http nor https; say with --upstream where requests go`),
+		Entry("a port that is none", "{url: 'http://a.example:99999'}", "the upstream cannot be made from the document's first server; say with --upstream where requests go\n"+
+			"  Upstream_port: 99999 is not between 1 and 65535"),
+	)
+})
+
+var _ = Describe("A lenient import", func() {
+	It("leaves out what cannot be imported, and says what", func() {
+		text := withPaths(`
+  /a/{x}: {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {operationId: twice, ` + ok + `}}
+  /a/{y}: {parameters: [{name: y, in: path, required: true, schema: {type: string}}], get: {` + ok + `}, put: {operationId: twice, ` + ok + `}}
+  /b?x: {get: {` + ok + `}}
+  /c: {get: {}}
+  d: {get: {` + ok + `}}
+  /hand: {get: {operationId: hand, ` + ok + `}}
+`)
+		stored := importer.Stored{
+			Service: raw(`{"service_name":"api","fqdn":"mine.example"}`)[0],
+			Routes:  raw(`{"route_name":"hand","route_prefix":"/hand","route_config":{},"tags":[]}`),
+		}
+		o := importer.Options{Service: "api", Upstreams: []string{"blue"}, NoPreflight: true}
+		p, err := planWith(text, true, o, stored)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(p.Warnings).To(Equal([]string{
+			`line 7: invalid paths: operations "GET /a/{x}" and "PUT /a/{y}" have the same operation id "twice"`,
+			`line 9: invalid paths: invalid path /c: invalid operation GET: value of responses must be an object`,
+			`line 10: invalid paths: path "d" does not start with a forward slash (/)`,
+			"left out: line 7: GET /a/{y}: takes the same requests as GET /a/{x}",
+			"left out: line 8: GET /b?x: a path has no query (?) and no fragment (#)",
+			"left out: line 10: GET d: a path begins with /",
+			`left out: line 11: GET /hand: the service has a route "hand" that no import made; delete it, or give it the tag import:openapi to have it replaced`,
+		}))
+		names := regexp.MustCompile(`route_name: (\S+)`).FindAllStringSubmatch(string(p.Document), -1)
+		Expect(names).To(HaveLen(3))
+		Expect(names[0][1]).To(MatchRegexp(`^twice-[0-9a-f]{8}$`))
+		Expect(names[1][1]).To(And(MatchRegexp(`^twice-[0-9a-f]{8}$`), Not(Equal(names[0][1]))))
+		Expect(names[2][1]).To(Equal("get.c"))
+	})
+
+	It("cannot import nothing", func() {
+		_, err := planWith(withPaths("  /b?x: {get: {"+ok+"}}\n"), true, importer.Options{Service: "api", Upstreams: []string{"blue"}}, importer.Stored{})
+		Expect(err).To(MatchError("the document describes no operation that could become a route; see its paths"))
+	})
+
+	It("is not needed where two paths take different methods", func() {
+		text := withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {" + ok + "}}\n" +
+			"  '/a/{y}': {parameters: [{name: y, in: path, required: true, schema: {type: string}}], delete: {" + ok + "}}\n")
+		p := planOf(text, importer.Stored{})
+		Expect(p.Warnings).To(BeEmpty())
+		Expect(strings.Count(string(p.Document), "route_prefix: /a/[^/]+\n")).To(Equal(2))
+	})
+
+	It("knows lines of JSON", func() {
+		_, err := plan("{\"openapi\":\"3.0.3\",\"info\":{\"title\":\"t\",\"version\":\"1\"},\"servers\":[{\"url\":\"http://a.example\"}],\n\"paths\":{\n\"/a?\":{\"get\":{\"responses\":{\"200\":{\"description\":\"\"}}}}}}", importer.Stored{})
+		Expect(err).To(MatchError("the document has an error; nothing was changed\n  line 3: GET /a?: a path has no query (?) and no fragment (#)"))
+	})
+})
+
 var _ = Describe("A document that cannot be imported", func() {
 	DescribeTable("says why", func(text, want string) {
 		_, err := plan(text, importer.Stored{})
@@ -236,7 +340,7 @@ var _ = Describe("A document that cannot be imported", func() {
 		Entry("paths that are the same", withPaths("  '/a/{x}': {parameters: [{name: x, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"+
 			"  '/a/{y}': {parameters: [{name: y, in: path, required: true, schema: {type: string}}], get: {"+ok+"}}\n"),
 			"the document has an error; nothing was changed\n"+
-				"  line 6: invalid paths: conflicting paths \"/a/{y}\" and \"/a/{x}\""),
+				"  line 6: GET /a/{y}: takes the same requests as GET /a/{x}"),
 		Entry("paths that become the same", withPaths("  /v1/a: {servers: [{url: /}], get: {"+ok+"}}\n  /a: {servers: [{url: /v1}], get: {"+ok+"}}\n"),
 			"the document has an error; nothing was changed\n"+
 				"  line 5: GET /v1/a: takes the same requests as GET /a"),

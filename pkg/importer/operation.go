@@ -28,6 +28,8 @@ type operation struct {
 	// padding makes the expression of a path longer than those that are less
 	// exact, because the gateway takes the longest that matches.
 	padding int
+	// below makes the path a prefix: the route takes everything under it.
+	below bool
 }
 
 func (o *operation) String() string { return o.method + " " + o.path }
@@ -37,8 +39,10 @@ func (o *operation) String() string { return o.method + " " + o.path }
 const internal = "x-internal"
 
 // operations lists what the document describes, sorted by path and method, and
-// what of it is internal.
-func operations(doc *openapi3.T) (list []*operation, hidden []string, problems []Problem) {
+// what of it is internal. With preflight there is one more for each base path,
+// which lets a browser ask with OPTIONS what it may do.
+func operations(doc *openapi3.T, preflight bool) (list []*operation, hidden []string, problems []Problem) {
+	bases := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
 		item := doc.Paths.Value(path)
 		if item == nil {
@@ -66,23 +70,29 @@ func operations(doc *openapi3.T) (list []*operation, hidden []string, problems [
 			}
 			base, _, err := basePath(servers)
 			if err == nil {
-				o.template, err = parseTemplate(base + path)
+				o.template, err = parseTemplate(base, path)
 			}
 			if err != nil {
 				problems = append(problems, Problem{o.line, o.String(), err.Error()})
 				continue
 			}
+			bases[base] = true
 			list = append(list, o)
 		}
 	}
-	problems = append(problems, duplicates(list)...)
+	list, twice := duplicates(list)
+	problems = append(problems, twice...)
+	if preflight {
+		list = append(list, preflights(slices.Sorted(maps.Keys(bases)))...)
+	}
 	nameAll(list)
 	order(list)
 	return list, hidden, problems
 }
 
-// duplicates finds operations that take the same requests.
-func duplicates(list []*operation) (problems []Problem) {
+// duplicates finds operations that take the same requests as one before, and
+// takes them out.
+func duplicates(list []*operation) (rest []*operation, problems []Problem) {
 	first := map[string]*operation{}
 	for _, o := range list {
 		key := o.method + " " + o.template.literal()
@@ -91,17 +101,38 @@ func duplicates(list []*operation) (problems []Problem) {
 			continue
 		}
 		first[key] = o
+		rest = append(rest, o)
 	}
-	return problems
+	return rest, problems
+}
+
+// preflightID is the name of the route for OPTIONS.
+const preflightID = "preflight"
+
+// preflights take OPTIONS for all that is below base paths, where the document
+// has no operation for it. Which paths exist is the upstream's to say: it has to
+// answer for those that share a route here.
+func preflights(bases []string) (list []*operation) {
+	for _, base := range bases {
+		t, err := parseTemplate(base, "/")
+		if err != nil {
+			continue // its operations have the same problem
+		}
+		list = append(list, &operation{
+			method: http.MethodOptions, methods: []string{http.MethodOptions}, path: base + "/", template: t, id: preflightID, below: true,
+		})
+	}
+	return list
 }
 
 // nameAll gives each operation the name of its route: the operationId, or one
 // made of method and path. Names that would be the same, or were cut, end in a
 // hash of method and path, so that they do not depend on the order.
 func nameAll(list []*operation) {
-	taken := map[string]int{}
+	taken, ids := map[string]int{}, map[string]int{}
 	for _, o := range list {
 		o.name = o.id
+		ids[o.id]++
 		if o.id == "" {
 			path := strings.NewReplacer("/", ".", "{", "_", "}", "_").Replace(strings.TrimPrefix(o.path, "/"))
 			o.name = strings.ToLower(o.method) + "." + path
@@ -110,7 +141,7 @@ func nameAll(list []*operation) {
 		taken[o.name]++
 	}
 	for _, o := range list {
-		if len(o.name) > maxName || taken[o.name] > 1 && o.name != o.id || o.name == "." || o.name == ".." {
+		if len(o.name) > maxName || taken[o.name] > 1 && (o.name != o.id || ids[o.id] > 1) || o.name == "." || o.name == ".." {
 			sum := sha256.Sum256([]byte(o.String()))
 			o.name = o.name[:min(len(o.name), maxName-9)] + "-" + hex.EncodeToString(sum[:4])
 		}

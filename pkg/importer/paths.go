@@ -19,9 +19,13 @@ const anySegment = "[^/]+"
 // literal text and parameters in turn, beginning with text (that may be empty).
 type template struct{ segments [][]string }
 
-// parseTemplate reads a path with parameters in braces.
-func parseTemplate(path string) (template, error) {
+// parseTemplate reads a path with parameters in braces, after a base path.
+func parseTemplate(base, path string) (template, error) {
 	var t template
+	if !strings.HasPrefix(path, "/") {
+		return t, errors.New("a path begins with /")
+	}
+	path = base + path
 	if strings.ContainsAny(path, "?#") {
 		return t, errors.New("a path has no query (?) and no fragment (#)")
 	}
@@ -108,11 +112,11 @@ func (t template) overlaps(u template) bool {
 	return true
 }
 
-// basePath is the path of the first server, which every path of the document
-// follows; host is the server's host, "" for a relative address.
-func basePath(servers openapi3.Servers) (base, host string, err error) {
+// firstServer is the address of the first server, with its variables filled in;
+// nil where there is none.
+func firstServer(servers openapi3.Servers) (*url.URL, error) {
 	if len(servers) == 0 || servers[0] == nil {
-		return "", "", nil
+		return nil, nil
 	}
 	text := servers[0].URL
 	for _, name := range slices.Sorted(maps.Keys(servers[0].Variables)) {
@@ -122,11 +126,21 @@ func basePath(servers openapi3.Servers) (base, host string, err error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", "", fmt.Errorf("%q is not an address such as https://api.example.com/v1", text)
+		return nil, fmt.Errorf("%q is not an address such as https://api.example.com/v1", text)
+	}
+	return u, nil
+}
+
+// basePath is the path of the first server, which every path of the document
+// follows; host is the server's host, "" for a relative address.
+func basePath(servers openapi3.Servers) (base, host string, err error) {
+	u, err := firstServer(servers)
+	if u == nil || err != nil {
+		return "", "", err
 	}
 	base = strings.TrimRight(u.EscapedPath(), "/")
 	if base != "" && base[0] != '/' {
-		return "", "", fmt.Errorf("%q is relative to where the document is published; write its path from the root, or the whole address", text)
+		return "", "", fmt.Errorf("%q is relative to where the document is published; write its path from the root, or the whole address", u)
 	}
 	return base, strings.ToLower(u.Hostname()), nil
 }

@@ -13,10 +13,37 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// Description is an OpenAPI document that was read and checked.
+type Description struct {
+	doc *openapi3.T
+	// located tells that the document knows its lines.
+	located bool
+	// again reads the document with its lines, which takes several times as
+	// long.
+	again func() (*Description, error)
+	// lenient leaves out what cannot be imported.
+	lenient  bool
+	warnings []string
+}
+
 // Read reads an OpenAPI 3 document, YAML or JSON, and checks it. Its error is
-// an *Error with every problem that was found.
-func Read(ctx context.Context, data []byte) (*openapi3.T, error) {
-	doc, err := load(ctx, data)
+// an *Error with every problem that was found. With lenient they become
+// warnings of the plan: what is wrong is left out, or has no part in routing.
+func Read(ctx context.Context, data []byte, lenient bool) (*Description, error) {
+	if !json.Valid(data) {
+		return read(ctx, data, lenient, true)
+	}
+	again := func() (*Description, error) { return read(ctx, data, lenient, true) }
+	d, err := read(ctx, data, lenient, false)
+	if err != nil || len(d.warnings) > 0 {
+		return again()
+	}
+	d.again = again
+	return d, nil
+}
+
+func read(ctx context.Context, data []byte, lenient, located bool) (*Description, error) {
+	doc, err := load(ctx, data, located)
 	if err != nil {
 		return nil, &Error{Message: unreadable(err)}
 	}
@@ -26,26 +53,47 @@ func Read(ctx context.Context, data []byte) (*openapi3.T, error) {
 	case !strings.HasPrefix(doc.OpenAPI, "3."):
 		return nil, &Error{Message: fmt.Sprintf("the document says openapi: %q; this program reads OpenAPI 3, such as openapi: \"3.1.0\"", doc.OpenAPI)}
 	}
-	// Examples, defaults and patterns have no part in routing.
-	err = doc.Validate(ctx, openapi3.EnableMultiError(), openapi3.DisableExamplesValidation(),
+	d := &Description{doc: doc, located: located, lenient: lenient}
+	problems := check(ctx, doc)
+	if len(problems) > 0 && !lenient {
+		return nil, wrong(problems)
+	}
+	sortByLine(problems)
+	for _, p := range problems {
+		d.warnings = append(d.warnings, p.String())
+	}
+	return d, nil
+}
+
+// check finds what the specification does not allow. Examples, defaults and
+// patterns have no part in routing. Nor has the rule that two paths may not
+// differ in the names of their parameters only: their methods may be different,
+// and duplicates finds those that are not.
+func check(ctx context.Context, doc *openapi3.T) (problems []Problem) {
+	err := doc.Validate(ctx, openapi3.EnableMultiError(), openapi3.DisableExamplesValidation(),
 		openapi3.DisableSchemaDefaultsValidation(), openapi3.DisableSchemaPatternValidation())
 	if err == nil {
-		return doc, nil
+		return nil
 	}
 	list := openapi3.MultiError{err}
 	if several, ok := errors.AsType[openapi3.MultiError](err); ok {
 		list = several
 	}
-	var problems []Problem
 	for _, e := range list {
-		problems = append(problems, Problem{Line: lineOf(doc, e), Message: e.Error()})
+		if _, conflict := errors.AsType[*openapi3.ConflictingPathsError](e); !conflict {
+			problems = append(problems, Problem{Line: lineOf(doc, e), Message: e.Error()})
+		}
 	}
-	return nil, wrong(problems)
+	return problems
+}
+
+func sortByLine(problems []Problem) {
+	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
 // wrong is the error of a document with problems.
 func wrong(problems []Problem) *Error {
-	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	sortByLine(problems)
 	what := "the document has errors"
 	if len(problems) == 1 {
 		what = "the document has an error"
@@ -53,18 +101,18 @@ func wrong(problems []Problem) *Error {
 	return &Error{Message: what + "; nothing was changed", Problems: problems}
 }
 
-// load decodes a document. The loader follows no reference out of it.
-func load(ctx context.Context, data []byte) (*openapi3.T, error) {
+// load decodes a document. The loader follows no reference out of it, and knows
+// lines of YAML only.
+func load(ctx context.Context, data []byte, located bool) (*openapi3.T, error) {
 	loader := func() *openapi3.Loader {
 		l := openapi3.NewLoader()
-		l.Context, l.IncludeOrigin = ctx, true
+		l.Context, l.IncludeOrigin = ctx, located
 		return l
 	}
-	if !json.Valid(data) {
+	if !located || !json.Valid(data) {
 		return loader().LoadFromData(data)
 	}
-	// The loader knows lines of YAML only, which JSON is but for a few
-	// escapes. With a comment it is no longer JSON.
+	// JSON is YAML but for a few escapes. With a comment it is no longer JSON.
 	doc, err := loader().LoadFromData(slices.Concat(data, []byte("\n#")))
 	if err != nil {
 		doc, err = loader().LoadFromData(data)
@@ -103,8 +151,6 @@ func lineOf(doc *openapi3.T, err error) int {
 			}
 		case *openapi3.PathMustStartWithSlashError:
 			here = pathLine(doc.Paths.Value(e.Path))
-		case *openapi3.ConflictingPathsError:
-			here = pathLine(doc.Paths.Value(e.Path1))
 		}
 		line = cmp.Or(here, line)
 	}

@@ -18,11 +18,15 @@ func TestImporter(t *testing.T) {
 
 // plan reads and imports a document as the service api of upstream blue.
 func plan(text string, stored importer.Stored) (importer.Plan, error) {
-	doc, err := importer.Read(context.Background(), []byte(text))
+	return planWith(text, false, importer.Options{Service: "api", Upstreams: []string{"blue"}, NoPreflight: true}, stored)
+}
+
+func planWith(text string, lenient bool, o importer.Options, stored importer.Stored) (importer.Plan, error) {
+	d, err := importer.Read(context.Background(), []byte(text), lenient)
 	if err != nil {
 		return importer.Plan{}, err
 	}
-	return importer.Import(doc, importer.Options{Service: "api", Upstreams: []string{"blue"}}, stored)
+	return importer.Import(d, o, stored)
 }
 
 // planOf is plan for a document that can be imported.

@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"net/http"
+	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,6 +35,31 @@ paths:
     post: {operationId: addUser, responses: {'201': {description: ok}}}
 `
 
+// attestationsAPI has two paths that differ in the name of a parameter only, as
+// GitHub's own document has, and two that really are the same.
+const attestationsAPI = `{"openapi": "3.0.3",
+"info": {"title": "Attestations", "version": "1"},
+"servers": [{"url": "http://127.0.0.1:PORT/v1"}],
+"paths": {
+  "/orgs/{org}/attestations/{digest}": {
+    "parameters": [{"name": "org", "in": "path", "required": true, "schema": {"type": "string"}},
+      {"name": "digest", "in": "path", "required": true, "schema": {"type": "string"}}],
+    "get": {"operationId": "listAttestations", "responses": {"200": {"description": "ok"}}}
+  },
+  "/orgs/{org}/attestations/{id}": {
+    "parameters": [{"name": "org", "in": "path", "required": true, "schema": {"type": "string"}},
+      {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+    "delete": {"operationId": "removeAttestation", "responses": {"200": {"description": "ok"}}}
+  },
+  "/files/{name}": {
+    "get": {"operationId": "file", "parameters": [{"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}], "responses": {"200": {"description": "ok"}}}
+  },
+  "/files/{path}": {
+    "get": {"operationId": "fileAgain", "parameters": [{"name": "path", "in": "path", "required": true, "schema": {"type": "string"}}], "responses": {"200": {"description": "ok"}}}
+  }
+}}
+`
+
 var _ = Describe("An imported OpenAPI document", func() {
 	It("routes its operations, and is followed when it changes", func() {
 		g, gw := standalone()
@@ -42,10 +69,10 @@ var _ = Describe("An imported OpenAPI document", func() {
 			GinkgoHelper()
 			return c.good(append([]string{"import", "openapi", document(text), "--service", "users", "--upstream", "blue", "-o", "table"}, more...)...)
 		}
-		Expect(run(usersAPI, "--dry-run")).To(HaveSuffix("7 to create, 0 to update, 0 to delete, 0 unchanged\n"))
+		Expect(run(usersAPI, "--dry-run")).To(HaveSuffix("9 to create, 0 to update, 0 to delete, 0 unchanged\n"))
 		Expect(c.good("get", "services", "-o", "json")).To(MatchJSON(`[]`))
-		Expect(run(usersAPI)).To(HaveSuffix("7 created, 0 updated, 0 deleted, 0 unchanged (revision 2)\n"))
-		Expect(run(usersAPI)).To(HavePrefix("0 created, 0 updated, 0 deleted, 7 unchanged"))
+		Expect(run(usersAPI)).To(HaveSuffix("9 created, 0 updated, 0 deleted, 0 unchanged (revision 2)\n"))
+		Expect(run(usersAPI)).To(HavePrefix("0 created, 0 updated, 0 deleted, 9 unchanged"))
 		addProxy(g.API, "gw", gw.port, "users")
 
 		gw.expect("users.example.com", "/v1/users/7/name?x=1", "blue")
@@ -70,7 +97,41 @@ var _ = Describe("An imported OpenAPI document", func() {
 		gw.expect("users.example.com", "/v1/users", "blue")
 		gw.expect("users.example.com", "/v1/users/7/name", "404")
 		gw.expect("users.example.com", "/hand", "blue")
-		Expect(run(usersLater)).To(HavePrefix("0 created, 0 updated, 0 deleted, 5 unchanged"))
+		Expect(run(usersLater)).To(HavePrefix("0 created, 0 updated, 0 deleted, 7 unchanged"))
+	})
+
+	It("sends to its server, on a proxy, lets browsers ask first, and is imported but for what cannot be", func() {
+		g, gw := standalone()
+		c, blue := cliOf(g), backend("blue")
+		post(g.API, "/proxy", "Name=gw", "Http_port="+strconv.Itoa(gw.port))
+		text := strings.ReplaceAll(attestationsAPI, "PORT", strconv.Itoa(blue.Port))
+		args := []string{"import", "openapi", document(text), "--service", "api", "--fqdn", "api.test", "--proxy", "gw", "-o", "table"}
+
+		code, stdout, stderr := c.run(args...)
+		Expect([]any{code, stdout}).To(Equal([]any{1, ""}))
+		Expect(stderr).To(HaveSuffix("the document has an error; nothing was changed\n" +
+			"  line 19: GET /files/{path}: takes the same requests as GET /files/{name}\nWith --lenient the rest is imported.\n"))
+
+		args = append(args, "--lenient")
+		code, stdout, stderr = c.run(append(args, "--dry-run")...)
+		Expect([]any{code, stderr}).To(Equal([]any{0, "warning: left out: line 19: GET /files/{path}: takes the same requests as GET /files/{name}\n"}))
+		Expect(stdout).To(HaveSuffix("+ /proxy/gw/service/api\n11 to create, 0 to update, 0 to delete, 0 unchanged\n"))
+		Expect(c.good("get", "services", "-o", "json")).To(MatchJSON(`[]`))
+		Expect(c.good(args...)).To(ContainSubstring("\n11 created, 0 updated, 0 deleted, 0 unchanged (revision "))
+		Expect(c.good(args...)).To(HavePrefix("0 created, 0 updated, 0 deleted, 9 unchanged"))
+
+		gw.expect("api.test", "/v1/orgs/o/attestations/sha256:1", "blue")
+		for request, want := range map[string]int{
+			"DELETE /v1/orgs/o/attestations/1": 200, "PUT /v1/orgs/o/attestations/1": 404,
+			"GET /v1/files/a": 200, "OPTIONS /v1/orgs/o/attestations/1": 200, "OPTIONS /other": 404,
+		} {
+			method, path, _ := strings.Cut(request, " ")
+			r, err := gw.send(method, "api.test", path)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(r.Status).To(Equal(want), request)
+		}
+		Expect(c.good("get", "upstreams", "-o", "json")).To(ContainSubstring(`"upstream_ip": "127.0.0.1"`))
+		Expect(c.good("get", "route", "api/removeAttestation", "-o", "json")).To(ContainSubstring(`"host": "127.0.0.1:` + strconv.Itoa(blue.Port) + `"`))
 	})
 
 	It("gives a request to the route with more text", func() {
