@@ -118,8 +118,12 @@ func (a *applier) prefetch(doc *Document) error {
 		}
 		for kind, links := range item.Lists {
 			for _, l := range links {
-				used := newLink(kind, item.Object, l.Name).Uses()[0]
-				names[used.Kind] = append(names[used.Kind], used.Name)
+				link := newLink(kind, item.Object, l.Name)
+				for _, end := range []model.Key{link.Owner(), link.Uses()[0]} {
+					if end.Kind != model.KindRoute {
+						names[end.Kind] = append(names[end.Kind], end.Name)
+					}
+				}
 			}
 		}
 		if key.Kind != model.KindRoute {
@@ -146,10 +150,18 @@ func (a *applier) prefetch(doc *Document) error {
 }
 
 func (a *applier) prefetchServices(doc *Document, names []string) error {
-	var hosts []string
+	var hosts, attached []string
 	for _, item := range doc.Items {
 		if svc, ok := item.Object.(*model.Service); ok {
 			hosts = append(hosts, svc.FQDN)
+			if _, there := item.Lists[model.KindProxyService]; there {
+				attached = append(attached, svc.Name)
+			}
+		}
+	}
+	for page := range slices.Chunk(attached, pageSize) {
+		if err := a.read(store.Query{Kind: model.KindProxyService, Services: page}); err != nil {
+			return err
 		}
 	}
 	for page := range slices.Chunk(hosts, pageSize) {
@@ -175,15 +187,28 @@ func (a *applier) read(q store.Query) error {
 		return err
 	}
 	for _, o := range objs {
+		if a.stored[o.Key()] != nil { // read from its other end
+			continue
+		}
 		a.stored[o.Key()] = o
 		a.owned[o.Owner()] = append(a.owned[o.Owner()], o)
+		if link, ok := o.(*model.ProxyService); ok {
+			service := model.ServiceKey(link.Service)
+			a.owned[service] = append(a.owned[service], o)
+		}
 	}
 	return nil
 }
 
-// detach removes the links that the lists do not name. It comes first, so that
-// what they hold can be claimed by another or deleted.
+// detach removes the links that the lists of neither end name. It comes first, so
+// that what they hold can be claimed by another or deleted.
 func (a *applier) detach(doc *Document) error {
+	attached := map[model.Key]bool{} // the links that have a list at both ends
+	for _, item := range doc.Items {
+		for _, l := range item.Lists[model.KindProxyService] {
+			attached[newLink(model.KindProxyService, item.Object, l.Name).Key()] = true
+		}
+	}
 	for _, item := range doc.Items {
 		keep := map[model.Key]bool{}
 		for kind, links := range item.Lists {
@@ -193,7 +218,7 @@ func (a *applier) detach(doc *Document) error {
 		}
 		for _, o := range a.owned[item.Object.Key()] {
 			key := o.Key()
-			if _, there := item.Lists[key.Kind]; !there || keep[key] {
+			if _, there := item.Lists[key.Kind]; !there || keep[key] || attached[key] || a.stored[key] == nil {
 				continue
 			}
 			if err := a.w.Remove(key); err != nil {
@@ -312,10 +337,17 @@ func (a *applier) checkHosts() error {
 
 // attach makes the links that are named and not there.
 func (a *applier) attach(doc *Document) error {
+	done := map[model.Key]bool{} // the links that both ends may name
 	for _, item := range doc.Items {
 		for _, list := range listsOf(item.Object.Key().Kind) {
 			for i, l := range item.Lists[list.kind] {
 				link := newLink(list.kind, item.Object, l.Name)
+				if done[link.Key()] {
+					continue
+				}
+				if list.kind == model.KindProxyService {
+					done[link.Key()] = true
+				}
 				if a.stored[link.Key()] != nil {
 					a.result.Unchanged++
 					continue

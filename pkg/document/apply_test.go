@@ -38,6 +38,31 @@ var _ = Describe("link lists", func() {
 		Expect(c.dump(document.WriteOptions{})).To(Equal(strings.Replace(everything, "http_port: 8080", "http_port: 80", 1)))
 	})
 
+	It("of a service may name its proxies, and attach it to them beside others", func() {
+		c := configOf(everything)
+		const shop, blog = "version: 1\nservices:\n- service_name: new\n  fqdn: new.example.com\n  proxies: ", "version: 1\nproxies:\n- {name: gw, services: "
+		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{})).To(Equal(document.Result{Created: 2}))
+		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
+		Expect(c.dump(document.WriteOptions{})).To(And(ContainSubstring("  - blog\n  - new\n  - shop\n"), Not(ContainSubstring("  proxies:"))))
+
+		By("a link stays that one end names, and goes when neither does")
+		both := blog + "[blog, shop]}\nservices:\n- {service_name: new, fqdn: new.example.com, proxies: "
+		Expect(c.applied(both+"[gw]}\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 5}))
+		Expect(c.applied(blog+"[blog, new, shop]}\nservices:\n- {service_name: new, fqdn: new.example.com, proxies: [gw]}\n",
+			document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 5}))
+		Expect(c.applied(both+"[]}\n", document.ApplyOptions{})).To(Equal(document.Result{Deleted: 1, Unchanged: 4}))
+		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{}).Created).To(Equal(1))
+		Expect(c.applied(shop+"[]\n", document.ApplyOptions{})).To(Equal(document.Result{Deleted: 1, Unchanged: 1}))
+		Expect(c.dump(document.WriteOptions{})).To(ContainSubstring("  services:\n  - blog\n  - shop\n"))
+
+		By("and what is wrong with it has a line")
+		_, _, err := c.apply(shop+"\n  - gw\n  - other\n", document.ApplyOptions{})
+		Expect(model.IsKind(err, model.NotFound)).To(BeTrue())
+		Expect(err).To(MatchError(HavePrefix(`line 7: services["new"].proxies[1]: proxy "other" does not exist`)))
+		_, _, err = c.apply("version: 1\nservices:\n- service_name: new\n  fqdn: shop.example.com\n  proxies: [gw]\n", document.ApplyOptions{})
+		Expect(model.IsKind(err, model.Conflict)).To(BeTrue())
+	})
+
 	It("are whole when they are there", func() {
 		c := configOf(everything)
 		result := c.applied("version: 1\nproxies:\n- name: gw\n  services: [shop]\n  globalconfigs: []\n", document.ApplyOptions{})

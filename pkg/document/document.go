@@ -65,7 +65,7 @@ const routesKey = "routes"
 func listsOf(kind model.Kind) []section {
 	switch kind {
 	case model.KindService:
-		return []section{{"filters", model.KindServiceFilter}, {"secrets", model.KindServiceSecret}}
+		return []section{{"filters", model.KindServiceFilter}, {"secrets", model.KindServiceSecret}, {"proxies", model.KindProxyService}}
 	case model.KindRoute:
 		return []section{{"upstreams", model.KindRouteUpstream}, {"filters", model.KindRouteFilter}}
 	case model.KindProxy:
@@ -87,6 +87,9 @@ func newLink(kind model.Kind, owner model.Object, name string) model.Object {
 	case model.KindServiceSecret:
 		return &model.ServiceSecret{Service: service, Secret: name}
 	case model.KindProxyService:
+		if owner.Key().Kind == model.KindService { // the one link that both ends may name
+			return &model.ProxyService{Proxy: name, Service: service}
+		}
 		return &model.ProxyService{Proxy: service, Service: name}
 	case model.KindProxyGlobalConfig:
 		return &model.ProxyGlobalConfig{Proxy: service, GlobalConfig: name}

@@ -101,6 +101,9 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 	add := func(o model.Object) {
 		item := &Item{Object: o, Lists: map[model.Kind][]Link{}}
 		for _, l := range listsOf(o.Key().Kind) {
+			if l.kind == model.KindProxyService && o.Key().Kind == model.KindService {
+				continue // its proxies name it
+			}
 			item.Lists[l.kind] = []Link{}
 		}
 		byKey[o.Key()] = item

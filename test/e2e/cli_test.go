@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,6 +68,28 @@ proxies:
 `
 
 var _ = Describe("The command line", func() {
+	It("attaches one new service to a proxy that others share", func() {
+		g, gw, _ := shop()
+		second := backend("green")
+		c := cliOf(g)
+		news := fmt.Sprintf(`version: 1
+upstreams:
+- {upstream_name: green, upstream_ip: %s, upstream_port: %d}
+services:
+- service_name: news
+  fqdn: news.example
+  proxies: [gw]
+  routes:
+  - {route_name: root, route_prefix: /, upstreams: [green]}
+`, second.IP, second.Port)
+		Expect(c.good("apply", "-f", document(news), "-o", "table")).To(HaveSuffix("5 created, 0 updated, 0 deleted, 0 unchanged (revision 7)\n"))
+		gw.expect("news.example", "/", "green")
+		gw.expect("shop.example", "/", "blue")
+		Expect(c.good("apply", "-f", document(news), "-o", "table")).To(Equal("0 created, 0 updated, 0 deleted, 5 unchanged (revision 7)\n"))
+		c.good("apply", "-f", document(strings.Replace(news, "[gw]", "[]", 1)))
+		gw.expect("news.example", "/", "blue")
+	})
+
 	It("moves a configuration to an empty store, where it is the same", func() {
 		from, to := cliOf(serve()), cliOf(serve())
 		path := document(shopDocument)
