@@ -9,6 +9,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The container engine, and the name that docker-compose.yaml uses.
 DOCKER ?= docker
 IMAGE ?= gatehouse:local
+# What the image is built on; NAME@sha256:DIGEST pins it to one content.
+BASE ?= debian:12-slim
 ENGINE_IMAGE ?= gatehouse-ratelimit:local
 # The upstream's own program; ratelimit/go.mod says which version.
 ENGINE := github.com/envoyproxy/ratelimit/src/service_cmd
@@ -41,6 +43,7 @@ ratelimit: ## build the pinned rate-limit engine, bin/ratelimit
 
 .PHONY: ratelimit-image
 ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the engine (needs docker)
+	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 	chmod 755 bin/ratelimit # whatever the umask: another user runs it
 	$(DOCKER) build --network none -f ratelimit/Dockerfile -t $(ENGINE_IMAGE) --build-arg COMMIT=$(COMMIT) .
 
@@ -56,10 +59,16 @@ tools: ## build the pinned linter into bin/tools
 run: build envoy ## build, fetch Envoy, and run a gateway with a demo in the foreground
 	exec bin/gatehouse standalone --demo
 
+.PHONY: notices
+notices: build ratelimit ## write bin/notices: the licences of what the programs of the images hold
+	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/envoy.txt hack/notices/swagger-ui.txt
+	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
+
 .PHONY: image
 image: build envoy ## build the container image gatehouse:local (needs docker)
+	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/envoy.txt hack/notices/swagger-ui.txt
 	chmod 755 bin/gatehouse bin/envoy # whatever the umask: another user runs them
-	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
+	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
 test: build envoy postgres redis ratelimit schemathesis ## run all tests, with a real Envoy, PostgreSQL, Redis and rate-limit engine
