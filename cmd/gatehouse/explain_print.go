@@ -54,6 +54,7 @@ type explainedForward struct {
 		Name      string
 		Endpoints []struct {
 			Upstream, Address, Health string
+			HealthMessage             string `json:"health_message"`
 			Port                      int
 			Percent                   float64
 		}
@@ -181,15 +182,24 @@ func origin(envoys []string) string {
 	return count(len(envoys), "Envoy", "Envoys") + ": " + strings.Join(envoys, ", ")
 }
 
-// upstreams are the lines of the upstreams.
+// upstreams are the lines of the upstreams, those that fail first.
 func (f *explainedForward) upstreams() []string {
-	var list []string
+	var failing, list []string
 	for _, c := range f.Clusters {
 		for _, up := range c.Endpoints {
-			list = append(list, fmt.Sprintf("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health))
+			line := fmt.Sprintf("  %5.1f%%  %s %s:%d (cluster %s) %s", up.Percent, up.Upstream, up.Address, up.Port, c.Name, up.Health)
+			if up.HealthMessage != "" {
+				line += ": " + up.HealthMessage
+			}
+			switch up.Health {
+			case "failing", "unhealthy", "ejected", "unresolved":
+				failing = append(failing, line)
+			default:
+				list = append(list, line)
+			}
 		}
 	}
-	return list
+	return append(failing, list...)
 }
 
 // addForward adds where the request goes, with so many upstreams at most.

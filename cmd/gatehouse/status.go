@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -16,7 +17,7 @@ func newStatus() *cobra.Command {
 		Use:   "status [PROXY]",
 		Short: "Show what the Envoys have, and what is not live",
 		Long: `Shows the proxies and their Envoys, the revision that each has in full and how many
-it is behind, what an Envoy refused and in what words, what it waits for, and the
+it is behind, what an Envoy refused and in what words, what it waits for, upstreams that fail, and the
 objects that are not live as they are written.`,
 		Example: `  gatehouse status
   gatehouse status gw
@@ -68,7 +69,12 @@ type serverStatus struct {
 		Address, State string
 		Refused        struct{ Message string }
 	} `json:"ratelimit_engines"`
-	Conditions []struct{ Path, Code, Message string }
+	Upstreams []struct {
+		Object, Proxy, Cluster, Address, Health string
+		Message                                 string `json:"health_message"`
+	}
+	MoreUpstreams int `json:"more_upstreams"`
+	Conditions    []struct{ Path, Code, Message string }
 }
 
 type envoyStatus struct {
@@ -124,6 +130,13 @@ func (r *remote) showStatus(s serverStatus) error {
 		}
 		engines = append(engines, []string{e.Address, e.State, why})
 	}
+	upstreams := [][]string{{"UPSTREAM", "ADDRESS", "PROXY", "IS", "BECAUSE"}}
+	for _, u := range s.Upstreams {
+		upstreams = append(upstreams, []string{cmp.Or(u.Object, "in cluster "+u.Cluster), u.Address, u.Proxy, u.Health, u.Message})
+	}
+	if s.MoreUpstreams > 0 {
+		upstreams = append(upstreams, []string{fmt.Sprintf("and %d more", s.MoreUpstreams)})
+	}
 	conditions := [][]string{{"NOT LIVE AS WRITTEN", "WHY", ""}}
 	for _, c := range s.Conditions {
 		conditions = append(conditions, []string{c.Path, c.Code, c.Message})
@@ -131,7 +144,7 @@ func (r *remote) showStatus(s serverStatus) error {
 	if len(envoys) > 1 {
 		r.section(&p, envoys)
 	}
-	for _, rows := range [][][]string{engines, refused, waiting, conditions} {
+	for _, rows := range [][][]string{engines, refused, waiting, upstreams, conditions} {
 		if len(rows) > 1 {
 			r.section(&p, rows)
 		}

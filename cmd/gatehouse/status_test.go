@@ -50,6 +50,19 @@ NOT LIVE AS WRITTEN       WHY
 		Expect(run1("", "status", "nope")).To(Equal(result{1, "", "gatehouse: GET /proxy/nope/status: no such path (404 not_found)\n"}))
 	})
 
+	It("shows the upstreams that fail", func() {
+		serving("GET /status", reply{200, `{"data":{"core_db_status":[{"replica":"one:1323","revision":1,"built_revision":1,"proxies":[],"waiting_nodes":[],"conditions":[],
+"upstreams":[{"object":"/upstream/blue","proxy":"gw","cluster":"blue+green","address":"127.0.0.1:9","health":"failing","health_reason":"connection_refused","health_message":"connection refused","envoys":[]},
+{"proxy":"gw","cluster":"long+1f","address":"127.0.0.1:10","health":"unhealthy","health_message":"no","envoys":[]}],"more_upstreams":3}]}}`, nil})
+		Expect(good("status", "-o", "table")).To(Equal(`one:1323: revision 1 is stored, Envoys get revision 1
+
+UPSTREAM            ADDRESS       PROXY  IS         BECAUSE
+/upstream/blue      127.0.0.1:9   gw     failing    connection refused
+in cluster long+1f  127.0.0.1:10  gw     unhealthy  no
+and 3 more
+`))
+	})
+
 	It("is shown below the fields of an object", func() {
 		serving("GET /service/shop", reply{200, `{"data":{"core_db_service":[{"service_name":"shop","fqdn":"x","status":{"conditions":[` +
 			`{"code":"Accepted","status":false,"message":"no logins"},{"code":"Quarantined","status":true,"message":"no logins","path":"/service/shop/filter/login"}],` +

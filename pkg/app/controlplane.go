@@ -73,7 +73,7 @@ func openControlPlane(
 	registry := status.NewRegistry()
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
-		Status: registry, Log: env.Log, Own: own.proxy(),
+		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
 	})
 	p.grpc = ads.GRPC()
 	known := &rates{}
@@ -91,7 +91,8 @@ func openControlPlane(
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
 	access.Check, access.Warn, access.Wait = precheck.Check, precheck.Warnings, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
 	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
-	access.Explain, access.RateLimits = explainer(ads, known, own), limitCounts(cfg, limits)
+	access.Explain, access.RateLimits = explainer(ads, known, upstreams{ads, own}), limitCounts(cfg, limits)
+	access.Upstreams = upstreams{ads, own}.Upstreams
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}

@@ -12,12 +12,11 @@ import (
 
 // explainer explains from what the connected Envoys have, or should have while
 // there are none.
-func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
+func explainer(ads *server.Server, known *rates, ill upstreams) rest.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]rest.Explained, error) {
 		type group struct {
 			state  explain.State
 			envoys []string
-			own    bool // the one that this process has started is among them
 		}
 		var groups []group
 		for _, have := range ads.Have(proxy) {
@@ -35,7 +34,6 @@ func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
 				groups[at].state.Refused = refused
 			}
 			groups[at].envoys = append(groups[at].envoys, have.Envoy)
-			groups[at].own = groups[at].own || own.is(have)
 		}
 		if len(groups) == 0 {
 			groups = []group{{}}
@@ -50,9 +48,7 @@ func explainer(ads *server.Server, known *rates, own *ownEnvoy) rest.Explain {
 			if err != nil {
 				return nil, err
 			}
-			if g.own && len(g.envoys) == 1 { // others may see the upstreams differently
-				own.addHealth(ctx, a.Forward)
-			}
+			ill.tell(ctx, proxy, g.envoys, &a)
 			list = append(list, rest.Explained{Envoys: g.envoys, Answer: a})
 		}
 		return list, nil

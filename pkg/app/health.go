@@ -1,81 +1,223 @@
 package app
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"fmt"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// ownEnvoy is the Envoy that this process has started: no other one can be
-// asked how the upstreams are.
-type ownEnvoy struct {
-	// parent is the name by which the Envoy tells that it is this one.
-	parent string
-	// name is its proxy.
-	name  string
-	envoy atomic.Pointer[standalone.Envoy]
+// upstreams tells how the upstreams of proxies are, from what Envoys report and
+// from what the own one says.
+type upstreams struct {
+	ads *server.Server
+	own *ownEnvoy // nil where there is none
 }
 
-func newOwnEnvoy(proxy string) *ownEnvoy { return &ownEnvoy{parent: rand.Text(), name: proxy} }
-
-// proxy is the name of its proxy; empty where there is none.
-func (c *ownEnvoy) proxy() string {
-	if c == nil {
-		return ""
-	}
-	return c.name
+// view is what is known of some clusters of a proxy.
+type view struct {
+	loads    map[server.Endpoint][]server.Load
+	complete bool                    // every Envoy reports all that it does
+	own      map[string]*seenCluster // nil where the own Envoy is not the only one
 }
 
-// is reports whether a connected Envoy is that one. A nil one is none.
-func (c *ownEnvoy) is(have server.Have) bool { return c != nil && have.Parent == c.parent }
-
-// addHealth says how Envoy sees the upstreams of an answer. What it does not
-// say stays unknown.
-func (c *ownEnvoy) addHealth(ctx context.Context, f *explain.Forward) {
-	envoy := c.envoy.Load()
-	if envoy == nil || f == nil {
-		return
+// view asks about the clusters with these names; envoys restricts it to what
+// these have to say, nil means all.
+func (u upstreams) view(ctx context.Context, proxy string, names []string, envoys []string) view {
+	in := map[string]bool{}
+	for _, n := range names {
+		in[n] = true
 	}
-	var names []string
-	for _, cluster := range f.Clusters {
-		names = append(names, cluster.Name)
-	}
-	endpoints, err := envoy.Endpoints(ctx, names)
-	if err != nil {
-		return
-	}
-	for i := range f.Clusters {
-		cluster := &f.Clusters[i]
-		for k := range cluster.Endpoints {
-			cluster.Endpoints[k].Health = health(cluster.Name, cluster.Endpoints[k], endpoints)
+	loads, complete := u.ads.Loads(proxy, func(at server.Endpoint, _ health.Tally) bool { return in[at.Cluster] })
+	v := view{loads: map[server.Endpoint][]server.Load{}, complete: len(complete) > 0}
+	count := 0
+	for envoy, all := range complete {
+		if envoys == nil || slices.Contains(envoys, envoy) {
+			count++
+			v.complete = v.complete && all
 		}
 	}
+	for _, l := range loads {
+		if envoys == nil || slices.Contains(envoys, l.Envoy) {
+			v.loads[l.Endpoint] = append(v.loads[l.Endpoint], l)
+		}
+	}
+	if count == 1 && u.isOwn(proxy, envoys) {
+		v.own = map[string]*seenCluster{}
+		for part := range slices.Chunk(names, maxInspected) {
+			u.own.inspect(ctx, part, func(name string, c *seenCluster) { v.own[name] = c })
+		}
+	}
+	return v
 }
 
-// health sums up the addresses of an upstream, which are several for a DNS
-// name; empty where Envoy knows none.
-func health(cluster string, upstream explain.Endpoint, endpoints []standalone.Endpoint) string {
-	var states []string
-	healthy := 0
-	for _, e := range endpoints {
-		if e.Cluster == cluster && (e.Address == upstream.Address || e.Name == upstream.Address) && e.Port == upstream.Port {
-			states = append(states, e.Health)
-			if e.Health == standalone.Healthy {
-				healthy++
+// isOwn reports whether the own Envoy is among those of a proxy.
+func (u upstreams) isOwn(proxy string, envoys []string) bool {
+	return slices.ContainsFunc(u.ads.Have(proxy), func(h server.Have) bool {
+		return u.own.is(h) && (envoys == nil || slices.Contains(envoys, h.Envoy))
+	})
+}
+
+// condition is what is said of an endpoint, and by which Envoys.
+func (v view) condition(c *explain.Cluster, e explain.Endpoint) (health.Condition, []string) {
+	facts := health.Facts{Protocol: c.Protocol, Checked: c.HealthCheck, Reported: v.complete}
+	var latest time.Time
+	var envoys []string
+	for at, loads := range v.loads {
+		if at.Cluster != c.Name || at.Port != e.Port || !stands(c, e, at.Address) {
+			continue
+		}
+		for _, l := range loads {
+			facts.Counts = health.Sum(facts.Counts, l.Counts)
+			if l.Last.After(latest) {
+				latest = l.Last
+			}
+			if l.Bad() > 0 {
+				envoys = append(envoys, l.Envoy)
 			}
 		}
 	}
-	if len(states) > 1 && len(slices.Compact(slices.Sorted(slices.Values(states)))) > 1 {
-		return fmt.Sprintf("%d of %d healthy", healthy, len(states))
+	if seen := v.own[c.Name]; seen != nil {
+		own, tally := seen.own(e.Address, e.Port, e.DNS)
+		facts.Own = &own
+		if tally.Fresh(time.Now(), ownWindow) && (tally.Last.After(latest) || tally.Bad() > 0 && facts.Counts.Bad() > 0) {
+			facts.Counts = tally.Counts
+		}
 	}
-	if len(states) == 0 {
-		return ""
+	slices.Sort(envoys)
+	return health.Of(facts), slices.Compact(envoys)
+}
+
+// stands reports whether an address that Envoy reports is that of an endpoint:
+// where it is the only name of the cluster, every other address is its.
+func stands(c *explain.Cluster, e explain.Endpoint, address string) bool {
+	if !e.DNS {
+		return e.Address == address
 	}
-	return states[0]
+	for _, other := range c.Endpoints {
+		if other.Address == address || other.DNS && other.Address != e.Address && other.Port == e.Port {
+			return false
+		}
+	}
+	return true
+}
+
+// tell fills in the health of the upstreams of an answer.
+func (u upstreams) tell(ctx context.Context, proxy string, envoys []string, a *explain.Answer) {
+	if a.Forward == nil || len(envoys) == 0 {
+		return
+	}
+	var names []string
+	for _, c := range a.Forward.Clusters {
+		names = append(names, c.Name)
+	}
+	v := u.view(ctx, proxy, names, envoys)
+	for i := range a.Forward.Clusters {
+		c := &a.Forward.Clusters[i]
+		for k := range c.Endpoints {
+			e := &c.Endpoints[k]
+			said, _ := v.condition(c, *e)
+			e.Health, e.HealthReason, e.HealthMessage = said.State, said.Reason, said.Message
+		}
+	}
+	a.TellHealth()
+}
+
+// failing lists the upstreams of a proxy that fail.
+func (u upstreams) failing(ctx context.Context, proxy string) []rest.UpstreamHealth {
+	bad := map[string]bool{}
+	loads, _ := u.ads.Loads(proxy, func(_ server.Endpoint, t health.Tally) bool { return t.Bad() > 0 })
+	for _, l := range loads {
+		bad[l.Cluster] = true
+	}
+	if u.isOwn(proxy, nil) {
+		for _, name := range u.own.ill(ctx) {
+			bad[name] = true
+		}
+	}
+	return u.list(ctx, proxy, func(r *snapshot.Resource) bool { return bad[r.Name] }, func(h rest.UpstreamHealth) bool { return h.State.Bad() })
+}
+
+// of lists what is known of the upstreams with these names, in the clusters of a
+// proxy.
+func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) []rest.UpstreamHealth {
+	has := func(r *snapshot.Resource) bool {
+		for name := range strings.SplitSeq(r.Name, "+") {
+			if names[name] {
+				return true
+			}
+		}
+		return false
+	}
+	return u.list(ctx, proxy, has, func(h rest.UpstreamHealth) bool { return names[h.Upstream] })
+}
+
+// maxTold bounds the clusters that one call looks into.
+const maxTold = 500
+
+func (u upstreams) list(
+	ctx context.Context, proxy string, choose func(*snapshot.Resource) bool, keep func(rest.UpstreamHealth) bool,
+) []rest.UpstreamHealth {
+	snap := u.ads.Snapshot(proxy)
+	if snap == nil || len(u.ads.Have(proxy)) == 0 {
+		return nil
+	}
+	var clusters []explain.Cluster
+	var names []string
+	for _, r := range snap.Clusters {
+		if len(clusters) == maxTold {
+			break
+		}
+		if !choose(r) {
+			continue
+		}
+		if c, err := explain.ReadCluster(r); err == nil {
+			clusters, names = append(clusters, c), append(names, c.Name)
+		}
+	}
+	if len(clusters) == 0 {
+		return nil
+	}
+	v := u.view(ctx, proxy, names, nil)
+	var list []rest.UpstreamHealth
+	for i := range clusters {
+		c := &clusters[i]
+		for _, e := range c.Endpoints {
+			said, envoys := v.condition(c, e)
+			h := rest.UpstreamHealth{
+				Proxy: proxy, Upstream: e.Upstream, Cluster: c.Name, Address: e.Address, Port: e.Port, Envoys: envoys, Condition: said,
+			}
+			if keep(h) {
+				list = append(list, h)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b rest.UpstreamHealth) int {
+		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	return list
+}
+
+// Upstreams implements rest.Upstreams.
+func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []string) []rest.UpstreamHealth {
+	in := map[string]bool{}
+	for _, n := range names {
+		in[n] = true
+	}
+	var list []rest.UpstreamHealth
+	for _, p := range proxies {
+		if names == nil {
+			list = append(list, u.failing(ctx, p)...)
+		} else {
+			list = append(list, u.of(ctx, p, in)...)
+		}
+	}
+	return list
 }

@@ -1,5 +1,7 @@
 package explain
 
+import "github.com/gatehouse-gateway/gatehouse/pkg/health"
+
 // Answer is what happens to a request, and why.
 type Answer struct {
 	// Code is one of the codes below.
@@ -61,7 +63,7 @@ type Seen struct {
 }
 
 // Step is one thing that happened. Codes: listener, client, refused, path, redirect,
-// host, route, upgrade, answer, forward.
+// host, route, upgrade, answer, forward, health.
 type Step struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -119,11 +121,13 @@ type Forward struct {
 
 // Cluster is a set of endpoints with equal settings.
 type Cluster struct {
-	Name        string     `json:"name"`
-	Weight      uint32     `json:"weight"`
-	Policy      string     `json:"policy"`
-	HealthCheck bool       `json:"health_check"`
-	Endpoints   []Endpoint `json:"endpoints"`
+	Name        string `json:"name"`
+	Weight      uint32 `json:"weight"`
+	Policy      string `json:"policy"`
+	HealthCheck bool   `json:"health_check"`
+	// Protocol is http, h2c, tls or h2.
+	Protocol  string     `json:"protocol"`
+	Endpoints []Endpoint `json:"endpoints"`
 }
 
 // Endpoint is one address.
@@ -136,8 +140,13 @@ type Endpoint struct {
 	Weight   uint32 `json:"weight"`
 	// Percent of the requests of the route, while all are healthy.
 	Percent float64 `json:"percent"`
-	// Health is filled in by who knows it; empty means not known.
-	Health string `json:"health,omitempty"`
+	// Health, with its reason and in words, is filled in by who knows it (see
+	// TellHealth); empty means that nobody does.
+	Health        health.State `json:"health,omitempty"`
+	HealthReason  string       `json:"health_reason,omitempty"`
+	HealthMessage string       `json:"health_message,omitempty"`
+	// DNS says that the address is a name.
+	DNS bool `json:"-"`
 }
 
 // Retries is a retry policy.

@@ -238,7 +238,7 @@ var _ = Describe("A request that is forwarded", func() {
 		Expect(*a.Forward).To(Equal(explain.Forward{
 			Host: "Shop:80", Path: "/cart?a=b", Timeout: "none", IdleTimeout: "1m30s",
 			Retries: &explain.Retries{Attempts: 2, On: "connect-failure,reset", PerTry: "1s"},
-			Clusters: []explain.Cluster{{Name: "blue+green", Weight: 1, Policy: "random", Endpoints: []explain.Endpoint{
+			Clusters: []explain.Cluster{{Name: "blue+green", Weight: 1, Policy: "random", Protocol: "http", Endpoints: []explain.Endpoint{
 				{Upstream: "blue", Address: "10.0.0.1", Port: 80, Weight: 300, Percent: 75},
 				{Upstream: "green", Address: "10.0.0.2", Port: 81, Weight: 100, Percent: 25},
 			}}},

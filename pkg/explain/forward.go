@@ -9,6 +9,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -142,11 +143,14 @@ func (c *Cluster) read(r *snapshot.Resource, share float64) error {
 		return fmt.Errorf("decoding cluster %q: %w", c.Name, err)
 	}
 	c.Policy, c.HealthCheck = strings.ToLower(cluster.GetLbPolicy().String()), len(cluster.GetHealthChecks()) > 0
+	c.Protocol = protocolOf(&cluster)
 	total := 0.0
 	for _, locality := range cluster.GetLoadAssignment().GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
 			address := e.GetEndpoint().GetAddress().GetSocketAddress()
-			endpoint := Endpoint{Address: address.GetAddress(), Port: address.GetPortValue(), Weight: 1}
+			endpoint := Endpoint{
+				Address: address.GetAddress(), Port: address.GetPortValue(), Weight: 1, DNS: e.GetEndpoint().GetHostname() != "",
+			}
 			if w := e.GetLoadBalancingWeight(); w != nil {
 				endpoint.Weight = w.GetValue()
 			}
@@ -164,6 +168,22 @@ func (c *Cluster) read(r *snapshot.Resource, share float64) error {
 		}
 	}
 	return nil
+}
+
+// ReadCluster says what a cluster's resource does, alone on its route.
+func ReadCluster(r *snapshot.Resource) (Cluster, error) {
+	c := Cluster{Name: r.Name, Weight: 1}
+	err := c.read(r, 1)
+	return c, err
+}
+
+// protocolOf is the protocol of a cluster as upstreams name it.
+func protocolOf(c *clusterv3.Cluster) string {
+	const name = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+	var options httpv3.HttpProtocolOptions
+	_ = c.GetTypedExtensionProtocolOptions()[name].UnmarshalTo(&options) // else it is HTTP/1.1
+	h2, tls := options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil, c.GetTransportSocket() != nil
+	return map[[2]bool]string{{false, false}: "http", {true, false}: "h2c", {false, true}: "tls", {true, true}: "h2"}[[2]bool{h2, tls}]
 }
 
 func findResource(list []*snapshot.Resource, name string) *snapshot.Resource {

@@ -39,4 +39,10 @@ const (
 	Rejected = "Rejected"
 	// Unattached: no proxy uses it.
 	Unattached = "Unattached"
+	// Failing: requests for an upstream fail.
+	Failing = "Failing"
+	// Answering: an upstream passes its health check, or answers requests.
+	Answering = "Answering"
+	// NotChecked: nobody knows whether an upstream answers.
+	NotChecked = "NotChecked"
 )

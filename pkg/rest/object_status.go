@@ -27,8 +27,10 @@ type (
 		Path string `json:"path,omitempty"`
 	}
 	withStatus struct {
-		object any
-		status objectStatus
+		object  any
+		status  objectStatus
+		key     model.Key
+		proxies []string // that it reaches
 	}
 )
 
@@ -71,7 +73,8 @@ func (s *server) viewsOf(r store.Reader, kind model.Kind, objs []model.Object, s
 	}
 	seen := s.see(stored)
 	for i, obj := range objs {
-		list[i] = withStatus{list[i], seen.statusOf(obj.Key(), where[obj.Key()])}
+		in := where[obj.Key()]
+		list[i] = withStatus{list[i], seen.statusOf(obj.Key(), in), obj.Key(), in.proxies}
 	}
 	return list, nil
 }

@@ -46,6 +46,8 @@ type Options struct {
 	// Explain serves GET /proxy/{proxy}/explain; nil means that there are no
 	// Envoys.
 	Explain Explain
+	// Upstreams tells how upstreams are; nil means that nobody knows.
+	Upstreams Upstreams
 	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that nobody
 	// counts.
 	RateLimits RateLimits
@@ -105,6 +107,7 @@ type server struct {
 	status     *status.Registry // nil: nothing is known
 	snapshots  Snapshots
 	explain    Explain
+	upstreams  Upstreams // nil: nobody knows
 	replica    string
 	rateLimits RateLimits // nil: nobody counts
 	limitsBy   string
@@ -130,6 +133,7 @@ func newServer(o Options) *server {
 	}
 	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
 	s.rateLimits, s.limitsBy = o.RateLimits, cmp.Or(o.LimitsBy, "none")
+	s.upstreams = o.Upstreams
 	if s.explain = o.Explain; s.explain == nil {
 		s.explain = explainNothing
 	}
@@ -327,6 +331,7 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (wri
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)
+		setWarnings(c, s.warnHealth(c.Request.Context(), m.awaited(done.changes)))
 	}
 	return done, err
 }

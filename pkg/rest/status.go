@@ -15,14 +15,17 @@ import (
 // What GET /status and GET /proxy/{proxy}/status show.
 type (
 	statusView struct {
-		Replica      string          `json:"replica"`
-		Revision     int64           `json:"revision"`
-		Built        int64           `json:"built_revision"`
-		Proxies      []proxyStatus   `json:"proxies"`
-		WaitingNodes []waitingNode   `json:"waiting_nodes"`
-		LimitsBy     string          `json:"rate_limits,omitempty"`
-		Engines      []engineStatus  `json:"ratelimit_engines,omitempty"`
-		Conditions   []conditionView `json:"conditions"`
+		Replica      string         `json:"replica"`
+		Revision     int64          `json:"revision"`
+		Built        int64          `json:"built_revision"`
+		Proxies      []proxyStatus  `json:"proxies"`
+		WaitingNodes []waitingNode  `json:"waiting_nodes"`
+		LimitsBy     string         `json:"rate_limits,omitempty"`
+		Engines      []engineStatus `json:"ratelimit_engines,omitempty"`
+		// Upstreams are those that fail.
+		Upstreams     []upstreamView  `json:"upstreams,omitempty"`
+		MoreUpstreams int             `json:"more_upstreams,omitempty"`
+		Conditions    []conditionView `json:"conditions"`
 	}
 	proxyStatus struct {
 		Proxy  string        `json:"proxy"`
@@ -121,6 +124,7 @@ func (s *server) readStatus(c *gin.Context) error {
 		names[i] = p.Key().Name
 	}
 	s.fillStatus(&view, names, envoys)
+	view.Upstreams, view.MoreUpstreams = s.failing(c.Request.Context(), view.Proxies)
 	view.WaitingNodes = waitingNodes(names, envoys)
 	view.Engines = s.engines()
 	view.Conditions = conditionViews(conditions, func(model.Key) bool { return true })
@@ -155,6 +159,7 @@ func (s *server) readProxyStatus(c *gin.Context) error {
 		return c.Proxies != nil && !slices.Contains(c.Proxies, proxy)
 	})
 	s.fillStatus(&view, []string{proxy}, envoys)
+	view.Upstreams, view.MoreUpstreams = s.failing(c.Request.Context(), view.Proxies)
 	view.Conditions = conditionViews(conditions, func(k model.Key) bool { return isBelow(k, proxy, below) })
 	s.answer(c, s.word+"_status", []statusView{view})
 	return nil

@@ -14,7 +14,7 @@ import (
 const pollEvery = 50 * time.Millisecond
 
 // maxAnswer bounds what is read of an admin answer.
-const maxAnswer = 1 << 20
+const maxAnswer = 8 << 20
 
 // askTime bounds a call.
 const askTime = time.Second

@@ -8,39 +8,69 @@ import (
 	"strings"
 )
 
-// What Envoy thinks of an endpoint.
-const (
-	// Healthy gets requests.
-	Healthy = "healthy"
-	// Unhealthy has failed its health checks.
-	Unhealthy = "unhealthy"
-	// Unchecked waits for its first health check.
-	Unchecked = "unchecked"
-	// Ejected has failed too many requests and gets none for a while.
-	Ejected = "ejected"
-)
+// Cluster is a cluster as Envoy sees it now. What it counts, it counts since it
+// has the cluster, or since it was started.
+type Cluster struct {
+	Endpoints []Endpoint
+	// Counts of connections to all of its endpoints: those that were not made,
+	// and of these the ones that took too long.
+	ConnectFail, ConnectTimeout uint64
+	// TLS are failed handshakes, Certificate certificates that were not accepted.
+	TLS, Certificate uint64
+	// Protocol are answers that are none, Closed requests whose connection was
+	// closed by the other side.
+	Protocol, Closed uint64
+	// CheckFailures are failed health checks, CheckBroken those of them without
+	// an answer.
+	CheckFailures, CheckBroken uint64
+}
 
-// Endpoint is an address of a cluster as Envoy sees it now.
+// Endpoint is an address of a cluster.
 type Endpoint struct {
-	Cluster string
 	// Name is the DNS name that was resolved to Address; empty where the cluster
 	// has the address itself.
 	Name, Address string
 	Port          uint32
-	Health        string
+	// FailedCheck says that it fails its health checks, the last one by not
+	// answering in time with CheckTimeout; Pending that it had none yet; Ejected
+	// that it gets no requests for a while since too many failed.
+	FailedCheck, CheckTimeout, Pending, Ejected bool
+	// Counts of requests. Sent are those that reached a connection; an error is
+	// an answer of 5xx, or none.
+	Sent, Active, Success, Error, Timeout uint64
 }
 
-// Endpoints asks Envoy for those of some clusters.
-func (e *Envoy) Endpoints(ctx context.Context, clusters []string) ([]Endpoint, error) {
+// Inspect asks Envoy for clusters; one that it does not have is left out.
+func (e *Envoy) Inspect(ctx context.Context, names []string) (map[string]*Cluster, error) {
 	if e.running.Load() == nil {
 		return nil, errNoAdmin
 	}
-	quoted := make([]string, len(clusters))
-	for i, c := range clusters {
-		quoted[i] = regexp.QuoteMeta(c)
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = regexp.QuoteMeta(n)
 	}
-	filter := "^(" + strings.Join(quoted, "|") + ")$"
-	// The answer as in envoy.admin.v3.Clusters.
+	these := "(" + strings.Join(quoted, "|") + ")"
+	list, err := e.clusters(ctx, "^"+these+"$")
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	counters, err := e.stats(ctx, "Counters", `^cluster\.`+these+`\.(upstream_cx_(connect_fail|connect_timeout|protocol_error|destroy_remote_with_active_rq)|ssl\.(connection_error|fail_verify_.*)|health_check\.(failure|network_failure))$`)
+	if err != nil {
+		return nil, err
+	}
+	for name, c := range list {
+		of := func(counter string) uint64 { return counters["cluster."+name+"."+counter] }
+		c.ConnectFail, c.ConnectTimeout = of("upstream_cx_connect_fail"), of("upstream_cx_connect_timeout")
+		c.Protocol, c.Closed = of("upstream_cx_protocol_error"), of("upstream_cx_destroy_remote_with_active_rq")
+		c.TLS = of("ssl.connection_error")
+		c.Certificate = of("ssl.fail_verify_error") + of("ssl.fail_verify_san") + of("ssl.fail_verify_no_cert") + of("ssl.fail_verify_cert_hash")
+		c.CheckFailures, c.CheckBroken = of("health_check.failure"), of("health_check.network_failure")
+	}
+	return list, nil
+}
+
+// clusters asks for the endpoints. The answer is an envoy.admin.v3.Clusters.
+func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluster, error) {
 	var answer struct {
 		Clusters []struct {
 			Name  string
@@ -52,8 +82,10 @@ func (e *Envoy) Endpoints(ctx context.Context, clusters []string) ([]Endpoint, e
 						Port    uint32 `json:"port_value"`
 					} `json:"socket_address"`
 				}
+				Stats  []stat
 				Health struct {
 					FailedCheck   bool `json:"failed_active_health_check"`
+					CheckTimeout  bool `json:"active_hc_timeout"`
 					FailedOutlier bool `json:"failed_outlier_check"`
 					PendingCheck  bool `json:"pending_active_hc"`
 				} `json:"health_status"`
@@ -63,22 +95,65 @@ func (e *Envoy) Endpoints(ctx context.Context, clusters []string) ([]Endpoint, e
 	if err := e.call(ctx, http.MethodGet, "/clusters?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
 		return nil, err
 	}
-	var list []Endpoint
+	list := make(map[string]*Cluster, len(answer.Clusters))
 	for _, c := range answer.Clusters {
+		cluster := &Cluster{}
 		for _, h := range c.Hosts {
-			endpoint := Endpoint{
-				Cluster: c.Name, Name: h.Hostname, Address: h.Address.Socket.Address, Port: h.Address.Socket.Port, Health: Healthy,
+			counts := map[string]uint64{}
+			for _, s := range h.Stats {
+				counts[s.Name] = uint64(s.Value)
 			}
-			switch {
-			case h.Health.PendingCheck:
-				endpoint.Health = Unchecked
-			case h.Health.FailedCheck:
-				endpoint.Health = Unhealthy
-			case h.Health.FailedOutlier:
-				endpoint.Health = Ejected
-			}
-			list = append(list, endpoint)
+			cluster.Endpoints = append(cluster.Endpoints, Endpoint{
+				Name: h.Hostname, Address: h.Address.Socket.Address, Port: h.Address.Socket.Port,
+				FailedCheck: h.Health.FailedCheck, CheckTimeout: h.Health.CheckTimeout,
+				Pending: h.Health.PendingCheck, Ejected: h.Health.FailedOutlier,
+				Sent: counts["rq_total"], Active: counts["rq_active"], Success: counts["rq_success"],
+				Error: counts["rq_error"], Timeout: counts["rq_timeout"],
+			})
 		}
+		list[c.Name] = cluster
+	}
+	return list, nil
+}
+
+// Unwell lists the clusters that have no endpoint, or one that gets no requests
+// because of its health.
+func (e *Envoy) Unwell(ctx context.Context) ([]string, error) {
+	if e.running.Load() == nil {
+		return nil, errNoAdmin
+	}
+	gauges, err := e.stats(ctx, "Gauges", `^cluster\..*\.membership_(healthy|total)$`)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for name, total := range gauges {
+		cluster, ok := strings.CutSuffix(name, ".membership_total")
+		if !ok {
+			continue
+		}
+		if total == 0 || gauges[cluster+".membership_healthy"] < total {
+			list = append(list, strings.TrimPrefix(cluster, "cluster."))
+		}
+	}
+	return list, nil
+}
+
+// stat is a counter or a gauge of an endpoint: envoy.admin.v3.SimpleMetric.
+type stat struct {
+	Name  string
+	Value number
+}
+
+// stats asks for counters or gauges.
+func (e *Envoy) stats(ctx context.Context, kind, filter string) (map[string]uint64, error) {
+	var answer struct{ Stats []stat }
+	if err := e.call(ctx, http.MethodGet, "/stats?format=json&type="+kind+"&filter="+url.QueryEscape(filter), &answer); err != nil {
+		return nil, err
+	}
+	list := make(map[string]uint64, len(answer.Stats))
+	for _, s := range answer.Stats {
+		list[s.Name] = uint64(s.Value)
 	}
 	return list, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	loadv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
@@ -29,11 +31,16 @@ type Options struct {
 	// Own is the proxy whose Envoy this program runs itself, so that one is sure
 	// to come; empty means none.
 	Own string
+	// Failing hears of the clusters of which an Envoy reports that requests fail,
+	// with the Parent of the Envoy; nil means nobody does. Its next report waits
+	// for the call.
+	Failing func(ctx context.Context, parent string, clusters []string)
 }
 
 // Server is the aggregated discovery service. Use New.
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+	loadv3.UnimplementedLoadReportingServiceServer
 
 	opts Options
 	ids  atomic.Int64
@@ -45,7 +52,8 @@ type Server struct {
 	streams   map[*stream]struct{}
 	waits     map[string]map[*wait]struct{} // by proxy
 	// coming says of proxies without an Envoy until when one may come back.
-	coming map[string]time.Time
+	coming    map[string]time.Time
+	reporters map[string]*reporter // by address
 
 	limits *limits // nil before they are known
 	// limitsRefused says that an engine refused them.
@@ -60,6 +68,7 @@ func New(opts Options) *Server {
 	return &Server{
 		opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
 		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
+		reporters: map[string]*reporter{},
 	}
 }
 
@@ -74,6 +83,7 @@ func (s *Server) GRPC() *grpc.Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
+	loadv3.RegisterLoadReportingServiceServer(g, s)
 	return g
 }
 

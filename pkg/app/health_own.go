@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+const (
+	// ownWindow is how long failures of the own Envoy are told.
+	ownWindow = 30 * time.Second
+	// maxInspected bounds the clusters of one question to it, maxSeen those that
+	// are remembered.
+	maxInspected = 100
+	maxSeen      = 1000
+)
+
+// ownEnvoy is the Envoy that this process has started: no other one can be
+// asked why upstreams fail.
+type ownEnvoy struct {
+	// parent is the name by which the Envoy tells that it is this one.
+	parent string
+	// name is its proxy.
+	name  string
+	envoy atomic.Pointer[standalone.Envoy]
+
+	mu sync.Mutex // held while Envoy is asked
+	// seen are the clusters as they were when Envoy was last asked.
+	seen map[string]*seenCluster
+	// dropped says that one was forgotten: what another has counted before it is
+	// seen first may be old.
+	dropped bool
+}
+
+// seenCluster is a cluster with what has happened lately.
+type seenCluster struct {
+	*standalone.Cluster
+	at      time.Time
+	tallies map[ownEndpoint]*health.Tally
+	// check are the health checks that failed lately.
+	check health.Own
+}
+
+type ownEndpoint struct {
+	address string
+	port    uint32
+}
+
+func newOwnEnvoy(proxy string) *ownEnvoy {
+	return &ownEnvoy{parent: rand.Text(), name: proxy, seen: map[string]*seenCluster{}}
+}
+
+// proxy is the name of its proxy; empty where there is none.
+func (o *ownEnvoy) proxy() string {
+	if o == nil {
+		return ""
+	}
+	return o.name
+}
+
+// is reports whether a connected Envoy is that one. A nil one is none.
+func (o *ownEnvoy) is(have server.Have) bool { return o != nil && have.Parent == o.parent }
+
+// failing looks into clusters that the Envoy has reported to fail, while it
+// still shows why.
+func (o *ownEnvoy) failing(ctx context.Context, parent string, clusters []string) {
+	if o != nil && parent == o.parent {
+		o.inspect(ctx, clusters, func(string, *seenCluster) {})
+	}
+}
+
+// inspect asks the Envoy for clusters and calls f for each that it has.
+func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name string, c *seenCluster)) {
+	envoy := o.envoy.Load()
+	if envoy == nil || len(names) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list, err := envoy.Inspect(ctx, names[:min(maxInspected, len(names))])
+	if err != nil {
+		return // it is not known, and told so
+	}
+	now := time.Now()
+	for name, c := range list {
+		old := o.seen[name]
+		if old == nil && len(o.seen) >= maxSeen {
+			for any := range o.seen {
+				delete(o.seen, any)
+				break
+			}
+			o.dropped = true
+		}
+		next := &seenCluster{Cluster: c, at: now, tallies: map[ownEndpoint]*health.Tally{}}
+		next.count(old, old != nil || !o.dropped)
+		o.seen[name] = next
+		f(name, next)
+	}
+}
+
+// ill lists the clusters whose endpoints are marked as ill, and those of which
+// requests were seen to fail.
+func (o *ownEnvoy) ill(ctx context.Context) []string {
+	envoy := o.envoy.Load()
+	if envoy == nil {
+		return nil
+	}
+	list, err := envoy.Unwell(ctx)
+	if err != nil {
+		list = nil // what was seen is still true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	for name, c := range o.seen {
+		for _, t := range c.tallies {
+			if t.Bad() > 0 && t.Fresh(now, ownWindow) {
+				list = append(list, name)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// count adds what has happened since old. Without known, what was counted
+// before may be of any age.
+func (c *seenCluster) count(old *seenCluster, known bool) {
+	before := &seenCluster{Cluster: &standalone.Cluster{}}
+	if old != nil {
+		before = old
+		c.check = old.check
+	}
+	if !known {
+		before = c
+	}
+	causes := health.Causes{
+		ConnectTimeout: since(c.ConnectTimeout, before.ConnectTimeout),
+		TLS:            since(c.TLS, before.TLS), Certificate: since(c.Certificate, before.Certificate),
+		Protocol: since(c.Protocol, before.Protocol), Closed: since(c.Closed, before.Closed),
+	}
+	causes.Refused = less(since(c.ConnectFail, before.ConnectFail), causes.ConnectTimeout+causes.TLS+causes.Certificate)
+	if failures := since(c.CheckFailures, before.CheckFailures); failures > 0 {
+		c.check = health.Own{
+			CheckFailures: failures, CheckBroken: since(c.CheckBroken, before.CheckBroken),
+			CheckTLS: causes.TLS + causes.Certificate,
+		}
+	}
+	for _, e := range c.Endpoints {
+		at := ownEndpoint{e.Address, e.Port}
+		was := standalone.Endpoint{}
+		for _, b := range before.Endpoints {
+			// Counts that went back are those of a new cluster of the name.
+			if b.Address == e.Address && b.Port == e.Port && b.Sent <= e.Sent && b.Success <= e.Success && b.Error <= e.Error {
+				was = b
+			}
+		}
+		tally := before.tallies[at]
+		if tally == nil || !known || was == (standalone.Endpoint{}) {
+			tally = &health.Tally{}
+		}
+		counts := countsOf(e, was, causes)
+		if counts.Bad() > 0 || c.at.Sub(before.at) <= ownWindow {
+			tally.Add(c.at, ownWindow, counts)
+		}
+		c.tallies[at] = tally
+	}
+}
+
+// countsOf are the requests to an endpoint since it was as it was.
+func countsOf(e, was standalone.Endpoint, all health.Causes) health.Counts {
+	done := less(e.Sent, e.Active) - min(less(e.Sent, e.Active), less(was.Sent, was.Active))
+	c := health.Counts{Succeeded: e.Success - was.Success}
+	bad := e.Error - was.Error
+	c.Failed = min(bad, less(done, c.Succeeded))
+	c.Unconnected = bad - c.Failed
+	if c.Unconnected > 0 {
+		c.Causes = health.Causes{Refused: all.Refused, ConnectTimeout: all.ConnectTimeout, TLS: all.TLS, Certificate: all.Certificate}
+	}
+	if c.Failed > 0 {
+		c.Causes.Timeout = less(e.Timeout, was.Timeout)
+		c.Causes.Protocol, c.Causes.Closed = min(all.Protocol, c.Failed), min(all.Closed, c.Failed)
+		c.Causes.ServerError = less(c.Failed, c.Causes.Timeout+c.Causes.Protocol+c.Causes.Closed)
+	}
+	return c
+}
+
+// since is how far a counter has come; one that went back began anew.
+func since(now, before uint64) uint64 {
+	if now < before {
+		return now
+	}
+	return now - before
+}
+
+// less is a-b, or 0 where that is less.
+func less(a, b uint64) uint64 { return a - min(a, b) }
+
+// own is what the Envoy says of an upstream, which has several addresses where
+// it is a name, and what has happened there lately.
+func (c *seenCluster) own(address string, port uint32, dns bool) (health.Own, health.Tally) {
+	said := c.check
+	tally := health.Tally{}
+	total, failed, pending, ejected := 0, 0, 0, 0
+	for _, e := range c.Endpoints {
+		if e.Port != port || e.Address != address && (!dns || e.Name != address) {
+			continue
+		}
+		total++
+		switch {
+		case e.Pending:
+			pending++
+		case e.FailedCheck:
+			failed++
+			said.CheckTimeout = said.CheckTimeout || e.CheckTimeout
+		case e.Ejected:
+			ejected++
+		}
+		t := c.tallies[ownEndpoint{e.Address, e.Port}]
+		tally.Counts = health.Sum(tally.Counts, t.Counts)
+		if t.Last.After(tally.Last) {
+			tally.Since, tally.Last = t.Since, t.Last
+		}
+	}
+	// Of several addresses, one that is well takes the requests.
+	said.Resolved = total > 0
+	said.Failed = total > 0 && failed == total
+	said.Pending = total > 0 && pending == total
+	said.Ejected = total > 0 && !said.Failed && failed+ejected == total
+	return said, tally
+}

@@ -1,0 +1,49 @@
+package explain
+
+import "fmt"
+
+// maxIll bounds the upstreams whose trouble is told as steps.
+const maxIll = 3
+
+// TellHealth adds the steps that say which upstreams fail, once their health is
+// filled in, and says so in the message.
+func (a *Answer) TellHealth() {
+	if a.Forward == nil || a.Code != Forwarded {
+		return
+	}
+	ill, all := 0, 0
+	first := ""
+	for _, c := range a.Forward.Clusters {
+		for _, e := range c.Endpoints {
+			all++
+			if !e.Health.Bad() {
+				continue
+			}
+			ill++
+			told := fmt.Sprintf("upstream %s (%s:%d) is %s: %s", e.name(), e.Address, e.Port, e.Health, e.HealthMessage)
+			if first == "" {
+				first = told
+			}
+			if ill <= maxIll {
+				a.step("health", told)
+			}
+		}
+	}
+	if ill > maxIll {
+		a.step("health", fmt.Sprintf("%d more upstreams fail", ill-maxIll))
+	}
+	switch {
+	case ill == 1 && all == 1:
+		a.Message += ", but " + first
+	case ill > 0:
+		a.Message += fmt.Sprintf(", but %d of %d upstreams fail: %s", ill, all, first)
+	}
+}
+
+// name is that of the upstream, or of its cluster's endpoint.
+func (e Endpoint) name() string {
+	if e.Upstream == "" {
+		return "without a name"
+	}
+	return e.Upstream
+}

@@ -1,0 +1,72 @@
+package health
+
+import "time"
+
+// Counts are requests, or attempts to make one, to one endpoint.
+type Counts struct {
+	// Succeeded got an answer other than 5xx.
+	Succeeded uint64
+	// Failed were sent and got a 5xx answer, or none.
+	Failed uint64
+	// Unconnected were not sent, since no connection was made.
+	Unconnected uint64
+	// Causes are of the failures; all zero where they are not known.
+	Causes Causes
+}
+
+// Causes are failures by their cause, as Envoy counts them.
+type Causes struct {
+	// Of a connection that was not made. Refused is what remains when the others
+	// are taken away.
+	Refused, ConnectTimeout, TLS, Certificate uint64
+	// Of a request that was sent. ServerError is an answer of 5xx.
+	Protocol, Closed, Timeout, ServerError uint64
+}
+
+// Tally adds up the counts of the last while.
+type Tally struct {
+	Counts
+	// Since is when the counting began, Last when something was counted last.
+	Since, Last time.Time
+}
+
+// Bad is the number of failures.
+func (c Counts) Bad() uint64 { return c.Failed + c.Unconnected }
+
+// Add counts what happened before now. Counts that are older than the window
+// are left out, and failures once there are only successes.
+func (t *Tally) Add(now time.Time, window time.Duration, c Counts) {
+	if c.Succeeded+c.Bad() == 0 {
+		return
+	}
+	if now.Sub(t.Since) > window || c.Bad() == 0 && t.Bad() > 0 {
+		*t = Tally{Since: now}
+	}
+	t.Last = now
+	t.Succeeded += c.Succeeded
+	t.Failed += c.Failed
+	t.Unconnected += c.Unconnected
+	t.Causes = t.Causes.plus(c.Causes)
+}
+
+// Fresh reports whether something was counted within the window.
+func (t Tally) Fresh(now time.Time, window time.Duration) bool {
+	return !t.Last.IsZero() && now.Sub(t.Last) <= window
+}
+
+func (c Causes) plus(d Causes) Causes {
+	return Causes{
+		Refused: c.Refused + d.Refused, ConnectTimeout: c.ConnectTimeout + d.ConnectTimeout,
+		TLS: c.TLS + d.TLS, Certificate: c.Certificate + d.Certificate,
+		Protocol: c.Protocol + d.Protocol, Closed: c.Closed + d.Closed,
+		Timeout: c.Timeout + d.Timeout, ServerError: c.ServerError + d.ServerError,
+	}
+}
+
+// Sum adds the counts of several Envoys.
+func Sum(a, b Counts) Counts {
+	return Counts{
+		Succeeded: a.Succeeded + b.Succeeded, Failed: a.Failed + b.Failed,
+		Unconnected: a.Unconnected + b.Unconnected, Causes: a.Causes.plus(b.Causes),
+	}
+}

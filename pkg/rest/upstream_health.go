@@ -1,0 +1,196 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Upstreams tells how upstreams are in the Envoys of some proxies: those with
+// these names, or for nil those that fail.
+type Upstreams func(ctx context.Context, proxies, names []string) []UpstreamHealth
+
+// UpstreamHealth is what is known of one upstream in one cluster of a proxy.
+type UpstreamHealth struct {
+	Proxy string
+	// Upstream is empty where the name of the cluster does not tell it.
+	Upstream string
+	Cluster  string
+	Address  string
+	Port     uint32
+	// Envoys are the addresses of those that report failures.
+	Envoys []string
+	health.Condition
+}
+
+// upstreamView is a failing upstream in a status.
+type upstreamView struct {
+	Object  string       `json:"object,omitempty"`
+	Proxy   string       `json:"proxy"`
+	Cluster string       `json:"cluster"`
+	Address string       `json:"address"`
+	Health  health.State `json:"health"`
+	Reason  string       `json:"health_reason,omitempty"`
+	Message string       `json:"health_message"`
+	Envoys  []string     `json:"envoys"`
+}
+
+const (
+	// maxFailing bounds the failing upstreams of a status, maxFailingEnvoys the
+	// Envoys that are named for one.
+	maxFailing       = 100
+	maxFailingEnvoys = 10
+	// maxAsked is from how many upstreams on all that fail are looked at.
+	maxAsked = 500
+)
+
+// failing lists the upstreams that fail in some proxies, and how many there was
+// no room for.
+func (s *server) failing(ctx context.Context, proxies []proxyStatus) (list []upstreamView, more int) {
+	list = []upstreamView{}
+	if s.upstreams == nil {
+		return list, 0
+	}
+	var names []string
+	for _, p := range proxies {
+		if len(p.Envoys) > 0 {
+			names = append(names, p.Proxy)
+		}
+	}
+	for _, u := range s.upstreams(ctx, names, nil) {
+		if len(list) == maxFailing {
+			more++
+			continue
+		}
+		v := upstreamView{
+			Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(), Health: u.State, Reason: u.Reason, Message: u.Message,
+			Envoys: slices.Clip(append([]string{}, u.Envoys[:min(maxFailingEnvoys, len(u.Envoys))]...)),
+		}
+		if u.Upstream != "" {
+			v.Object = model.UpstreamKey(u.Upstream).Path()
+		}
+		list = append(list, v)
+	}
+	return list, more
+}
+
+func (u UpstreamHealth) address() string {
+	return net.JoinHostPort(u.Address, strconv.FormatUint(uint64(u.Port), 10))
+}
+
+// tellHealth adds to the status of upstreams how they are.
+func (s *server) tellHealth(ctx context.Context, kind model.Kind, shown []any) {
+	if s.upstreams == nil || kind != model.KindUpstream {
+		return
+	}
+	var names, proxies []string
+	for _, v := range shown {
+		if w, ok := v.(withStatus); ok && len(w.proxies) > 0 {
+			names, proxies = append(names, w.key.Name), append(proxies, w.proxies...)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(proxies)
+	of := map[string][]UpstreamHealth{}
+	for _, u := range s.upstreams(ctx, slices.Compact(proxies), names) {
+		of[u.Upstream] = append(of[u.Upstream], u)
+	}
+	for i, v := range shown {
+		if w, ok := v.(withStatus); ok {
+			w.status.Conditions = append(slices.Clip(w.status.Conditions), healthConditions(of[w.key.Name])...)
+			shown[i] = w
+		}
+	}
+}
+
+// healthConditions are the conditions of an upstream, one for each proxy and
+// what is said of it there.
+func healthConditions(list []UpstreamHealth) []objectCondition {
+	var conditions []objectCondition
+	for _, u := range list {
+		code := model.NotChecked
+		switch {
+		case u.State.Bad():
+			code = model.Failing
+		case u.State == health.Healthy, u.State == health.Answering:
+			code = model.Answering
+		}
+		c := objectCondition{Code: code, Status: true, Message: u.Message, Path: model.ProxyKey(u.Proxy).Path()}
+		if !slices.Contains(conditions, c) {
+			conditions = append(conditions, c)
+		}
+	}
+	return conditions
+}
+
+// warnHealth says which of the upstreams fail that a write is about.
+func (s *server) warnHealth(ctx context.Context, changed []store.Written) []string {
+	if s.upstreams == nil || len(changed) == 0 {
+		return nil
+	}
+	var names []string
+	err := s.read(ctx, func(r store.Reader) (err error) {
+		names, err = upstreamsOfChanges(r, changed)
+		return err
+	})
+	if err != nil || len(names) == 0 {
+		return nil // the write is done, and the status says the same
+	}
+	if len(names) > maxAsked {
+		names = nil
+	}
+	envoys, _ := s.observe()
+	var proxies []string
+	for _, e := range envoys {
+		proxies = append(proxies, e.Proxy)
+	}
+	slices.Sort(proxies)
+	var warnings []string
+	for _, u := range s.upstreams(ctx, slices.Compact(proxies), names) {
+		if u.State.Bad() {
+			warnings = append(warnings, fmt.Sprintf("upstream %q (%s) is %s in proxy %q: %s", u.Upstream, u.address(), u.State, u.Proxy, u.Message))
+		}
+	}
+	return warnings
+}
+
+// upstreamsOfChanges names the upstreams that changes are about: themselves,
+// and those of routes and services.
+func upstreamsOfChanges(r store.Reader, changed []store.Written) ([]string, error) {
+	names, services := map[string]bool{}, map[string]bool{}
+	for _, w := range changed {
+		switch w.Key.Kind {
+		case model.KindUpstream:
+			names[w.Key.Name] = true
+		case model.KindService, model.KindRoute, model.KindRouteUpstream:
+			services[serviceOf(concerned(w.Key)[0]).Name] = true
+		case model.KindProxyService:
+			services[concerned(w.Key)[1].Name] = true
+		}
+	}
+	if len(services) > 0 {
+		q := store.Query{Kind: model.KindRouteUpstream}
+		if len(services) <= manyServices {
+			q.Services = slices.Sorted(maps.Keys(services))
+		}
+		links, err := r.List(q)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range links {
+			if services[serviceOf(l.Owner()).Name] {
+				names[usedByLink(l).Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}

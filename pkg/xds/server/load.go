@@ -1,0 +1,259 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	loadv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/health"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+const (
+	// minReport and maxReport bound the time between two load reports of an
+	// Envoy. Between them it is reportPerCluster for each cluster of its proxy,
+	// since a report names every one: some 15 kB per second at most.
+	minReport        = 2 * time.Second
+	maxReport        = time.Minute
+	reportPerCluster = 5 * time.Millisecond
+	// loadWindow is how long what was reported counts, or two reports where that
+	// is longer.
+	loadWindow = 30 * time.Second
+	// maxLoads bounds the endpoints that are kept for one Envoy.
+	maxLoads = 1000
+)
+
+// Endpoint is an address in a cluster.
+type Endpoint struct {
+	Cluster, Address string
+	Port             uint32
+}
+
+// Load is what an Envoy has reported of an endpoint lately.
+type Load struct {
+	// Envoy is the address that it connected from.
+	Envoy string
+	Endpoint
+	health.Tally
+}
+
+// reporter is one Envoy that reports its load.
+type reporter struct {
+	proxy, address, parent string
+
+	mu      sync.Mutex
+	loads   map[Endpoint]*load
+	at      time.Time          // of the last report; zero before the first
+	window  time.Duration      // how long a report counts
+	last    *snapshot.Snapshot // what the Envoy should have had at the last report
+	partial bool               // there was no room for all
+}
+
+// load is what is kept of one endpoint.
+type load struct {
+	health.Tally
+	version string // of the cluster
+	active  uint64 // requests that have no answer yet
+}
+
+// StreamLoadStats takes the load reports of one Envoy until it goes away.
+func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStatsServer) error {
+	first, err := rpc.Recv()
+	if err != nil {
+		return err
+	}
+	node := first.GetNode()
+	if node.GetId() == "" {
+		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
+	}
+	r := &reporter{
+		proxy: node.GetId(), address: addressOf(rpc), parent: node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(),
+		loads: map[Endpoint]*load{}, window: loadWindow, last: s.Snapshot(node.GetId()),
+	}
+	if !s.addReporter(r) {
+		return status.Error(codes.ResourceExhausted, "this connection reports its load already")
+	}
+	defer s.removeReporter(r)
+	var every time.Duration
+	for {
+		snap := s.Snapshot(r.proxy)
+		if wanted := reportEvery(snap); wanted != every {
+			every = wanted
+			err := rpc.Send(&loadv3.LoadStatsResponse{
+				SendAllClusters: true, ReportEndpointGranularity: true, LoadReportingInterval: durationpb.New(every),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		report, err := rpc.Recv()
+		if err != nil {
+			return nil //nolint:nilerr // the Envoy went away
+		}
+		if failing := r.take(report, s.Snapshot(r.proxy), every, time.Now()); len(failing) > 0 && s.opts.Failing != nil {
+			s.opts.Failing(rpc.Context(), r.parent, failing)
+		}
+	}
+}
+
+// reportEvery is the time between two reports: it doubles with the clusters, so
+// that it seldom changes.
+func reportEvery(snap *snapshot.Snapshot) time.Duration {
+	every := minReport
+	for snap != nil && every < time.Duration(len(snap.Clusters))*reportPerCluster {
+		every *= 2
+	}
+	return min(every, maxReport)
+}
+
+func (s *Server) addReporter(r *reporter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reporters[r.address] != nil {
+		return false
+	}
+	s.reporters[r.address] = r
+	return true
+}
+
+func (s *Server) removeReporter(r *reporter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.reporters, r.address)
+}
+
+// take keeps what a report says and returns the clusters of which requests
+// failed, sorted. What is about another form of a cluster than snap has, or may
+// be, is left out.
+func (r *reporter) take(report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time) (failing []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.window = max(loadWindow, 2*every+every/2)
+	for at, l := range r.loads {
+		if !l.Fresh(now, r.window) && l.active == 0 {
+			delete(r.loads, at)
+		}
+	}
+	r.partial = false
+	for _, c := range report.GetClusterStats() {
+		if len(c.GetUpstreamLocalityStats()) == 0 { // nearly all
+			continue
+		}
+		version, before := versionIn(snap, c.GetClusterName()), versionIn(r.last, c.GetClusterName())
+		if version == "" || before != "" && version != before {
+			continue
+		}
+		failed := false
+		for _, locality := range c.GetUpstreamLocalityStats() {
+			for _, e := range locality.GetUpstreamEndpointStats() {
+				failed = r.add(c.GetClusterName(), version, e, now) || failed
+			}
+		}
+		if failed {
+			failing = append(failing, c.GetClusterName())
+		}
+	}
+	r.at, r.last = now, snap
+	slices.Sort(failing)
+	return slices.Compact(failing)
+}
+
+// versionIn is the version of a cluster; empty where there is none.
+func versionIn(snap *snapshot.Snapshot, cluster string) string {
+	if snap == nil {
+		return ""
+	}
+	at, found := slices.BinarySearchFunc(snap.Clusters, cluster, func(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) })
+	if !found {
+		return ""
+	}
+	return snap.Clusters[at].Version
+}
+
+// add counts what is reported of an endpoint, and reports whether requests
+// failed.
+func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointStats, now time.Time) (failed bool) {
+	address := e.GetAddress().GetSocketAddress()
+	at := Endpoint{cluster, address.GetAddress(), address.GetPortValue()}
+	l := r.loads[at]
+	if l == nil || l.version != version {
+		failed := e.GetTotalErrorRequests() > 0
+		if l == nil && len(r.loads) >= maxLoads && !r.makeRoom(failed) {
+			r.partial = true
+			return failed
+		}
+		l = &load{version: version}
+		r.loads[at] = l
+	}
+	// Envoy counts a failed connection as an error without a request that was
+	// issued.
+	done := min(e.GetTotalIssuedRequests()+l.active-min(l.active, e.GetTotalRequestsInProgress()), e.GetTotalErrorRequests()+e.GetTotalSuccessfulRequests())
+	c := health.Counts{Succeeded: e.GetTotalSuccessfulRequests()}
+	c.Failed = min(e.GetTotalErrorRequests(), done-min(done, c.Succeeded))
+	c.Unconnected = e.GetTotalErrorRequests() - c.Failed
+	l.active = e.GetTotalRequestsInProgress()
+	l.Add(now, r.window, c)
+	return c.Bad() > 0
+}
+
+// makeRoom drops an endpoint that does not fail for one that does.
+func (r *reporter) makeRoom(failing bool) bool {
+	if !failing {
+		return false
+	}
+	for at, l := range r.loads {
+		if l.Bad() == 0 {
+			delete(r.loads, at)
+			r.partial = true
+			return true
+		}
+	}
+	return false
+}
+
+// Loads lists what the connected Envoys of a proxy have reported of endpoints
+// lately, where keep says so, and whether each has reported all: false for one
+// that reports nothing, or had to leave something out.
+func (s *Server) Loads(proxy string, keep func(Endpoint, health.Tally) bool) (loads []Load, complete map[string]bool) {
+	s.mu.Lock()
+	snap := s.snapshots[proxy]
+	reporters := map[string]*reporter{}
+	for st := range s.streams {
+		if st.proxy == proxy {
+			reporters[st.address] = s.reporters[st.address]
+		}
+	}
+	s.mu.Unlock()
+	now := time.Now()
+	complete = map[string]bool{}
+	for envoy, r := range reporters {
+		complete[envoy] = r != nil && r.proxy == proxy && r.list(snap, now, func(at Endpoint, t health.Tally) {
+			if keep(at, t) {
+				loads = append(loads, Load{envoy, at, t})
+			}
+		})
+	}
+	slices.SortFunc(loads, func(a, b Load) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Envoy, b.Envoy))
+	})
+	return loads, complete
+}
+
+// list calls f for what is fresh, and reports whether that is all.
+func (r *reporter) list(snap *snapshot.Snapshot, now time.Time, f func(Endpoint, health.Tally)) (complete bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at, l := range r.loads {
+		if l.Fresh(now, r.window) && l.version == versionIn(snap, at.Cluster) {
+			f(at, l.Tally)
+		}
+	}
+	return !r.at.IsZero() && !r.partial
+}
