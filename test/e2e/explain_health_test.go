@@ -70,7 +70,11 @@ var _ = Describe("What explain says of the health of upstreams", func() {
 		port := freePort()
 		addProxy(g.API, "gw", port, "shop")
 		envoyFor("gw", g.XDSAddr)
-		gateway{g.API, port}.expect("shop.example", "/", "blue")
-		Eventually(health).WithArguments(g.API).Should(Equal(map[string]string{"blue": "answering"}))
+		gw := gateway{g.API, port}
+		gw.expect("shop.example", "/", "blue")
+		Eventually(func() map[string]string {
+			gw.get("shop.example", "/") // Envoy counts from its first report on
+			return health(g.API)
+		}).Should(Equal(map[string]string{"blue": "answering"}))
 	})
 })
