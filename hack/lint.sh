@@ -31,7 +31,7 @@ script_syntax() {
 	local f
 	while IFS= read -r -d '' f; do
 		[ -f "$f" ] && ! bash -n "$f" && return 1
-	done < <(git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run)
+	done < <(git ls-files -z --cached --others --exclude-standard -- '*.sh' .ci/run test/newcomer/run)
 	return 0
 }
 

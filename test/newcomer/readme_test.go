@@ -1,0 +1,105 @@
+package newcomer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// blocks are the commands of a section of README.md, block by block.
+func blocks(heading string) (list [][]string) {
+	GinkgoHelper()
+	text, err := os.ReadFile("../../README.md")
+	Expect(err).NotTo(HaveOccurred())
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	Expect(found).To(BeTrue(), heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	for i, part := range strings.Split(section, "\n```\n") {
+		if i%2 == 1 {
+			list = append(list, strings.Split(part, "\n"))
+		}
+	}
+	return list
+}
+
+// gateway is a running gatehouse standalone. The commands of README.md reach
+// it, other ports aside.
+type gateway struct {
+	*testkit.Process
+	api, http string
+}
+
+func standalone(more ...string) gateway {
+	GinkgoHelper()
+	port := func() string {
+		p, err := testkit.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		return fmt.Sprint("127.0.0.1:", p)
+	}
+	g := gateway{api: port(), http: port()}
+	_, httpPort, _ := strings.Cut(g.http, ":")
+	var err error
+	g.Process, err = testkit.SpawnGatehouse(nil, append([]string{
+		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", g.api, "--http-port", httpPort,
+		"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
+	}, more...)...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(g.Stop(ctx)).To(BeZero(), g.Stderr.String())
+	}, NodeTimeout(time.Minute))
+	Eventually(g.run).WithArguments("curl -sS http://127.0.0.1:1323/ready").Should(Equal(`{"status":"ok"}`))
+	return g
+}
+
+// run runs a line of README.md in a shell, with the ports of g and more changes
+// of the form old, new, ...
+func (g gateway) run(line string, changes ...string) (string, error) {
+	changes = append(changes, "127.0.0.1:1323", g.api, "127.0.0.1:8080", g.http)
+	out, err := exec.CommandContext(limit(), "sh", "-c", strings.NewReplacer(changes...).Replace(line)).CombinedOutput()
+	return string(out), err
+}
+
+// created runs lines that each create one thing.
+func (g gateway) created(lines []string, changes ...string) {
+	GinkgoHelper()
+	for _, line := range lines {
+		Expect(line).To(HavePrefix("curl -sS "), "a command that shows its answer and nothing else")
+		Expect(g.run(line, changes...)).To(Or(ContainSubstring(`{"affected_rows":1}`), Equal(`{"name":"gw"}`)), line)
+	}
+}
+
+var _ = Describe("README.md", func() {
+	It("adds a service to the demo", func() {
+		list := blocks("Two commands")
+		Expect(list).To(HaveLen(2))
+		g := standalone("--demo")
+		Eventually(g.Stdout.String).Should(ContainSubstring("Ctrl-C ends the gateway"))
+		calls := list[1]
+		g.created(calls[:len(calls)-1])
+		Expect(g.run(calls[len(calls)-1])).To(And(ContainSubstring(`"host": "hello.local"`), ContainSubstring(`"path": "/greeting"`)))
+	})
+
+	It("leads from nothing to a request", func() {
+		list := blocks("From nothing to a request")
+		Expect(list).To(HaveLen(2))
+		Expect(list[0]).To(Equal([]string{
+			"make build envoy",
+			"bin/gatehouse standalone --data-dir data &",
+			"python3 -m http.server 9000 --bind 127.0.0.1 --directory docs &",
+		}))
+		backend, err := testkit.StartBackend("web", testkit.BackendOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(backend.Close)
+		g, calls := standalone(), list[1]
+		g.created(calls[:len(calls)-1], "Upstream_port=9000", fmt.Sprint("Upstream_port=", backend.Port))
+		Expect(g.run(calls[len(calls)-1])).To(ContainSubstring(`"Backend":"web"`))
+		Expect(g.run("curl -sS http://127.0.0.1:1323/service/dump/web")).To(ContainSubstring(`"upstream_name":"web"`))
+	})
+})
