@@ -25,6 +25,29 @@ const maxBody = 1 << 20 // bytes; rest-api.md, "413 body over 1 MiB"
 // by name), with fields that were sent twice. An empty body of any content
 // type has none.
 func readBody(c *gin.Context) ([]form.Value, error) {
+	data, err := readBytes(c)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	return decodeBody(c.GetHeader("Content-Type"), data)
+}
+
+// readBodyOrNull takes the JSON null for an empty body.
+func readBodyOrNull(c *gin.Context) ([]form.Value, error) {
+	data, err := readBytes(c)
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	contentType := c.GetHeader("Content-Type")
+	if mediaType, _, err := mime.ParseMediaType(contentType); err == nil && mediaType == "application/json" &&
+		string(bytes.TrimSpace(data)) == "null" {
+		return nil, nil
+	}
+	return decodeBody(contentType, data)
+}
+
+// readBytes reads a body that is not compressed.
+func readBytes(c *gin.Context) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	if err != nil {
 		return nil, bodyError(c, err, "1 MiB (1048576 bytes)")
@@ -35,7 +58,7 @@ func readBody(c *gin.Context) ([]form.Value, error) {
 	if enc := c.GetHeader("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("Content-Encoding %q is not supported; send the body as it is", enc))
 	}
-	return decodeBody(c.GetHeader("Content-Type"), data)
+	return data, nil
 }
 
 // maxDiscarded is how much of a body that is too large is still taken.

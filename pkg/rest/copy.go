@@ -17,12 +17,13 @@ func (s *server) addCopy() {
 	s.copies("/upstream/copy/:upstream/:copy", model.KindUpstream, copyUpstream)
 	s.copies("/service/copy/:service/:copy", model.KindService, copyService)
 	s.copies("/service/deepcopy/:service/:copy", model.KindService, deepCopyService)
-	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) error {
+	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) (model.Object, error) {
 		return copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
 	})
 }
 
-func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) error) {
+// copies registers a call. fn returns the copy.
+func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, names) (model.Object, error)) {
 	s.post(path, func(c *gin.Context) error {
 		m, _, err := s.writeMode(c)
 		if err != nil {
@@ -32,37 +33,42 @@ func (s *server) copies(path string, kind model.Kind, fn func(store.Writer, name
 		if err != nil {
 			return err
 		}
-		done, err := s.write(c, m, func(w store.Writer) error { return fn(w, n) })
+		var made model.Object
+		done, err := s.write(c, m, func(w store.Writer) error {
+			made, err = fn(w, n)
+			return err
+		})
 		if err != nil {
 			return err
 		}
+		setCreated(c, made.Key(), made, m.dry)
 		s.answerWrite(c, http.StatusCreated, "insert", kind, 1, done)
 		return nil
 	})
 }
 
 // createCopy stores a copy under a name that nobody has checked yet.
-func createCopy(w store.Writer, obj model.Object) error {
+func createCopy(w store.Writer, obj model.Object) (model.Object, error) {
 	if err := invalidFields(obj.Validate()); err != nil {
-		return err
+		return nil, err
 	}
-	return store.Create(w, obj)
+	return obj, store.Create(w, obj)
 }
 
-func copyUpstream(w store.Writer, n names) error {
+func copyUpstream(w store.Writer, n names) (model.Object, error) {
 	u, err := store.Get[*model.Upstream](w, model.UpstreamKey(n[model.KindUpstream]))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u.Name = n[nameOfCopy]
 	return createCopy(w, u)
 }
 
 // copyService copies the service alone.
-func copyService(w store.Writer, n names) error {
+func copyService(w store.Writer, n names) (model.Object, error) {
 	svc, err := store.Get[*model.Service](w, model.ServiceKey(n[model.KindService]))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	svc.Name = n[nameOfCopy]
 	return createCopy(w, svc)
@@ -71,36 +77,37 @@ func copyService(w store.Writer, n names) error {
 // deepCopyService copies the service with its routes and with every link to
 // upstreams, filters and secrets, which are shared and not copied. The copy is
 // attached to no proxy.
-func deepCopyService(w store.Writer, n names) error {
-	if err := copyService(w, n); err != nil {
-		return err
+func deepCopyService(w store.Writer, n names) (model.Object, error) {
+	svc, err := copyService(w, n)
+	if err != nil {
+		return nil, err
 	}
 	from, to := n[model.KindService], n[nameOfCopy]
 	routes, err := store.List[*model.Route](w, store.Query{Kind: model.KindRoute, Service: from})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range routes {
-		if err := copyRoute(w, from, to, r.Name); err != nil {
-			return err
+		if _, err := copyRoute(w, from, to, r.Name); err != nil {
+			return nil, err
 		}
 	}
-	return copyLinks(w, to, store.Query{Service: from}, model.KindServiceFilter, model.KindServiceSecret)
+	return svc, copyLinks(w, to, store.Query{Service: from}, model.KindServiceFilter, model.KindServiceSecret)
 }
 
-func copyRoute(w store.Writer, from, to, name string) error {
+func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
 	if _, err := w.Get(model.ServiceKey(from)); err != nil {
-		return err
+		return nil, err
 	}
 	r, err := store.Get[*model.Route](w, model.RouteKey(from, name))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Service = to
 	if err := store.Create(w, r); err != nil {
-		return err
+		return nil, err
 	}
-	return copyLinks(w, to, store.Query{Service: from, Route: name}, model.KindRouteUpstream, model.KindRouteFilter)
+	return r, copyLinks(w, to, store.Query{Service: from, Route: name}, model.KindRouteUpstream, model.KindRouteFilter)
 }
 
 // copyLinks makes the links that q selects from the service to as well.

@@ -20,26 +20,22 @@ type link struct {
 	// ends lists the objects that the path leads through, the attached one
 	// last.
 	ends func(names) []model.Key
-	// readable links show what is attached.
-	readable bool
 }
 
 // at is the path through both ends to the link itself.
 func (l link) at(n names) []model.Key { return append(l.ends(n), l.make(n).Key()) }
 
-// addLink registers attach and detach.
+// attached is the object at the end of the path. A read of the link shows it,
+// with its ETag.
+func (l link) attached(n names) model.Key { ends := l.ends(n); return ends[len(ends)-1] }
+
+// addLink registers attach, detach, and the read of what is attached.
 func (s *server) addLink(l link) {
 	s.post(l.path, func(c *gin.Context) error { return s.attach(c, l) })
-	s.delete(l.path, func(c *gin.Context) error { return s.deleteObject(c, l.kind, l.at) })
-	if l.readable {
-		s.get(l.path, func(c *gin.Context) error { return s.readAttached(c, l) })
-	}
-}
-
-// readAttached shows the object at the end of the path, if it is attached.
-func (s *server) readAttached(c *gin.Context, l link) error {
-	target := func(n names) model.Key { ends := l.ends(n); return ends[len(ends)-1] }
-	return s.readObject(c, target(nil).Kind, func(n names) []model.Key { return append(l.at(n), target(n)) })
+	s.delete(l.path, func(c *gin.Context) error { return s.deleteObject(c, l.kind, l.at, l.attached) })
+	s.get(l.path, func(c *gin.Context) error {
+		return s.readObject(c, l.attached(nil).Kind, func(n names) []model.Key { return append(l.at(n), l.attached(n)) })
+	})
 }
 
 func (s *server) attach(c *gin.Context, l link) error {
@@ -47,11 +43,7 @@ func (s *server) attach(c *gin.Context, l link) error {
 	if err != nil {
 		return err
 	}
-	sent, err := readBody(c)
-	if err != nil {
-		return err
-	}
-	if err := invalidFields(form.Bind(l.make(nil), sent, false)); err != nil {
+	if err := takesNoBody(c, l.make(nil)); err != nil {
 		return err
 	}
 	n, err := pathNames(c)
@@ -59,25 +51,37 @@ func (s *server) attach(c *gin.Context, l link) error {
 		return err
 	}
 	m.about = l.make(n).Key()
-	rows, done, err := s.attachOnce(c, l, n, m)
+	made, done, err := s.attachOnce(c, l, n, m)
 	if model.IsKind(err, model.Exists) {
 		// Another request made the link in the meantime: now it stands.
-		rows, done, err = s.attachOnce(c, l, n, m)
+		made, done, err = s.attachOnce(c, l, n, m)
 	}
 	if err != nil {
 		return err
 	}
-	status := http.StatusOK
-	if rows > 0 {
-		status = http.StatusCreated
+	status, rows := http.StatusOK, 0
+	if made != nil {
+		status, rows = http.StatusCreated, 1
+		setCreated(c, m.about, made, m.dry)
 	}
 	s.answerWrite(c, status, "insert", l.kind, rows, done)
 	return nil
 }
 
-func (s *server) attachOnce(c *gin.Context, l link, n names, m mode) (rows int, done written, err error) {
+// takesNoBody refuses a body with fields. Some clients send null, or an object
+// without any, where they have nothing to send.
+func takesNoBody(c *gin.Context, obj model.Object) error {
+	sent, err := readBodyOrNull(c)
+	if err != nil {
+		return err
+	}
+	return invalidFields(form.Bind(obj, sent, false))
+}
+
+// attachOnce returns what was attached; nil where it was before.
+func (s *server) attachOnce(c *gin.Context, l link, n names, m mode) (made model.Object, done written, err error) {
 	done, err = s.write(c, m, func(w store.Writer) error {
-		rows = 0
+		made = nil
 		if err := exist(w, l.ends(n)); err != nil {
 			return err
 		}
@@ -86,16 +90,20 @@ func (s *server) attachOnce(c *gin.Context, l link, n names, m mode) (rows int, 
 		if !model.IsKind(err, model.NotFound) {
 			return err
 		}
-		rows = 1
-		return store.Create(w, obj)
+		if err := store.Create(w, obj); err != nil {
+			return err
+		}
+		made, err = w.Get(l.attached(n))
+		return err
 	})
-	return rows, done, err
+	return made, done, err
 }
 
 // linked says how to list what links lead to.
 type linked struct {
 	path string
-	// kind is what is listed, link the kind of the links to follow.
+	// kind is what is listed, link the kind of the links to follow; the same
+	// where an object names another in a field.
 	kind, link model.Kind
 	// from lists the objects that the path leads through; all must exist.
 	from func(names) []model.Key
@@ -107,6 +115,15 @@ type linked struct {
 
 func (s *server) addLinked(l linked) {
 	s.get(l.path, func(c *gin.Context) error { return s.listLinked(c, l) })
+}
+
+// addUsers registers the list of the objects of a kind that name the object at
+// the end of a path in a field of theirs.
+func (s *server) addUsers(path string, kind model.Kind, at func(names) []model.Key) {
+	s.addLinked(linked{
+		path: path, kind: kind, link: kind, from: at, target: model.Object.Key,
+		links: func(n names) store.Query { return store.Query{Uses: at(n)[0]} },
+	})
 }
 
 // listLinked lists objects in the order in which they were attached. Its

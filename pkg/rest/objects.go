@@ -42,7 +42,7 @@ func (s *server) addObjects(k kind) {
 	s.get(one, func(c *gin.Context) error { return s.readObject(c, k.kind, k.at) })
 	s.handle(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, k) })
 	s.handle(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, k, nil) })
-	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, k.kind, k.at) })
+	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, k.kind, k.at, nil) })
 }
 
 // addUpload registers a call that changes some fields of an object, which may
@@ -111,6 +111,7 @@ func (s *server) createObject(c *gin.Context, k kind) error {
 	if err != nil {
 		return err
 	}
+	setCreated(c, obj.Key(), obj, m.dry)
 	if k.created != nil && !m.dry {
 		body := k.created(obj)
 		if len(done.lagging) > 0 {
@@ -193,10 +194,11 @@ func (s *server) putObject(c *gin.Context, k kind) error {
 		return err
 	}
 	status, verb := http.StatusOK, "update"
+	setETag(c, obj, m.dry)
 	if made {
 		status, verb = http.StatusCreated, "insert"
+		setCreated(c, obj.Key(), obj, m.dry)
 	}
-	setETag(c, obj, m.dry)
 	s.answerWrite(c, status, verb, k.kind, 1, done)
 	return nil
 }
@@ -236,6 +238,7 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 		return err
 	}
 	sent, bad := withName(k, n, sent)
+	rows := min(1, len(sent)-1) // nothing but the name is nothing to change
 	path := k.at(n)
 	m.about = path[len(path)-1]
 	var obj model.Object
@@ -258,7 +261,7 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 		return err
 	}
 	setETag(c, obj, m.dry)
-	s.answerWrite(c, http.StatusOK, "update", k.kind, 1, done)
+	s.answerWrite(c, http.StatusOK, "update", k.kind, rows, done)
 	return nil
 }
 
@@ -278,8 +281,9 @@ func checkOnly(sent []form.Value, only []string) error {
 	return invalidFields(errs.List)
 }
 
-// deleteObject deletes the object, or the link, at the end of the path.
-func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key) error {
+// deleteObject deletes the object, or the link, at the end of the path. shown
+// is what a read of the path shows; nil means that object.
+func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key, shown func(names) model.Key) error {
 	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
@@ -294,7 +298,7 @@ func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
-		if err := checkPrecondition(c, w, key); err != nil {
+		if err := checkPreconditionOfLink(c, w, key, shown, n); err != nil {
 			return err
 		}
 		return store.Delete(w, key)

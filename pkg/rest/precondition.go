@@ -31,6 +31,15 @@ func setETag(c *gin.Context, obj model.Object, dry bool) {
 	}
 }
 
+// setCreated says where what a write has made is, and which state a read of it
+// shows.
+func setCreated(c *gin.Context, key model.Key, shown model.Object, dry bool) {
+	if !dry {
+		c.Header("Location", key.Path())
+	}
+	setETag(c, shown, dry)
+}
+
 // isCurrent sets the ETag of a read and reports whether the client has that
 // state already (RFC 9110 section 13.1.2).
 func isCurrent(c *gin.Context, obj model.Object) bool {
@@ -63,6 +72,18 @@ func checkPrecondition(c *gin.Context, r store.Reader, key model.Key) error {
 			key.Path()+" is there already, which If-None-Match excludes")
 	}
 	return nil
+}
+
+// checkPreconditionOfLink is checkPrecondition for a path that may be that of a
+// link, a read of which shows another object.
+func checkPreconditionOfLink(c *gin.Context, r store.Reader, key model.Key, shown func(names) model.Key, n names) error {
+	if shown == nil {
+		return checkPrecondition(c, r, key)
+	}
+	if _, err := r.Get(key); err != nil {
+		return err
+	}
+	return checkPrecondition(c, r, shown(n))
 }
 
 // matches reports whether a list of entity tags names tag; "" is the tag of

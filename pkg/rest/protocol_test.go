@@ -124,7 +124,7 @@ var _ = Describe("Paths and methods", func() {
 		Entry(nil, "BREW", "/upstream", "GET, HEAD, POST"),
 		Entry(nil, "POST", "/upstream/blue", "GET, HEAD, PUT, PATCH, DELETE"),
 		Entry(nil, "POST", "/service/dump/shop", "GET, HEAD"),
-		Entry(nil, "GET", "/service/s/route/r/upstream/u", "POST, DELETE"),
+		Entry(nil, "PUT", "/service/s/route/r/upstream/u", "GET, HEAD, POST, DELETE"),
 		Entry(nil, "POST", "/proxy/gw/service", "GET, HEAD"),
 		Entry(nil, "POST", "/health", "GET, HEAD"),
 	)

@@ -24,7 +24,7 @@ func (s *server) addProxy() {
 func (s *server) addProxyService() {
 	const base = "/proxy/:proxy/service"
 	s.addLink(link{
-		kind: model.KindProxyService, path: base + "/:service", readable: true,
+		kind: model.KindProxyService, path: base + "/:service",
 		make: func(n names) model.Object {
 			return &model.ProxyService{Proxy: n[model.KindProxy], Service: n[model.KindService]}
 		},
@@ -40,7 +40,7 @@ func (s *server) addProxyService() {
 func (s *server) addProxyGlobalConfig() {
 	const base = "/proxy/:proxy/globalconfig"
 	s.addLink(link{
-		kind: model.KindProxyGlobalConfig, path: base + "/:globalconfig", readable: true,
+		kind: model.KindProxyGlobalConfig, path: base + "/:globalconfig",
 		make: func(n names) model.Object {
 			return &model.ProxyGlobalConfig{Proxy: n[model.KindProxy], GlobalConfig: n[model.KindGlobalConfig]}
 		},

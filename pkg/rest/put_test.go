@@ -162,7 +162,7 @@ var _ = Describe("PATCH", func() {
 			ContainSubstring(`"upstream_strategy":"random"`), ContainSubstring(`"tags":["x"]`)))
 		a.patch("/upstream/blue", "tags=").expectWrite(200, updatedUpstream, "5")
 		Expect(a.get("/upstream/blue").body).To(ContainSubstring(`"tags":[]`))
-		a.patch("/upstream/blue", "").expectWrite(200, updatedUpstream, "5")
+		a.patch("/upstream/blue", "").expectWrite(200, `{"data":{"update_core_db_upstream":{"affected_rows":0}}}`, "5")
 	})
 
 	It("names every bad field, and what does not exist", func() {

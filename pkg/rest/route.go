@@ -37,7 +37,7 @@ func (s *server) addRouteUpstream() {
 func (s *server) addRouteFilter() {
 	const base = "/service/:service/route/:route/filter"
 	s.addLink(link{
-		kind: model.KindRouteFilter, path: base + "/:filter", readable: true,
+		kind: model.KindRouteFilter, path: base + "/:filter",
 		make: func(n names) model.Object {
 			return &model.RouteFilter{
 				Service: n[model.KindService], Route: n[model.KindRoute], Filter: n[model.KindFilter],

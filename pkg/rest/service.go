@@ -11,9 +11,7 @@ func (s *server) addService() {
 		path: "/service/:service/proxy",
 		kind: model.KindProxy, link: model.KindProxyService,
 		from: serviceAt, links: ofService,
-		target: func(o model.Object) model.Key {
-			return model.ProxyKey(o.(*model.ProxyService).Proxy)
-		},
+		target: model.Object.Owner,
 	})
 	s.addServiceFilter()
 	s.addServiceSecret()
@@ -23,7 +21,7 @@ func (s *server) addService() {
 func (s *server) addServiceFilter() {
 	const base = "/service/:service/filter"
 	s.addLink(link{
-		kind: model.KindServiceFilter, path: base + "/:filter", readable: true,
+		kind: model.KindServiceFilter, path: base + "/:filter",
 		make: func(n names) model.Object {
 			return &model.ServiceFilter{Service: n[model.KindService], Filter: n[model.KindFilter]}
 		},

@@ -86,6 +86,7 @@ func (s *server) createToken(c *gin.Context) error {
 		return err
 	}
 	c.Header("Cache-Control", "no-store")
+	c.Header("Location", "/token/"+t.Name)
 	s.writeJSON(c, http.StatusCreated, "application/json", struct {
 		Name  string `json:"name"`
 		Role  string `json:"role"`

@@ -10,13 +10,11 @@ func (s *server) addUpstream() {
 	s.addLinked(linked{
 		path: "/upstream/:upstream/route",
 		kind: model.KindRoute, link: model.KindRouteUpstream,
-		from:  upstreamAt,
-		links: func(n names) store.Query { return store.Query{Upstream: n[model.KindUpstream]} },
-		target: func(o model.Object) model.Key {
-			l := o.(*model.RouteUpstream)
-			return model.RouteKey(l.Service, l.Route)
-		},
+		from:   upstreamAt,
+		links:  func(n names) store.Query { return store.Query{Upstream: n[model.KindUpstream]} },
+		target: model.Object.Owner,
 	})
+	s.addUsers("/upstream/:upstream/filter", model.KindFilter, upstreamAt)
 }
 
 func upstreamAt(n names) []model.Key {
