@@ -26,8 +26,10 @@ const (
 	// loadWindow is how long what was reported counts, or two reports where that
 	// is longer.
 	loadWindow = 30 * time.Second
-	// maxLoads bounds the endpoints that are kept for one Envoy.
-	maxLoads = 1000
+	// maxLoads bounds the endpoints that are kept for one Envoy, maxAddress the
+	// address of each.
+	maxLoads   = 1000
+	maxAddress = 64
 )
 
 // Endpoint is an address in a cluster.
@@ -182,6 +184,9 @@ func versionIn(snap *snapshot.Snapshot, cluster string) string {
 func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointStats, now time.Time) (failed bool) {
 	address := e.GetAddress().GetSocketAddress()
 	at := Endpoint{cluster, address.GetAddress(), address.GetPortValue()}
+	if len(at.Address) > maxAddress {
+		return false
+	}
 	l := r.loads[at]
 	if l == nil || l.version != version {
 		failed := e.GetTotalErrorRequests() > 0
