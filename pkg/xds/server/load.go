@@ -18,11 +18,12 @@ import (
 
 const (
 	// minReport and maxReport bound the time between two load reports of an
-	// Envoy. Between them it is reportPerCluster for each cluster of its proxy,
-	// since a report names every one: some 15 kB per second at most.
-	minReport        = 2 * time.Second
-	maxReport        = time.Minute
-	reportPerCluster = 5 * time.Millisecond
+	// Envoy. Between them it is reportPer for each cluster of its proxy, since a
+	// report names every one, or for each Envoy, so that all of them together send
+	// some 200 reports per second at most.
+	minReport = 2 * time.Second
+	maxReport = time.Minute
+	reportPer = 5 * time.Millisecond
 	// loadWindow is how long what was reported counts, or two reports where that
 	// is longer.
 	loadWindow = 30 * time.Second
@@ -86,7 +87,7 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 	var every time.Duration
 	for {
 		snap := s.Snapshot(r.proxy)
-		if wanted := reportEvery(snap); wanted != every {
+		if wanted := s.reportEvery(snap); wanted != every {
 			every = wanted
 			err := rpc.Send(&loadv3.LoadStatsResponse{
 				SendAllClusters: true, ReportEndpointGranularity: true, LoadReportingInterval: durationpb.New(every),
@@ -105,11 +106,17 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 	}
 }
 
-// reportEvery is the time between two reports: it doubles with the clusters, so
-// that it seldom changes.
-func reportEvery(snap *snapshot.Snapshot) time.Duration {
+// reportEvery is the time between two reports: it doubles with the clusters or
+// Envoys, so that it seldom changes.
+func (s *Server) reportEvery(snap *snapshot.Snapshot) time.Duration {
+	s.mu.Lock()
+	n := len(s.reporters)
+	s.mu.Unlock()
+	if snap != nil {
+		n = max(n, len(snap.Clusters))
+	}
 	every := minReport
-	for snap != nil && every < time.Duration(len(snap.Clusters))*reportPerCluster {
+	for every < time.Duration(n)*reportPer {
 		every *= 2
 	}
 	return min(every, maxReport)

@@ -119,7 +119,9 @@ var _ = Describe("Load reports", func() {
 		Expect(rpc.Send(&loadv3.LoadStatsRequest{Node: node(id)})).To(Succeed())
 		return rpc
 	}
-	at := func(port uint32) server.Endpoint { return server.Endpoint{Cluster: "c00000", Address: "10.0.0.1", Port: port} }
+	at := func(port uint32) server.Endpoint {
+		return server.Endpoint{Cluster: "c00000", Address: "10.0.0.1", Port: port}
+	}
 
 	It("are asked for at a pace that the number of clusters sets, and added up", func() {
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": clusters(1, 1, time.Second)})
