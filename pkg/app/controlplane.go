@@ -17,7 +17,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
@@ -81,6 +80,7 @@ func openControlPlane(
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
+			Upstreams: upstreamLists(cfg),
 		},
 		RateLimits: known.keep(publishLimits(limits, ads)),
 	})
@@ -89,7 +89,10 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	access.Check, access.Warn, access.Wait = precheck.Check, precheck.Warnings, waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
+	if access.Check, access.Warn, err = p.checks(ctx, cfg); err != nil {
+		return nil, err
+	}
+	access.Wait = waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
 	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
 	access.Explain, access.RateLimits = explainer(ads, known, upstreams{ads, own}), limitCounts(cfg, limits)
 	access.Upstreams = upstreams{ads, own}.Upstreams

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -97,7 +98,7 @@ var _ = Describe("Clusters", func() {
 
 var _ = Describe("Route", func() {
 	It("answers 503 without an upstream and says so", func() {
-		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}})
+		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}}, egress.Lists{})
 		Expect(r.Forward).To(BeNil())
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("NoUpstream"))
@@ -107,7 +108,7 @@ var _ = Describe("Route", func() {
 		r, c := compile.Route(&model.RouteTree{
 			Route:     &model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Unreadable: "{"}},
 			Upstreams: []*model.Upstream{upstream("a")},
-		})
+		}, egress.Lists{})
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("Quarantined"))
 		Expect(c.Message).To(ContainSubstring("cannot be read"))

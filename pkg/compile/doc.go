@@ -6,5 +6,5 @@
 // arguments and not on the order in which things were created, except where
 // that order is the rule.
 //
-// It imports pkg/model, pkg/ir and pkg/suggest.
+// It imports pkg/egress, pkg/model, pkg/ir and pkg/suggest.
 package compile

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -16,6 +17,8 @@ type Settings struct {
 	// RateLimitAddress its HOST:PORT, which wins. Without both there is none,
 	// and no request is limited.
 	RateLimitSocket, RateLimitAddress string
+	// Upstreams are the addresses that upstreams may have.
+	Upstreams egress.Lists
 }
 
 // RateLimits reports whether there is a rate-limit engine.

@@ -4,18 +4,26 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // Route compiles one route. A route that has nothing to forward to answers
-// 503, and the condition says so.
-func Route(t *model.RouteTree) (*ir.Route, *model.Condition) {
+// 503, and the condition says so. So does one with an upstream that the lists
+// rule out.
+func Route(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condition) {
 	if err := t.Route.Config.Fault(); err != nil {
 		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
 	}
 	if name := unverifiable(t); name != "" {
 		return Unavailable(t, model.Quarantined, "has upstream "+name+", whose certificate authority has no certificate,")
+	}
+	for _, u := range t.Upstreams {
+		// The reason is for who writes; a client is not told addresses.
+		if upstreams.Refusal(u.IP) != "" {
+			return Unavailable(t, model.Quarantined, "has upstream "+u.Name+", whose address --upstream-allow or --upstream-deny rules out,")
+		}
 	}
 	clusters := Clusters(t.Upstreams, t.Authorities)
 	if len(clusters) == 0 {

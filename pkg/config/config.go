@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
 // Config is the settings of one run. Settings that the command does not have
@@ -40,6 +42,9 @@ type Config struct {
 	// ClusterWait is how long a host waits for a new cluster, and RemovalGrace
 	// how long a cluster outlives its last route.
 	ClusterWait, RemovalGrace time.Duration
+	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
+	// and must not have.
+	UpstreamAllow, UpstreamDeny []egress.Entry
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
 	SchemaWord string

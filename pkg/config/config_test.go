@@ -122,13 +122,17 @@ revision-keep-age: 48h
 revision-keep-entries: 500
 cluster-wait: 5s
 removal-grace: 50ms
+upstream-allow: 10.0.0.0/8, *.shop.example
+upstream-deny: 10.9.0.0/16
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(27))
+		Expect(cfg.Explicit).To(HaveLen(29))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
+		Expect(fmt.Sprint(cfg.UpstreamAllow, cfg.UpstreamDeny)).To(Equal("[10.0.0.0/8 *.shop.example] [10.9.0.0/16]"))
+		cfg.UpstreamAllow, cfg.UpstreamDeny = nil, nil
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
@@ -230,6 +234,8 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "api-hosts", "a,,b", hosts),
 		Entry(nil, "api-hosts", "http://gw", hosts),
 		Entry(nil, "api-hosts", "*", hosts),
+		Entry(nil, "upstream-allow", "10.0.0.1/8", "is not a list such as 10.0.0.0/8,192.0.2.1,api.example.com,*.shop.example"),
+		Entry(nil, "upstream-deny", "10.0.0.0/8,,a", "is not a list such as 10.0.0.0/8,192.0.2.1,api.example.com,*.shop.example"),
 		Entry(nil, "revision-keep-age", "59s", "is not a duration of at least 1m such as 720h"),
 		Entry(nil, "revision-keep-age", "30d", "is not a duration of at least 1m such as 720h"),
 		Entry(nil, "cluster-wait", "0s", "is not a duration from 1s to 1h such as 20s"),

@@ -7,5 +7,5 @@
 // that says which, from where, and what is allowed; the password in a database
 // URL is never part of an error or of a Config that is printed.
 //
-// It imports the standard library, pkg/suggest and a YAML parser only.
+// It imports the standard library, pkg/egress, pkg/suggest and a YAML parser only.
 package config

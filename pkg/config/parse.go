@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
 // errNotAllowed stands for "not what Setting.allowed says".
@@ -168,6 +170,21 @@ func hostNames(s string) ([]string, error) {
 			return nil, err
 		}
 		list = append(list, name)
+	}
+	return list, nil
+}
+
+// addresses reads a list with commas; nothing is no list.
+func addresses(s string) (list []egress.Entry, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(s, ",") {
+		e, err := egress.ParseEntry(strings.TrimSpace(one))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
 	}
 	return list, nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
 // The commands that have settings.
@@ -53,7 +55,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), apiSettings(), logSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), apiSettings(), logSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
@@ -127,6 +129,26 @@ func rateLimitSettings() []Setting {
 			Usage:   "metrics of that engine, from which the API tells what was counted; several with commas between them, and all addresses of a name",
 			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
 			set:     parsed(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
+		},
+	}
+}
+
+// upstreamSettings say where traffic may go.
+func upstreamSettings() []Setting {
+	servers := []string{Serve, Standalone}
+	const allowed = "a list such as 10.0.0.0/8,192.0.2.1,api.example.com,*.shop.example"
+	return []Setting{
+		{
+			Name: "upstream-allow", Type: "addresses", commands: servers,
+			Usage:   "addresses that upstreams may have: networks, addresses and DNS names, with commas between them (default: all)",
+			allowed: allowed,
+			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamAllow }, addresses),
+		},
+		{
+			Name: "upstream-deny", Type: "addresses", commands: servers,
+			Usage:   "addresses that upstreams must not have, also where --upstream-allow names them; a DNS name is known by its name only",
+			allowed: allowed,
+			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
 	}
 }

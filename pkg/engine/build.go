@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
@@ -184,7 +185,7 @@ func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, 
 		delete(b.services, name)
 		return nil, nil
 	}
-	s, conditions := buildService(tree, b.services[name], b.head, cache)
+	s, conditions := buildService(tree, b.services[name], b.head, builder{cache, b.settings.Upstreams})
 	b.services[name] = s
 	return s.parts, conditions
 }
@@ -259,7 +260,7 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 type clusterCache map[string]*snapshot.Resource
 
 // buildService makes a service anew and keeps the routes that did not change.
-func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, cache clusterCache) (*service, []model.Condition) {
+func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
 	host := compile.Host(tree, func(t *model.RouteTree) *ir.Route {
@@ -268,7 +269,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 			r = old.routes[t]
 		}
 		if r == nil {
-			r = buildRoute(t, cache)
+			r = in.route(t)
 		}
 		s.routes[t] = r
 		byIR[r.ir] = r
@@ -324,16 +325,23 @@ func (s *service) close(host *ir.Host, head *snapshot.RouteHead) {
 	s.parts.Host = head.Unavailable(bare)
 }
 
-// buildRoute makes one route. What Envoy would refuse becomes a fixed 503.
-func buildRoute(t *model.RouteTree, cache clusterCache) *route {
+// builder makes routes.
+type builder struct {
+	clusters clusterCache
+	// upstreams are the addresses that upstreams may have.
+	upstreams egress.Lists
+}
+
+// route makes one route. What Envoy would refuse becomes a fixed 503.
+func (b builder) route(t *model.RouteTree) *route {
 	r := &route{}
-	r.ir, r.condition = compile.Route(t)
-	refusal := r.encode(cache)
+	r.ir, r.condition = compile.Route(t, b.upstreams)
+	refusal := r.encode(b.clusters)
 	if refusal == nil {
 		return r
 	}
 	r.ir, r.condition = compile.Unavailable(t, model.Quarantined, "would be refused by Envoy: "+refusal.Error())
-	r.err = r.encode(cache)
+	r.err = r.encode(b.clusters)
 	return r
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -68,7 +69,7 @@ func compiled(change model.Change, settings compile.Settings) []ir.Gateway {
 		slices.Sort(names)
 		for _, s := range names {
 			g.Hosts = append(g.Hosts, compile.Host(config.Service(s), func(t *model.RouteTree) *ir.Route {
-				r, _ := compile.Route(t)
+				r, _ := compile.Route(t, egress.Lists{})
 				return r
 			}))
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
@@ -14,7 +15,7 @@ import (
 // RouteRefusal says why a route cannot become a working configuration. A route
 // that has no upstream yet can.
 func RouteRefusal(t *model.RouteTree) error {
-	if r := buildRoute(t, clusterCache{}); r.condition != nil && r.condition.Code == model.Quarantined {
+	if r := (builder{clusters: clusterCache{}}).route(t); r.condition != nil && r.condition.Code == model.Quarantined {
 		return errors.New(r.condition.Message)
 	}
 	return nil
@@ -44,7 +45,7 @@ func GlobalConfigRefusal(g *model.GlobalConfig) error {
 
 // Forwards reports whether a route sends requests to an upstream.
 func Forwards(t *model.RouteTree) bool {
-	r, _ := compile.Route(t)
+	r, _ := compile.Route(t, egress.Lists{})
 	return r.Forward != nil
 }
 

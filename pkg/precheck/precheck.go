@@ -4,15 +4,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
+// Rules are what the operator asks of objects beyond what Envoy does. The zero
+// value asks for nothing.
+type Rules struct {
+	Upstreams egress.Lists
+	// Machine is where the program runs, and Places where it listens; proxies
+	// add theirs. Without places nothing is said of them.
+	Machine egress.Machine
+	Places  []egress.Place
+	// Open reports whether everybody who reaches the API may change it.
+	Open func() (bool, error)
+}
+
 // Check returns an Unworkable error for the first object that cannot become a
 // working configuration. r sees what the transaction has written.
-func Check(r store.Reader, written []store.Written) error {
-	c := checker{reader: r, done: map[model.Key]bool{}, made: madeRoutes(written)}
+func (rules Rules) Check(r store.Reader, written []store.Written) error {
+	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, made: madeRoutes(written)}
 	for _, w := range written {
 		if w.After == nil {
 			continue
@@ -26,6 +39,8 @@ func Check(r store.Reader, written []store.Written) error {
 
 type checker struct {
 	reader store.Reader
+	rules  Rules
+	own    *ownPlaces
 	done   map[model.Key]bool
 	// made holds the routes that this transaction has made with the upstreams
 	// that it has attached: they have no other.
@@ -68,6 +83,9 @@ func (c checker) check(obj model.Object) error {
 	case *model.Route, *model.RouteUpstream, *model.RouteFilter:
 		return c.route(key)
 	case *model.Upstream:
+		if err := c.address(o); err != nil {
+			return err
+		}
 		return c.upstream(o)
 	case *model.Secret:
 		return c.secret(o)

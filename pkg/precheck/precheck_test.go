@@ -68,7 +68,7 @@ func try(stored []model.Object, c func(store.Writer) error) (reads int, err erro
 			return err
 		}
 		counted := &counter{Reader: w}
-		err = precheck.Check(counted, w.Written()[before:])
+		err = precheck.Rules{}.Check(counted, w.Written()[before:])
 		reads = counted.reads
 		return givenUp
 	})
@@ -256,7 +256,7 @@ var _ = Describe("Check", func() {
 	It("passes on that the database is away", func() {
 		away := &model.Error{Kind: model.Unavailable, Message: "the database is away"}
 		written := []store.Written{{Key: model.RouteKey("shop", "root"), After: route("root", "/")}}
-		Expect(precheck.Check(failing{away}, written)).To(BeIdenticalTo(away))
+		Expect(precheck.Rules{}.Check(failing{away}, written)).To(BeIdenticalTo(away))
 	})
 })
 

@@ -13,10 +13,22 @@ import (
 // places of filters than this, only the status tells.
 const mostPlaces = 200
 
-// Warnings says which rate-limit filters limit nothing because of what a
+// Warnings says what a transaction has written that works, but hardly as it is
+// meant: of upstreams that name the gateway itself, and of rate-limit filters
+// that limit nothing.
+func (rules Rules) Warnings(r store.Reader, written []store.Written) ([]string, error) {
+	addresses, err := rules.addressWarnings(r, written)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := limitWarnings(r, written)
+	return append(addresses, limits...), err
+}
+
+// limitWarnings says which rate-limit filters limit nothing because of what a
 // transaction has written: those that it wrote or attached, and those that
 // others limited by what it changed of the rates.
-func Warnings(r store.Reader, written []store.Written) ([]string, error) {
+func limitWarnings(r store.Reader, written []store.Written) ([]string, error) {
 	w := warner{checker: checker{reader: r, made: madeRoutes(written)}, places: map[model.Key]bool{}}
 	rates := false
 	for _, c := range written {

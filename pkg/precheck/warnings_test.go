@@ -24,7 +24,7 @@ var _ = Describe("Warnings", func() {
 			Expect(change(w)).To(Succeed())
 			counted := &counter{Reader: w}
 			var err error
-			list, err = precheck.Warnings(counted, w.Written()[before:])
+			list, err = precheck.Rules{}.Warnings(counted, w.Written()[before:])
 			Expect(err).NotTo(HaveOccurred())
 			reads = counted.reads
 			return givenUp

@@ -13,7 +13,7 @@ import (
 )
 
 // checked compiles writes before they are stored, as the program does.
-func checked(o *rest.Options) { o.Check = precheck.Check }
+func checked(o *rest.Options) { o.Check = precheck.Rules{}.Check }
 
 var _ = Describe("What cannot become a working configuration", func() {
 	const verified = "Upstream_ip=192.0.2.1&Upstream_port=443&Upstream_protocol=tls&Upstream_validation_cacertificate=ca"

@@ -12,6 +12,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -131,7 +132,7 @@ func (s *service) find(route string) int {
 func (s *service) build() {
 	s.clusters = nil
 	host := compile.Host(s.tree, func(t *model.RouteTree) *ir.Route {
-		r, _ := compile.Route(t)
+		r, _ := compile.Route(t, egress.Lists{})
 		return r
 	})
 	s.host = translate.VirtualHost(host)

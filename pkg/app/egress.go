@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+func upstreamLists(cfg config.Config) egress.Lists {
+	return egress.Lists{Allow: cfg.UpstreamAllow, Deny: cfg.UpstreamDeny}
+}
+
+// thisMachine is how others, and an Envoy here, may name it.
+func thisMachine(cfg config.Config) (egress.Machine, error) {
+	m := egress.Machine{Names: append([]string{}, cfg.APIHosts...)}
+	if name, err := os.Hostname(); err == nil {
+		m.Names = append(m.Names, name)
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return m, fmt.Errorf("listing the addresses of this machine: %w", err)
+	}
+	for _, a := range addrs {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
+			m.Addrs = append(m.Addrs, prefix.Addr().Unmap())
+		}
+	}
+	return m, nil
+}
+
+// checks are the two checks of what a write has written. Where the program
+// listens is known once it serves.
+func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
+	check func(store.Reader, []store.Written) error, warn func(store.Reader, []store.Written) ([]string, error), err error,
+) {
+	machine, err := thisMachine(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	// A transaction has no context of its own; the program's outlives it.
+	ctx = context.WithoutCancel(ctx)
+	rules := func() precheck.Rules {
+		return precheck.Rules{Upstreams: upstreamLists(cfg), Machine: machine, Places: p.places(), Open: func() (bool, error) {
+			some, err := p.store.HasTokens(ctx)
+			return !some && cfg.APIAdminToken == "", err
+		}}
+	}
+	check = func(r store.Reader, written []store.Written) error { return rules().Check(r, written) }
+	warn = func(r store.Reader, written []store.Written) ([]string, error) { return rules().Warnings(r, written) }
+	return check, warn, nil
+}
+
+// places are where the program listens.
+func (p *controlPlane) places() []egress.Place {
+	list := []egress.Place{
+		{What: "Gatehouse's own API", Addr: addrPort(p.api.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.Addr().String())},
+	}
+	if p.admin != "" {
+		list = append(list, egress.Place{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})
+	}
+	return list
+}
+
+// addrPort reads the address of a listener, which is never a name.
+func addrPort(addr string) netip.AddrPort {
+	a, _ := netip.ParseAddrPort(addr)
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}

@@ -1,0 +1,113 @@
+package egress_test
+
+import (
+	"net/netip"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+)
+
+func TestEgress(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "egress")
+}
+
+func entries(texts ...string) []egress.Entry {
+	GinkgoHelper()
+	var list []egress.Entry
+	for _, text := range texts {
+		e, err := egress.ParseEntry(text)
+		Expect(err).NotTo(HaveOccurred())
+		list = append(list, e)
+	}
+	return list
+}
+
+var _ = Describe("Lists", func() {
+	lists := func() egress.Lists {
+		return egress.Lists{
+			Allow: entries("10.0.0.0/8", "127.0.0.0/8", "2001:db8::/32", "192.0.2.1", "api.example.com", "*.shop.example"),
+			Deny:  entries("10.9.0.0/16", "127.0.0.7", "secret.shop.example", "*.deep.shop.example"),
+		}
+	}
+
+	DescribeTable("say what upstreams may be",
+		func(address, refusal string) { Expect(lists().Refusal(address)).To(Equal(refusal)) },
+		Entry("a network", "10.1.2.3", ""),
+		Entry("an address", "192.0.2.1", ""),
+		Entry("IPv4 as IPv6", "::ffff:10.1.2.3", ""),
+		Entry("a name", "api.example.com", ""),
+		Entry("a name with a final dot, in upper case", "API.example.com.", ""),
+		Entry("a name below", "a.b.shop.example", ""),
+		Entry("what localhost is", "localhost", ""),
+		Entry("denied", "10.9.1.1", "its address 10.9.1.1 is in 10.9.0.0/16, which --upstream-deny names"),
+		Entry("denied as IPv6", "::ffff:10.9.1.1", "its address ::ffff:10.9.1.1 is in 10.9.0.0/16, which --upstream-deny names"),
+		Entry("denied in hexadecimal", "0x0a090101", "its address 0x0a090101 is in 10.9.0.0/16, which --upstream-deny names"),
+		Entry("denied in octal", "012.0x9.0401", "its address 012.0x9.0401 is in 10.9.0.0/16, which --upstream-deny names"),
+		Entry("denied by name", "Secret.shop.example.", "its address Secret.shop.example. is in secret.shop.example, which --upstream-deny names"),
+		Entry("denied below a name", "x.deep.shop.example", "its address x.deep.shop.example is in *.deep.shop.example, which --upstream-deny names"),
+		Entry("not named", "192.0.2.2", "its address 192.0.2.2 is in nothing that --upstream-allow names"),
+		Entry("the name itself is not below it", "shop.example", "its address shop.example is in nothing that --upstream-allow names"),
+		Entry("a name that ends alike", "evilshop.example", "its address evilshop.example is in nothing that --upstream-allow names"),
+		Entry("a name, of which no network knows", "other.example", "its address other.example is in nothing that --upstream-allow names"),
+	)
+
+	It("take 0.0.0.0 for the loopback, where a connection to it ends", func() {
+		for _, address := range []string{"0.0.0.0", "::", "localhost", "x.localhost", "127.1.2.3", "0x7f.1", "ip6-loopback", "LOCALHOST."} {
+			Expect(egress.Lists{Deny: entries("127.0.0.0/8", "::1")}.Refusal(address)).NotTo(BeEmpty(), address)
+		}
+	})
+
+	It("allow everything where there are none", func() {
+		Expect(egress.Lists{}.Refusal("127.0.0.1")).To(BeEmpty())
+		Expect(egress.Lists{}.Untold("any.example")).To(BeFalse())
+	})
+
+	It("know that they do not know what a name resolves to", func() {
+		l := lists()
+		Expect(l.Untold("other.example")).To(BeTrue())
+		Expect(l.Untold("api.example.com")).To(BeFalse(), "which is allowed by name")
+		Expect(l.Untold("10.0.0.1")).To(BeFalse())
+		Expect(l.Untold("localhost")).To(BeFalse())
+		Expect(egress.Lists{Deny: entries("a.example")}.Untold("other.example")).To(BeFalse())
+	})
+
+	DescribeTable("refuse what is no entry",
+		func(text string) {
+			_, err := egress.ParseEntry(text)
+			Expect(err).To(HaveOccurred())
+		},
+		Entry("nothing", ""), Entry("a star", "*"), Entry("host bits", "10.0.0.1/8"), Entry("a mistyped address", "10.0.0.256"), Entry("a short address", "10.1"),
+		Entry("a port", "10.0.0.1:80"), Entry("a URL", "http://a.example"), Entry("a star within", "a.*.example"), Entry("a long prefix", "10.0.0.0/33"),
+		Entry("an IPv4 network as IPv6", "::ffff:10.0.0.0/104"), Entry("an empty label", "a..example"), Entry("a zone", "fe80::1%eth0"),
+	)
+})
+
+var _ = Describe("A machine", func() {
+	at := netip.MustParseAddrPort
+	m := egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("2001:db8::7")}, Names: []string{"gw7.example"}}
+	places := []egress.Place{
+		{What: "api", Addr: at("127.0.0.1:1323")}, {What: "xds", Addr: at("0.0.0.0:18000")}, {What: "web", Addr: at("192.0.2.7:80")}, {What: "six", Addr: at("[::]:443")},
+	}
+
+	DescribeTable("finds itself",
+		func(address string, port int, what string) {
+			p := m.Find(places, address, port)
+			if what == "" {
+				Expect(p).To(BeNil())
+				return
+			}
+			Expect(p).NotTo(BeNil())
+			Expect(p.What).To(Equal(what))
+		},
+		Entry(nil, "127.0.0.1", 1323, "api"), Entry(nil, "127.9.9.9", 1323, "api"), Entry(nil, "localhost", 1323, "api"), Entry(nil, "::1", 1323, "api"),
+		Entry(nil, "0.0.0.0", 1323, "api"), Entry(nil, "::", 1323, "api"), Entry(nil, "::ffff:127.0.0.1", 1323, "api"), Entry(nil, "gw7.example", 1323, "api"),
+		Entry("not at another address", "192.0.2.7", 1323, ""), Entry("not at another port", "127.0.0.1", 1324, ""), Entry("not elsewhere", "192.0.2.8", 1323, ""),
+		Entry("everywhere", "192.0.2.7", 18000, "xds"), Entry(nil, "2001:db8::7", 18000, "xds"), Entry(nil, "127.0.0.1", 18000, "xds"), Entry(nil, "192.0.2.8", 18000, ""),
+		Entry("at one address", "192.0.2.7", 80, "web"), Entry("its loopback is free", "127.0.0.1", 80, ""), Entry(nil, "GW7.example.", 80, "web"),
+		Entry(nil, "192.0.2.7", 443, "six"), Entry("a name that nobody knows", "other.example", 443, ""),
+	)
+})

@@ -1,0 +1,114 @@
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Entry is one line of a list: a network, or a DNS name.
+type Entry struct {
+	text    string
+	network netip.Prefix
+	// name is lower case; one that begins with a dot stands for all names below.
+	name string
+}
+
+// ParseEntry reads 10.0.0.0/8, 192.0.2.1, api.example.com or *.example.com.
+func ParseEntry(text string) (Entry, error) {
+	if network, err := netip.ParsePrefix(text); err == nil {
+		if network.Addr().Is4In6() {
+			return Entry{}, fmt.Errorf("%q is an IPv4 network in the form of IPv6; write it as IPv4", text)
+		}
+		if network != network.Masked() {
+			return Entry{}, fmt.Errorf("%q has bits behind its length; %s is meant, or a single address", text, network.Masked())
+		}
+		return Entry{text: text, network: network}, nil
+	}
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return Entry{text: text, network: netip.PrefixFrom(addr, addr.BitLen())}, nil
+	}
+	name := plain(text)
+	below, wildcard := strings.CutPrefix(name, "*.")
+	if !isName(below) {
+		return Entry{}, fmt.Errorf("%q is not a network, an address or a DNS name", text)
+	}
+	if wildcard {
+		below = "." + below
+	}
+	return Entry{text: text, name: below}, nil
+}
+
+// isName reports whether s can be a DNS name and is no mistyped address or
+// network.
+func isName(s string) bool {
+	if _, number := oddIPv4(s); number || s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	last := s[strings.LastIndexByte(s, '.')+1:]
+	return strings.Trim(last, "0123456789") != ""
+}
+
+// String implements fmt.Stringer.
+func (e Entry) String() string { return e.text }
+
+func (e Entry) has(address string, addrs []netip.Addr) bool {
+	if e.network.IsValid() {
+		for _, a := range addrs {
+			if e.network.Contains(a) {
+				return true
+			}
+		}
+		return false
+	}
+	name := plain(address)
+	if strings.HasPrefix(e.name, ".") {
+		return strings.HasSuffix(name, e.name)
+	}
+	return name == e.name
+}
+
+// Lists are what the operator says of upstreams. The zero value allows all.
+type Lists struct {
+	// Allow is what upstreams may be; none means everything.
+	Allow []Entry
+	// Deny is what they must not be; it wins.
+	Deny []Entry
+}
+
+// Refusal says why an upstream must not have an address; "" where it may.
+func (l Lists) Refusal(address string) string {
+	addrs := known(address)
+	if e := find(l.Deny, address, addrs); e != nil {
+		return fmt.Sprintf("its address %s is in %s, which --upstream-deny names", address, e)
+	}
+	if len(l.Allow) > 0 && find(l.Allow, address, addrs) == nil {
+		return fmt.Sprintf("its address %s is in nothing that --upstream-allow names", address)
+	}
+	return ""
+}
+
+// Untold reports whether networks are denied and the address is a DNS name,
+// which may resolve into one of them, that nobody has allowed by name.
+func (l Lists) Untold(address string) bool {
+	networks := false
+	for _, e := range l.Deny {
+		networks = networks || e.network.IsValid()
+	}
+	return networks && len(known(address)) == 0 && find(l.Allow, address, nil) == nil
+}
+
+func find(list []Entry, address string, addrs []netip.Addr) *Entry {
+	for i := range list {
+		if list[i].has(address, addrs) {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package egress
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Place is where the gateway itself listens.
+type Place struct {
+	// What it is, in words: "the REST API".
+	What string
+	Addr netip.AddrPort
+}
+
+// Machine is the one that the program runs on.
+type Machine struct {
+	Addrs []netip.Addr
+	// Names mean this machine, beside localhost.
+	Names []string
+}
+
+// Find returns the place that an upstream names; nil means none. A loopback
+// address is this machine's for every Envoy that runs here.
+func (m Machine) Find(places []Place, address string, port int) *Place {
+	for i := range places {
+		if p := &places[i]; int(p.Addr.Port()) == port && m.meets(p.Addr.Addr().Unmap(), address) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Local reports whether an address means this machine.
+func (m Machine) Local(address string) bool {
+	return m.named(address) || slices.ContainsFunc(known(address), m.local)
+}
+
+func (m Machine) local(a netip.Addr) bool {
+	return a.IsLoopback() || a.IsUnspecified() || slices.Contains(m.Addrs, a)
+}
+
+func (m Machine) named(address string) bool {
+	return slices.ContainsFunc(m.Names, func(name string) bool { return plain(name) == plain(address) })
+}
+
+// meets reports whether a connection to an address may end at a listener.
+func (m Machine) meets(listener netip.Addr, address string) bool {
+	if listener.IsUnspecified() || m.named(address) {
+		return m.Local(address)
+	}
+	return slices.ContainsFunc(known(address), func(a netip.Addr) bool {
+		return a == listener || a.IsLoopback() && listener.IsLoopback()
+	})
+}

@@ -1,0 +1,103 @@
+package precheck
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// mostProxies bounds the work of finding an upstream's port among listeners.
+const mostProxies = 1000
+
+// ownPlaces are where the gateway listens, once somebody has asked.
+type ownPlaces struct {
+	read bool
+	list []egress.Place
+}
+
+// address refuses an upstream that the lists rule out, and one that leads to
+// the gateway itself while nobody needs a token there: with a rewritten Host
+// every client of the gateway could change it.
+func (c checker) address(u *model.Upstream) error {
+	if why := c.rules.Upstreams.Refusal(u.IP); why != "" {
+		return &model.Error{Kind: model.Unworkable, Path: u.Key().Path(), Message: u.Key().Path() + " cannot be used: " + why}
+	}
+	place, err := c.place(u)
+	if err != nil || place == nil || c.rules.Open == nil {
+		return err
+	}
+	open, err := c.rules.Open()
+	if err != nil || !open {
+		return err
+	}
+	return &model.Error{
+		Kind: model.Unworkable, Path: u.Key().Path(),
+		Message: u.Key().Path() + " " + leadsTo(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
+		Hint:    "create a token first (gatehouse token create), or name the address of the backend itself",
+	}
+}
+
+func leadsTo(u *model.Upstream, place *egress.Place) string {
+	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
+}
+
+// place is the part of the gateway that an upstream leads to; nil means none.
+func (c checker) place(u *model.Upstream) (*egress.Place, error) {
+	if len(c.rules.Places) == 0 || !c.rules.Machine.Local(u.IP) {
+		return nil, nil
+	}
+	if !c.own.read {
+		proxies, err := store.List[*model.Proxy](c.reader, store.Query{Kind: model.KindProxy, Limit: mostProxies})
+		if err != nil {
+			return nil, err
+		}
+		c.own.read, c.own.list = true, append(c.own.list, c.rules.Places...)
+		for _, p := range proxies {
+			c.own.list = append(c.own.list, listeners(p)...)
+		}
+	}
+	return c.rules.Machine.Find(c.own.list, u.IP, u.Port), nil
+}
+
+// listeners are where the Envoys of a proxy listen. They may run on another
+// machine, but then an upstream at a loopback address is there too.
+func listeners(p *model.Proxy) []egress.Place {
+	addr, err := netip.ParseAddr(p.ListenIP)
+	if err != nil {
+		return nil
+	}
+	what := "the listener of proxy " + p.Name
+	return []egress.Place{
+		{What: what, Addr: netip.AddrPortFrom(addr, uint16(p.HTTPPort))},  //nolint:gosec // a port
+		{What: what, Addr: netip.AddrPortFrom(addr, uint16(p.HTTPSPort))}, //nolint:gosec // a port
+	}
+}
+
+// addressWarnings tells of upstreams that were written and lead to the gateway
+// itself, and of names that may resolve to what is denied.
+func (rules Rules) addressWarnings(r store.Reader, written []store.Written) ([]string, error) {
+	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
+	var list []string
+	for _, w := range written {
+		u, ok := w.After.(*model.Upstream)
+		if !ok || len(list) > mostPlaces {
+			continue
+		}
+		place, err := c.place(u)
+		if err != nil {
+			return nil, err
+		}
+		if place != nil {
+			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+": requests may go round in a circle, or reach what only this machine should")
+		}
+		if rules.Upstreams.Untold(u.IP) {
+			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,115 @@
+package precheck_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// at is an upstream at an address.
+func at(name, ip string, port int) *model.Upstream {
+	u := upstream(name, "")
+	u.IP, u.Port = ip, port
+	return u
+}
+
+// ruled stores what was there, runs a change under rules, and gives both up.
+func ruled(rules precheck.Rules, stored []model.Object, c func(store.Writer) error) (warnings []string, reads int, err error) {
+	GinkgoHelper()
+	givenUp := errors.New("given up")
+	_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+		if err := insert(stored...)(w); err != nil {
+			return err
+		}
+		before := len(w.Written())
+		if err := c(w); err != nil {
+			return err
+		}
+		counted := &counter{Reader: w}
+		if err = rules.Check(counted, w.Written()[before:]); err == nil {
+			reads = counted.reads
+			warnings, err = rules.Warnings(w, w.Written()[before:])
+		}
+		return givenUp
+	})
+	Expect(failed).To(BeIdenticalTo(givenUp))
+	return warnings, reads, err
+}
+
+var _ = Describe("The address of an upstream", func() {
+	rules := func(open bool) precheck.Rules {
+		return precheck.Rules{
+			Machine: egress.Machine{Addrs: []netip.Addr{netip.MustParseAddr("192.0.2.7")}},
+			Places:  []egress.Place{{What: "the API", Addr: netip.MustParseAddrPort("127.0.0.1:1323")}},
+			Open:    func() (bool, error) { return open, nil },
+		}
+	}
+	const circle = ": requests may go round in a circle, or reach what only this machine should"
+
+	DescribeTable("may lead to the gateway itself",
+		func(ip string, port int, to string) {
+			stored := []model.Object{proxy("0.0.0.0", 8080)}
+			_, _, err := ruled(rules(true), stored, insert(at("u", ip, port)))
+			warnings, _, ok := ruled(rules(false), stored, insert(at("u", ip, port)))
+			Expect(ok).NotTo(HaveOccurred())
+			if to == "" {
+				Expect(err).NotTo(HaveOccurred())
+				Expect(warnings).To(BeEmpty())
+				return
+			}
+			Expect(model.IsKind(err, model.Unworkable)).To(BeTrue())
+			Expect(err).To(MatchError(ContainSubstring("/upstream/u leads to " + to)))
+			Expect(warnings).To(Equal([]string{"/upstream/u leads to " + to + circle}))
+		},
+		Entry(nil, "127.0.0.1", 1323, "the API, at 127.0.0.1:1323"),
+		Entry(nil, "::1", 1323, "the API, at [::1]:1323"),
+		Entry(nil, "localhost", 8080, "the listener of proxy gw, at localhost:8080"),
+		Entry(nil, "192.0.2.7", 8443, "the listener of proxy gw, at 192.0.2.7:8443"),
+		Entry("another port", "127.0.0.1", 8081, ""),
+		Entry("another machine", "192.0.2.8", 8080, ""),
+		Entry("another address of this machine", "192.0.2.7", 1323, ""),
+		Entry("a name", "example.com", 1323, ""),
+	)
+
+	It("asks for the proxies once, and only where an upstream is on this machine", func() {
+		many := func(ip string) (list []model.Object) {
+			for i := range 20 {
+				list = append(list, at(fmt.Sprintf("u%d", i), ip, 9000))
+			}
+			return list
+		}
+		_, away, err := ruled(rules(true), nil, insert(many("192.0.2.8")...))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(away).To(BeZero())
+		_, here, err := ruled(rules(true), nil, insert(many("127.0.0.1")...))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(here).To(Equal(1))
+	})
+
+	It("passes on that nobody knows whether there is a token", func() {
+		r, away := rules(true), errors.New("the database is away")
+		r.Open = func() (bool, error) { return false, away }
+		_, _, err := ruled(r, nil, insert(at("u", "127.0.0.1", 1323)))
+		Expect(err).To(MatchError(away))
+	})
+
+	It("may be ruled out", func() {
+		deny, err := egress.ParseEntry("10.0.0.0/8")
+		Expect(err).NotTo(HaveOccurred())
+		r := precheck.Rules{Upstreams: egress.Lists{Deny: []egress.Entry{deny}}}
+		_, _, err = ruled(r, nil, insert(at("u", "10.1.2.3", 80)))
+		Expect(err).To(MatchError(ContainSubstring("/upstream/u cannot be used: its address 10.1.2.3 is in 10.0.0.0/8, which --upstream-deny names")))
+		warnings, _, err := ruled(r, nil, insert(at("u", "db.example", 80)))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(Equal([]string{"/upstream/u has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it"}))
+	})
+})
