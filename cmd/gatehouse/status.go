@@ -59,6 +59,7 @@ type serverStatus struct {
 	Replica  string
 	Revision int64
 	Built    int64 `json:"built_revision"`
+	Held     string
 	Proxies  []struct {
 		Proxy  string
 		Envoys []envoyStatus
@@ -95,6 +96,9 @@ type envoyStatus struct {
 func (r *remote) showStatus(s serverStatus) error {
 	p := printer{w: r.out}
 	p.line("%s: revision %d is stored, Envoys get revision %d", client.Printable(s.Replica), s.Revision, s.Built)
+	if s.Held != "" {
+		p.line("ENVOYS ARE HELD: %s", client.Printable(s.Held))
+	}
 	if s.LimitsBy != "" {
 		p.line("rate limits: %s", client.Printable(s.LimitsBy))
 	}

@@ -40,6 +40,8 @@ type controlPlane struct {
 	https bool
 	// admin is the address of the admin port; empty where there is none.
 	admin string
+	// held says why no Envoy is answered, see server.Server.
+	held func() string
 	// limitsBy says who counts requests, see the function of this name.
 	limitsBy string
 }
@@ -65,7 +67,8 @@ func openControlPlane(
 	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
 		return nil, err
 	}
-	if p.store, err = openStore(ctx, cfg, env.Log); err != nil {
+	var lost string
+	if p.store, lost, err = openStore(ctx, cfg, env.Log); err != nil {
 		return nil, err
 	}
 
@@ -73,7 +76,9 @@ func openControlPlane(
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
+		Held: lost, AllowEmpty: cfg.AllowEmpty,
 	})
+	p.held = ads.Held
 	p.grpc = ads.GRPC()
 	known := &rates{}
 	p.engine = engine.New(engine.Options{
@@ -93,6 +98,7 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Wait = waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
+	access.Held = ads.Held
 	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
 	access.Explain, access.RateLimits = explainer(ads, known, upstreams{ads, own}), limitCounts(cfg, limits)
 	access.Upstreams = upstreams{ads, own}.Upstreams
@@ -188,6 +194,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 func (p *controlPlane) ready() error {
 	select {
 	case <-p.engine.Ready():
+		if why := p.held(); why != "" {
+			return errors.New("Envoys are held: " + why)
+		}
 		return nil
 	default:
 		return errors.New("the configuration is not loaded yet")

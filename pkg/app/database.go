@@ -11,6 +11,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
@@ -56,20 +57,22 @@ func sayDatabase(env Env, dsn string) error {
 }
 
 // openStore opens the database with the key that its secrets are stored under.
-func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*sqlstore.Store, error) {
+// lost says why the database seems to be one in the place of another that was
+// lost; empty means that it does not.
+func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	path, err := secretKeyFile(cfg)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	keyring, created, err := seal.OpenOrCreate(path)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	store, err := sqlstore.Open(ctx, sqlstore.Options{
+	opened, err = sqlstore.Open(ctx, sqlstore.Options{
 		URL: dsn, Log: log, Sealer: keyring, KeepAge: cfg.RevisionKeepAge, KeepEntries: cfg.RevisionKeepEntries,
 	})
 	if err != nil {
@@ -79,13 +82,57 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (*sqlst
 			}
 			err = errors.Join(err, os.Remove(path))
 		}
-		return nil, err
+		return nil, "", err
 	}
 	log.Info("database open", "url", config.RedactURL(dsn), "secret_key_file", path)
 	if created {
 		log.Info("key for secrets made; keep a copy apart from the database", "file", path)
 	}
-	return store, nil
+	lost, err = seemsLost(ctx, cfg, opened, path, created)
+	if err != nil {
+		return nil, "", errors.Join(err, opened.Close())
+	}
+	return opened, lost, nil
+}
+
+// seemsLost says why the database seems to be new in the place of one that was
+// lost: the key in the data directory was made for another. A note keeps that
+// until there is a configuration, for a later start does not see it any more.
+func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool) (string, error) {
+	const note = "lost"
+	var revision int64
+	err := s.Read(ctx, func(r store.Reader) (err error) {
+		revision, err = r.Revision()
+		return err
+	})
+	if err != nil || revision > 0 {
+		return "", err
+	}
+	lost, err := s.Note(ctx, note)
+	if err != nil {
+		return "", err
+	}
+	before := lost
+	switch {
+	case cfg.AllowEmpty:
+		lost = ""
+	case s.IsNew() && !keyMade && cfg.SecretKeyFile == "" && !isOfSQLite(cfg):
+		lost = "the database is new, but the key file " + keyFile + " is not"
+	}
+	if lost == before {
+		return lost, nil
+	}
+	return lost, s.SetNote(ctx, note, lost)
+}
+
+// isOfSQLite reports whether the key in the data directory is that of an SQLite
+// file beside it, and not of the database of cfg.
+func isOfSQLite(cfg config.Config) bool {
+	if cfg.DatabaseURL == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(cfg.DataDir, "gatehouse.db"))
+	return err == nil
 }
 
 // databaseURL is the URL of the settings, or that of a file in the data

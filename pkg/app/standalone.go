@@ -93,7 +93,11 @@ func accessLog(env Env) io.Writer {
 
 // runDemo shows a first service, or says why not.
 func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, gateway net.Addr, child *standalone.Envoy) error {
-	if reason, err := demoObstacle(ctx, cfg, plane.store); err != nil || reason != "" {
+	reason, err := demoObstacle(ctx, cfg, plane.store)
+	if held := plane.held(); held != "" && reason == "" {
+		reason = held + "." // it waits for an Envoy
+	}
+	if err != nil || reason != "" {
 		if err == nil {
 			_, err = fmt.Fprintln(env.Stdout, "The demo is left out: "+reason)
 		}

@@ -45,6 +45,8 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
+	// AllowEmpty says that a database without a configuration is meant to be so.
+	AllowEmpty bool
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
 	SchemaWord string

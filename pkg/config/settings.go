@@ -98,6 +98,12 @@ func serverSettings() []Setting {
 			set:     parsed(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
 		},
 		{
+			Name: "allow-empty", Type: "bool", Default: "false", commands: servers,
+			Usage:   "answer Envoys also where the database seems to be lost: it is meant to be empty",
+			allowed: "true or false",
+			set:     parsed(func(c *Config) *bool { return &c.AllowEmpty }, boolean),
+		},
+		{
 			Name: "revision-keep-age", Type: "duration", Default: "720h", commands: servers,
 			Usage:   "how long revisions are kept for the history and for rollback",
 			allowed: "a duration of at least 1m such as 720h",

@@ -53,6 +53,8 @@ type Options struct {
 	RateLimits RateLimits
 	// LimitsBy is who counts requests, for the status; empty means "none".
 	LimitsBy string
+	// Held says why no Envoy is answered; nil or empty means that they are.
+	Held func() string
 	// Replica is the name of this process in the status.
 	Replica string
 
@@ -109,6 +111,7 @@ type server struct {
 	explain    Explain
 	upstreams  Upstreams // nil: nobody knows
 	replica    string
+	held       func() string
 	rateLimits RateLimits // nil: nobody counts
 	limitsBy   string
 	// guard is nil where authentication is off.
@@ -130,6 +133,9 @@ func newServer(o Options) *server {
 	}
 	if s.ready == nil {
 		s.ready = func() error { return nil }
+	}
+	if s.held = o.Held; s.held == nil {
+		s.held = func() string { return "" }
 	}
 	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
 	s.rateLimits, s.limitsBy = o.RateLimits, cmp.Or(o.LimitsBy, "none")

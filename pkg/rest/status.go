@@ -18,6 +18,7 @@ type (
 		Replica      string         `json:"replica"`
 		Revision     int64          `json:"revision"`
 		Built        int64          `json:"built_revision"`
+		Held         string         `json:"held,omitempty"`
 		Proxies      []proxyStatus  `json:"proxies"`
 		WaitingNodes []waitingNode  `json:"waiting_nodes"`
 		LimitsBy     string         `json:"rate_limits,omitempty"`
@@ -106,7 +107,7 @@ func (s *server) readStatus(c *gin.Context) error {
 	if err := noQuery(c); err != nil {
 		return err
 	}
-	view := statusView{Replica: s.replica, LimitsBy: s.limitsBy}
+	view := statusView{Replica: s.replica, Held: s.held(), LimitsBy: s.limitsBy}
 	var proxies []model.Object
 	err := s.read(c.Request.Context(), func(r store.Reader) (err error) {
 		if view.Revision, err = r.Revision(); err != nil {
@@ -140,7 +141,7 @@ func (s *server) readProxyStatus(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	view, proxy := statusView{Replica: s.replica, WaitingNodes: []waitingNode{}}, n[model.KindProxy]
+	view, proxy := statusView{Replica: s.replica, Held: s.held(), WaitingNodes: []waitingNode{}}, n[model.KindProxy]
 	below := map[model.Key]bool{model.ProxyKey(proxy): true}
 	err = s.read(c.Request.Context(), func(r store.Reader) (err error) {
 		if err := exist(r, proxyAt(n)); err != nil {

@@ -75,6 +75,8 @@ type Store struct {
 	notify func(tx *gorm.DB, mark model.Mark) error
 	// listen hears what notify says until ctx ends; nil likewise.
 	listen func(ctx context.Context) error
+	// firstKey is IsNew.
+	firstKey bool
 	// awayHint says what to do when the database does not answer.
 	awayHint string
 	// stepTimeout is that of this package, but for tests.

@@ -41,9 +41,11 @@ func (s *Store) checkSealer(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := db.Exec("INSERT INTO seal_check (id, sealed) VALUES (1, ?) ON CONFLICT DO NOTHING", sealed).Error; err != nil {
-			return s.fail(ctx, "checking the key of the secrets", err)
+		first := db.Exec("INSERT INTO seal_check (id, sealed) VALUES (1, ?) ON CONFLICT DO NOTHING", sealed)
+		if first.Error != nil {
+			return s.fail(ctx, "checking the key of the secrets", first.Error)
 		}
+		s.firstKey = first.RowsAffected > 0
 	}
 	err := s.openCheck(db)
 	if model.IsKind(err, model.Invalid) {
@@ -54,6 +56,10 @@ func (s *Store) checkSealer(ctx context.Context) error {
 	}
 	return err
 }
+
+// IsNew reports whether Open was the first to use a key with the database, which
+// a server does at its first start.
+func (s *Store) IsNew() bool { return s.firstKey }
 
 // openCheck opens the check text; one that does not open is an Invalid error.
 func (s *Store) openCheck(db *gorm.DB) error {

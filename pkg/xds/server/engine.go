@@ -177,9 +177,9 @@ func (e *engine) refusedWith(l *limits, why string) {
 func (e *engine) advance() error {
 	s := e.server
 	s.mu.Lock()
-	l, doubtful := s.limits, s.limitsRefused
+	l, doubtful, held := s.limits, s.limitsRefused, s.held != ""
 	s.mu.Unlock()
-	if l == nil || e.sent != nil || e.settled == l {
+	if l == nil || held || e.sent != nil || e.settled == l {
 		return nil
 	}
 	claimed := e.claimed

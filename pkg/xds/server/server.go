@@ -35,6 +35,11 @@ type Options struct {
 	// with the Parent of the Envoy; nil means nobody does. Its next report waits
 	// for the call.
 	Failing func(ctx context.Context, parent string, clusters []string)
+	// Held says why nobody is answered before there is a configuration; empty
+	// means that nothing is known against it, see hold.go.
+	Held string
+	// AllowEmpty says that a database without a configuration is meant to be so.
+	AllowEmpty bool
 }
 
 // Server is the aggregated discovery service. Use New.
@@ -48,6 +53,8 @@ type Server struct {
 	mu        sync.Mutex
 	revision  int64
 	published bool
+	held      string // see Held
+	keeper    string // a proxy whose Envoy came with resources
 	snapshots map[string]*snapshot.Snapshot
 	streams   map[*stream]struct{}
 	waits     map[string]map[*wait]struct{} // by proxy
@@ -66,7 +73,7 @@ type Server struct {
 // New returns a server that has nothing to say until Publish is called.
 func New(opts Options) *Server {
 	return &Server{
-		opts: opts, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
+		opts: opts, held: opts.Held, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
 		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
 		reporters: map[string]*reporter{},
 	}
@@ -112,6 +119,10 @@ func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) 
 func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) {
 	first := !s.published
 	s.revision, s.published = revision, true
+	if first && s.held != "" {
+		s.tellHeld()
+	}
+	released := s.judge()
 	for proxy, snap := range changed {
 		if snap == nil {
 			delete(s.snapshots, proxy)
@@ -125,18 +136,23 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 		}
 	}
 	for st := range s.streams {
-		if _, ok := changed[st.proxy]; ok || first {
+		if _, ok := changed[st.proxy]; ok || first || released {
 			st.wake()
+		}
+	}
+	for e := range s.engines {
+		if released {
+			e.wake()
 		}
 	}
 }
 
-// snapshotOf is what the proxy should have now: nil before the first publish,
-// and empty for a name that no proxy has.
+// snapshotOf is what the proxy should have now: nil before the first publish and
+// while Envoys are held, and empty for a name that no proxy has.
 func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.published {
+	if !s.published || s.held != "" {
 		return nil
 	}
 	if snap := s.snapshots[proxy]; snap != nil {

@@ -145,6 +145,9 @@ func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
 	}
 	first := req.GetResponseNonce() == "" && len(req.GetResourceNamesUnsubscribe()) == 0
 	if names := req.GetResourceNamesSubscribe(); first || len(names) > 0 {
+		if len(req.GetInitialResourceVersions()) > 0 {
+			st.server.reports(st.proxy)
+		}
 		st.plan.Subscribe(req.GetTypeUrl(), names, req.GetInitialResourceVersions())
 	}
 	if names := req.GetResourceNamesUnsubscribe(); len(names) > 0 {
@@ -168,6 +171,9 @@ func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 
 // advance sends what is safe to send now and returns when to look again.
 func (st *stream) advance() (wake time.Time, err error) {
+	if st.server.Held() != "" {
+		return time.Time{}, nil // its end wakes the stream
+	}
 	messages, wake := st.plan.Next(time.Now())
 	for _, m := range messages {
 		if err := st.rpc.Send(toResponse(m)); err != nil {

@@ -1,0 +1,68 @@
+package app_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("A new database beside a key that is not new", func() {
+	var dir string
+	// ready is the status of GET /ready of a server that runs and ends.
+	ready := func(flags map[string]string) int {
+		GinkgoHelper()
+		r, stop := serveUntil(settings(dir, flags))
+		url := "http://127.0.0.1:" + r.port() + "/ready"
+		var code int
+		Eventually(func() string {
+			var answer string
+			code, answer = call("GET", url, "", "")
+			return answer
+		}).ShouldNot(ContainSubstring("not loaded yet"))
+		end(r, stop)
+		return code
+	}
+	BeforeEach(func() {
+		dir = GinkgoT().TempDir()
+		Expect(ready(nil)).To(Equal(200), "both are new")
+		Expect(ready(nil)).To(Equal(200), "and it is still the same")
+	})
+
+	It("seems lost, until the program is told that it is not", func() {
+		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
+		Expect(ready(nil)).To(Equal(503))
+		Expect(ready(nil)).To(Equal(503))
+		Expect(ready(map[string]string{"allow-empty": "true"})).To(Equal(200))
+		Expect(ready(nil)).To(Equal(200))
+	})
+
+	It("is no other's where the other is there, or where the key was brought along", func() {
+		other := func() string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "other.db") }
+		Expect(ready(map[string]string{"database-url": other()})).To(Equal(200))
+		key := filepath.Join(dir, "secret.key")
+		dir = GinkgoT().TempDir()
+		Expect(ready(map[string]string{"secret-key-file": key})).To(Equal(200))
+	})
+
+	It("is one again after its first write", func() {
+		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
+		r, stop := serveUntil(settings(dir, nil))
+		url := "http://127.0.0.1:" + r.port()
+		Eventually(func() string { _, answer := call("GET", url+"/ready", "", ""); return answer }).Should(ContainSubstring("Envoys are held"))
+		code, answer := call("POST", url+"/proxy", formType, "Name=gw")
+		Expect(code).To(Equal(201), answer)
+		Eventually(func() int { code, _ := call("GET", url+"/ready", "", ""); return code }).Should(Equal(200))
+		end(r, stop)
+		Expect(ready(nil)).To(Equal(200))
+	})
+})
+
+// end stops a server and waits for that.
+func end(r *running, stop context.CancelFunc) {
+	GinkgoHelper()
+	stop()
+	Eventually(r.done).Should(BeClosed())
+}
