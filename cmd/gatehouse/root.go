@@ -70,6 +70,7 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 		return err
 	}
 	hear(cmd, level, env.Log)
+	limitMemory(cmd.Name(), env.Log)
 	for _, w := range warnings {
 		env.Log.Warn("questionable setting", "reason", w)
 	}

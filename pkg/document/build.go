@@ -38,30 +38,37 @@ type entry struct {
 // compared without regard to case.
 func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
 	var list []entry
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
+	has := &keys{line: n.Line, seen: map[string]bool{}}
+	for i := 0; i+1 < len(n.Content) && !b.full(); i += 2 {
 		key, line := strings.ToLower(n.Content[i].Value), n.Content[i].Line
-		where := strings.TrimPrefix(at+"."+key, ".")
-		if err := form.CheckText(key); err != nil {
-			b.fail(line, at, "a key %s", err)
-			continue
+		if b.key(has, key, line, at, known) {
+			list = append(list, entry{key, line, n.Content[i+1]})
 		}
-		if !slices.Contains(known, key) {
-			b.fail(line, where, "%s", unknown(key, known))
-			continue
-		}
-		if seen[key] {
-			b.fail(line, where, "is there twice")
-			continue
-		}
-		seen[key] = true
-		list = append(list, entry{key, line, n.Content[i+1]})
 	}
 	return list
 }
 
+// key checks one key of a mapping.
+func (b *builder) key(has *keys, key string, line int, at string, known []string) bool {
+	where := strings.TrimPrefix(at+"."+clip(key), ".")
+	if err := form.CheckText(key); err != nil {
+		b.fail(line, at, "a key %s", err)
+		return false
+	}
+	if !slices.Contains(known, key) {
+		b.fail(line, where, "%s", unknown(key, known))
+		return false
+	}
+	if has.seen[key] {
+		b.fail(line, where, "is there twice")
+		return false
+	}
+	has.seen[key] = true
+	return true
+}
+
 func unknown(key string, known []string) string {
-	if best, near := suggest.Nearest(key, known); near {
+	if best, near := suggest.Nearest(clip(key), known); near {
 		return "is unknown; did you mean " + best + "?"
 	}
 	return "is unknown; known are " + strings.Join(known, ", ")
@@ -72,25 +79,23 @@ func (b *builder) document(root *yaml.Node) {
 		b.fail(root.Line, "", "the document must begin with version: %d, not with %s", Version, shape(root))
 		return
 	}
-	known := []string{"version"}
-	kinds := map[string]model.Kind{}
-	for _, s := range sections() {
-		known = append(known, s.key)
-		kinds[s.key] = s.kind
+	top := &keys{line: root.Line, seen: map[string]bool{}}
+	for _, e := range b.entries(root, "", knownKeys()) {
+		top.seen[e.key] = true
+		b.topValue(e)
 	}
-	hasVersion := false
-	for _, e := range b.entries(root, "", known) {
-		if e.key != "version" {
-			b.objects(kinds[e.key], "", e.key, e.value)
-			continue
-		}
-		hasVersion = true
-		if e.value.Kind != yaml.ScalarNode || e.value.Value != fmt.Sprint(Version) || shape(e.value) != form.IsNumber {
-			b.fail(e.line, "version", "must be %d; this program knows no other", Version)
-		}
+	b.hasVersion(top)
+}
+
+func (b *builder) version(e entry) {
+	if e.value.Kind != yaml.ScalarNode || e.value.Value != fmt.Sprint(Version) || shape(e.value) != form.IsNumber {
+		b.fail(e.line, "version", "must be %d; this program knows no other", Version)
 	}
-	if !hasVersion {
-		b.fail(root.Line, "version", "is required; write version: %d", Version)
+}
+
+func (b *builder) hasVersion(top *keys) {
+	if !top.seen["version"] {
+		b.fail(top.line, "version", "is required; write version: %d", Version)
 	}
 }
 
@@ -101,6 +106,9 @@ func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
 		return
 	}
 	for i, element := range n.Content {
+		if b.full() {
+			return
+		}
 		b.object(kind, service, at, i, element)
 	}
 }
@@ -226,6 +234,9 @@ func (b *builder) names(at string, n *yaml.Node) []Link {
 	seen := map[string]bool{}
 	links := []Link{}
 	for i, element := range n.Content {
+		if b.full() {
+			break
+		}
 		where := fmt.Sprintf("%s[%d]", at, i)
 		switch {
 		case shape(element) != form.IsText:

@@ -20,20 +20,24 @@ type jsonReader struct {
 	// line is the line of offset at.
 	line int
 	at   int64
+	// parts counts those of the tree that is read.
+	parts int
+}
+
+func newJSONReader(data []byte) *jsonReader {
+	r := &jsonReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}
+	r.dec.UseNumber()
+	return r
 }
 
 // parseJSON reads one JSON value with its lines.
 func parseJSON(data []byte) (*yaml.Node, error) {
-	r := &jsonReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}
-	r.dec.UseNumber()
+	r := newJSONReader(data)
 	node, err := r.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: holds more than one JSON value", r.lineAt(r.dec.InputOffset()))
-	}
-	return node, nil
+	return node, r.end()
 }
 
 func (r *jsonReader) token() (json.Token, error) {
@@ -63,8 +67,15 @@ func (r *jsonReader) value(depth int) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.valueOf(token, depth)
+}
+
+// valueOf reads the value that begins with a token.
+func (r *jsonReader) valueOf(token json.Token, depth int) (node *yaml.Node, err error) {
 	line := r.line
-	var node *yaml.Node
+	if r.parts++; r.parts > maxParts {
+		return nil, fmt.Errorf("line %d: an object has more parts than %d", line, maxParts)
+	}
 	switch t := token.(type) {
 	case json.Delim:
 		if depth == maxDepth {

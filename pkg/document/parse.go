@@ -21,17 +21,18 @@ func Parse(data []byte, mediaType string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	var root *yaml.Node
+	b := &builder{seen: map[model.Key]int{}, items: map[model.Kind][]*Item{}}
 	if isJSON {
-		root, err = parseJSON(data)
+		err = b.readJSON(data)
 	} else {
-		root, err = parseYAML(data)
+		var root *yaml.Node
+		if root, err = parseYAML(data); err == nil {
+			b.document(root)
+		}
 	}
 	if err != nil {
 		return nil, unreadable(isJSON, err)
 	}
-	b := &builder{seen: map[model.Key]int{}, items: map[model.Kind][]*Item{}}
-	b.document(root)
 	if len(b.errs) > 0 {
 		return nil, invalid(b.errs)
 	}
@@ -81,6 +82,9 @@ func invalid(errs []model.FieldError) error {
 }
 
 func parseYAML(data []byte) (*yaml.Node, error) {
+	if err := weighYAML(data); err != nil {
+		return nil, err
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var root, second yaml.Node
 	switch err := dec.Decode(&root); {

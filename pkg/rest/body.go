@@ -19,7 +19,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 )
 
-const maxBody = 1 << 20 // bytes; rest-api.md, "413 body over 1 MiB"
+const (
+	maxBody = 1 << 20 // bytes; rest-api.md, "413 body over 1 MiB"
+	// maxFields is far more than any object has.
+	maxFields = 1000
+)
+
+func tooManyFields() error { return malformed("the body has more than %d fields", maxFields) }
 
 // readBody returns the fields of the body, in the order sent (a form: sorted
 // by name), with fields that were sent twice. An empty body of any content
@@ -98,6 +104,9 @@ func decodeBody(contentType string, data []byte) ([]form.Value, error) {
 }
 
 func decodeForm(data []byte) ([]form.Value, error) {
+	if bytes.Count(data, []byte("&")) >= maxFields {
+		return nil, tooManyFields()
+	}
 	fields, err := url.ParseQuery(string(data))
 	if err != nil {
 		return nil, malformed("the form cannot be read: %s", err)
@@ -128,6 +137,9 @@ func decodeMultipart(data []byte, boundary string) ([]form.Value, error) {
 		if err != nil {
 			return nil, malformed("the multipart form cannot be read: %s", err)
 		}
+		if len(sent) == maxFields {
+			return nil, tooManyFields()
+		}
 		text, err := io.ReadAll(part)
 		if err != nil {
 			return nil, malformed("the multipart form cannot be read: %s", err)
@@ -150,6 +162,9 @@ func decodeJSON(data []byte) ([]form.Value, error) {
 	}
 	var sent []form.Value
 	for dec.More() {
+		if len(sent) == maxFields {
+			return nil, tooManyFields()
+		}
 		name, err := dec.Token()
 		if err != nil {
 			return nil, malformed("the body is not JSON: %s", jsonError(err))

@@ -2,10 +2,13 @@ package rest
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,8 +18,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// maxDocument bounds a configuration document, in bytes.
-const maxDocument = 16 << 20
+const (
+	// maxDocument bounds a configuration document, in bytes.
+	maxDocument = 16 << 20
+	// applyWait is how long a document waits for others.
+	applyWait = 30 * time.Second
+)
 
 // addConfig registers the whole configuration as one document.
 func (s *server) addConfig() {
@@ -94,7 +101,22 @@ func (s *server) applyConfig(c *gin.Context) error {
 	if opts.Prune, err = isTrue(query, "prune"); err != nil {
 		return err
 	}
-	doc, err := readDocument(c)
+	body, contentType, err := receiveDocument(c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.close() }() // there is nothing to lose in it
+	leave, err := s.enterApply(c)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	data, err := body.bytes()
+	if err != nil {
+		return err
+	}
+	doc, err := document.Parse(data, contentType)
+	data = nil
 	if err != nil {
 		return err
 	}
@@ -102,9 +124,9 @@ func (s *server) applyConfig(c *gin.Context) error {
 	var changed []store.Written
 	done, err := s.write(c, m, func(w store.Writer) error {
 		result, err = document.Apply(w, doc, opts)
-		changed = w.Written()
+		changed, doc = w.Written(), nil
 		return err
-	})
+	}, leave)
 	if err != nil {
 		return err
 	}
@@ -118,17 +140,52 @@ func (s *server) applyConfig(c *gin.Context) error {
 	return nil
 }
 
-func readDocument(c *gin.Context) (*document.Document, error) {
-	contentType := c.ContentType()
+// receiveDocument takes a document in, however slowly it comes, without holding
+// anybody up.
+func receiveDocument(c *gin.Context) (body *spool, contentType string, err error) {
+	contentType = c.ContentType()
 	switch contentType {
 	case "", "application/yaml", "application/x-yaml", "text/yaml", "application/json":
 	default:
-		return nil, newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
+		return nil, "", newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"content type "+contentType+" is not supported; send application/yaml or application/json")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxDocument))
-	if err != nil {
-		return nil, bodyError(c, err, "16 MiB (16777216 bytes)")
+	body = &spool{}
+	kept := keeper{to: body}
+	if _, err := io.Copy(&kept, http.MaxBytesReader(c.Writer, c.Request.Body, maxDocument)); err != nil {
+		_ = body.close()
+		if kept.err != nil {
+			return nil, "", kept.err
+		}
+		return nil, "", bodyError(c, err, "16 MiB (16777216 bytes)")
 	}
-	return document.Parse(data, contentType)
+	return body, contentType, nil
+}
+
+// keeper remembers that it was the writing that failed, and not the client.
+type keeper struct {
+	to  io.Writer
+	err error
+}
+
+func (k *keeper) Write(b []byte) (n int, err error) {
+	n, k.err = k.to.Write(b)
+	return n, k.err
+}
+
+// enterApply waits until no other document is being applied: each takes memory
+// in proportion to its size. leave may be called more than once.
+func (s *server) enterApply(c *gin.Context) (leave func(), err error) {
+	wait := time.NewTimer(applyWait)
+	defer wait.Stop()
+	select {
+	case s.applying <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.applying }), nil
+	case <-c.Request.Context().Done():
+		return nil, c.Request.Context().Err()
+	case <-wait.C:
+		c.Header("Retry-After", retryAfter)
+		return nil, newProblem(http.StatusTooManyRequests, "too_many_requests",
+			fmt.Sprintf("other documents are being applied, one at a time, and it was not this one's turn within %s; nothing was changed; try again", applyWait))
+	}
 }

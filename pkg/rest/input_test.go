@@ -225,7 +225,7 @@ var _ = Describe("Bad fields", func() {
 	It("are bounded in the answer, and so is what it repeats", func() {
 		a := startAPI()
 		var body strings.Builder
-		for i := range 5000 {
+		for i := range 900 {
 			fmt.Fprintf(&body, "x%d=&", i)
 		}
 		body.WriteString("fqdn=" + strings.Repeat("/", 500_000))

@@ -102,6 +102,7 @@ type server struct {
 	ping       time.Duration
 	pace       time.Duration
 	large      readers
+	applying   chan struct{} // capacity 1: a document is being applied
 	metrics    http.Handler
 	onAnswer   func(method, path string, status int, took time.Duration)
 	onStop     func(func()) (forget func() bool)
@@ -123,7 +124,8 @@ func newServer(o Options) *server {
 	s := &server{
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
-		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}}, metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
+		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}},
+		applying: make(chan struct{}, 1), metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -307,7 +309,8 @@ var errDryRun = errors.New("dry run")
 
 // write runs fn as the one transaction of this request. What it changed must
 // make a working configuration; a dry run then takes it back, a wait follows it.
-func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (written, error) {
+// stored are called when it is committed, before the wait.
+func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stored ...func()) (written, error) {
 	origin := store.Origin{Actor: actorOf(c), Request: c.Request.Method + " " + requestPath(c)}
 	done := written{dry: m.dry}
 	var err error
@@ -334,6 +337,9 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error) (wri
 	}
 	if err == nil {
 		setWarnings(c, done.warnings)
+		for _, f := range stored {
+			f()
+		}
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)

@@ -64,6 +64,13 @@ func (s *spool) send(w io.Writer) error {
 	return err
 }
 
+// bytes returns all of it.
+func (s *spool) bytes() ([]byte, error) {
+	all := bytes.NewBuffer(make([]byte, 0, s.size))
+	err := s.send(all)
+	return all.Bytes(), err
+}
+
 func (s *spool) close() error {
 	if s.file == nil {
 		return nil

@@ -111,6 +111,7 @@ func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) 
 	for st := range s.streams {
 		close(st.replaced)
 		delete(s.streams, st)
+		s.coming[st.proxy] = time.Now().Add(reconnectTime)
 	}
 	s.publish(revision, changed)
 }

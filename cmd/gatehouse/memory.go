@@ -1,0 +1,25 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+)
+
+// limitMemory has the garbage collector work harder before the limit of the
+// container is reached, where the environment does not say how hard.
+func limitMemory(command string, log *slog.Logger) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	share := 0.9
+	if command == "standalone" { // Envoy lives in the same container
+		share = 0.7
+	}
+	if limit := app.MemoryLimit(os.DirFS("/"), share); limit > 0 {
+		debug.SetMemoryLimit(limit)
+		log.Info("memory is limited by the control group", "limit_mb", limit>>20, "change_with", "GOMEMLIMIT")
+	}
+}

@@ -1,0 +1,157 @@
+package document
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// What a document may hold. A tree takes some 200 bytes for each part, so that
+// a few million of them would be more than all else in the program.
+const (
+	// maxParts bounds the tree of one object in JSON, which is read object by
+	// object.
+	maxParts = 300_000
+	// maxYAMLParts bounds what a document in YAML, which is read as one tree,
+	// weighs at most, see weighYAML. Some 11 MB of plain configuration have it, or 17,000
+	// services of five routes.
+	maxYAMLParts = 2_500_000
+)
+
+// readJSON reads a document object by object, and stops when there are as many
+// errors as are reported.
+func (b *builder) readJSON(data []byte) error {
+	r := newJSONReader(data)
+	token, err := r.token()
+	if err != nil {
+		return err
+	}
+	if token != json.Delim('{') {
+		node, err := r.valueOf(token, 0)
+		if err == nil {
+			b.document(node)
+		}
+		return err
+	}
+	known := knownKeys()
+	top := &keys{line: r.line, seen: map[string]bool{}}
+	for r.dec.More() {
+		if err := b.readSection(r, known, top); err != nil || b.full() {
+			return err
+		}
+	}
+	if _, err := r.token(); err != nil { // the closing bracket
+		return err
+	}
+	b.hasVersion(top)
+	return r.end()
+}
+
+// readSection reads one key at the top, with its value.
+func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
+	token, err := r.token()
+	if err != nil {
+		return err
+	}
+	text, _ := token.(string) // the decoder lets no other key pass
+	key, line := strings.ToLower(text), r.line
+	ok := b.key(top, key, line, "", known)
+	if token, err = r.token(); err != nil {
+		return err
+	}
+	at := slices.IndexFunc(sections(), func(s section) bool { return s.key == key })
+	if !ok || at < 0 || token != json.Delim('[') {
+		r.parts = 0
+		node, err := r.valueOf(token, 1)
+		if err == nil && ok {
+			b.topValue(entry{key, line, node})
+		}
+		return err
+	}
+	kind := sections()[at].kind
+	for i := 0; r.dec.More(); i++ {
+		r.parts = 0
+		node, err := r.value(2)
+		if err != nil {
+			return err
+		}
+		if b.object(kind, "", key, i, node); b.full() {
+			return nil
+		}
+	}
+	_, err = r.token()
+	return err
+}
+
+// end refuses what follows the document.
+func (r *jsonReader) end() error {
+	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("line %d: holds more than one JSON value", r.lineAt(r.dec.InputOffset()))
+	}
+	return nil
+}
+
+// full reports whether no more errors are reported.
+func (b *builder) full() bool { return len(b.errs) >= maxErrors }
+
+// keys are those of one mapping.
+type keys struct {
+	line int
+	seen map[string]bool
+}
+
+// topValue takes a value at the top of the document.
+func (b *builder) topValue(e entry) {
+	if e.key != "version" {
+		b.objects(kindOf(e.key), "", e.key, e.value)
+		return
+	}
+	b.version(e)
+}
+
+func kindOf(key string) model.Kind {
+	for _, s := range sections() {
+		if s.key == key {
+			return s.kind
+		}
+	}
+	return ""
+}
+
+// knownKeys are those at the top of a document.
+func knownKeys() []string {
+	known := []string{"version"}
+	for _, s := range sections() {
+		known = append(known, s.key)
+	}
+	return known
+}
+
+// weighYAML bounds from above how many parts a text in YAML has, without
+// reading it: a part needs a character that sets it off from the one before.
+// Texts that hold such characters count too.
+func weighYAML(data []byte) error {
+	weight := 0
+	for i, c := range data {
+		switch c {
+		case ',', ':', '\n':
+			weight += 2 // a key and its value
+		case '[', '{', '?':
+			weight++
+		case '-':
+			if i+1 == len(data) || strings.IndexByte(" \t\r\n", data[i+1]) >= 0 {
+				weight++
+			}
+		}
+	}
+	if weight > maxYAMLParts {
+		return fmt.Errorf("has more parts than can be read at once: %d, by its commas, colons, brackets and lines, where %d may be; "+
+			"send it as JSON, or in several documents without prune", weight, maxYAMLParts)
+	}
+	return nil
+}
