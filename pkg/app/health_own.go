@@ -228,6 +228,7 @@ func (c *seenCluster) own(address string, port uint32, dns bool) (health.Own, he
 			tally.Since, tally.Last = t.Since, t.Last
 		}
 	}
+	said.Addresses, said.Ill = total, failed+ejected
 	// Of several addresses, one that is well takes the requests.
 	said.Resolved = total > 0
 	said.Failed = total > 0 && failed == total

@@ -80,6 +80,8 @@ type Facts struct {
 type Own struct {
 	// Resolved says that there is an address.
 	Resolved bool
+	// Addresses are those of a name, Ill the ones of them that get no requests.
+	Addresses, Ill int
 	// Pending, Failed and Ejected are the marks of health.
 	Pending, Failed, Ejected bool
 	// CheckTimeout says that the last health check was not answered in time.
@@ -114,6 +116,12 @@ func Of(f Facts) Condition {
 		return f.failing(total)
 	case f.Own != nil && f.Own.Pending:
 		return Condition{Checking, "", "its first health check is under way"}
+	case f.Own != nil && f.Own.Ill > 0:
+		state := Answering
+		if f.Checked {
+			state = Healthy
+		}
+		return Condition{state, "", fmt.Sprintf("%d of its %d addresses are well", f.Own.Addresses-f.Own.Ill, f.Own.Addresses) + f.aside(total)}
 	case f.Own != nil && f.Checked:
 		return Condition{Healthy, "", "it passes its health check" + f.aside(total)}
 	case total > 0:

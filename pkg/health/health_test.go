@@ -31,6 +31,8 @@ var _ = Describe("What is said of an upstream", func() {
 		Entry("a health check here, while all requests fail", health.Facts{
 			Checked: true, Own: well, Counts: health.Counts{Failed: 2, Causes: health.Causes{ServerError: 2}},
 		}, health.Failing, health.ServerError, "it answers 5xx; 2 of its last 2 requests failed"),
+		Entry("a name with several addresses", health.Facts{Checked: true, Own: &health.Own{Resolved: true, Addresses: 3, Ill: 1}},
+			health.Healthy, "", "2 of its 3 addresses are well"),
 		Entry("the first health check", health.Facts{Checked: true, Own: &health.Own{Resolved: true, Pending: true}}, health.Checking, "", "its first health check is under way"),
 		Entry("requests that succeed", health.Facts{Counts: health.Counts{Succeeded: 1}}, health.Answering, "", "1 of its last 1 request succeeded"),
 		Entry("a name without an address", health.Facts{Own: &health.Own{}}, health.Unresolved, health.NameError, "the name does not resolve to an address"),

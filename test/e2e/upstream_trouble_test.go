@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -171,7 +173,7 @@ var _ = Describe("A broken upstream", func() {
 	})
 
 	It("is told in the answer of the write that waits for the Envoys", func() {
-		_, gw := standalone("--access-log", "off")
+		g, gw := standalone("--access-log", "off")
 		list := troubles()
 		breakAll(gw.api, list)
 		for _, t := range list {
@@ -183,5 +185,11 @@ var _ = Describe("A broken upstream", func() {
 			Expect(a.Header.Values("Gatehouse-Warning")).To(ConsistOf(And(
 				HavePrefix(fmt.Sprintf("upstream %q (", t.name)), ContainSubstring(" is "+t.health+` in proxy "gw": `), ContainSubstring(t.words))))
 		}
+		By("gatehouse apply --wait, of a document that is about one of them")
+		file := filepath.Join(GinkgoT().TempDir(), "doc.yaml")
+		Expect(os.WriteFile(file, []byte("version: 1\nupstreams: [{upstream_name: noname, upstream_ip: nosuch.invalid, upstream_port: 80, upstream_weight: 9}]\n"), 0o600)).To(Succeed())
+		code, _, stderr := cliOf(g).run("apply", "-f", file, "--wait")
+		Expect(code).To(BeZero(), stderr)
+		Expect(stderr).To(Equal("warning: upstream \"noname\" (nosuch.invalid:80) is unresolved in proxy \"gw\": the name does not resolve to an address\n"))
 	})
 })
