@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
@@ -11,8 +12,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostProxies bounds the work of finding an upstream's port among listeners.
-const mostProxies = 1000
+// mostProxies bounds the work of finding an upstream's port among listeners, and
+// mostUpstreams that of finding a listener's port among upstreams.
+const (
+	mostProxies   = 1000
+	mostUpstreams = 1000
+)
 
 // ownPlaces are where the gateway listens, once somebody has asked.
 type ownPlaces struct {
@@ -41,6 +46,8 @@ func (c checker) address(u *model.Upstream) error {
 		Hint:    "create a token first (gatehouse token create), or name the address of the backend itself",
 	}
 }
+
+const circle = ": requests may go round in a circle, or reach what only this machine should"
 
 func leadsTo(u *model.Upstream, place *egress.Place) string {
 	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
@@ -84,8 +91,18 @@ func (rules Rules) addressWarnings(r store.Reader, written []store.Written) ([]s
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
 	var list []string
 	for _, w := range written {
+		if len(list) > mostPlaces {
+			break
+		}
+		if p, ok := w.After.(*model.Proxy); ok {
+			met, err := c.meetUpstreams(p, w.Before)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, met...)
+		}
 		u, ok := w.After.(*model.Upstream)
-		if !ok || len(list) > mostPlaces {
+		if !ok {
 			continue
 		}
 		place, err := c.place(u)
@@ -93,11 +110,28 @@ func (rules Rules) addressWarnings(r store.Reader, written []store.Written) ([]s
 			return nil, err
 		}
 		if place != nil {
-			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+": requests may go round in a circle, or reach what only this machine should")
+			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+circle)
 		}
 		if rules.Upstreams.Untold(u.IP) {
 			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
 		}
 	}
 	return list, nil
+}
+
+// meetUpstreams tells of upstreams that lead to where a proxy listens from now
+// on.
+func (c checker) meetUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
+	was, _ := before.(*model.Proxy)
+	if len(c.rules.Places) == 0 || was != nil && slices.Equal(listeners(was), listeners(p)) {
+		return nil, nil
+	}
+	upstreams, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, Limit: mostUpstreams})
+	var list []string
+	for _, u := range upstreams {
+		if place := c.rules.Machine.Find(listeners(p), u.IP, u.Port); place != nil {
+			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+circle)
+		}
+	}
+	return list, err
 }

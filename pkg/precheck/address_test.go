@@ -95,6 +95,20 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(here).To(Equal(1))
 	})
 
+	It("is told of when a proxy begins to listen there", func() {
+		moved := proxy("127.0.0.1", 9000)
+		moved.HTTPSPort = 9001
+		same := proxy("0.0.0.0", 8080)
+		same.TrustedHops = 1
+		stored := []model.Object{proxy("0.0.0.0", 8080), at("a", "127.0.0.1", 9000), at("b", "192.0.2.7", 9000), at("c", "localhost", 9001), at("d", "::1", 8080)}
+		warnings, _, err := ruled(rules(true), stored, replace(moved))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(ConsistOf("/upstream/a leads to the listener of proxy gw, at 127.0.0.1:9000"+circle, "/upstream/c leads to the listener of proxy gw, at localhost:9001"+circle))
+		warnings, _, err = ruled(rules(true), stored, replace(same))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(BeEmpty(), "its listener is where it was")
+	})
+
 	It("passes on that nobody knows whether there is a token", func() {
 		r, away := rules(true), errors.New("the database is away")
 		r.Open = func() (bool, error) { return false, away }
