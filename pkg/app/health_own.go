@@ -161,9 +161,9 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 				was = b
 			}
 		}
-		tally := before.tallies[at]
-		if tally == nil || !known || was == (standalone.Endpoint{}) {
-			tally = &health.Tally{}
+		tally := &health.Tally{}
+		if b := before.tallies[at]; b != nil && known && was != (standalone.Endpoint{}) {
+			*tally = *b // somebody may still read that one
 		}
 		counts := countsOf(e, was, causes)
 		if counts.Bad() > 0 || c.at.Sub(before.at) <= ownWindow {
