@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +33,10 @@ func newRateLimitTop() *cobra.Command {
 		Short: "Show who is limited",
 		Long: `Shows the limits of a proxy (gw by default) with what they have counted since the
 start of the engine, and the values that were limited most in the last five
-minutes. With --every it goes on until Ctrl-C. What another engine than the one
-of gatehouse standalone has counted is known with --ratelimit-metrics there.`,
+minutes; with the rate of each, the time until its window ends, and the routes
+that it is for. With --every it goes on until Ctrl-C, on a terminal in place.
+What another engine than the one of gatehouse standalone has counted is known
+with --ratelimit-metrics there.`,
 		Example: `  gatehouse ratelimit top
   gatehouse ratelimit top gw --every 2s`,
 		Args: cobra.MaximumNArgs(1),
@@ -57,8 +61,11 @@ of gatehouse standalone has counted is known with --ratelimit-metrics there.`,
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
-// topEvery shows path once, or again and again until ctx ends.
+// topEvery shows path once, or again and again until ctx ends: on a terminal in
+// place, elsewhere one below the other.
 func (r *remote) topEvery(ctx context.Context, path string, every time.Duration) error {
+	screen := r.out
+	inPlace := every > 0 && r.format == formatTable && onTerminal(screen) && os.Getenv("TERM") != "dumb"
 	for {
 		var list []json.RawMessage
 		err := r.call(ctx, func() error {
@@ -74,16 +81,38 @@ func (r *remote) topEvery(ctx context.Context, path string, every time.Duration)
 		case err != nil:
 			return err
 		}
-		if err := r.showTop(list); err != nil || every <= 0 {
+		// In one piece, so that nothing flickers.
+		var frame bytes.Buffer
+		r.out = &frame
+		err = r.showTop(list)
+		r.out = screen
+		if err != nil {
 			return err
+		}
+		text := frame.String()
+		if inPlace {
+			text = redrawn(text)
+		}
+		p := printer{w: screen}
+		p.line("%s", strings.TrimSuffix(text, "\n"))
+		if p.err != nil || every <= 0 {
+			return p.done()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(every):
-			(&printer{w: r.out}).line("")
+		}
+		if !inPlace {
+			(&printer{w: screen}).line("")
 		}
 	}
+}
+
+// redrawn is a text that takes the place of what the terminal shows.
+func redrawn(text string) string {
+	const home, toEndOfLine, toEndOfScreen = "\x1b[H", "\x1b[K", "\x1b[J"
+	return home + strings.ReplaceAll(text, "\n", toEndOfLine+"\n") + toEndOfScreen + "\n"
 }
 
 // rateLimitCounts is what GET /proxy/{proxy}/ratelimit shows.
@@ -92,17 +121,51 @@ type rateLimitCounts struct {
 	Domain  string
 	Counted bool
 	Note    string
-	Limits  []struct {
-		Limit                    string
-		With                     []string
-		Hits, Near, Over, Shadow uint64
-	}
-	Top []struct {
+	Limits  []rateLimitCount
+	Top     []struct {
 		Limit, Value string
 		Shadow       bool
 		Over         uint64
 	}
 	Engines []struct{ URL, Address, Error string }
+}
+
+type rateLimitCount struct {
+	Limit, Unit              string
+	PerUnit                  int64 `json:"requests_per_unit"`
+	ResetsIn                 int64 `json:"resets_in"`
+	Routes                   []string
+	MoreRoutes               int `json:"more_routes"`
+	With                     []string
+	Hits, Near, Over, Shadow uint64
+}
+
+// about are the rate, the time left and the routes.
+func (l rateLimitCount) about() []string {
+	rate, left, routes := "", "", strings.Join(l.Routes, ", ")
+	if l.Unit != "" {
+		rate = fmt.Sprintf("%d/%s", l.PerUnit, l.Unit)
+	}
+	if l.ResetsIn > 0 {
+		left = timeLeft(l.ResetsIn)
+	}
+	if l.MoreRoutes > 0 {
+		routes += fmt.Sprintf(" and %d more", l.MoreRoutes)
+	}
+	return []string{rate, left, routes}
+}
+
+// timeLeft writes seconds with the two largest units that they have.
+func timeLeft(seconds int64) string {
+	switch {
+	case seconds >= 24*60*60:
+		return fmt.Sprintf("%dd%dh", seconds/(24*60*60), seconds/(60*60)%24)
+	case seconds >= 60*60:
+		return fmt.Sprintf("%dh%dm", seconds/(60*60), seconds/60%60)
+	case seconds >= 60:
+		return fmt.Sprintf("%dm%ds", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%ds", seconds)
 }
 
 func (r *remote) showTop(list []json.RawMessage) error {
@@ -124,18 +187,23 @@ func (r *remote) showTop(list []json.RawMessage) error {
 			p.line("%s", client.Printable(c.Note))
 			continue
 		}
-		limits := [][]string{{"LIMIT", "HITS", "NEAR", "OVER", "LET THROUGH"}}
+		limits, about := [][]string{{"LIMIT", "RATE", "TIME LEFT", "ROUTES", "HITS", "NEAR", "OVER", "LET THROUGH"}}, map[string][]string{}
 		for _, l := range c.Limits {
 			of := strings.Join(append([]string{l.Limit}, l.With...), " + ")
-			limits = append(limits, []string{of, decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)})
+			about[l.Limit] = l.about()
+			limits = append(limits, append(append([]string{of}, l.about()...), decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)))
 		}
-		top := [][]string{{"LIMITED", "OVER", "BY", ""}}
+		top := [][]string{{"LIMITED", "RATE", "TIME LEFT", "ROUTES", "OVER", "BY", ""}}
 		for _, v := range c.Top {
 			note := ""
 			if v.Shadow {
 				note = "let through"
 			}
-			top = append(top, []string{v.Value, decimal(v.Over), v.Limit, note})
+			row := append([]string{v.Value}, about[v.Limit]...)
+			for len(row) < 4 {
+				row = append(row, "")
+			}
+			top = append(top, append(row, decimal(v.Over), v.Limit, note))
 		}
 		r.section(&p, limits)
 		if len(top) > 1 {

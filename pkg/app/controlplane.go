@@ -101,6 +101,7 @@ func openControlPlane(
 	access.Held = ads.Held
 	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
 	access.Explain, access.RateLimits = explainer(ads, known, upstreams{ads, own}), limitCounts(cfg, limits)
+	access.MetRates = compile.MetRates
 	access.Upstreams = upstreams{ads, own}.Upstreams
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err

@@ -16,10 +16,7 @@ import (
 func UnmetDescriptors(f model.RateLimitFilter, r *Rates) []string {
 	var list []string
 	for _, d := range f.Descriptors {
-		var parts []part
-		for _, e := range d {
-			parts = append(parts, partOf(rateLimitEntry(e), e.Kind))
-		}
+		parts := partsOf(d)
 		if !meets(parts, r.Descriptors, false) {
 			list = append(list, fmt.Sprintf("descriptor %s meets no rate of domain %q%s", shown(parts), r.Domain, nearest(parts, r.Descriptors)))
 		}
@@ -27,16 +24,44 @@ func UnmetDescriptors(f model.RateLimitFilter, r *Rates) []string {
 	return list
 }
 
+// MetRates lists the paths of the rates that requests with a filter may meet,
+// such as "generic_key=shop > remote_address".
+func MetRates(f model.RateLimitFilter, rules []model.RateLimitRule) []string {
+	var list []string
+	for _, d := range f.Descriptors {
+		eachMet(partsOf(d), rules, nil, false, func(path []part) bool {
+			list = append(list, shown(path))
+			return false
+		})
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func partsOf(d model.RateLimitDescriptor) []part {
+	var parts []part
+	for _, e := range d {
+		parts = append(parts, partOf(rateLimitEntry(e), e.Kind))
+	}
+	return parts
+}
+
 // meets reports whether some request's descriptor has a rate under these rules;
-// rate says that the part before has one. It follows the lookup of the engine,
-// which joins key and value with "_" and takes the exact value, else a wildcard,
-// else the key alone, and does not go back.
+// rate says that the part before has one.
 func meets(parts []part, rules []model.RateLimitRule, rate bool) bool {
+	return eachMet(parts, rules, nil, rate, func([]part) bool { return true })
+}
+
+// eachMet calls enough with each rate that some request's descriptor has under
+// these rules, until that says true; within are the rules around them. It follows
+// the lookup of the engine, which joins key and value with "_" and takes the
+// exact value, else a wildcard, else the key alone, and does not go back.
+func eachMet(parts []part, rules []model.RateLimitRule, within []part, rate bool, enough func([]part) bool) bool {
 	if len(parts) == 0 {
-		return rate
+		return rate && enough(within)
 	}
 	p := parts[0]
-	if p.optional && meets(parts[1:], rules, rate) {
+	if p.optional && eachMet(parts[1:], rules, within, rate, enough) {
 		return true
 	}
 	best := 0
@@ -46,7 +71,8 @@ func meets(parts []part, rules []model.RateLimitRule, rate bool) bool {
 	return slices.ContainsFunc(rules, func(r model.RateLimitRule) bool {
 		fit := p.fit(r)
 		// Where the value is not known, any rule that fits may be taken.
-		return fit > 0 && (fit == best || p.value == "") && meets(parts[1:], r.Descriptors, r.RateLimit != nil)
+		return fit > 0 && (fit == best || p.value == "") &&
+			eachMet(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}), r.RateLimit != nil, enough)
 	})
 }
 

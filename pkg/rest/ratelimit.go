@@ -51,6 +51,16 @@ type RateLimit struct {
 	Near   uint64 `json:"near"`
 	Over   uint64 `json:"over"`
 	Shadow uint64 `json:"shadow"`
+	// Unit and RequestsPerUnit are the rate. Unit is empty where it is not known,
+	// or where there is none.
+	Unit            string `json:"unit,omitempty"`
+	RequestsPerUnit *int64 `json:"requests_per_unit,omitempty"`
+	// ResetsIn is how many seconds the present window still takes.
+	ResetsIn int64 `json:"resets_in,omitempty"`
+	// Routes are those whose requests may meet it, service/route, or service/*
+	// for all of a service; MoreRoutes counts those that are not shown.
+	Routes     []string `json:"routes,omitempty"`
+	MoreRoutes int      `json:"more_routes,omitempty"`
 }
 
 // RateLimited is a value that went over its limit.
@@ -90,6 +100,7 @@ func (s *server) readRateLimits(c *gin.Context) error {
 	}
 	var configs []*model.GlobalConfig
 	var views []rateLimitView
+	var places []limitPlace
 	err = s.read(c.Request.Context(), func(r store.Reader) (err error) {
 		if err := exist(r, proxyAt(n)); err != nil {
 			return err
@@ -98,7 +109,10 @@ func (s *server) readRateLimits(c *gin.Context) error {
 		if err != nil {
 			return err
 		}
-		stated, err := statedLimits(r, n[model.KindProxy])
+		if places, err = limitPlaces(r, n[model.KindProxy]); err != nil {
+			return err
+		}
+		stated, err := statedLimits(places)
 		if stated != nil {
 			configs = append(configs, stated)
 			views = append(views, rateLimitView{Domain: model.StatedDomain, Limits: []RateLimit{}})
@@ -113,6 +127,7 @@ func (s *server) readRateLimits(c *gin.Context) error {
 			v := &views[i]
 			v.Counted, v.Note, v.Engines = counts.Counted, counts.Note, counts.Engines
 			v.Limits, v.Top = append(v.Limits, counts.Limits...), counts.Top
+			s.describeLimits(v.Limits, configs[i], places, i == 0)
 		}
 	}
 	s.answer(c, s.word+"_ratelimit", views)
@@ -154,41 +169,4 @@ func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.GlobalConf
 		views = append(views, rateLimitView{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}})
 	}
 	return configs, views, nil
-}
-
-// statedLimits are those that the filters on a proxy state themselves, as one
-// global config that is not stored; nil where there are none.
-func statedLimits(r store.Reader, proxy string) (*model.GlobalConfig, error) {
-	services, err := r.List(store.Query{Kind: model.KindProxyService, Proxy: proxy})
-	if err != nil || len(services) == 0 {
-		return nil, err
-	}
-	var names []string
-	for _, l := range services {
-		names = append(names, usedByLink(l).Name)
-	}
-	rules := map[string]model.RateLimitRule{}
-	for _, kind := range []model.Kind{model.KindServiceFilter, model.KindRouteFilter} {
-		links, err := r.List(store.Query{Kind: kind, Services: names})
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range links {
-			f, err := store.Get[*model.Filter](r, usedByLink(l))
-			if err != nil {
-				return nil, err
-			}
-			if f.Type != model.FilterRateLimit {
-				continue
-			}
-			if config, err := model.ParseRateLimitFilter(f); err == nil && config.Stated != nil {
-				rules[f.Name] = *config.Stated
-			}
-		}
-	}
-	if len(rules) == 0 {
-		return nil, nil
-	}
-	text, err := json.Marshal(model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)})
-	return &model.GlobalConfig{Type: model.GlobalConfigRateLimit, Config: model.JSON(text)}, err
 }

@@ -51,6 +51,9 @@ type Options struct {
 	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that nobody
 	// counts.
 	RateLimits RateLimits
+	// MetRates lists the paths of the rates that requests with a filter may meet,
+	// for the same; nil means that it is not known.
+	MetRates func(model.RateLimitFilter, []model.RateLimitRule) []string
 	// LimitsBy is who counts requests, for the status; empty means "none".
 	LimitsBy string
 	// Held says why no Envoy is answered; nil or empty means that they are.
@@ -115,6 +118,8 @@ type server struct {
 	held       func() string
 	rateLimits RateLimits // nil: nobody counts
 	limitsBy   string
+	metRates   func(model.RateLimitFilter, []model.RateLimitRule) []string
+	now        func() time.Time
 	// guard is nil where authentication is off.
 	guard *guard
 }
@@ -140,7 +145,10 @@ func newServer(o Options) *server {
 		s.held = func() string { return "" }
 	}
 	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
-	s.rateLimits, s.limitsBy = o.RateLimits, cmp.Or(o.LimitsBy, "none")
+	s.rateLimits, s.limitsBy, s.metRates = o.RateLimits, cmp.Or(o.LimitsBy, "none"), o.MetRates
+	if s.now = o.Now; s.now == nil {
+		s.now = time.Now
+	}
 	s.upstreams = o.Upstreams
 	if s.explain = o.Explain; s.explain == nil {
 		s.explain = explainNothing

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("Who is limited", func() {
@@ -21,11 +24,20 @@ var _ = Describe("Who is limited", func() {
 			_, err := sendFrom(gw, "127.0.16.9", http.MethodGet, "/", "", "")
 			Expect(err).NotTo(HaveOccurred())
 		}
-		Expect(read(gw.api, "/proxy/gw/ratelimit")).To(MatchJSON(`{"data":{"core_db_ratelimit":[{
+		counts := regexp.MustCompile(`"resets_in":[1-9][0-9]{0,5},`).ReplaceAllString(read(gw.api, "/proxy/gw/ratelimit"), "")
+		Expect(counts).To(MatchJSON(`{"data":{"core_db_ratelimit":[{
 			"globalconfig_name":"rates","domain":"edge","counted":true,
-			"limits":[{"limit":"remote_address","hits":5,"near":1,"over":3,"shadow":0}],
+			"limits":[{"limit":"remote_address","unit":"week","requests_per_unit":2,"routes":["shop/*"],"hits":5,"near":1,"over":3,"shadow":0}],
 			"top":[{"limit":"remote_address","value":"remote_address=127.0.16.9","shadow":false,"over":3,"error":0}]}]}}`))
 		Expect(read(gw.api, "/status")).To(ContainSubstring(`"rate_limits":"embedded"`))
+
+		By("on a terminal, in place")
+		p, err := testkit.SpawnOnTerminal([]string{"GATEHOUSE_SERVER=" + gw.api.URL}, "ratelimit", "top", "gw", "--every", "20ms")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(p.Kill)
+		Eventually(p.Stdout.String).Should(MatchRegexp(`(?s)^\x1b\[Hrates: domain edge.*remote_address=127\.0\.16\.9  2/week  \S+ +shop/\*  3     remote_address\x1b\[K\n\x1b\[J.*\x1b\[Hrates`))
+		Expect(p.Signal(syscall.SIGINT)).To(Succeed())
+		Expect(p.Wait(limit())).To(BeZero())
 	})
 })
 

@@ -141,11 +141,11 @@ var _ = Describe("What the rate-limit service has counted", func() {
 		Expect(c.Top).To(BeNil())
 		Expect(c.Note).To(ContainSubstring("which values are limited is not known"))
 		Expect(c.Engines).To(HaveLen(2))
-		Expect(cliOf(g).good("ratelimit", "top", "-o", "table")).To(HavePrefix(`rates: domain shop.example.com
+		Expect(cliOf(g).good("ratelimit", "top", "-o", "table")).To(MatchRegexp(`^rates: domain shop\.example\.com
 
-LIMIT            HITS  NEAR  OVER  LET THROUGH
-generic_key=all  13    1     8     8
-remote_address   15    2     5     0
+LIMIT            RATE     TIME LEFT +ROUTES     HITS  NEAR  OVER  LET THROUGH
+generic_key=all  5/week   \S+ +shop/root  13    1     8     8
+remote_address   10/week  \S+ +shop/root  15    2     5     0
 
 which values`))
 
