@@ -106,6 +106,15 @@ func openControlPlane(
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}
+	if err := p.openHTTP(ctx, cfg, access); err != nil {
+		return nil, err
+	}
+	opened = true
+	return p, nil
+}
+
+// openHTTP makes the server of the API.
+func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access rest.Options) error {
 	stopping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	access.OnStop = func(f func()) func() bool { return context.AfterFunc(stopping, f) }
 	p.http = &http.Server{
@@ -114,21 +123,20 @@ func openControlPlane(
 		ReadTimeout:       30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(env.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 	// Shutdown waits for requests to end, and a stream of events never does by
 	// itself.
 	p.http.RegisterOnShutdown(stop)
 	if cfg.APITLSCert != "" {
-		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, env.Log)
+		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, p.log)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.https = true
 		p.http.TLSConfig = &tls.Config{GetCertificate: pair.get, MinVersion: tls.VersionTLS12}
 	}
-	opened = true
-	return p, nil
+	return nil
 }
 
 // access returns the options that say who may call the API.

@@ -67,7 +67,7 @@ func names() []string {
 
 // clientVariables lists the variables of the commands that call a server.
 func clientVariables() []string {
-	return []string{variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CONTEXT"}
+	return []string{variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CA_FILE", variablePrefix + "CONTEXT"}
 }
 
 // unknownVariables warns of variables that look like settings. Those of the
