@@ -16,6 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/perclient"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -25,6 +26,15 @@ const (
 	actorAdmin = "admin" // Options.AdminToken
 	actorLocal = "local" // anybody, while there is no token
 )
+
+// How many wrong tokens an address may send.
+const (
+	failureBurst    = 10
+	failureInterval = 6 * time.Second // one more each
+	retryAfter      = "6"             // seconds
+)
+
+func newFailures() *perclient.Limit { return perclient.New(failureBurst, failureInterval) }
 
 const (
 	// touchEvery is how exact the last use of a token is.
@@ -65,9 +75,9 @@ type guard struct {
 	now      func() time.Time
 	log      *slog.Logger
 	origins  *http.CrossOriginProtection
-	failures *failures
+	failures *perclient.Limit
 	// told counts the refusals of nobody that the log tells of.
-	told *failures
+	told *perclient.Limit
 
 	mu sync.Mutex
 	// touched is when the use of a token, by name, was last noted.
@@ -243,8 +253,8 @@ func (g *guard) touch(ctx context.Context, t store.Token) {
 // refuseToken answers a wrong token. Only those are counted: a valid one is
 // never turned away because of what others at its address do.
 func (g *guard) refuseToken(c *gin.Context) *problem {
-	client := clientOf(c.Request.RemoteAddr)
-	if !g.failures.allow(client, g.now()) {
+	client := perclient.Of(c.Request.RemoteAddr)
+	if !g.failures.Allow(client, g.now()) {
 		c.Header("Retry-After", retryAfter)
 		return refusal(http.StatusTooManyRequests, "too_many_failures", "Too many wrong tokens",
 			"too many wrong tokens came from this address; a valid one is accepted at any time")
@@ -258,7 +268,7 @@ func (g *guard) refuseToken(c *gin.Context) *problem {
 // what comes from nobody: of each address, what is over the limit of failures
 // is told at debug.
 func (g *guard) refusalLevel(c *gin.Context, id identity) slog.Level {
-	if id.actor == "" && g != nil && !g.told.allow(clientOf(c.Request.RemoteAddr), g.now()) {
+	if id.actor == "" && g != nil && !g.told.Allow(perclient.Of(c.Request.RemoteAddr), g.now()) {
 		return slog.LevelDebug
 	}
 	return slog.LevelWarn

@@ -57,11 +57,11 @@ func newCollection(typeURL string) collection {
 	}
 }
 
-func (c *collection) subscribe(initial map[string]string) {
+func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.owed = c.subscribed || len(initial) == 0
 	c.subscribed = true
 	for name, version := range initial {
-		if c.held[name] == nil {
+		if c.held[name] == nil && (c.wants(name) || take(room)) {
 			c.held[name] = &holding{sent: version, acked: version}
 		}
 	}
@@ -70,10 +70,18 @@ func (c *collection) subscribe(initial map[string]string) {
 	c.wanted = nil
 	c.want(wanted)
 	for name := range initial {
-		if _, found := slices.BinarySearchFunc(wanted, name, compareName); !found {
+		if c.held[name] != nil && !c.wants(name) {
 			c.gone[name] = time.Time{}
 		}
 	}
+}
+
+func (c *collection) wants(name string) bool { return has(c.wanted, name) }
+
+// take takes one of what is left.
+func take(room *int) bool {
+	*room--
+	return *room >= 0
 }
 
 // want compares the new list, sorted by name, with the one before.

@@ -28,15 +28,21 @@ func newNamed(typeURL string) named {
 }
 
 // subscribe adds names. A name that the Envoy asks for again is sent again.
-func (n *named) subscribe(names []string, initial map[string]string) {
+func (n *named) subscribe(names []string, initial map[string]string, room *int) bool {
 	n.subscribed = true
 	for name, version := range initial {
+		if !n.names[name] && !has(n.all, name) && !take(room) {
+			continue
+		}
 		if n.held[name] == nil {
 			n.held[name] = &holding{sent: version, acked: version}
 		}
 		n.names[name] = true
 	}
 	for _, name := range names {
+		if !n.names[name] && !has(n.all, name) && !take(room) {
+			return false
+		}
 		n.names[name] = true
 		switch h := n.held[name]; {
 		case h == nil && n.refuses && !has(n.all, name):
@@ -47,6 +53,21 @@ func (n *named) subscribe(names []string, initial map[string]string) {
 	}
 	n.wanted = nil
 	n.wantAll(n.all)
+	return true
+}
+
+// foreign counts the names that do not exist.
+func (n *named) foreign() int {
+	if len(n.names) == 0 {
+		return 0
+	}
+	served := 0
+	for _, r := range n.all {
+		if n.names[r.Name] {
+			served++
+		}
+	}
+	return len(n.names) - served
 }
 
 func (n *named) unsubscribe(names []string) {

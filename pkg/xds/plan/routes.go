@@ -49,14 +49,26 @@ func newRoutes() routes {
 	}
 }
 
-func (r *routes) subscribe(names []string, initial map[string]string) {
+func (r *routes) subscribe(names []string, initial map[string]string, want *snapshot.Snapshot, room *int) bool {
 	for _, name := range names {
+		if !r.names[name] && (want == nil || name != want.RouteName()) && !take(room) {
+			return false
+		}
 		r.again = r.again || r.names[name]
 		r.names[name] = true
 		if v := initial[name]; v != "" {
 			r.reported[name] = v
 		}
 	}
+	return true
+}
+
+// foreign counts the names of configurations that do not exist.
+func (r *routes) foreign(want *snapshot.Snapshot) int {
+	if want != nil && r.names[want.RouteName()] {
+		return len(r.names) - 1
+	}
+	return len(r.names)
 }
 
 func (r *routes) unsubscribe(names []string) {

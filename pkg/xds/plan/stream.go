@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -50,6 +51,8 @@ type Stream struct {
 	secrets, extensions, endpoints named
 	flights                        map[string]*flight
 	nonce                          int
+	// room is how many names that nobody serves may still be kept.
+	room int
 }
 
 // flight is a message that was sent and not yet answered.
@@ -72,8 +75,26 @@ func NewStream(opts Options) *Stream {
 		extensions: newNamed(snapshot.ExtensionType),
 		endpoints:  newNamed(snapshot.EndpointType),
 		flights:    map[string]*flight{},
+		room:       math.MaxInt,
 	}
 }
+
+// SetRoom bounds how many names may be kept from now on that the Envoy should
+// not have: names that it asks for and that do not exist, and resources that it
+// reports and nobody wants. Without a call there is no bound.
+func (s *Stream) SetRoom(names int) { s.room = names }
+
+// Foreign is how many such names are kept.
+func (s *Stream) Foreign() int {
+	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.foreign(s.want)
+	for _, named := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
+		n += len(named.gone) + named.foreign()
+	}
+	return n
+}
+
+// Unanswered is how many messages wait for an answer.
+func (s *Stream) Unanswered() int { return len(s.flights) }
 
 // Want sets what the Envoy should have. Before the first call Next is silent.
 func (s *Stream) Want(want *snapshot.Snapshot) {
@@ -115,16 +136,20 @@ func (s *Stream) named(typeURL string) *named {
 }
 
 // Subscribe notes a subscription: a wildcard for clusters and listeners, names
-// for the other types. initial are the versions that the Envoy reports to have.
-func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) {
+// for the other types. initial are the versions that the Envoy reports to have;
+// what there is no room for is forgotten, and stays in the Envoy unused. It
+// returns false, and is only half done, when there is no room for a name that is
+// asked for.
+func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) bool {
 	switch n := s.named(typeURL); {
 	case typeURL == snapshot.RouteType:
-		s.routes.subscribe(names, initial)
+		return s.routes.subscribe(names, initial, s.want, &s.room)
 	case n != nil:
-		n.subscribe(names, initial)
+		return n.subscribe(names, initial, &s.room)
 	case s.collection(typeURL) != nil:
-		s.collection(typeURL).subscribe(initial)
+		s.collection(typeURL).subscribe(initial, &s.room)
 	}
+	return true
 }
 
 // Unsubscribe notes the end of a subscription.

@@ -11,5 +11,5 @@
 // one response for each version, and none after a refusal until the limits
 // change.
 //
-// It imports pkg/xds/plan, pkg/xds/snapshot and pkg/status.
+// It imports pkg/health, pkg/perclient, pkg/xds/plan, pkg/xds/snapshot and pkg/status.
 package server

@@ -47,7 +47,7 @@ type engine struct {
 // refuses Envoys: with this older protocol they cannot be planned for resource
 // by resource.
 func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
-	first, err := rpc.Recv()
+	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,8 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 		return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
 	}
 	e := &engine{
-		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc), changed: make(chan struct{}, 1), claimed: first.GetVersionInfo(),
+		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc), changed: make(chan struct{}, 1),
+		claimed: shorten(first.GetVersionInfo(), maxVersion),
 	}
 	e.log = s.opts.Log.With("node", RateLimitNode, "stream", e.id)
 	s.opts.Status.ConnectEngine(gatestatus.Envoy{ID: e.id, Address: e.address, Connected: time.Now()})
@@ -63,7 +64,8 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 	s.engines[e] = struct{}{}
 	s.engineMoved()
 	s.mu.Unlock()
-	e.log.Info("rate-limit engine connected", "address", e.address, "version", e.claimed)
+	loud := level(s.quiet.comings, e.address, slog.LevelInfo)
+	e.log.Log(rpc.Context(), loud, "rate-limit engine connected", "address", e.address, "version", e.claimed)
 	defer func() {
 		s.mu.Lock()
 		delete(s.engines, e)
@@ -71,14 +73,14 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 		s.engineMoved()
 		s.mu.Unlock()
 		s.opts.Status.Disconnect(e.id)
-		e.log.Info("rate-limit engine disconnected")
+		e.log.Log(context.WithoutCancel(rpc.Context()), loud, "rate-limit engine disconnected")
 	}()
 	return e.run()
 }
 
 func forEngine(req *discoveryv3.DiscoveryRequest) error {
 	if req.GetTypeUrl() != RateLimitType {
-		return status.Errorf(codes.Unimplemented, "%q is not sent with this protocol: only %s is", req.GetTypeUrl(), RateLimitType)
+		return status.Errorf(codes.Unimplemented, "%q is not sent with this protocol: only %s is", shorten(req.GetTypeUrl(), maxVersion), RateLimitType)
 	}
 	return nil
 }
@@ -100,16 +102,23 @@ func (e *engine) run() error {
 	gone := make(chan error, 1)
 	// It ends with the RPC, whose context gRPC cancels when this returns.
 	go func() { gone <- e.receive(ctx, requests) }()
+	pace := newPace()
+	defer pace.timer.Stop()
+	hear := requests // nil while the engine has to wait
 	for {
 		if err := e.advance(); err != nil {
 			return err
 		}
 		select {
-		case req := <-requests:
+		case req := <-hear:
 			if err := forEngine(req); err != nil {
 				return err
 			}
-			e.hear(req)
+			if !e.hear(req) && pace.ask(time.Now()) {
+				hear = nil
+			}
+		case <-pace.timer.C:
+			hear = requests
 		case <-e.changed:
 		case err := <-gone:
 			if errors.Is(err, io.EOF) || ctx.Err() != nil {
@@ -134,19 +143,22 @@ func (e *engine) receive(ctx context.Context, to chan<- *discoveryv3.DiscoveryRe
 	}
 }
 
-// hear takes the answer to what was sent.
-func (e *engine) hear(req *discoveryv3.DiscoveryRequest) {
+// hear takes the answer to what was sent, and reports whether it is one.
+func (e *engine) hear(req *discoveryv3.DiscoveryRequest) bool {
 	if e.sent == nil || req.GetResponseNonce() != e.nonce {
-		return
+		return false
 	}
 	l, detail := e.sent, req.GetErrorDetail()
 	e.sent = nil
 	if detail == nil {
 		e.accepted(l)
-		return
+		return true
 	}
-	e.refusedWith(l, detail.GetMessage())
-	e.log.Warn("rate-limit engine refused the limits and keeps what it had", "rev", l.revision, "err", detail.GetMessage())
+	text := shorten(detail.GetMessage(), maxRefusal)
+	e.refusedWith(l, text)
+	e.log.Log(e.rpc.Context(), level(e.server.quiet.refusals, e.address, slog.LevelWarn),
+		"rate-limit engine refused the limits and keeps what it had", "rev", l.revision, "err", text)
+	return true
 }
 
 // accepted notes that the engine has l.

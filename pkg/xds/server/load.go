@@ -68,16 +68,16 @@ type load struct {
 
 // StreamLoadStats takes the load reports of one Envoy until it goes away.
 func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStatsServer) error {
-	first, err := rpc.Recv()
+	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
 		return err
 	}
 	node := first.GetNode()
-	if node.GetId() == "" {
-		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
+	if err := nodeID(node.GetId()); err != nil {
+		return err
 	}
 	r := &reporter{
-		proxy: node.GetId(), address: addressOf(rpc), parent: node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(),
+		proxy: node.GetId(), address: addressOf(rpc), parent: parentOf(node),
 		loads: map[Endpoint]*load{}, window: loadWindow, last: s.Snapshot(node.GetId()),
 	}
 	if !s.addReporter(r) {

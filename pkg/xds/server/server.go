@@ -40,6 +40,8 @@ type Options struct {
 	Held string
 	// AllowEmpty says that a database without a configuration is meant to be so.
 	AllowEmpty bool
+	// FirstWithin is how long a client may take to say who it is; 0 means 30 s.
+	FirstWithin time.Duration
 }
 
 // Server is the aggregated discovery service. Use New.
@@ -47,8 +49,13 @@ type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	loadv3.UnimplementedLoadReportingServiceServer
 
-	opts Options
-	ids  atomic.Int64
+	opts  Options
+	ids   atomic.Int64
+	open  atomic.Int64 // streams
+	quiet quiet
+	// foreign counts the names that are kept for clients though nobody serves
+	// them.
+	foreign atomic.Int64
 
 	mu        sync.Mutex
 	revision  int64
@@ -75,18 +82,24 @@ func New(opts Options) *Server {
 	return &Server{
 		opts: opts, held: opts.Held, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
 		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
-		reporters: map[string]*reporter{},
+		quiet: newQuiet(), reporters: map[string]*reporter{},
 	}
 }
 
 // GRPC returns a gRPC server that serves s. The limits fit Envoys with large
 // configurations, and dead connections are noticed.
 func (s *Server) GRPC() *grpc.Server {
-	const maxRequestBytes = 64 << 20 // an Envoy reports all that it has when it reconnects
 	g := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-		grpc.MaxConcurrentStreams(1000),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.MaxConcurrentStreams(maxConnStreams),
+		grpc.MaxHeaderListSize(16<<10),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.StreamInterceptor(s.limitStreams),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: 30 * time.Second, Timeout: 10 * time.Second,
+			// A connection without a stream is of no use to an Envoy.
+			MaxConnectionIdle: time.Minute,
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
@@ -245,27 +258,35 @@ func (s *Server) expected(proxy string) (until time.Time, ok bool) {
 
 // DeltaAggregatedResources serves one Envoy until it goes away.
 func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	first, err := rpc.Recv()
+	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
 		return err
 	}
 	node := first.GetNode()
-	if node.GetId() == "" {
-		return status.Error(codes.InvalidArgument, "the node id is empty: set node.id in the Envoy's bootstrap to the name of its proxy")
+	if err := nodeID(node.GetId()); err != nil {
+		s.opts.Log.Log(rpc.Context(), level(s.quiet.refusals, addressOf(rpc), slog.LevelWarn), "envoy refused",
+			"address", addressOf(rpc), "node", shorten(node.GetId(), maxName), "err", err)
+		return err
 	}
 	st := newStream(s, rpc, node.GetId())
-	st.parent = node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue() // see envoy.Params
+	st.parent = parentOf(node)
 	exists := s.enter(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
 	})
-	st.log.Info("envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
+	loud := level(s.quiet.comings, st.address, slog.LevelInfo)
+	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
 	defer func() {
 		s.leave(st)
+		st.foreign.set(0)
 		s.opts.Status.Disconnect(st.id)
-		st.log.Info("envoy disconnected")
+		st.log.Log(context.WithoutCancel(rpc.Context()), loud, "envoy disconnected")
 	}()
-	return st.run(first)
+	err = st.run(first)
+	if code := status.Code(err); code == codes.InvalidArgument || code == codes.ResourceExhausted {
+		st.log.Log(context.WithoutCancel(rpc.Context()), level(s.quiet.refusals, st.address, slog.LevelWarn), "envoy cut off", "address", st.address, "err", err)
+	}
+	return err
 }
 
 func addressOf(rpc grpc.ServerStream) string {
@@ -273,6 +294,11 @@ func addressOf(rpc grpc.ServerStream) string {
 		return p.Addr.String()
 	}
 	return ""
+}
+
+// parentOf is who the Envoy says has started it, see envoy.Params.
+func parentOf(node *corev3.Node) string {
+	return shorten(node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(), maxVersion)
 }
 
 func versionOf(node *corev3.Node) string {

@@ -39,8 +39,10 @@ type stream struct {
 	// Server.Replace.
 	replaced chan struct{}
 	plan     *plan.Stream
-	have     *snapshot.Snapshot // what plan was last told to want
-	applied  int64
+	// foreign is its part of the names that nobody serves.
+	foreign share
+	have    *snapshot.Snapshot // what plan was last told to want
+	applied int64
 	// reported is what the registry was last told to be in the way.
 	reported bool
 	// waits are those that this Envoy has not reached.
@@ -57,8 +59,9 @@ func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
 		server: s, rpc: rpc, id: id, proxy: proxy, address: addressOf(rpc),
 		log:     s.opts.Log.With("node", proxy, "stream", id),
 		changed: make(chan struct{}, 1), replaced: make(chan struct{}),
-		plan:  plan.NewStream(s.opts.Plan),
-		waits: map[*wait]struct{}{},
+		plan:    plan.NewStream(s.opts.Plan),
+		foreign: share{of: &s.foreign},
+		waits:   map[*wait]struct{}{},
 	}
 	st.wake()
 	return st
@@ -91,17 +94,35 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 	go func() { gone <- st.receive(ctx, requests) }()
 	defer cancel()
 
-	st.hear(first)
+	if len(first.GetInitialResourceVersions()) > 0 {
+		st.server.reports(st.proxy) // before anything is published, too
+	}
+	pace := newPace()
+	defer pace.timer.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var hear <-chan *discoveryv3.DeltaDiscoveryRequest // nil before anything is published, and while the client has to wait
 	for {
 		select {
-		case req := <-requests:
-			st.hear(req)
+		case req := <-hear:
+			if err := st.hear(req); err != nil {
+				return err
+			}
+			if asks(req) && pace.ask(time.Now()) {
+				hear = nil
+			}
+		case <-pace.timer.C:
+			hear = requests
 		case <-st.changed:
 			if snap := st.server.snapshotOf(st.proxy); snap != nil && snap != st.have {
 				st.have = snap
 				st.plan.Want(snap)
+			}
+			if first != nil && st.have != nil {
+				if err := st.hear(first); err != nil {
+					return err
+				}
+				first, hear = nil, requests
 			}
 		case <-timer.C:
 		case <-st.replaced:
@@ -139,7 +160,10 @@ func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDisco
 
 // hear takes one request: an answer to a response, a change of subscriptions,
 // or both.
-func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
+func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) error {
+	if err := checkNames(req); err != nil {
+		return err
+	}
 	if nonce := req.GetResponseNonce(); nonce != "" {
 		st.answer(nonce, req)
 	}
@@ -148,19 +172,29 @@ func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) {
 		if len(req.GetInitialResourceVersions()) > 0 {
 			st.server.reports(st.proxy)
 		}
-		st.plan.Subscribe(req.GetTypeUrl(), names, req.GetInitialResourceVersions())
+		st.plan.SetRoom(st.server.room(st.foreign.has, req.GetTypeUrl()))
+		if !st.plan.Subscribe(req.GetTypeUrl(), names, req.GetInitialResourceVersions()) {
+			return status.Error(codes.ResourceExhausted, "too many names of resources that the proxy does not have are asked for")
+		}
 	}
 	if names := req.GetResourceNamesUnsubscribe(); len(names) > 0 {
 		st.plan.Unsubscribe(req.GetTypeUrl(), names)
 	}
+	return nil
+}
+
+// asks reports whether a request is more than an answer.
+func asks(req *discoveryv3.DeltaDiscoveryRequest) bool {
+	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
 }
 
 func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	if detail := req.GetErrorDetail(); detail != nil {
-		if m, guilty := st.plan.Nack(nonce, detail.GetMessage(), time.Now()); m != nil {
-			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, detail.GetMessage()))
-			st.log.Warn("envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
-				"resources", resourceNames(m), "guilty", guilty, "err", detail.GetMessage())
+		text := shorten(detail.GetMessage(), maxRefusal)
+		if m, guilty := st.plan.Nack(nonce, text, time.Now()); m != nil {
+			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, text))
+			st.log.Log(st.rpc.Context(), level(st.server.quiet.refusals, st.address, slog.LevelWarn), "envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
+				"resources", resourceNames(m), "guilty", guilty, "err", text)
 		}
 		return
 	}
@@ -175,6 +209,10 @@ func (st *stream) advance() (wake time.Time, err error) {
 		return time.Time{}, nil // its end wakes the stream
 	}
 	messages, wake := st.plan.Next(time.Now())
+	st.foreign.set(st.plan.Foreign())
+	if st.plan.Unanswered() > maxUnanswered {
+		return wake, status.Errorf(codes.ResourceExhausted, "more than %d messages were sent and not answered", maxUnanswered)
+	}
 	for _, m := range messages {
 		if err := st.rpc.Send(toResponse(m)); err != nil {
 			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
