@@ -263,9 +263,10 @@ var _ = Describe("Check", func() {
 // failing cannot read.
 type failing struct{ err error }
 
-func (f failing) Revision() (int64, error)                       { return 0, f.err }
-func (f failing) Mark() (model.Mark, error)                      { return model.Mark{}, f.err }
-func (f failing) Get(model.Key) (model.Object, error)            { return nil, f.err }
-func (f failing) List(store.Query) ([]model.Object, error)       { return nil, f.err }
-func (f failing) Revisions(int64, int) ([]store.Revision, error) { return nil, f.err }
-func (f failing) Entries(int64) ([]store.Written, error)         { return nil, f.err }
+func (f failing) Revision() (int64, error)                                  { return 0, f.err }
+func (f failing) Befores(int64, func(int64, model.Key, model.Object)) error { return f.err }
+func (f failing) Mark() (model.Mark, error)                                 { return model.Mark{}, f.err }
+func (f failing) Get(model.Key) (model.Object, error)                       { return nil, f.err }
+func (f failing) List(store.Query) ([]model.Object, error)                  { return nil, f.err }
+func (f failing) Revisions(int64, int) ([]store.Revision, error)            { return nil, f.err }
+func (f failing) Entries(int64) ([]store.Written, error)                    { return nil, f.err }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -25,30 +26,48 @@ func Rollback(w Writer, revision int64) error {
 	// What an object was at the revision is what its first later change found.
 	was := map[model.Key]model.Object{}
 	var keys []model.Key
-	for n := revision + 1; n <= now; n++ {
-		entries, err := w.Entries(n)
-		if err != nil {
-			return err
+	seen := revision
+	gap := false
+	err = w.Befores(revision, func(at int64, key model.Key, before model.Object) {
+		gap = gap || at > seen+1
+		seen = at
+		if _, known := was[key]; !known {
+			was[key] = before
+			keys = append(keys, key)
 		}
-		if len(entries) == 0 {
-			return CompactedError(revision)
-		}
-		for _, e := range entries {
-			if _, seen := was[e.Key]; !seen {
-				was[e.Key] = e.Before
-				keys = append(keys, e.Key)
-			}
-		}
+	})
+	if err != nil {
+		return err
+	}
+	if gap || seen < now {
+		return CompactedError(revision)
+	}
+	if err := prefetch(w, keys); err != nil {
+		return err
 	}
 	rank := map[model.Kind]int{}
 	for i, kind := range model.Kinds() {
 		rank[kind] = i
 	}
 	slices.SortStableFunc(keys, func(a, b model.Key) int { return rank[a.Kind] - rank[b.Kind] })
+	var gone []model.Key
 	for _, key := range slices.Backward(keys) {
-		if err := removeOther(w, key, was[key]); err != nil {
+		if len(gone) > 0 && gone[0].Kind != key.Kind {
+			if err := w.RemoveAll(gone); err != nil {
+				return err
+			}
+			gone = gone[:0]
+		}
+		other, err := isOther(w, key, was[key])
+		if err != nil {
 			return err
 		}
+		if other {
+			gone = append(gone, key)
+		}
+	}
+	if err := w.RemoveAll(gone); err != nil {
+		return err
 	}
 	for _, key := range keys {
 		if was[key] == nil {
@@ -65,17 +84,48 @@ func Rollback(w Writer, revision int64) error {
 	return nil
 }
 
-// removeOther removes what has the key now, unless it is the object was: that
-// may have been deleted, and its name taken by another.
-func removeOther(w Writer, key model.Key, was model.Object) error {
+// isOther reports whether something has the key now that is not the object was:
+// that may have been deleted, and its name taken by another.
+func isOther(w Writer, key model.Key, was model.Object) (bool, error) {
 	now, err := w.Get(key)
 	switch {
 	case model.IsKind(err, model.NotFound):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
-	case was != nil && *now.Meta().ID == *was.Meta().ID:
-		return nil
+		return false, err
 	}
-	return w.Remove(key)
+	return was == nil || *now.Meta().ID != *was.Meta().ID, nil
+}
+
+// prefetch reads what the keys name now, in pages: the writer remembers it, and
+// a query for each object would take minutes where there are many.
+func prefetch(w Writer, keys []model.Key) error {
+	const page = 200
+	names := map[model.Kind][]string{}
+	for _, key := range keys {
+		first, _, _ := strings.Cut(key.Name, "/")
+		names[key.Kind] = append(names[key.Kind], first)
+	}
+	for kind, list := range names {
+		slices.Sort(list)
+		for some := range slices.Chunk(slices.Compact(list), page) {
+			var err error
+			switch kind {
+			case model.KindProxyService, model.KindProxyGlobalConfig:
+				for _, proxy := range some {
+					if _, err = w.List(Query{Kind: kind, Proxy: proxy}); err != nil {
+						return err
+					}
+				}
+			case model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret:
+				_, err = w.List(Query{Kind: kind, Services: some})
+			default:
+				_, err = w.List(Query{Kind: kind, Names: some})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

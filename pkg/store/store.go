@@ -67,6 +67,9 @@ type Reader interface {
 	// Entries returns what a revision changed, in order; none for one that is
 	// not in the change log.
 	Entries(revision int64) ([]Written, error)
+	// Befores calls fn for each entry behind a revision, in order, with what the
+	// entry found. It reads them in pages.
+	Befores(revision int64, fn func(at int64, key model.Key, before model.Object)) error
 }
 
 // Revision is one transaction of the change log.
@@ -133,6 +136,8 @@ type Writer interface {
 	Replace(obj model.Object) error
 	// Remove deletes one object. An unknown key is a NotFound error.
 	Remove(key model.Key) error
+	// RemoveAll is Remove for many objects of one kind.
+	RemoveAll(keys []model.Key) error
 	// Restore is Insert for an object that was there before: it keeps its ID
 	// and time of creation.
 	Restore(obj model.Object) error

@@ -165,6 +165,29 @@ func (r *reader) Entries(revision int64) ([]store.Written, error) {
 	return list, nil
 }
 
+// Befores implements store.Reader.
+func (r *reader) Befores(revision int64, fn func(at int64, key model.Key, before model.Object)) error {
+	for last := (changeLog{Revision: revision, Seq: math.MaxInt32}); ; {
+		var rows []changeLog
+		err := r.db().Select("revision", "seq", "kind", "name", "before").Where("(revision, seq) > (?, ?)", last.Revision, last.Seq).
+			Order("revision, seq").Limit(batchSize).Find(&rows).Error
+		if err != nil || len(rows) == 0 {
+			return r.fail("reading the change log", err)
+		}
+		for _, row := range rows {
+			if _, known := r.store.tables[row.Kind]; !known {
+				continue
+			}
+			before, err := decode(row, row.Before)
+			if err != nil {
+				return err
+			}
+			fn(row.Revision, model.Key{Kind: row.Kind, Name: row.Name}, before)
+		}
+		last = rows[len(rows)-1]
+	}
+}
+
 // sortEntries puts what is there in the order of model.Kinds and behind it what
 // is gone, the other way round. Within a kind the order of commit stays.
 func sortEntries(entries []model.Entry) {

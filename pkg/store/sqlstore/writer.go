@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -27,6 +28,8 @@ type writer struct {
 	logged  int
 	memory
 	batch
+	// restored says that rows to be sent may have an ID.
+	restored bool
 	// keyChecked says that the key was found right, see checkedSealer.
 	keyChecked bool
 }
@@ -127,13 +130,10 @@ func (w *writer) Restore(obj model.Object) error {
 	if err := w.seal(obj, nil); err != nil {
 		return err
 	}
-	if err := w.send(); err != nil {
-		return err
-	}
-	if err := w.db().Create(obj).Error; err != nil {
-		return w.failWrite(obj, "storing", err)
-	}
-	return w.record(obj.Key(), nil, copyOf(obj))
+	w.restored = true
+	row := copyOf(obj)
+	w.add(row, obj)
+	return w.record(obj.Key(), nil, row)
 }
 
 // seal makes what is confidential in obj unreadable.
@@ -156,7 +156,7 @@ func (w *writer) Written() []store.Written { return w.written }
 // Replace implements store.Writer.
 func (w *writer) Replace(obj model.Object) error {
 	key := obj.Key()
-	if row := w.objects[key]; row != nil && *row.Meta().ID == 0 {
+	if row := w.objects[key]; row != nil && (*row.Meta().ID == 0 || w.restored && w.holds(key.Kind)) {
 		if err := w.send(); err != nil {
 			return err
 		}
@@ -193,6 +193,32 @@ func (w *writer) Remove(key model.Key) error {
 		return w.failWrite(old, "removing", err)
 	}
 	return w.record(key, old, nil)
+}
+
+// RemoveAll implements store.Writer.
+func (w *writer) RemoveAll(keys []model.Key) error {
+	if err := w.send(); err != nil {
+		return err
+	}
+	for page := range slices.Chunk(keys, batchSize) {
+		objs, ids := make([]model.Object, len(page)), make([]int64, len(page))
+		for i, key := range page {
+			obj, err := w.Get(key)
+			if err != nil {
+				return err
+			}
+			objs[i], ids[i] = obj, *obj.Meta().ID
+		}
+		if err := w.db().Where("id IN ?", ids).Delete(model.New(page[0].Kind)).Error; err != nil {
+			return w.failWrite(objs[0], "removing", err)
+		}
+		for i, key := range page {
+			if err := w.record(key, objs[i], nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // record notes a change for the change log; the first takes the next revision.
