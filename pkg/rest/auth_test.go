@@ -73,6 +73,7 @@ func (a *api) makeToken(as, name, role string) string {
 	Expect(got.body).To(Equal(`{"name":"` + name + `","role":"` + role + `","token":"` + made.Token + `"}`))
 	Expect(made.Token).To(MatchRegexp(`^gh_[A-Za-z0-9_-]{43}$`))
 	Expect(got.header.Get("Cache-Control")).To(Equal("no-store"))
+	Expect(got.header.Get("Location")).To(Equal("/token/" + name))
 	return made.Token
 }
 
@@ -146,6 +147,11 @@ var _ = Describe("A token", func() {
 		token := a.makeToken(adminToken, "ann", "admin")
 		a.send("POST", "/service", token, "Service_Name=shop&fqdn=*").
 			expectWrite(201, `{"data":{"insert_core_db_service":{"affected_rows":1}}}`, "1")
+		read := a.send("GET", "/token/ann", token, "")
+		Expect(read.status).To(Equal(200), read.body)
+		Expect(read.body).To(MatchRegexp(`^{"data":{"core_db_token":\[{"name":"ann","role":"admin","create_ts":"[^"]+","last_used_ts":"[^"]+"}\]}}$`))
+		a.send("GET", "/token/bob", token, "").expectProblem(404,
+			refused(404, "unknown_name", "A name does not exist", `token \"bob\" does not exist`, "/token/bob"))
 		a.send("DELETE", "/token/ann", adminToken, "").expectJSON(200, `{"data":{"delete_core_db_token":{"affected_rows":1}}}`)
 		a.send("GET", "/service", token, "").expectProblem(401, refused(401, "unauthorized", needs, wrong, "/service"))
 		a.send("DELETE", "/token/ann", adminToken, "").expectProblem(404,

@@ -18,6 +18,7 @@ const kindToken model.Kind = "token"
 // addToken registers the calls for tokens.
 func (s *server) addToken() {
 	s.get("/token", s.withTokens(s.listTokens))
+	s.get("/token/:token", s.withTokens(s.readToken))
 	s.post("/token", s.withTokens(s.createToken))
 	s.delete("/token/:token", s.withTokens(s.deleteToken))
 }
@@ -52,13 +53,39 @@ func (s *server) listTokens(c *gin.Context) error {
 	}
 	shown := make([]shownToken, len(tokens))
 	for i, t := range tokens {
-		shown[i] = shownToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS}
-		if !t.LastUsedTS.IsZero() {
-			shown[i].LastUsed = &t.LastUsedTS
-		}
+		shown[i] = viewToken(t)
 	}
 	s.answerRead(c, kindToken, shown)
 	return nil
+}
+
+func viewToken(t store.Token) shownToken {
+	v := shownToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS}
+	if !t.LastUsedTS.IsZero() {
+		v.LastUsed = &t.LastUsedTS
+	}
+	return v
+}
+
+func (s *server) readToken(c *gin.Context) error {
+	if err := noQuery(c); err != nil {
+		return err
+	}
+	n, err := pathNames(c)
+	if err != nil {
+		return err
+	}
+	tokens, err := s.guard.tokens.Tokens(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		if t.Name == n[kindToken] {
+			s.answerRead(c, kindToken, []shownToken{viewToken(t)})
+			return nil
+		}
+	}
+	return model.NotFoundError(model.Key{Kind: kindToken, Name: n[kindToken]})
 }
 
 // createToken answers with the token itself, the only time that it is shown.
