@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -29,10 +30,12 @@ type load struct {
 
 func (l *load) run(ctx context.Context) {
 	transport := &http.Transport{
-		DisableKeepAlives: !l.keepAlive, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // self-signed
 	}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+	var client doer = &http.Client{Transport: transport}
+	if l.keepAlive {
+		client = &oneConnection{}
+	}
 	for ctx.Err() == nil {
 		err := l.send(ctx, client)
 		if err != nil && ctx.Err() == nil {
@@ -41,9 +44,44 @@ func (l *load) run(ctx context.Context) {
 			l.mu.Unlock()
 		}
 	}
+	if one, ok := client.(*oneConnection); ok && one.conn != nil {
+		_ = one.conn.Close()
+	}
 }
 
-func (l *load) send(ctx context.Context, client *http.Client) error {
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// oneConnection sends all requests on one connection. A transport of net/http
+// makes a second one when the machine is busy.
+type oneConnection struct {
+	conn *tls.Conn
+	from *bufio.Reader
+}
+
+func (o *oneConnection) Do(req *http.Request) (*http.Response, error) {
+	if o.conn == nil {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // self-signed
+		conn, err := dialer.DialContext(req.Context(), "tcp", req.URL.Host)
+		if err != nil {
+			return nil, err
+		}
+		o.conn = conn.(*tls.Conn)
+		o.from = bufio.NewReader(conn)
+	}
+	if err := req.Write(o.conn); err != nil {
+		return nil, err
+	}
+	res, err := http.ReadResponse(o.from, req)
+	if err == nil {
+		state := o.conn.ConnectionState()
+		res.TLS = &state
+	}
+	return res, err
+}
+
+func (l *load) send(ctx context.Context, client doer) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url, nil)
 	if err != nil {
 		return err
