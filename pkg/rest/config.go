@@ -116,7 +116,6 @@ func (s *server) applyConfig(c *gin.Context) error {
 		return err
 	}
 	doc, err := document.Parse(data, contentType)
-	data = nil
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,8 @@ func config(kind, begin, text, end string) func() string {
 
 func documents() []body {
 	const json, yaml = "application/json", "application/yaml"
-	put := func(name, contentType, says string, make func() string) body {
-		return body{name, http.MethodPut, "/config", contentType, make, http.StatusBadRequest, says}
+	put := func(name, contentType, says string, text func() string) body {
+		return body{name, http.MethodPut, "/config", contentType, text, http.StatusBadRequest, says}
 	}
 	return []body{
 		put("empty objects", json, "the document holds errors", fillUp(`{"version":1,"services":[`, "{},", "{}]}", 39*megabyte/10)),
@@ -79,8 +79,8 @@ func documents() []body {
 
 func objects() []body {
 	const json, form = "application/json", "application/x-www-form-urlencoded"
-	post := func(name, path, contentType string, status int, says string, make func() string) body {
-		return body{name, http.MethodPost, path, contentType, make, status, says}
+	post := func(name, path, contentType string, status int, says string, text func() string) body {
+		return body{name, http.MethodPost, path, contentType, text, status, says}
 	}
 	return []body{
 		post("fields of a form", "/upstream", form, http.StatusBadRequest, "more than 1000 fields", fillUp("", "a&", "", megabyte)),
