@@ -112,12 +112,16 @@ func (f *filled) settle(ctx context.Context) error {
 	}
 }
 
+// nobodyPort is that of upstreams without an Envoy that would connect: that of
+// the listener would be refused, since it leads to the gateway itself.
+const nobodyPort = 9
+
 // documentOf is a configuration of n services.
 func documentOf(n, port int) []byte {
 	var b bytes.Buffer
 	b.WriteString("version: 1\nupstreams:\n")
 	for i := range n {
-		fmt.Fprintf(&b, "- upstream_name: %s\n  upstream_ip: %s\n  upstream_port: %d\n", upstreamName(i), layout.Address, port)
+		fmt.Fprintf(&b, "- upstream_name: %s\n  upstream_ip: %s\n  upstream_port: %d\n", upstreamName(i), layout.Address, nobodyPort)
 	}
 	b.WriteString("services:\n")
 	for i := range n {
