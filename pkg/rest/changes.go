@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"reflect"
+
+	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -18,6 +21,16 @@ type change struct {
 	Fields []fieldChange `json:"fields"`
 }
 
+// changeList stands in an answer for the changes that writeChanges puts there.
+type changeList struct{}
+
+// noChanges is how it looks in JSON. No text within an answer looks so: a text
+// has a backslash before each quote.
+const noChanges = `"changes":[]`
+
+// MarshalJSON implements json.Marshaler.
+func (changeList) MarshalJSON() ([]byte, error) { return []byte("[]"), nil }
+
 // fieldChange is a field that is different. Before or After is missing where
 // there was or is no object.
 type fieldChange struct {
@@ -26,20 +39,56 @@ type fieldChange struct {
 	After  json.RawMessage `json:"after,omitempty"`
 }
 
-// changes says what a transaction did. A secret text is not in it.
-func changes(written []store.Written) []change {
-	list := make([]change, len(written))
-	for i, w := range written {
-		action := "update"
-		switch {
-		case w.Before == nil:
-			action = "create"
-		case w.After == nil:
-			action = "delete"
+// writeChanges answers with v as writeJSON does, with what a transaction did as
+// its list of changes. There may be 100,000: their text is made one by one, and
+// kept where other large answers are.
+func (s *server) writeChanges(c *gin.Context, status int, v any, written []store.Written) {
+	var answer spool
+	defer func() { _ = answer.close() }() // there is nothing to lose in it
+	err := spoolChanges(&answer, jsonText(v), written)
+	if err == nil && answer.size > largeAnswer && isRead(c.Request.Method) {
+		var leave func()
+		if leave, err = s.large.enter(c); err == nil {
+			defer leave()
 		}
-		list[i] = change{Action: action, Path: w.Key.Path(), Kind: w.Key.Kind, Fields: fieldChanges(w.Before, w.After)}
 	}
-	return list
+	if err != nil {
+		s.fail(c, err)
+		return
+	}
+	c.Status(status)
+	s.sendSpool(c, "application/json", &answer)
+}
+
+// spoolChanges writes text with the changes where noChanges stands.
+func spoolChanges(answer *spool, text []byte, written []store.Written) error {
+	head, tail, _ := bytes.Cut(text, []byte(noChanges))
+	out := bufio.NewWriterSize(answer, paceBytes)
+	_, _ = out.Write(head) // Flush has the error of every write
+	_, _ = out.WriteString(noChanges[:len(noChanges)-1])
+	for i, w := range written {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		if _, err := out.Write(jsonText(changeOf(w))); err != nil {
+			return err
+		}
+	}
+	_ = out.WriteByte(']')
+	_, _ = out.Write(tail)
+	return out.Flush()
+}
+
+// changeOf says what a transaction did to one object. A secret text is not in it.
+func changeOf(w store.Written) change {
+	action := "update"
+	switch {
+	case w.Before == nil:
+		action = "create"
+	case w.After == nil:
+		action = "delete"
+	}
+	return change{Action: action, Path: w.Key.Path(), Kind: w.Key.Kind, Fields: fieldChanges(w.Before, w.After)}
 }
 
 // fieldChanges compares what is stored, and shows what a reader may see of it.
@@ -91,13 +140,7 @@ func fields(obj model.Object) []field {
 		if name == "create_ts" || name == "update_ts" {
 			continue
 		}
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false) // text is shown as it was sent
-		if err := enc.Encode(v.Field(i).Interface()); err != nil {
-			panic("encoding object: " + err.Error()) // what is stored was encoded before
-		}
-		list = append(list, field{name, bytes.TrimSuffix(b.Bytes(), []byte("\n"))})
+		list = append(list, field{name, jsonText(v.Field(i).Interface())})
 	}
 	return list
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -70,24 +69,19 @@ func (s *server) readConfig(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Content-Type", contentType)
-	c.Header("Content-Length", strconv.FormatInt(answer.size, 10))
-	if err := answer.send(c.Writer); err != nil {
-		s.log.DebugContext(c.Request.Context(), "configuration document cut off", "err", err)
-		panic(http.ErrAbortHandler) // the client must not take a part for the whole
-	}
+	s.sendSpool(c, contentType, &answer)
 	return nil
 }
 
 // applied is what a document did.
 type applied struct {
-	DryRun    bool     `json:"dry_run,omitempty"`
-	Created   int      `json:"created"`
-	Updated   int      `json:"updated"`
-	Deleted   int      `json:"deleted"`
-	Unchanged int      `json:"unchanged"`
-	Changes   []change `json:"changes"`
-	Warnings  []string `json:"warnings"`
+	DryRun    bool       `json:"dry_run,omitempty"`
+	Created   int        `json:"created"`
+	Updated   int        `json:"updated"`
+	Deleted   int        `json:"deleted"`
+	Unchanged int        `json:"unchanged"`
+	Changes   changeList `json:"changes"`
+	Warnings  []string   `json:"warnings"`
 	// Lagging is what a wait was too short for.
 	Lagging []status.Lag `json:"lagging,omitempty"`
 }
@@ -132,10 +126,10 @@ func (s *server) applyConfig(c *gin.Context) error {
 	if !m.dry {
 		setRevision(c, done.revision)
 	}
-	s.writeJSON(c, done.statusOf(http.StatusOK), "application/json", map[string]any{"data": applied{
+	s.writeChanges(c, done.statusOf(http.StatusOK), map[string]any{"data": applied{
 		DryRun: m.dry, Created: result.Created, Updated: result.Updated, Deleted: result.Deleted,
-		Unchanged: result.Unchanged, Changes: changes(changed), Warnings: notNull(result.Warnings), Lagging: done.lagging,
-	}})
+		Unchanged: result.Unchanged, Warnings: notNull(result.Warnings), Lagging: done.lagging,
+	}}, changed)
 	return nil
 }
 

@@ -17,17 +17,23 @@ import (
 // revisionHeader carries the revision that contains a write.
 const revisionHeader = "Gatehouse-Revision"
 
-// writeJSON answers with v as JSON, without a final line feed and with HTML
-// characters as they are: text is returned as it was sent.
-func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any) {
+// jsonText is v as JSON, without a final line feed and with HTML characters as
+// they are: text is returned as it was sent.
+func jsonText(v any) []byte {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		// No answer of this package can fail to encode.
+		// No answer of this package can fail to encode, and what is stored was
+		// encoded before.
 		panic("encoding answer: " + err.Error())
 	}
-	text := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+}
+
+// writeJSON answers with v as JSON.
+func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any) {
+	text := jsonText(v)
 	if len(text) > largeAnswer && isRead(c.Request.Method) {
 		leave, err := s.large.enter(c)
 		if err != nil {
@@ -38,6 +44,16 @@ func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any
 	}
 	c.Header("Content-Length", strconv.Itoa(len(text))) // for HEAD too
 	c.Data(status, contentType, text)
+}
+
+// sendSpool sends an answer that was made before.
+func (s *server) sendSpool(c *gin.Context, contentType string, answer *spool) {
+	c.Header("Content-Type", contentType)
+	c.Header("Content-Length", strconv.FormatInt(answer.size, 10))
+	if err := answer.send(c.Writer); err != nil {
+		s.log.DebugContext(c.Request.Context(), "answer cut off", "path", requestPath(c), "err", err)
+		panic(http.ErrAbortHandler) // the client must not take a part for the whole
+	}
 }
 
 // answer writes {"data":{"<key>":v}}.
@@ -56,9 +72,9 @@ func (s *server) answerRead(c *gin.Context, kind model.Kind, v any) {
 // the revision that holds the change; of a dry run, what would change.
 func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model.Kind, rows int, done written) {
 	if done.dry {
-		s.writeJSON(c, http.StatusOK, "application/json", map[string]any{"data": map[string]any{
-			"dry_run": true, "changes": changes(done.changes),
-		}})
+		s.writeChanges(c, http.StatusOK, map[string]any{"data": map[string]any{
+			"dry_run": true, "changes": changeList{},
+		}}, done.changes)
 		return
 	}
 	setRevision(c, done.revision)

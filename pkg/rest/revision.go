@@ -52,7 +52,7 @@ type revisionView struct {
 	At       model.Time `json:"at"`
 	Actor    string     `json:"actor"`
 	Request  string     `json:"request"`
-	Changes  []change   `json:"changes"`
+	Changes  changeList `json:"changes"`
 }
 
 func (s *server) readRevision(c *gin.Context) error {
@@ -64,6 +64,7 @@ func (s *server) readRevision(c *gin.Context) error {
 		return err
 	}
 	var v revisionView
+	var entries []store.Written
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		list, err := r.Revisions(n+1, 1)
 		if err != nil {
@@ -72,14 +73,15 @@ func (s *server) readRevision(c *gin.Context) error {
 		if len(list) == 0 || list[0].Revision != n {
 			return noRevision(r, n)
 		}
-		entries, err := r.Entries(n)
-		v = revisionView{n, list[0].At, list[0].Actor, list[0].Request, changes(entries)}
+		v = revisionView{Revision: n, At: list[0].At, Actor: list[0].Actor, Request: list[0].Request}
+		entries, err = r.Entries(n)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.answerRead(c, kindRevision, []revisionView{v})
+	key := s.word + "_" + string(kindRevision)
+	s.writeChanges(c, http.StatusOK, map[string]any{"data": map[string]any{key: []revisionView{v}}}, entries)
 	return nil
 }
 
