@@ -70,12 +70,14 @@ func Rollback(w Writer, revision int64) error {
 		return err
 	}
 	for _, key := range keys {
-		if was[key] == nil {
+		then := was[key]
+		delete(was, key) // the writer has a copy from now on
+		if then == nil {
 			continue
 		}
-		err := w.Replace(was[key])
+		err := w.Replace(then)
 		if model.IsKind(err, model.NotFound) {
-			err = w.Restore(was[key])
+			err = w.Restore(then)
 		}
 		if err != nil {
 			return err
