@@ -96,8 +96,9 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 }
 
 // seemsLost says why the database seems to be new in the place of one that was
-// lost: the key in the data directory was made for another. A note keeps that
-// until there is a configuration, for a later start does not see it any more.
+// lost: it is in the data directory, and the key beside it was made for another.
+// The key says nothing of a database elsewhere. A note keeps the reason until
+// there is a configuration, for a later start does not see it any more.
 func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool) (string, error) {
 	const note = "lost"
 	var revision int64
@@ -116,23 +117,13 @@ func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFil
 	switch {
 	case cfg.AllowEmpty:
 		lost = ""
-	case s.IsNew() && !keyMade && cfg.SecretKeyFile == "" && !isOfSQLite(cfg):
+	case s.IsNew() && !keyMade && cfg.SecretKeyFile == "" && cfg.DatabaseURL == "":
 		lost = "the database is new, but the key file " + keyFile + " is not"
 	}
 	if lost == before {
 		return lost, nil
 	}
 	return lost, s.SetNote(ctx, note, lost)
-}
-
-// isOfSQLite reports whether the key in the data directory is that of an SQLite
-// file beside it, and not of the database of cfg.
-func isOfSQLite(cfg config.Config) bool {
-	if cfg.DatabaseURL == "" {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(cfg.DataDir, "gatehouse.db"))
-	return err == nil
 }
 
 // databaseURL is the URL of the settings, or that of a file in the data

@@ -39,7 +39,8 @@ var _ = Describe("A new database beside a key that is not new", func() {
 		Expect(ready(nil)).To(Equal(200))
 	})
 
-	It("is no other's where the other is there, or where the key was brought along", func() {
+	It("is really new where it lies elsewhere, or where the key was brought along", func() {
+		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
 		other := func() string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "other.db") }
 		Expect(ready(map[string]string{"database-url": other()})).To(Equal(200))
 		key := filepath.Join(dir, "secret.key")

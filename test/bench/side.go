@@ -98,11 +98,14 @@ func (l *lab) prepareGatehouse(ctx context.Context, s setting) (*prepared, error
 	p.database, p.concurrency = database, s.concurrency
 	p.calls = newGatehouseCalls(p.ports.api)
 	p.program = func() (*process, error) {
-		return l.run(p.name, l.opts.gatehouse, "serve", "--database-url", database, "--access-log", accessLog,
+		return l.run(p.name, l.opts.gatehouse, "serve", "--data-dir", dataDirOf(database), "--database-url", database, "--access-log", accessLog,
 			"--api-addr", local(p.ports.api), "--xds-addr", local(p.ports.xds))
 	}
 	return p, nil
 }
+
+// dataDirOf is where the key of a database is, apart from the user's own.
+func dataDirOf(database string) string { return strings.TrimPrefix(database, "sqlite://") + ".data" }
 
 // prepareFloor stores the routes in a file.
 func (l *lab) prepareFloor(s setting) (*prepared, error) {

@@ -107,7 +107,7 @@ func (l *lab) startStandalone(ctx context.Context, p *prepared, routes []layout.
 	w := wire{addr: local(p.ports.http)}
 	defer w.close()
 	began := time.Now()
-	alone, err := l.run("standalone", l.opts.gatehouse, "standalone", "--database-url", p.database, "--proxy", layout.Node,
+	alone, err := l.run("standalone", l.opts.gatehouse, "standalone", "--data-dir", dataDirOf(p.database), "--database-url", p.database, "--proxy", layout.Node,
 		"--envoy", l.opts.envoy, "--api-addr", local(p.ports.api), "--xds-addr", local(p.ports.xds),
 		"--admin-addr", local(p.ports.admin), "--http-port", strconv.Itoa(p.ports.http))
 	if err != nil {

@@ -72,7 +72,7 @@ var _ = Describe("A control plane that is killed", func() {
 	DescribeTable("keeps every acknowledged write, and traffic goes on",
 		func(databaseURL func() string) {
 			args := []string{
-				"serve", "--database-url", databaseURL(), "--access-log", "off",
+				"serve", "--data-dir", GinkgoT().TempDir(), "--database-url", databaseURL(), "--access-log", "off",
 				"--api-addr", fmt.Sprintf("127.0.0.1:%d", freePort()), "--xds-addr", fmt.Sprintf("127.0.0.1:%d", freePort()),
 			}
 			g := start(nil, args...)

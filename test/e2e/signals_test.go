@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -59,11 +57,12 @@ var _ = Describe("SIGUSR1", func() {
 			Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
 		}
 		write("log-level: warn\n")
-		p, err := testkit.SpawnGatehouse(nil, "serve", "--config", file, "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0")
+		addr := fmt.Sprintf("127.0.0.1:%d", freePort())
+		p, err := testkit.SpawnGatehouse(nil, "serve", "--config", file, "--data-dir", GinkgoT().TempDir(), "--api-addr", addr, "--xds-addr", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(p.Kill)
-		g := &testkit.Gatehouse{Process: p}
-		Eventually(func() []string { return handled(p.Pid(), syscall.SIGUSR1) }).Should(Equal([]string{"handled"}))
+		g := &testkit.Gatehouse{Process: p, API: testkit.API{URL: "http://" + addr}}
+		Expect(g.WaitReady(limit())).To(Succeed())
 		Expect(g.Stderr.String()).To(BeEmpty())
 
 		write("log-level: debug\n")
@@ -77,26 +76,6 @@ var _ = Describe("SIGUSR1", func() {
 		Expect(p.Stop(limit())).To(BeZero())
 	})
 })
-
-// handled says what a process does with a signal, when it is not the default.
-func handled(pid int, s syscall.Signal) []string {
-	status, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return []string{err.Error()}
-	}
-	defer status.Close()
-	var list []string
-	for lines := bufio.NewScanner(status); lines.Scan(); {
-		for field, word := range map[string]string{"SigCgt:": "handled", "SigIgn:": "ignored"} {
-			digits, found := strings.CutPrefix(lines.Text(), field)
-			mask, err := strconv.ParseUint(strings.TrimSpace(digits), 16, 64)
-			if found && err == nil && mask>>(s-1)&1 == 1 {
-				list = append(list, word)
-			}
-		}
-	}
-	return list
-}
 
 var _ = Describe("A gateway whose log nobody reads any more", func() {
 	It("serves on", func() {
