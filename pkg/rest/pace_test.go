@@ -60,7 +60,7 @@ var _ = Describe("A large answer", func() {
 		dir := GinkgoT().TempDir()
 		GinkgoT().Setenv("TMPDIR", dir)
 		conn := request(ctx, a, "/config")
-		Eventually(log.String).WithTimeout(30 * time.Second).Should(ContainSubstring("configuration document cut off"))
+		Eventually(log.String).WithTimeout(30 * time.Second).Should(ContainSubstring("answer cut off"))
 		Expect(os.ReadDir(dir)).To(BeEmpty())
 		got, err := io.Copy(io.Discard, conn)
 		Expect(got).To(BeNumerically("<", 16_000_000), "%v", err)
