@@ -72,10 +72,11 @@ var _ = Describe("Load reports", func() {
 		return &corev3.Node{Id: id, Metadata: parent}
 	}
 	BeforeEach(func() {
-		failed = make(chan string, 100)
+		told := make(chan string, 100) // a handler may outlive its spec
+		failed = told
 		s = server.New(server.Options{
 			Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-			Failing: func(_ context.Context, parent string, clusters []string) { failed <- fmt.Sprint(parent, clusters) },
+			Failing: func(_ context.Context, parent string, clusters []string) { told <- fmt.Sprint(parent, clusters) },
 		})
 		g := s.GRPC()
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
