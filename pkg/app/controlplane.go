@@ -16,6 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -98,11 +99,11 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Wait = waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
-	access.Held = ads.Held
-	access.Status, access.Snapshots, access.Replica, access.LimitsBy = registry, snapshots{ads}, replica(p.api), p.limitsBy
-	access.Explain, access.RateLimits = explainer(ads, known, upstreams{ads, own}), limitCounts(cfg, limits)
-	access.MetRates = compile.MetRates
-	access.Upstreams = upstreams{ads, own}.Upstreams
+	access.Live = inspect.Sources{
+		Status: registry, Snapshots: snapshots{ads}, Held: ads.Held, Replica: replica(p.api),
+		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
+		RateLimits: limitCounts(cfg, limits), MetRates: compile.MetRates, LimitsBy: p.limitsBy,
+	}
 	if err := measure(&access, registry, env.Version); err != nil {
 		return nil, err
 	}

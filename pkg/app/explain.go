@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
 // explainer explains from what the connected Envoys have, or should have while
 // there are none.
-func explainer(ads *server.Server, known *rates, ill upstreams) rest.Explain {
-	return func(ctx context.Context, proxy string, r explain.Request) ([]rest.Explained, error) {
+func explainer(ads *server.Server, known *rates, ill upstreams) inspect.Explain {
+	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {
 			state  explain.State
 			envoys []string
@@ -41,7 +41,7 @@ func explainer(ads *server.Server, known *rates, ill upstreams) rest.Explain {
 				groups[0].state = stateOf(wanted, wanted.Hosts)
 			}
 		}
-		var list []rest.Explained
+		var list []inspect.Explained
 		for _, g := range groups {
 			g.state.Limits = known.find
 			a, err := explain.Explain(g.state, r)
@@ -49,7 +49,7 @@ func explainer(ads *server.Server, known *rates, ill upstreams) rest.Explain {
 				return nil, err
 			}
 			ill.tell(ctx, proxy, g.envoys, &a)
-			list = append(list, rest.Explained{Envoys: g.envoys, Answer: a})
+			list = append(list, inspect.Explained{Envoys: g.envoys, Answer: a})
 		}
 		return list, nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/health"
-	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -131,7 +131,7 @@ func (u upstreams) tell(ctx context.Context, proxy string, envoys []string, a *e
 }
 
 // failing lists the upstreams of a proxy that fail.
-func (u upstreams) failing(ctx context.Context, proxy string) []rest.UpstreamHealth {
+func (u upstreams) failing(ctx context.Context, proxy string) []inspect.UpstreamHealth {
 	bad := map[string]bool{}
 	loads, _ := u.ads.Loads(proxy, func(_ server.Endpoint, t health.Tally) bool { return t.Bad() > 0 })
 	for _, l := range loads {
@@ -142,12 +142,12 @@ func (u upstreams) failing(ctx context.Context, proxy string) []rest.UpstreamHea
 			bad[name] = true
 		}
 	}
-	return u.list(ctx, proxy, func(r *snapshot.Resource) bool { return bad[r.Name] }, func(h rest.UpstreamHealth) bool { return h.State.Bad() })
+	return u.list(ctx, proxy, func(r *snapshot.Resource) bool { return bad[r.Name] }, func(h inspect.UpstreamHealth) bool { return h.State.Bad() })
 }
 
 // of lists what is known of the upstreams with these names, in the clusters of a
 // proxy.
-func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) []rest.UpstreamHealth {
+func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
 		for name := range strings.SplitSeq(r.Name, "+") {
 			if names[name] {
@@ -156,15 +156,15 @@ func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) 
 		}
 		return false
 	}
-	return u.list(ctx, proxy, has, func(h rest.UpstreamHealth) bool { return names[h.Upstream] })
+	return u.list(ctx, proxy, has, func(h inspect.UpstreamHealth) bool { return names[h.Upstream] })
 }
 
 // maxTold bounds the clusters that one call looks into.
 const maxTold = 500
 
 func (u upstreams) list(
-	ctx context.Context, proxy string, choose func(*snapshot.Resource) bool, keep func(rest.UpstreamHealth) bool,
-) []rest.UpstreamHealth {
+	ctx context.Context, proxy string, choose func(*snapshot.Resource) bool, keep func(inspect.UpstreamHealth) bool,
+) []inspect.UpstreamHealth {
 	snap := u.ads.Snapshot(proxy)
 	if snap == nil || len(u.ads.Have(proxy)) == 0 {
 		return nil
@@ -186,12 +186,12 @@ func (u upstreams) list(
 		return nil
 	}
 	v := u.view(ctx, proxy, names, nil)
-	var list []rest.UpstreamHealth
+	var list []inspect.UpstreamHealth
 	for i := range clusters {
 		c := &clusters[i]
 		for _, e := range c.Endpoints {
 			said, envoys := v.condition(c, e)
-			h := rest.UpstreamHealth{
+			h := inspect.UpstreamHealth{
 				Proxy: proxy, Upstream: e.Upstream, Cluster: c.Name, Address: e.Address, Port: e.Port, Envoys: envoys, Condition: said,
 			}
 			if keep(h) {
@@ -199,19 +199,19 @@ func (u upstreams) list(
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b rest.UpstreamHealth) int {
+	slices.SortStableFunc(list, func(a, b inspect.UpstreamHealth) int {
 		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Cluster, b.Cluster))
 	})
 	return list
 }
 
-// Upstreams implements rest.Upstreams.
-func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []string) []rest.UpstreamHealth {
+// Upstreams implements inspect.Upstreams.
+func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []string) []inspect.UpstreamHealth {
 	in := map[string]bool{}
 	for _, n := range names {
 		in[n] = true
 	}
-	var list []rest.UpstreamHealth
+	var list []inspect.UpstreamHealth
 	for _, p := range proxies {
 		if names == nil {
 			list = append(list, u.failing(ctx, p)...)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/scrape"
-	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 )
 
 // topShown is how many of the most limited values the API shows.
@@ -28,7 +28,7 @@ const (
 )
 
 // limitCounts tells what was counted by whoever counts.
-func limitCounts(cfg config.Config, l *limiter) rest.RateLimits {
+func limitCounts(cfg config.Config, l *limiter) inspect.RateLimits {
 	switch {
 	case l != nil:
 		return l.counts
@@ -40,26 +40,26 @@ func limitCounts(cfg config.Config, l *limiter) rest.RateLimits {
 	return scrapedCounts(scrape.New(cfg.RateLimitMetrics))
 }
 
-func unknownCounts(note string) rest.RateLimits {
-	return func(_ context.Context, configs []*model.GlobalConfig) []rest.RateLimitCounts {
-		return slices.Repeat([]rest.RateLimitCounts{{Note: note}}, len(configs))
+func unknownCounts(note string) inspect.RateLimits {
+	return func(_ context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
+		return slices.Repeat([]inspect.RateLimitCounts{{Note: note}}, len(configs))
 	}
 }
 
 // counts is what the engine in this process has counted.
-func (l *limiter) counts(_ context.Context, configs []*model.GlobalConfig) []rest.RateLimitCounts {
+func (l *limiter) counts(_ context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
 	stats, most := l.engine.Stats(), l.engine.Top(math.MaxInt) // those of other domains among them
-	list := make([]rest.RateLimitCounts, len(configs))
+	list := make([]inspect.RateLimitCounts, len(configs))
 	for i, d := range domainsOf(configs) {
-		c := rest.RateLimitCounts{Counted: true, Top: []rest.RateLimited{}}
+		c := inspect.RateLimitCounts{Counted: true, Top: []inspect.RateLimited{}}
 		for _, s := range stats {
 			if s.Domain == d.Wire() {
-				c.Limits = append(c.Limits, rest.RateLimit{Limit: s.Key, Hits: s.Hits, Near: s.Near, Over: s.Over, Shadow: s.Shadow})
+				c.Limits = append(c.Limits, inspect.RateLimit{Limit: s.Key, Hits: s.Hits, Near: s.Near, Over: s.Over, Shadow: s.Shadow})
 			}
 		}
 		for _, v := range most {
 			if v.Domain == d.Wire() && len(c.Top) < topShown {
-				c.Top = append(c.Top, rest.RateLimited{Limit: v.Key, Value: v.Value, Shadow: v.Shadow, Over: v.Count, Error: v.Error})
+				c.Top = append(c.Top, inspect.RateLimited{Limit: v.Key, Value: v.Value, Shadow: v.Shadow, Over: v.Count, Error: v.Error})
 			}
 		}
 		list[i] = c
@@ -69,29 +69,29 @@ func (l *limiter) counts(_ context.Context, configs []*model.GlobalConfig) []res
 
 // scrapedCounts asks stock engines. They know no values: the metric that has
 // them (detailed_metric) never forgets one.
-func scrapedCounts(s *scrape.Scraper) rest.RateLimits {
-	return func(ctx context.Context, configs []*model.GlobalConfig) []rest.RateLimitCounts {
+func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
+	return func(ctx context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
 		counts, asked := s.Counts(ctx, domainsOf(configs))
-		var engines []rest.RateLimitEngine
+		var engines []inspect.RateLimitEngine
 		counted := false
 		for _, e := range asked {
-			v := rest.RateLimitEngine{URL: e.URL, Address: e.Address}
+			v := inspect.RateLimitEngine{URL: e.URL, Address: e.Address}
 			if e.Err != nil {
 				v.Error = e.Err.Error()
 			}
 			counted = counted || e.Err == nil
 			engines = append(engines, v)
 		}
-		list := make([]rest.RateLimitCounts, len(configs))
+		list := make([]inspect.RateLimitCounts, len(configs))
 		for i, of := range counts {
-			c := rest.RateLimitCounts{Counted: counted, Engines: engines, Note: noteSilent}
+			c := inspect.RateLimitCounts{Counted: counted, Engines: engines, Note: noteSilent}
 			if counted {
 				c.Note = noteTop
 				if len(of.Untold) > 0 {
 					c.Note += noteUntold + strings.Join(of.Untold, ", ")
 				}
 				for _, l := range of.Limits {
-					c.Limits = append(c.Limits, rest.RateLimit{
+					c.Limits = append(c.Limits, inspect.RateLimit{
 						Limit: l.Paths[0], With: l.Paths[1:], Hits: l.Hits, Near: l.Near, Over: l.Over, Shadow: l.Shadow,
 					})
 				}

@@ -5,14 +5,14 @@ import (
 	"os"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
 // snapshots shows the API what the Envoys should have.
 type snapshots struct{ *server.Server }
 
-// Wanted implements rest.Snapshots.
+// Wanted implements inspect.Snapshots.
 func (s snapshots) Wanted(proxy string) int64 {
 	if snap := s.Snapshot(proxy); snap != nil {
 		return snap.Revision
@@ -20,8 +20,8 @@ func (s snapshots) Wanted(proxy string) int64 {
 	return 0
 }
 
-// Resources implements rest.Snapshots.
-func (s snapshots) Resources(proxy string, types []string) ([]rest.Resource, error) {
+// Resources implements inspect.Snapshots.
+func (s snapshots) Resources(proxy string, types []string) ([]inspect.Resource, error) {
 	snap := s.Snapshot(proxy)
 	if snap == nil {
 		return nil, nil
@@ -31,7 +31,7 @@ func (s snapshots) Resources(proxy string, types []string) ([]rest.Resource, err
 		all = append(all, snap.Routes(snap.Hosts))
 	}
 	all = slices.Concat(all, snap.Secrets, snap.Extensions)
-	var list []rest.Resource
+	var list []inspect.Resource
 	for _, r := range all {
 		if len(types) > 0 && !slices.Contains(types, r.Body.GetTypeUrl()) {
 			continue
@@ -40,12 +40,12 @@ func (s snapshots) Resources(proxy string, types []string) ([]rest.Resource, err
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, rest.Resource{TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, JSON: body})
+		list = append(list, inspect.Resource{TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, JSON: body})
 	}
 	return list, nil
 }
 
-var _ rest.Snapshots = snapshots{}
+var _ inspect.Snapshots = snapshots{}
 
 // replica names this process in a status: by its host and the port of its API,
 // since a host may run several.

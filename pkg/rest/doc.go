@@ -20,5 +20,10 @@
 // (wait.go) and a stream of events (events.go): those end with the client, with
 // their time, and when the server begins to stop.
 //
-// The package starts no goroutine. It imports gin, pkg/model, pkg/store and pkg/suggest.
+// A handler reads the request, calls what answers it (pkg/store, pkg/document,
+// pkg/inspect) and writes the answer.
+//
+// The package starts no goroutine. It imports gin, api, pkg/document,
+// pkg/explain, pkg/form, pkg/inspect, pkg/model, pkg/perclient, pkg/status,
+// pkg/store and pkg/suggest.
 package rest

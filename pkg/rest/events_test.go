@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
@@ -98,7 +99,7 @@ func (r *eventReader) started() string {
 func withEvents(change ...func(*rest.Options)) (*api, *status.Registry) {
 	GinkgoHelper()
 	registry := status.NewRegistry()
-	return startAPI(append(change, func(o *rest.Options) { o.Status = registry })...), registry
+	return startAPI(append(change, func(o *rest.Options) { o.Live.Status = registry })...), registry
 }
 
 const lost = `reset {"event":"reset","message":"events were lost: read again what you keep, then go on with what follows"}`
@@ -256,7 +257,7 @@ var _ = Describe("GET /events", func() {
 
 	It("outlives the time that a client has to send a request, and says when nothing happens", func() {
 		a, registry := withEvents(func(o *rest.Options) { o.Ping = 20 * time.Millisecond })
-		server := httptest.NewUnstartedServer(rest.New(rest.Options{Store: a.store, Status: registry, Ping: 20 * time.Millisecond}))
+		server := httptest.NewUnstartedServer(rest.New(rest.Options{Store: a.store, Live: inspect.Sources{Status: registry}, Ping: 20 * time.Millisecond}))
 		server.Config.ReadTimeout = 50 * time.Millisecond
 		server.Start()
 		DeferCleanup(server.Close)

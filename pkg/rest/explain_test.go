@@ -12,6 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -41,14 +42,14 @@ var _ = Describe("Explain", func() {
 	explaining := func() *api {
 		GinkgoHelper()
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(_ context.Context, proxy string, r explain.Request) ([]rest.Explained, error) {
+			o.Live.Explain = func(_ context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 				Expect(proxy).To(Equal("gw"))
 				first, err := explain.Explain(shopState(), r)
 				if err != nil {
 					return nil, err
 				}
 				second, err := explain.Explain(explain.State{}, r)
-				return []rest.Explained{{Envoys: []string{"127.0.0.1:40001", "127.0.0.1:40002"}, Answer: first}, {Answer: second}}, err
+				return []inspect.Explained{{Envoys: []string{"127.0.0.1:40001", "127.0.0.1:40002"}, Answer: first}, {Answer: second}}, err
 			}
 		})
 		a.given("/proxy", "Name=gw")
@@ -80,10 +81,10 @@ var _ = Describe("Explain", func() {
 	It("takes the address of the client", func() {
 		var client netip.Addr
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(_ context.Context, _ string, r explain.Request) ([]rest.Explained, error) {
+			o.Live.Explain = func(_ context.Context, _ string, r explain.Request) ([]inspect.Explained, error) {
 				client = r.Client
 				answer, err := explain.Explain(explain.State{}, r)
-				return []rest.Explained{{Answer: answer}}, err
+				return []inspect.Explained{{Answer: answer}}, err
 			}
 		})
 		a.given("/proxy", "Name=gw")
@@ -140,7 +141,7 @@ var _ = Describe("Explain", func() {
 		state := shopState()
 		state.Hosts = []*snapshot.Host{h}
 		a := startAPIThatFails(open, func(o *rest.Options) {
-			o.Explain = func(_ context.Context, _ string, r explain.Request) ([]rest.Explained, error) {
+			o.Live.Explain = func(_ context.Context, _ string, r explain.Request) ([]inspect.Explained, error) {
 				_, err := explain.Explain(state, r)
 				return nil, err
 			}

@@ -194,7 +194,7 @@ var _ = Describe("The status of an object", func() {
 	It("costs a list a number of queries that does not depend on its length", func() {
 		registry, queries := status.NewRegistry(), 0
 		a := startAPI(open, func(o *rest.Options) {
-			o.Status, o.Snapshots = registry, &snapshots{}
+			o.Live.Status, o.Live.Snapshots = registry, &snapshots{}
 			o.Store = counting{o.Store, &queries}
 		})
 		a.given(shop()...)

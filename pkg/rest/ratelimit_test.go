@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 )
@@ -14,11 +15,11 @@ import (
 var _ = Describe("What rate limits have counted", func() {
 	// counting has each limit named like its global config.
 	counting := func(o *rest.Options) {
-		o.RateLimits = func(_ context.Context, configs []*model.GlobalConfig) (list []rest.RateLimitCounts) {
+		o.Live.RateLimits = func(_ context.Context, configs []*model.GlobalConfig) (list []inspect.RateLimitCounts) {
 			for _, g := range configs {
-				list = append(list, rest.RateLimitCounts{
-					Counted: true, Limits: []rest.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
-					Top: []rest.RateLimited{{Limit: g.Name, Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}},
+				list = append(list, inspect.RateLimitCounts{
+					Counted: true, Limits: []inspect.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
+					Top: []inspect.RateLimited{{Limit: g.Name, Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}},
 				})
 			}
 			return list
@@ -57,10 +58,10 @@ var _ = Describe("What rate limits have counted", func() {
 
 	It("names the engines that were asked, the limits that they do not tell apart, and why there are no values", func() {
 		a := startAPI(open, func(o *rest.Options) {
-			o.RateLimits = func(context.Context, []*model.GlobalConfig) []rest.RateLimitCounts {
-				return []rest.RateLimitCounts{{
-					Counted: true, Note: "no values", Limits: []rest.RateLimit{{Limit: "a > b > c", With: []string{"a > b > d"}, Hits: 1}},
-					Engines: []rest.RateLimitEngine{{URL: "http://one/metrics", Address: "10.0.0.1:80"}, {URL: "http://two/metrics", Error: "no such host"}},
+			o.Live.RateLimits = func(context.Context, []*model.GlobalConfig) []inspect.RateLimitCounts {
+				return []inspect.RateLimitCounts{{
+					Counted: true, Note: "no values", Limits: []inspect.RateLimit{{Limit: "a > b > c", With: []string{"a > b > d"}, Hits: 1}},
+					Engines: []inspect.RateLimitEngine{{URL: "http://one/metrics", Address: "10.0.0.1:80"}, {URL: "http://two/metrics", Error: "no such host"}},
 				}}
 			}
 		})

@@ -7,16 +7,17 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 )
 
 var _ = Describe("A test of rate limits", func() {
 	const at = "/proxy/gw/ratelimit/test?url=http://shop.test/"
 	// answering is an API that explains every request so.
-	answering := func(list ...rest.Explained) *api {
+	answering := func(list ...inspect.Explained) *api {
 		GinkgoHelper()
 		a := startAPI(open, func(o *rest.Options) {
-			o.Explain = func(_ context.Context, proxy string, _ explain.Request) ([]rest.Explained, error) {
+			o.Live.Explain = func(_ context.Context, proxy string, _ explain.Request) ([]inspect.Explained, error) {
 				Expect(proxy).To(Equal("gw"))
 				return list, nil
 			}
@@ -25,8 +26,8 @@ var _ = Describe("A test of rate limits", func() {
 		a.given("/globalconfig", "globalconfig_name=rates&globalconfig_type=globalconfig_ratelimit&config={\"domain\":\"shop.eu\"}")
 		return a
 	}
-	forwarded := func(filters ...explain.Filter) rest.Explained {
-		return rest.Explained{Answer: explain.Answer{Code: "forwarded", Service: "shop", Route: "root", Filters: filters}}
+	forwarded := func(filters ...explain.Filter) inspect.Explained {
+		return inspect.Explained{Answer: explain.Answer{Code: "forwarded", Service: "shop", Route: "root", Filters: filters}}
 	}
 	entries := []explain.Entry{{Key: "path", Value: "/"}}
 	met := explain.Descriptor{
@@ -57,7 +58,7 @@ var _ = Describe("A test of rate limits", func() {
 	)
 
 	It("says why nothing is counted where the gateway answers", func() {
-		a := answering(rest.Explained{Answer: explain.Answer{Code: "no_route", Message: "no route matches"}})
+		a := answering(inspect.Explained{Answer: explain.Answer{Code: "no_route", Message: "no route matches"}})
 		Expect(a.get(at).body).To(ContainSubstring(`"code":"no_route","message":"nothing is counted: no route matches","descriptors":[]`))
 	})
 

@@ -63,7 +63,7 @@ func (s *server) answer(c *gin.Context, key string, v any) {
 
 func (s *server) answerRead(c *gin.Context, kind model.Kind, v any) {
 	if shown, ok := v.([]any); ok {
-		s.tellHealth(c.Request.Context(), kind, shown)
+		s.live.AddHealth(c.Request.Context(), blocksOf(shown))
 	}
 	s.answer(c, s.word+"_"+string(kind), v)
 }

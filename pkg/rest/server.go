@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -38,28 +39,8 @@ type Options struct {
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
 
-	// Status is what is known of the Envoys; nil means nothing, and that
-	// objects are read without a status.
-	Status *status.Registry
-	// Snapshots tells what the Envoys should have; nil means nothing.
-	Snapshots Snapshots
-	// Explain serves GET /proxy/{proxy}/explain; nil means that there are no
-	// Envoys.
-	Explain Explain
-	// Upstreams tells how upstreams are; nil means that nobody knows.
-	Upstreams Upstreams
-	// RateLimits serves GET /proxy/{proxy}/ratelimit; nil means that nobody
-	// counts.
-	RateLimits RateLimits
-	// MetRates lists the paths of the rates that requests with a filter may meet,
-	// for the same; nil means that it is not known.
-	MetRates func(model.RateLimitFilter, []model.RateLimitRule) []string
-	// LimitsBy is who counts requests, for the status; empty means "none".
-	LimitsBy string
-	// Held says why no Envoy is answered; nil or empty means that they are.
-	Held func() string
-	// Replica is the name of this process in the status.
-	Replica string
+	// Live is what is known of the Envoys, their rate limits and upstreams.
+	Live inspect.Sources
 
 	// Tokens holds who may call the API; nil means everybody.
 	Tokens store.Tokens
@@ -71,7 +52,7 @@ type Options struct {
 	// Hosts are names of this API, beside localhost and addresses, that the
 	// Host of a request may have.
 	Hosts []string
-	// Now is the clock of tokens and of limits; nil means time.Now.
+	// Now is the clock of tokens; nil means time.Now.
 	Now func() time.Time
 
 	// Wait serves ?wait=applied; nil means that there is nothing to wait for,
@@ -93,33 +74,24 @@ type Options struct {
 }
 
 type server struct {
-	store      store.Store
-	word       string
-	log        *slog.Logger
-	newProxy   func(name string) *model.Proxy
-	ready      func() error
-	check      func(store.Reader, []store.Written) error
-	warn       func(store.Reader, []store.Written) ([]string, error)
-	wait       Wait
-	events     *status.Feed
-	ping       time.Duration
-	pace       time.Duration
-	large      readers
-	applying   chan struct{} // capacity 1: a document is being applied
-	metrics    http.Handler
-	onAnswer   func(method, path string, status int, took time.Duration)
-	onStop     func(func()) (forget func() bool)
-	router     *gin.Engine
-	status     *status.Registry // nil: nothing is known
-	snapshots  Snapshots
-	explain    Explain
-	upstreams  Upstreams // nil: nobody knows
-	replica    string
-	held       func() string
-	rateLimits RateLimits // nil: nobody counts
-	limitsBy   string
-	metRates   func(model.RateLimitFilter, []model.RateLimitRule) []string
-	now        func() time.Time
+	store    store.Store
+	word     string
+	log      *slog.Logger
+	newProxy func(name string) *model.Proxy
+	ready    func() error
+	check    func(store.Reader, []store.Written) error
+	warn     func(store.Reader, []store.Written) ([]string, error)
+	wait     Wait
+	events   *status.Feed
+	ping     time.Duration
+	pace     time.Duration
+	large    readers
+	applying chan struct{} // capacity 1: a document is being applied
+	metrics  http.Handler
+	onAnswer func(method, path string, status int, took time.Duration)
+	onStop   func(func()) (forget func() bool)
+	router   *gin.Engine
+	live     *inspect.Inspector
 	// guard is nil where authentication is off.
 	guard *guard
 }
@@ -141,23 +113,9 @@ func newServer(o Options) *server {
 	if s.ready == nil {
 		s.ready = func() error { return nil }
 	}
-	if s.held = o.Held; s.held == nil {
-		s.held = func() string { return "" }
-	}
-	s.status, s.snapshots, s.replica = o.Status, o.Snapshots, o.Replica
-	s.rateLimits, s.limitsBy, s.metRates = o.RateLimits, cmp.Or(o.LimitsBy, "none"), o.MetRates
-	if s.now = o.Now; s.now == nil {
-		s.now = time.Now
-	}
-	s.upstreams = o.Upstreams
-	if s.explain = o.Explain; s.explain == nil {
-		s.explain = explainNothing
-	}
-	if s.snapshots == nil {
-		s.snapshots = noSnapshots{}
-	}
-	if o.Status != nil {
-		s.events = o.Status.Feed()
+	s.live = inspect.New(o.Live)
+	if o.Live.Status != nil {
+		s.events = o.Live.Status.Feed()
 	}
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {
@@ -191,7 +149,6 @@ func New(o Options) http.Handler {
 	s.addStatus()
 	s.addExplain()
 	s.addRateLimits()
-	s.addRateLimitTest()
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs()
@@ -351,7 +308,7 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)
-		setWarnings(c, s.warnHealth(c.Request.Context(), m.awaited(done.changes)))
+		setWarnings(c, s.warnFailing(c.Request.Context(), m.awaited(done.changes)))
 	}
 	return done, err
 }

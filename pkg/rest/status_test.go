@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -26,15 +27,15 @@ const (
 type snapshots struct {
 	revision int64
 	wanted   map[string]int64
-	list     []rest.Resource
+	list     []inspect.Resource
 	err      error
 }
 
 func (s *snapshots) Revision() int64           { return s.revision }
 func (s *snapshots) Wanted(proxy string) int64 { return s.wanted[proxy] }
 
-func (s *snapshots) Resources(_ string, types []string) ([]rest.Resource, error) {
-	return slices.DeleteFunc(slices.Clone(s.list), func(r rest.Resource) bool {
+func (s *snapshots) Resources(_ string, types []string) ([]inspect.Resource, error) {
+	return slices.DeleteFunc(slices.Clone(s.list), func(r inspect.Resource) bool {
 		return len(types) > 0 && !slices.Contains(types, r.TypeURL)
 	}), s.err
 }
@@ -52,7 +53,7 @@ func at(clock string) time.Time {
 func watched(calls ...string) (*api, *status.Registry, *snapshots) {
 	GinkgoHelper()
 	registry, built := status.NewRegistry(), &snapshots{wanted: map[string]int64{}}
-	a := startAPI(open, func(o *rest.Options) { o.Status, o.Snapshots, o.Replica = registry, built, "one:1323" })
+	a := startAPI(open, func(o *rest.Options) { o.Live.Status, o.Live.Snapshots, o.Live.Replica = registry, built, "one:1323" })
 	a.given(calls...)
 	built.revision = a.revision()
 	return a, registry, built
@@ -271,7 +272,7 @@ var _ = Describe("GET /status", func() {
 var _ = Describe("GET /proxy/{proxy}/xds", func() {
 	It("shows the resources, or those of a type", func() {
 		a, _, built := watched("/proxy", "Name=gw")
-		built.list = []rest.Resource{
+		built.list = []inspect.Resource{
 			{TypeURL: clusterURL, Name: "blue", Version: "5b1f", JSON: json.RawMessage(`{"name": "blue"}`)},
 			{TypeURL: routeURL, Name: "gatehouse", Version: "77aa", JSON: json.RawMessage(`{}`)},
 		}
@@ -287,7 +288,7 @@ var _ = Describe("GET /proxy/{proxy}/xds", func() {
 
 	It("says nothing of why a resource cannot be shown", func() {
 		built := &snapshots{err: errors.New("s3cret")}
-		a := startAPIThatFails(open, func(o *rest.Options) { o.Snapshots = built })
+		a := startAPIThatFails(open, func(o *rest.Options) { o.Live.Snapshots = built })
 		a.given("/proxy", "Name=gw")
 		got := a.get("/proxy/gw/xds")
 		Expect(got.status).To(Equal(500))

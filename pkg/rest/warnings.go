@@ -1,10 +1,14 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 const (
@@ -46,4 +50,20 @@ func headerText(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// warnFailing says which of the upstreams fail that a write is about.
+func (s *server) warnFailing(ctx context.Context, changed []store.Written) []string {
+	if len(changed) == 0 || s.live.Upstreams == nil {
+		return nil
+	}
+	var names []string
+	err := s.read(ctx, func(r store.Reader) (err error) {
+		names, err = inspect.UpstreamsOf(r, changed)
+		return err
+	})
+	if err != nil {
+		return nil // the write is done, and the status says the same
+	}
+	return s.live.WarnFailing(ctx, names)
 }

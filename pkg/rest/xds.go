@@ -9,60 +9,23 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Snapshots tells what the Envoys should have.
-type Snapshots interface {
-	// Revision is the newest revision that was built; 0 before the first.
-	Revision() int64
-	// Wanted is the revision in which what a proxy's Envoys should have became
-	// what it is; 0 where there is nothing yet.
-	Wanted(proxy string) int64
-	// Resources lists what a proxy's Envoys should have, by type and name.
-	// Nothing in it is secret. Types restricts it to these type URLs; empty
-	// means all.
-	Resources(proxy string, types []string) ([]Resource, error)
-}
-
-// Resource is one Envoy resource.
-type Resource struct {
-	// TypeURL is its type as on the wire.
-	TypeURL string
-	Name    string
-	// Version is that of its content.
-	Version string
-	// JSON is Envoy's own JSON.
-	JSON json.RawMessage
-}
-
-// noSnapshots is an API without Envoys.
-type noSnapshots struct{}
-
-func (noSnapshots) Revision() int64                                { return 0 }
-func (noSnapshots) Wanted(string) int64                            { return 0 }
-func (noSnapshots) Resources(string, []string) ([]Resource, error) { return nil, nil }
-
 // resourceTypes are the type URLs that ?type= can name.
 func resourceTypes() []string {
 	return []string{
-		clusterType,
-		endpointType,
-		listenerType,
-		routeType,
-		"type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
-		"type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+		inspect.ClusterType,
+		inspect.EndpointType,
+		inspect.ListenerType,
+		inspect.RouteType,
+		inspect.SecretType,
+		inspect.ExtensionType,
 	}
 }
-
-const (
-	clusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-	listenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
-	routeType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
-)
 
 type resourceView struct {
 	Type     string          `json:"type"`
@@ -88,7 +51,7 @@ func (s *server) readResources(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.snapshots.Resources(n[model.KindProxy], types)
+	list, err := s.live.Snapshots.Resources(n[model.KindProxy], types)
 	if err != nil {
 		return err
 	}

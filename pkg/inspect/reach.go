@@ -1,4 +1,4 @@
-package rest
+package inspect
 
 import (
 	"maps"
@@ -202,3 +202,6 @@ func serviceOf(k model.Key) model.Key {
 	name, _, _ := strings.Cut(k.Name, "/")
 	return model.ServiceKey(name)
 }
+
+// usedByLink is the object that a link attaches.
+func usedByLink(l model.Object) model.Key { return l.Uses()[0] }

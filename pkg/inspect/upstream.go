@@ -1,4 +1,4 @@
-package rest
+package inspect
 
 import (
 	"context"
@@ -30,8 +30,8 @@ type UpstreamHealth struct {
 	health.Condition
 }
 
-// upstreamView is a failing upstream in a status.
-type upstreamView struct {
+// upstreamStatus is a failing upstream in a status.
+type upstreamStatus struct {
 	Object  string       `json:"object,omitempty"`
 	Proxy   string       `json:"proxy"`
 	Cluster string       `json:"cluster"`
@@ -53,9 +53,9 @@ const (
 
 // failing lists the upstreams that fail in some proxies, and how many there was
 // no room for.
-func (s *server) failing(ctx context.Context, proxies []proxyStatus) (list []upstreamView, more int) {
-	list = []upstreamView{}
-	if s.upstreams == nil {
+func (in *Inspector) failing(ctx context.Context, proxies []proxyStatus) (list []upstreamStatus, more int) {
+	list = []upstreamStatus{}
+	if in.Upstreams == nil {
 		return list, 0
 	}
 	var names []string
@@ -64,12 +64,12 @@ func (s *server) failing(ctx context.Context, proxies []proxyStatus) (list []ups
 			names = append(names, p.Proxy)
 		}
 	}
-	for _, u := range s.upstreams(ctx, names, nil) {
+	for _, u := range in.Upstreams(ctx, names, nil) {
 		if len(list) == maxFailing {
 			more++
 			continue
 		}
-		v := upstreamView{
+		v := upstreamStatus{
 			Proxy: u.Proxy, Cluster: u.Cluster, Address: u.address(), Health: u.State, Reason: u.Reason, Message: u.Message,
 			Envoys: slices.Clip(append([]string{}, u.Envoys[:min(maxFailingEnvoys, len(u.Envoys))]...)),
 		}
@@ -85,15 +85,15 @@ func (u UpstreamHealth) address() string {
 	return net.JoinHostPort(u.Address, strconv.FormatUint(uint64(u.Port), 10))
 }
 
-// tellHealth adds to the status of upstreams how they are.
-func (s *server) tellHealth(ctx context.Context, kind model.Kind, shown []any) {
-	if s.upstreams == nil || kind != model.KindUpstream {
+// AddHealth adds to the statuses of upstreams how they are.
+func (in *Inspector) AddHealth(ctx context.Context, blocks []*ObjectStatus) {
+	if in.Upstreams == nil {
 		return
 	}
 	var names, proxies []string
-	for _, v := range shown {
-		if w, ok := v.(withStatus); ok && len(w.proxies) > 0 {
-			names, proxies = append(names, w.key.Name), append(proxies, w.proxies...)
+	for _, b := range blocks {
+		if b.key.Kind == model.KindUpstream && len(b.proxies) > 0 {
+			names, proxies = append(names, b.key.Name), append(proxies, b.proxies...)
 		}
 	}
 	if len(names) == 0 {
@@ -101,21 +101,18 @@ func (s *server) tellHealth(ctx context.Context, kind model.Kind, shown []any) {
 	}
 	slices.Sort(proxies)
 	of := map[string][]UpstreamHealth{}
-	for _, u := range s.upstreams(ctx, slices.Compact(proxies), names) {
+	for _, u := range in.Upstreams(ctx, slices.Compact(proxies), names) {
 		of[u.Upstream] = append(of[u.Upstream], u)
 	}
-	for i, v := range shown {
-		if w, ok := v.(withStatus); ok {
-			w.status.Conditions = append(slices.Clip(w.status.Conditions), healthConditions(of[w.key.Name])...)
-			shown[i] = w
-		}
+	for _, b := range blocks {
+		b.Conditions = append(b.Conditions, healthConditions(of[b.key.Name])...)
 	}
 }
 
 // healthConditions are the conditions of an upstream, one for each proxy and
 // what is said of it there.
-func healthConditions(list []UpstreamHealth) []objectCondition {
-	var conditions []objectCondition
+func healthConditions(list []UpstreamHealth) []ObjectCondition {
+	var conditions []ObjectCondition
 	for _, u := range list {
 		code := model.NotChecked
 		switch {
@@ -124,7 +121,7 @@ func healthConditions(list []UpstreamHealth) []objectCondition {
 		case u.State == health.Healthy, u.State == health.Answering:
 			code = model.Answering
 		}
-		c := objectCondition{Code: code, Status: true, Message: u.Message, Path: model.ProxyKey(u.Proxy).Path()}
+		c := ObjectCondition{Code: code, Status: true, Message: u.Message, Path: model.ProxyKey(u.Proxy).Path()}
 		if !slices.Contains(conditions, c) {
 			conditions = append(conditions, c)
 		}
@@ -132,30 +129,22 @@ func healthConditions(list []UpstreamHealth) []objectCondition {
 	return conditions
 }
 
-// warnHealth says which of the upstreams fail that a write is about.
-func (s *server) warnHealth(ctx context.Context, changed []store.Written) []string {
-	if s.upstreams == nil || len(changed) == 0 {
+// WarnFailing says in words which of some upstreams fail.
+func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
+	if in.Upstreams == nil || len(names) == 0 {
 		return nil
-	}
-	var names []string
-	err := s.read(ctx, func(r store.Reader) (err error) {
-		names, err = upstreamsOfChanges(r, changed)
-		return err
-	})
-	if err != nil || len(names) == 0 {
-		return nil // the write is done, and the status says the same
 	}
 	if len(names) > maxAsked {
 		names = nil
 	}
-	envoys, _ := s.observe()
+	envoys, _ := in.observe()
 	var proxies []string
 	for _, e := range envoys {
 		proxies = append(proxies, e.Proxy)
 	}
 	slices.Sort(proxies)
 	var warnings []string
-	for _, u := range s.upstreams(ctx, slices.Compact(proxies), names) {
+	for _, u := range in.Upstreams(ctx, slices.Compact(proxies), names) {
 		if u.State.Bad() {
 			warnings = append(warnings, fmt.Sprintf("upstream %q (%s) is %s in proxy %q: %s", u.Upstream, u.address(), u.State, u.Proxy, u.Message))
 		}
@@ -163,9 +152,9 @@ func (s *server) warnHealth(ctx context.Context, changed []store.Written) []stri
 	return warnings
 }
 
-// upstreamsOfChanges names the upstreams that changes are about: themselves,
+// UpstreamsOf names the upstreams that changes are about: themselves,
 // and those of routes and services.
-func upstreamsOfChanges(r store.Reader, changed []store.Written) ([]string, error) {
+func UpstreamsOf(r store.Reader, changed []store.Written) ([]string, error) {
 	names, services := map[string]bool{}, map[string]bool{}
 	for _, w := range changed {
 		switch w.Key.Kind {

@@ -1,4 +1,4 @@
-package rest
+package inspect
 
 import (
 	"regexp"
@@ -14,9 +14,9 @@ import (
 // by its service; all else is the proxy's own.
 func origin(e status.Envoy, r status.Refusal) []model.Key {
 	switch {
-	case r.TypeURL == clusterType, r.TypeURL == endpointType:
+	case r.TypeURL == ClusterType, r.TypeURL == EndpointType:
 		return upstreamsOf(r.Resource)
-	case r.TypeURL == routeType && !isWhole(e, r):
+	case r.TypeURL == RouteType && !isWhole(e, r):
 		return []model.Key{model.ServiceKey(r.Resource)}
 	}
 	return []model.Key{model.ProxyKey(e.Proxy)}

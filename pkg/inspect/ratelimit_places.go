@@ -1,4 +1,4 @@
-package rest
+package inspect
 
 import (
 	"encoding/json"
@@ -74,7 +74,7 @@ func statedLimits(places []limitPlace) (*model.GlobalConfig, error) {
 // describeLimits says of limits under a global config which rate they are, how
 // long their window still takes, and which places they are for. Filters that name
 // no domain are for the first global config.
-func (s *server) describeLimits(limits []RateLimit, g *model.GlobalConfig, places []limitPlace, first bool) {
+func (in *Inspector) describeLimits(limits []RateLimit, g *model.GlobalConfig, places []limitPlace, first bool) {
 	var config model.RateLimitConfig
 	if json.Unmarshal([]byte(g.Config), &config) != nil {
 		return // it is not in force
@@ -82,14 +82,14 @@ func (s *server) describeLimits(limits []RateLimit, g *model.GlobalConfig, place
 	rates, routes := map[string]*model.RateLimit{}, map[string][]string{}
 	addRates(rates, "", config.Descriptors)
 	for _, p := range places {
-		if s.metRates == nil || p.filter.Domain != config.Domain && (p.filter.Domain != "" || !first) {
+		if in.MetRates == nil || p.filter.Domain != config.Domain && (p.filter.Domain != "" || !first) {
 			continue
 		}
-		for _, path := range s.metRates(p.filter, config.Descriptors) {
+		for _, path := range in.MetRates(p.filter, config.Descriptors) {
 			routes[path] = append(routes[path], p.at)
 		}
 	}
-	now := s.now().Unix()
+	now := in.Now().Unix()
 	for i := range limits {
 		l := &limits[i]
 		at := routes[l.Limit]

@@ -1,4 +1,4 @@
-package rest
+package inspect
 
 import (
 	"encoding/json"
@@ -6,17 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// What GET /proxy/{proxy}/ratelimit/test shows of each state that the Envoys are
-// in.
 type (
-	triedView struct {
+	// RateLimitTried is what is counted of a request in one state of the Envoys.
+	RateLimitTried struct {
 		// Basis is envoys or wanted, as for explain.
 		Basis  string   `json:"basis"`
 		Envoys []string `json:"envoys"`
@@ -28,6 +24,7 @@ type (
 		// Descriptors are in the order in which the engine is asked.
 		Descriptors []triedDescriptor `json:"descriptors"`
 	}
+	// triedDescriptor is what may be counted once.
 	triedDescriptor struct {
 		// Config is the global config whose rates hold; empty where there is none
 		// for the domain.
@@ -40,33 +37,19 @@ type (
 	}
 )
 
-func (s *server) addRateLimitTest() {
-	s.get("/proxy/:proxy/ratelimit/test", s.tryRateLimits)
+// RateLimitTest says which rates an explained request meets. configs are all
+// global configs.
+func RateLimitTest(e Explained, configs []*model.GlobalConfig) RateLimitTried {
+	byID := map[int64]*model.GlobalConfig{}
+	for _, g := range configs {
+		byID[g.ID] = g
+	}
+	return tried(e, byID)
 }
 
-func (s *server) tryRateLimits(c *gin.Context) error {
-	configs := map[int64]*model.GlobalConfig{}
-	list, err := s.explained(c, func(r store.Reader) error {
-		all, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
-		for _, g := range all {
-			configs[g.ID] = g
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	views := make([]triedView, len(list))
-	for i, e := range list {
-		views[i] = tried(e, configs)
-	}
-	s.answer(c, s.word+"_ratelimit_test", views)
-	return nil
-}
-
-func tried(e Explained, configs map[int64]*model.GlobalConfig) triedView {
-	basis, envoys := e.basis()
-	v := triedView{
+func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
+	basis, envoys := e.Basis()
+	v := RateLimitTried{
 		Basis: basis, Envoys: envoys, Code: e.Code, Service: e.Service, Route: e.Route, Descriptors: []triedDescriptor{},
 	}
 	met := 0

@@ -1,0 +1,33 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+)
+
+// Explain answers what the Envoys of a proxy do with a request: one answer for
+// each different state that they are in. While none has a state that is known,
+// the answer is what they should do.
+type Explain func(ctx context.Context, proxy string, r explain.Request) ([]Explained, error)
+
+// Explained is an answer and the addresses of the Envoys that it holds for;
+// none means that it comes from what Envoys should have.
+type Explained struct {
+	Envoys []string
+	explain.Answer
+}
+
+// explainNothing is the Explain of an API without Envoys.
+func explainNothing(_ context.Context, _ string, r explain.Request) ([]Explained, error) {
+	a, err := explain.Explain(explain.State{}, r)
+	return []Explained{{Answer: a}}, err
+}
+
+// Basis says what an answer comes from.
+func (e Explained) Basis() (basis string, envoys []string) {
+	if len(e.Envoys) == 0 {
+		return "wanted", []string{}
+	}
+	return "envoys", e.Envoys
+}

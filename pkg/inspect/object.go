@@ -1,0 +1,254 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+type (
+	// ObjectStatus is how far an object is on its way to the Envoys: the block
+	// "status" of the object.
+	ObjectStatus struct {
+		Conditions []ObjectCondition `json:"conditions"`
+		// Lagging are the Envoys that do not have the object as it is.
+		Lagging []status.Lag `json:"lagging"`
+
+		key     model.Key
+		proxies []string // that it reaches
+	}
+	// ObjectCondition is one thing that is known of an object.
+	ObjectCondition struct {
+		Code    string `json:"code"`
+		Status  bool   `json:"status"`
+		Message string `json:"message"`
+		// Path is the object or link that it is about, where that is another.
+		Path string `json:"path,omitempty"`
+	}
+)
+
+// Objects returns the status of each of some objects of a kind; nil where
+// nothing is known.
+func (in *Inspector) Objects(r store.Reader, kind model.Kind, objs []model.Object) ([]*ObjectStatus, error) {
+	if in.Status == nil {
+		return nil, nil
+	}
+	where, err := reaches(r, kind, objs)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := r.Revision()
+	if err != nil {
+		return nil, err
+	}
+	seen, list := in.see(stored), make([]*ObjectStatus, len(objs))
+	for i, obj := range objs {
+		list[i] = seen.statusOf(obj.Key(), where[obj.Key()])
+	}
+	return list, nil
+}
+
+// sight is what is known at one moment.
+type sight struct {
+	inspector  *Inspector
+	stored     int64
+	built      int64
+	envoys     map[string][]status.Envoy // by proxy
+	conditions map[model.Key][]model.Condition
+}
+
+func (in *Inspector) see(stored int64) sight {
+	seen := sight{
+		inspector: in, stored: stored, built: in.Snapshots.Revision(),
+		envoys: map[string][]status.Envoy{}, conditions: map[model.Key][]model.Condition{},
+	}
+	envoys, conditions := in.observe()
+	for _, e := range envoys {
+		seen.envoys[e.Proxy] = append(seen.envoys[e.Proxy], e)
+	}
+	for _, c := range conditions {
+		for _, k := range concerned(c.Key) {
+			seen.conditions[k] = append(seen.conditions[k], c)
+		}
+	}
+	return seen
+}
+
+func (s sight) statusOf(k model.Key, in *reach) *ObjectStatus {
+	block := &ObjectStatus{Lagging: []status.Lag{}, key: k, proxies: in.proxies}
+	rejected := ""
+	for _, proxy := range in.proxies {
+		lags, text := s.lags(k, in, proxy)
+		block.Lagging = append(block.Lagging, lags...)
+		if rejected == "" {
+			rejected = text
+		}
+	}
+	own := s.conditions[k]
+	if k.Kind == model.KindRoute { // what closes a service closes its routes
+		own = slices.Concat(own, s.conditions[serviceOf(k)])
+	}
+	accepted := ObjectCondition{Code: model.Accepted, Status: true, Message: "it is a part of the configuration"}
+	for _, c := range own {
+		if c.Code == model.Quarantined {
+			accepted.Status, accepted.Message = false, "it cannot work as it is written: "+c.Message
+		}
+	}
+	block.Conditions = []ObjectCondition{accepted, programmed(in, block.Lagging)}
+	if rejected != "" {
+		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Rejected, Status: true, Message: rejected})
+	}
+	said := map[[2]string]bool{}
+	for _, c := range own {
+		if what := [2]string{c.Code, c.Message}; k.Kind == model.KindFilter && said[what] {
+			continue // the same in another of its many places
+		} else {
+			said[what] = true
+		}
+		v := ObjectCondition{Code: c.Code, Status: true, Message: c.Message}
+		if c.Key != k {
+			v.Path = c.Key.Path()
+		}
+		block.Conditions = append(block.Conditions, v)
+	}
+	if len(in.proxies) == 0 {
+		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Unattached, Status: true, Message: unattached(k)})
+	}
+	return block
+}
+
+func programmed(in *reach, lagging []status.Lag) ObjectCondition {
+	c := ObjectCondition{Code: model.Programmed}
+	switch {
+	case len(in.proxies) == 0:
+		c.Message = "no proxy uses it"
+	case len(lagging) == 0:
+		c.Status, c.Message = true, "every Envoy that it reaches has it"
+	default:
+		c.Message = lagging[0].Message
+		if more := len(lagging) - 1; more > 0 {
+			c.Message += fmt.Sprintf("; lagging lists this and %d more", more)
+		}
+	}
+	return c
+}
+
+func unattached(k model.Key) string {
+	switch k.Kind {
+	case model.KindService:
+		return "no proxy serves it: POST /proxy/{proxy}" + k.Path()
+	case model.KindRoute:
+		return "no proxy serves its service: POST /proxy/{proxy}" + serviceOf(k).Path()
+	case model.KindGlobalConfig:
+		return "there is no proxy that it could hold for: POST /proxy"
+	}
+	return "no service of a proxy uses it"
+}
+
+// lags lists the Envoys of a proxy that lack the object, and says in what words
+// one refused it.
+func (s sight) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
+	add := func(e status.Envoy, reason, format string, args ...any) {
+		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	if s.built < s.stored {
+		add(status.Envoy{}, status.Slow, "revision %d is stored; Envoys get revision %d so far", s.stored, s.built)
+		return lags, ""
+	}
+	if len(s.envoys[proxy]) == 0 {
+		add(status.Envoy{}, status.NotConnected, "no Envoy of proxy %q is connected", proxy)
+	}
+	for _, e := range s.envoys[proxy] {
+		if r, own, ok := refusalOf(e, k, in); ok {
+			add(e, status.Refused, "the Envoy at %s refused %s: %s", e.Address, subject(own, r), r.Text)
+			if own && rejected == "" {
+				rejected = r.Text
+			}
+			continue
+		}
+		if w, ok := waitOf(e, k, in); ok {
+			add(e, status.Waiting, "the Envoy at %s does not have service %q yet: it waits for %s", e.Address, w.Host, clusterList(w.Clusters))
+			continue
+		}
+		if !s.inspector.isApplied(e) && !isExplained(e) {
+			add(e, status.Slow, "the Envoy at %s has not answered yet", e.Address)
+		}
+	}
+	return lags, rejected
+}
+
+// refusalOf finds what an Envoy refused of an object, or of a service that the
+// object is a part of.
+func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, ok bool) {
+	for _, r := range e.Refused {
+		from := origin(e, r)
+		if slices.Contains(from, k) {
+			return r, true, true
+		}
+		if k.Kind != model.KindUpstream && from[0].Kind == model.KindService && in.hosts[from[0].Name] {
+			return r, false, true
+		}
+	}
+	return r, false, false
+}
+
+// waitOf finds the wait that holds an object back: of an upstream, one for a
+// cluster that it is in.
+func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
+	for _, w := range e.Waiting {
+		if !in.hosts[w.Host] {
+			continue
+		}
+		if k.Kind != model.KindUpstream ||
+			slices.ContainsFunc(w.Clusters, func(c string) bool { return slices.Contains(upstreamsOf(c), k) }) {
+			return w, true
+		}
+	}
+	return status.Wait{}, false
+}
+
+func subject(own bool, r status.Refusal) string {
+	if own {
+		return "it"
+	}
+	return fmt.Sprintf("service %q", r.Resource)
+}
+
+func clusterList(names []string) string {
+	const most = 3
+	text := ""
+	for i, n := range names[:min(most, len(names))] {
+		if i > 0 {
+			text += ", "
+		}
+		text += n
+	}
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// isExplained reports whether an Envoy that does not have everything lacks only
+// what it refused or waits for: it has answered all that it was sent of
+// listeners and routes. (Answers about what they need are held back by what
+// warms, and prove nothing.)
+func isExplained(e status.Envoy) bool {
+	for _, typeURL := range []string{ListenerType, RouteType} {
+		if t := e.Types[typeURL]; t.Sent.At.After(latest(t.Acked.At, t.Rejected.At)) {
+			return false
+		}
+	}
+	return len(e.Waiting)+len(e.Refused) > 0
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
