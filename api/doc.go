@@ -2,6 +2,4 @@
 // the program serves and which the tests of pkg/rest hold every answer to.
 //
 // Invariants: what the document does not say, the API does not do.
-//
-// It imports the standard library only.
 package api

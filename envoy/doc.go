@@ -3,6 +3,4 @@
 //
 // Invariants: everything but the connection to the control plane comes over
 // xDS; no input can change the structure of the YAML.
-//
-// It imports the standard library only.
 package envoy

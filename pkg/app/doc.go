@@ -4,6 +4,4 @@
 // Invariants: what cannot start says so before anything is served; on the end
 // of its context everything stops in good order, the Envoy first; an API that
 // others reach never starts without a token, unless it was told to.
-//
-// It may import every package.
 package app

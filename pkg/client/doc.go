@@ -6,6 +6,4 @@
 // Invariants: a token is sent to the server that was chosen and to no other (a
 // redirect is an error, a list goes on at the same path); an error never holds
 // a token; the contexts file holds no secret and is replaced as a whole.
-//
-// It imports the standard library, pkg/suggest and a YAML parser only.
 package client

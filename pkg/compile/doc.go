@@ -5,6 +5,4 @@
 // Invariants: every function is pure; the result depends on nothing but the
 // arguments and not on the order in which things were created, except where
 // that order is the rule.
-//
-// It imports pkg/egress, pkg/model, pkg/ir and pkg/suggest.
 package compile

@@ -6,6 +6,4 @@
 // the file, all of the same name; a bad setting stops the start with one line
 // that says which, from where, and what is allowed; the password in a database
 // URL is never part of an error or of a Config that is printed.
-//
-// It imports the standard library, pkg/egress, pkg/suggest and a YAML parser only.
 package config

@@ -5,7 +5,4 @@
 // store what was there; the same configuration gives the same bytes; a document
 // is applied as a whole or not at all, and every error names the line; nothing
 // is written in the clear that is stored sealed.
-//
-// It imports the standard library, go.yaml.in/yaml/v3, pkg/model, pkg/form,
-// pkg/store and pkg/suggest.
 package document

@@ -3,6 +3,4 @@
 //
 // Invariants: it is pure; it looks nothing up, so of a DNS name it knows only
 // what the name itself says.
-//
-// It imports the standard library only.
 package egress

@@ -4,7 +4,4 @@
 // Invariants: a signal says only "changed" and the engine reads again, so none
 // can be lost; work is in proportion to the change; what it publishes after
 // many changes equals what it would publish from scratch.
-//
-// It imports pkg/egress, pkg/model, pkg/compile, pkg/ir, pkg/xds/translate,
-// pkg/xds/snapshot and pkg/status.
 package engine

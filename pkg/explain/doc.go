@@ -9,6 +9,4 @@
 //
 // Invariants: it is pure; it reads the pieces that are sent and nothing of how
 // they were made; what it does not know of is an error and never a guess.
-//
-// It imports Envoy's types, pkg/model, pkg/suggest and pkg/xds/snapshot.
 package explain

@@ -4,6 +4,4 @@
 //
 // Invariants: the tables are the only place that knows the names of the fields;
 // every bad field is reported, not the first; nothing here reads or writes.
-//
-// It imports pkg/model and pkg/suggest.
 package form

@@ -5,6 +5,4 @@
 // Invariants: it is pure; what nobody has checked is never called healthy; a
 // reason is named only where Envoy has counted it; failures are forgotten after
 // a while, and at once when requests succeed again.
-//
-// It imports the standard library only.
 package health

@@ -6,6 +6,4 @@
 // of the server give the same plan; a route that no import made is neither
 // changed nor removed; every error names the operation, and the line where it
 // is known.
-//
-// It imports the standard library, kin-openapi, pkg/document and pkg/model.
 package importer

@@ -9,6 +9,4 @@
 //
 // Invariants: it only reads. What it returns is what the REST API writes, field
 // by field. It starts no goroutine.
-//
-// It imports pkg/explain, pkg/health, pkg/model, pkg/status and pkg/store.
 package inspect

@@ -5,6 +5,4 @@
 // asked for; nothing here steers anything. There is no global registry. Labels
 // have few values: names of proxies that have an Envoy, paths as the API's own
 // table has them, never names of objects.
-//
-// It imports pkg/status and the Prometheus client.
 package metrics

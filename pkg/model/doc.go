@@ -5,6 +5,4 @@
 // Invariants: an object is never modified once it has been handed on, so a
 // comparison of pointers answers "has this changed?"; a name is an identity
 // and never changes.
-//
-// It imports the standard library only.
 package model

@@ -1,6 +1,4 @@
 // Package perclient limits, for each client address, how often something may
 // happen. Its memory is bounded: beyond a number of addresses the others share
 // one limit.
-//
-// It imports the standard library and golang.org/x/time/rate only.
 package perclient

@@ -4,6 +4,4 @@
 //
 // Invariants: the work is in proportion to the change, not to the
 // configuration; what is deleted is not looked at.
-//
-// It imports pkg/egress, pkg/model, pkg/store and pkg/engine.
 package precheck

@@ -8,7 +8,6 @@
 // messages in equal order; the order of the user's rules is kept, since the
 // first of several wildcards wins.
 //
-// It imports pkg/model, go-control-plane's rate-limit module and, of the
-// upstream service, src/config and src/stats only: the rest reads the
-// environment, exits the process or panics. No goroutines, no clock, no I/O.
+// Of the upstream service it uses src/config and src/stats only: the rest reads
+// the environment, exits the process or panics. No goroutines, no clock, no I/O.
 package ratelimit

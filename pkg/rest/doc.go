@@ -23,7 +23,5 @@
 // A handler reads the request, calls what answers it (pkg/store, pkg/document,
 // pkg/inspect) and writes the answer.
 //
-// The package starts no goroutine. It imports gin, api, pkg/document,
-// pkg/explain, pkg/form, pkg/inspect, pkg/model, pkg/perclient, pkg/status,
-// pkg/store and pkg/suggest.
+// The package starts no goroutine.
 package rest

@@ -8,6 +8,4 @@
 // under a lock, never written in place, and is never replaced by a new one; a
 // file that other users can get at is refused; no error holds a text that was
 // given or any part of a key.
-//
-// It imports the standard library, tink and pkg/model only.
 package seal

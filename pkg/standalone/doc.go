@@ -4,6 +4,4 @@
 // Invariants: the Envoy never outlives the program, whichever way that ends;
 // what Envoy writes to its standard output (the access log) is passed on
 // untouched, and what it logs becomes records of the program's own log.
-//
-// It imports the standard library, pkg/config and the Envoy version only.
 package standalone

@@ -4,6 +4,4 @@
 // It publishes what happens in a Feed.
 //
 // Invariants: it only records; nothing that it holds steers anything.
-//
-// It imports pkg/model only.
 package status

@@ -6,5 +6,5 @@
 // each object, in the same transaction; a signal on Changed carries no data, so
 // none can be lost.
 //
-// It imports pkg/model only. Implementations are held to store/storetest.
+// Implementations are held to store/storetest.
 package store

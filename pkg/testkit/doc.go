@@ -6,6 +6,4 @@
 // skipped test; everything is on loopback; whoever starts something ends it,
 // and a child process ends with the test's process at the latest. What a test
 // is to judge is returned, so that it can be used without a test framework.
-//
-// It may import every package.
 package testkit

@@ -1,6 +1,4 @@
 // Package contract has schemathesis call a running program with what
 // api/openapi.yaml allows and with what it does not, and judge every answer by
 // that document.
-//
-// It may import pkg/testkit only: nothing of the program itself.
 package contract

@@ -2,6 +2,4 @@
 // first time: it runs the commands of README.md as they stand there, and the
 // checks on a machine that has nothing yet. The script beside it does all of
 // README on a clean clone, `make test` last; CONTRIBUTING.md says when to run it.
-//
-// It may import pkg/testkit only: nothing of the program itself.
 package newcomer

@@ -31,7 +31,4 @@
 // The locks: one for each shard of the counters and one for Top, none held while
 // another is taken; the clock is read under the first. Nothing here starts a
 // goroutine.
-//
-// It imports gRPC, go-control-plane's messages, pkg/ratelimit and, of the
-// upstream service, src/config, src/limiter, src/stats and src/utils only.
 package embedded

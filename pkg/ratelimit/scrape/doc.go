@@ -7,6 +7,5 @@
 // metrics do not tell apart is not told apart here; no URL but those of the
 // settings is asked, and no redirection followed.
 //
-// It imports pkg/ratelimit, Prometheus' parser and, of the upstream service,
-// src/utils only. Every goroutine ends before the call that started it.
+// Every goroutine ends before the call that started it.
 package scrape

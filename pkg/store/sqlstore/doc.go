@@ -10,6 +10,4 @@
 // commits; a reader works on one snapshot and never waits for the writer; no
 // value of a row is ever logged. A writer remembers what it has read and sends
 // new rows together (memory.go, batch.go); whoever asks it sees them.
-//
-// It imports pkg/model, pkg/store and the database libraries.
 package sqlstore

@@ -3,6 +3,4 @@
 //
 // Invariants: each spec gets an empty database of its own; expected values are
 // written by hand; no goroutine outlives a spec.
-//
-// It imports pkg/model, pkg/store, ginkgo and gomega.
 package storetest

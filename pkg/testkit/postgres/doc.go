@@ -4,6 +4,4 @@
 // Invariants: the server listens on loopback only, keeps its files in the
 // directory that the test gave and ends with the test's process; a missing
 // binary is an error, never a skipped test.
-//
-// It imports pgx and the standard library only.
 package postgres

@@ -12,6 +12,5 @@
 // larger message or after a new subscription; what is there in the end does
 // not depend on the order of events.
 //
-// A Stream does no I/O, has no clock and never blocks. It imports
-// pkg/xds/snapshot only.
+// A Stream does no I/O, has no clock and never blocks.
 package plan

@@ -10,6 +10,4 @@
 // Rate-limit engines get their limits on the same port, with the older protocol:
 // one response for each version, and none after a refusal until the limits
 // change.
-//
-// It imports pkg/health, pkg/perclient, pkg/xds/plan, pkg/xds/snapshot and pkg/status.
 package server

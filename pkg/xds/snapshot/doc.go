@@ -5,6 +5,4 @@
 // not change are the same pointers in the next Snapshot; equal content has the
 // same version, in every process; what Envoy's own constraints refuse never
 // becomes a resource.
-//
-// It imports Envoy's types and protobuf.
 package snapshot

@@ -5,6 +5,4 @@
 //
 // Invariants: every function is pure and never fails; whether Envoy would
 // accept the result is checked by pkg/xds/snapshot.
-//
-// It imports pkg/ir and Envoy's types.
 package translate

@@ -4,6 +4,4 @@
 //
 // Invariant: the same arguments give the same routes, so that the two Envoys
 // can be held against each other.
-//
-// It imports the standard library only.
 package layout
