@@ -17,6 +17,13 @@ import (
 )
 
 var _ = Describe("SIGHUP", func() {
+	BeforeEach(func() {
+		// Programs inherit an ignored signal, as that of nohup, but no handler.
+		handled := make(chan os.Signal, 1)
+		signal.Notify(handled, syscall.SIGHUP)
+		DeferCleanup(signal.Stop, handled)
+	})
+
 	It("ends a gateway as SIGTERM does, also when it comes twice: requests are answered first", func() {
 		g, gw, blue := shop()
 		answer, before := make(chan string, 1), blue.Requests()
