@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,8 +20,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -29,60 +28,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// A case is one chain: in.yaml is compiled to ir.yaml and conditions.yaml, and
-// what ir.yaml says is translated to envoy/<proxy>.yaml.
+// A case is one chain: the build makes of in.yaml what ir.yaml and
+// conditions.yaml show, and what ir.yaml says is translated to
+// envoy/<proxy>.yaml. What matters of it stands in expect.yaml, which nobody but
+// a human writes.
 
-// input is what in.yaml holds: objects by kind, in the form of the REST API.
-// IDs follow the order.
-type input map[model.Kind][]json.RawMessage
-
-func readInput(path string) model.Change {
-	text, err := os.ReadFile(path) //nolint:gosec // a file of this test
-	Expect(err).NotTo(HaveOccurred())
-	var in input
-	Expect(yaml.UnmarshalStrict(text, &in)).To(Succeed())
-	change := model.Change{Revision: 1, Full: true}
-	for _, kind := range model.Kinds() {
-		for i, raw := range in[kind] {
-			obj := model.New(kind)
-			Expect(json.Unmarshal(raw, obj)).To(Succeed())
-			*obj.Meta().ID = int64(i + 1)
-			Expect(obj.Validate()).To(BeEmpty(), "%s", raw)
-			change.Entries = append(change.Entries, model.Entry{Key: obj.Key(), Object: obj})
-		}
-	}
-	return change
-}
-
-// compiled is the ir of every proxy, straight from the pure functions.
-func compiled(change model.Change, settings compile.Settings) []ir.Gateway {
-	config := model.NewConfig()
-	config.Apply(change)
-	var gateways []ir.Gateway
-	for _, e := range change.Entries {
-		p, ok := e.Object.(*model.Proxy)
-		if !ok {
-			continue
-		}
-		g := ir.Gateway{Name: p.Name}
-		names := slices.Clone(config.Proxy(p.Name).Services)
-		slices.Sort(names)
-		for _, s := range names {
-			g.Hosts = append(g.Hosts, compile.Host(config.Service(s), func(t *model.RouteTree) *ir.Route {
-				r, _ := compile.Route(t, egress.Lists{})
-				return r
-			}))
-		}
-		var domains []string
-		for _, h := range g.Hosts {
-			domains = append(domains, compile.Domains(h)...)
-		}
-		slices.Sort(domains)
-		tree := config.Proxy(p.Name)
-		g.Listener = compile.Listener(tree, settings, compile.RatesOf(tree, slices.Compact(domains), compile.ReadRates))
-		gateways = append(gateways, g)
-	}
-	return gateways
+// expectation is what expect.yaml holds.
+type expectation struct {
+	// Shows says in a sentence what the case is about.
+	Shows string `json:"shows"`
+	// Conditions are all conditions, by the path of their object: "CODE", or
+	// "CODE: a part of the message".
+	Conditions map[string][]string `json:"conditions"`
+	// Envoy and IR have paths that begin with a proxy, RateLimits such that begin
+	// with a domain as the rate-limit engine has it; see unexpected.
+	Envoy      map[string]any `json:"envoy"`
+	IR         map[string]any `json:"ir"`
+	RateLimits map[string]any `json:"ratelimits"`
 }
 
 // resources are the resources of one proxy, readable.
@@ -111,49 +73,74 @@ func readableProto(r *snapshot.Resource, into proto.Message) json.RawMessage {
 	return text
 }
 
-// expectHostsOf checks that the hosts of the snapshot are what the written ir
-// says, but for those that are left out or quarantined.
-func expectHostsOf(s *snapshot.Snapshot, g ir.Gateway, except []string) {
-	var rc routev3.RouteConfiguration
-	Expect(s.Routes(s.Hosts).Body.UnmarshalTo(&rc)).To(Succeed())
-	var have, want []string
-	for _, vh := range rc.GetVirtualHosts() {
-		if slices.Contains(except, vh.GetName()) {
-			continue
-		}
-		have = append(have, prototext(vh))
+// expectSent checks that a snapshot holds what the written ir says and, but for
+// the cluster of the rate-limit engine, no more.
+func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
+	have, want := map[string]string{}, map[string]string{}
+	for _, r := range slices.Concat(s.Listeners, s.Clusters) {
+		have[r.Name] = r.Version
 	}
+	delete(have, translate.RateLimitCluster)
+	for _, h := range s.Hosts {
+		have["host "+h.Name] = h.Version
+	}
+	add := func(r *snapshot.Resource, err error) {
+		Expect(err).NotTo(HaveOccurred())
+		want[r.Name] = r.Version
+	}
+	add(snapshot.NewListener(translate.Listener(g.Listener)))
 	for _, h := range g.Hosts {
-		if slices.Contains(except, h.Name) {
+		var routes []*snapshot.Route
+		for _, r := range h.Routes {
+			encoded, err := snapshot.NewRoute(translate.Route(r))
+			Expect(err).NotTo(HaveOccurred())
+			routes = append(routes, encoded)
+			if r.Forward == nil {
+				continue
+			}
+			for _, c := range r.Forward.Clusters {
+				add(snapshot.NewCluster(translate.Cluster(c.Cluster)))
+			}
+		}
+		host, err := snapshot.NewHost(translate.VirtualHost(h), routes)
+		Expect(err).NotTo(HaveOccurred())
+		want["host "+host.Name] = host.Version
+	}
+	Expect(have).To(Equal(want), "what is sent of proxy %s is not what ir.yaml says", g.Name)
+}
+
+// golden compares the generated files of a case with those in its directory, or
+// writes them.
+func golden(dir string, files map[string]any) {
+	there, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	Expect(err).NotTo(HaveOccurred())
+	beside, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range slices.Concat(there, beside) {
+		name, err := filepath.Rel(dir, path)
+		Expect(err).NotTo(HaveOccurred())
+		if _, wanted := files[name]; wanted || name == "in.yaml" || name == "expect.yaml" {
 			continue
 		}
-		vh := translate.VirtualHost(h)
-		for _, r := range h.Routes {
-			vh.Routes = append(vh.Routes, translate.Route(r))
+		if *update {
+			Expect(os.Remove(path)).To(Succeed())
+			continue
 		}
-		want = append(want, prototext(vh))
+		Fail(path + " is stale; run `make golden`")
 	}
-	Expect(have).To(Equal(want))
-}
-
-func prototext(m proto.Message) string {
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
-	Expect(err).NotTo(HaveOccurred())
-	return string(b)
-}
-
-// golden compares a value with a file, or writes it.
-func golden(path string, value any) {
-	text, err := yaml.Marshal(value)
-	Expect(err).NotTo(HaveOccurred())
-	if *update {
-		Expect(os.MkdirAll(filepath.Dir(path), 0o750)).To(Succeed())
-		Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
-		return
+	for name, value := range files {
+		path := filepath.Join(dir, name)
+		text, err := yaml.Marshal(value)
+		Expect(err).NotTo(HaveOccurred())
+		if *update {
+			Expect(os.MkdirAll(filepath.Dir(path), 0o750)).To(Succeed())
+			Expect(os.WriteFile(path, text, 0o600)).To(Succeed())
+			continue
+		}
+		want, err := os.ReadFile(path) //nolint:gosec // a file of this test
+		Expect(err).NotTo(HaveOccurred(), "run `make golden` and look at what it writes")
+		Expect(string(text)).To(Equal(string(want)), "of %s; if it is right, run `make golden`", path)
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a file of this test
-	Expect(err).NotTo(HaveOccurred(), "run `make golden` and look at what it writes")
-	Expect(string(text)).To(Equal(string(want)), "of %s; if it is right, run `make golden`", path)
 }
 
 // takesRoutes is the part of a listener that says where its routes come from.
@@ -179,59 +166,110 @@ func acceptedByEnvoy(r resources) {
 	Expect(err).NotTo(HaveOccurred(), "%s", out)
 }
 
+// conditionsByPath are the conditions of a result, by the path of their object.
+func conditionsByPath(result engine.Result) map[string][]model.Condition {
+	conditions := map[string][]model.Condition{}
+	for _, source := range slices.Sorted(maps.Keys(result.Conditions)) {
+		for _, c := range result.Conditions[source] {
+			conditions[c.Key.Path()] = append(conditions[c.Key.Path()], c)
+		}
+	}
+	return conditions
+}
+
+// expectConditions checks that there are the expected conditions and no others.
+func expectConditions(have map[string][]model.Condition, want map[string][]string) {
+	told := map[string][]string{}
+	for path, list := range have {
+		for i, c := range list {
+			text := c.Code
+			if i < len(want[path]) && strings.Contains(want[path][i], ": ") {
+				text += ": " + c.Message
+				if part := want[path][i]; strings.HasPrefix(part, c.Code+": ") && strings.Contains(c.Message, part[len(c.Code)+2:]) {
+					text = part
+				}
+			}
+			told[path] = append(told[path], text)
+		}
+	}
+	if want == nil {
+		want = map[string][]string{}
+	}
+	Expect(told).To(Equal(want), "the conditions in expect.yaml are all that there are")
+}
+
+// expectByHand checks what expect.yaml says.
+func expectByHand(path string, proxies []string, conditions map[string][]model.Condition, envoy, gateways, rateLimits any) {
+	text, err := os.ReadFile(path) //nolint:gosec // a file of this test
+	Expect(err).NotTo(HaveOccurred(), "write what matters in this case by hand, see CONTRIBUTING.md")
+	var want expectation
+	Expect(yaml.UnmarshalStrict(text, &want)).To(Succeed(), path)
+	Expect(want.Shows).To(HaveSuffix("."), "%s: shows is a sentence that says what the case is about", path)
+	expectConditions(conditions, want.Conditions)
+	Expect(slices.Concat(
+		unexpected(plain(envoy), want.Envoy, "envoy"),
+		unexpected(plain(gateways), want.IR, "ir"),
+		unexpected(plain(rateLimits), want.RateLimits, "ratelimits"),
+	)).To(BeEmpty(), "of %s", path)
+	var named []string
+	for at := range want.Envoy {
+		proxy, _ := cutPath(at)
+		named = append(named, proxy)
+	}
+	slices.Sort(named)
+	Expect(slices.Compact(named)).To(Equal(proxies), "%s says something of the Envoy of each proxy", path)
+}
+
+// plain is a value as JSON has it.
+func plain(v any) (out any) {
+	b, err := json.Marshal(v)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(json.Unmarshal(b, &out)).To(Succeed())
+	return out
+}
+
 var _ = Describe("golden case", func() {
 	inputs, err := filepath.Glob("testdata/cases/*/in.yaml")
 	if err != nil || len(inputs) == 0 {
 		panic(fmt.Sprintf("no golden cases: %v", err))
 	}
-	for _, in := range inputs {
-		dir := filepath.Dir(in)
+	for _, path := range inputs {
+		dir := filepath.Dir(path)
 		It(filepath.Base(dir), func() {
-			change := readInput(in)
-			settings := compile.Settings{AccessLog: true}
-			if strings.HasPrefix(filepath.Base(dir), "rate-limit") {
-				settings.RateLimitSocket = "/run/gatehouse/ratelimit.sock"
-			}
-			build, err := engine.NewBuild(settings)
+			in := readInput(path)
+			build, err := engine.NewBuild(in.Settings.compile())
 			Expect(err).NotTo(HaveOccurred())
-			result := build.Apply(change)
+			result := build.Apply(in.Change)
+			proxies := slices.Sorted(maps.Keys(result.Snapshots))
 
-			if *update {
-				Expect(os.RemoveAll(filepath.Join(dir, "envoy"))).To(Succeed())
+			gateways := map[string]*ir.Gateway{}
+			for _, proxy := range proxies {
+				gateways[proxy] = build.Gateway(proxy)
 			}
-			golden(filepath.Join(dir, "ir.yaml"), compiled(change, settings))
-			conditions := map[string][]model.Condition{}
-			var except []string
-			for _, list := range result.Conditions {
-				for _, c := range list {
-					conditions[c.Key.Path()] = append(conditions[c.Key.Path()], c)
-					if c.Code == model.HostConflict {
-						except = append(except, filepath.Base(c.Key.Name))
-					}
-					if c.Key.Kind == model.KindServiceFilter { // closed: its golden file shows the 503
-						except = append(except, filepath.Dir(c.Key.Name))
-					}
-				}
+			files := map[string]any{"ir.yaml": gateways, "conditions.yaml": conditionsByPath(result)}
+			rates := map[string][]model.RateLimitRule{}
+			for _, d := range result.RateLimits {
+				rates[d.Wire()] = d.Rules
 			}
-			golden(filepath.Join(dir, "conditions.yaml"), conditions)
+			if len(rates) > 0 {
+				files["ratelimits.yaml"] = rates
+			}
+			envoy := map[string]resources{}
+			for _, proxy := range proxies {
+				envoy[proxy] = readable(result.Snapshots[proxy])
+				files["envoy/"+proxy+".yaml"] = envoy[proxy]
+			}
+			golden(dir, files)
 
-			var written []ir.Gateway
+			var written map[string]ir.Gateway
 			text, err := os.ReadFile(filepath.Join(dir, "ir.yaml")) //nolint:gosec // a file of this test
 			Expect(err).NotTo(HaveOccurred())
 			Expect(yaml.UnmarshalStrict(text, &written)).To(Succeed())
-			var files []string
-			for _, g := range written {
-				s := result.Snapshots[g.Name]
-				expectHostsOf(s, g, except)
-				file := filepath.Join(dir, "envoy", g.Name+".yaml")
-				golden(file, readable(s))
-				acceptedByEnvoy(readable(s))
-				files = append(files, file)
+			for _, proxy := range proxies {
+				expectSent(result.Snapshots[proxy], written[proxy])
+				acceptedByEnvoy(envoy[proxy])
 			}
-			slices.Sort(files)
-			there, err := filepath.Glob(filepath.Join(dir, "envoy", "*"))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(there).To(Equal(files), "there are stale files; run `make golden`")
+			expectByHand(filepath.Join(dir, "expect.yaml"), proxies, conditionsByPath(result), envoy, gateways, rates)
 		})
 	}
 })

@@ -189,7 +189,7 @@ var _ = Describe("the result of many changes", func() {
 
 	It("changes only what an edit is about", func() {
 		build := newBuild()
-		build.Apply(readInput("testdata/cases/service-hosts/in.yaml"))
+		build.Apply(readInput("testdata/cases/service-hosts/in.yaml").Change)
 		change := model.Change{Revision: 2, Entries: []model.Entry{{
 			Key:    model.RouteKey("exact", "root"),
 			Object: &model.Route{ID: 3, Service: "exact", Name: "root", Prefix: "/moved"},

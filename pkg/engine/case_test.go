@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// caseSettings are the settings of the process that a case needs, by the names
+// of the flags. The zero value is that of `gatehouse serve` without flags, save
+// for the access log, which is off.
+type caseSettings struct {
+	AccessLog bool `json:"access_log"`
+	// RateLimitSocket is that of standalone, RateLimitAddress that of an engine
+	// elsewhere.
+	RateLimitSocket  string   `json:"ratelimit_socket"`
+	RateLimitAddress string   `json:"ratelimit_address"`
+	UpstreamAllow    []string `json:"upstream_allow"`
+	UpstreamDeny     []string `json:"upstream_deny"`
+}
+
+func (s caseSettings) compile() compile.Settings {
+	GinkgoHelper()
+	entries := func(texts []string) (list []egress.Entry) {
+		for _, text := range texts {
+			e, err := egress.ParseEntry(text)
+			Expect(err).NotTo(HaveOccurred())
+			list = append(list, e)
+		}
+		return list
+	}
+	return compile.Settings{
+		AccessLog: s.AccessLog, RateLimitSocket: s.RateLimitSocket, RateLimitAddress: s.RateLimitAddress,
+		Upstreams: egress.Lists{Allow: entries(s.UpstreamAllow), Deny: entries(s.UpstreamDeny)},
+	}
+}
+
+// caseInput is what an in.yaml holds: settings, and objects by kind in the form
+// of the REST API. Their ids follow their order.
+type caseInput struct {
+	Settings caseSettings
+	Change   model.Change
+}
+
+func readInput(path string) caseInput {
+	GinkgoHelper()
+	text, err := os.ReadFile(path) //nolint:gosec // a file of this test
+	Expect(err).NotTo(HaveOccurred())
+	in := caseInput{Change: model.Change{Revision: 1, Full: true}}
+	// unchecked says that the objects are such as only a database holds that was
+	// edited by hand: they are not validated.
+	var unchecked bool
+	sections := map[string]json.RawMessage{}
+	Expect(yaml.UnmarshalStrict(text, &sections)).To(Succeed(), path)
+	rest := map[string][]json.RawMessage{}
+	for name, section := range sections {
+		switch name {
+		case "settings":
+			decodeStrict(section, &in.Settings)
+		case "unchecked":
+			decodeStrict(section, &unchecked)
+		default:
+			var list []json.RawMessage
+			decodeStrict(section, &list)
+			rest[name] = list
+		}
+	}
+	for _, kind := range model.Kinds() {
+		for i, raw := range rest[string(kind)] {
+			obj := readObject(kind, raw)
+			*obj.Meta().ID = int64(i + 1)
+			if !unchecked {
+				Expect(obj.Validate()).To(BeEmpty(), "%s: %s", path, raw)
+			}
+			in.Change.Entries = append(in.Change.Entries, model.Entry{Key: obj.Key(), Object: obj})
+		}
+		delete(rest, string(kind))
+	}
+	Expect(rest).To(BeEmpty(), "%s has sections that are no kind", path)
+	return in
+}
+
+// readObject reads an object. A link may be written as its names, shop/root/blue.
+// The JSON of a filter or global config may be text, which keeps the order of
+// its keys.
+func readObject(kind model.Kind, raw json.RawMessage) model.Object {
+	GinkgoHelper()
+	obj := model.New(kind)
+	if raw[0] == '"' {
+		raw = linkOf(kind, raw)
+	}
+	var fields map[string]json.RawMessage
+	decodeStrict(raw, &fields)
+	for _, name := range []string{"filter_config", "config"} {
+		if config := fields[name]; len(config) > 0 && config[0] == '"' {
+			var text string
+			decodeStrict(config, &text)
+			fields[name] = json.RawMessage(text)
+		}
+	}
+	if config := fields["route_config"]; config != nil { // as the store reads it, see RouteConfig.Unreadable
+		Expect(obj.(*model.Route).Config.Scan([]byte(config))).To(Succeed())
+		delete(fields, "route_config")
+	}
+	raw, err := json.Marshal(fields)
+	Expect(err).NotTo(HaveOccurred())
+	decodeStrict(raw, obj)
+	return obj
+}
+
+func linkOf(kind model.Kind, raw json.RawMessage) json.RawMessage {
+	GinkgoHelper()
+	var text string
+	decodeStrict(raw, &text)
+	names := map[string]string{}
+	words := map[model.Kind][]string{
+		model.KindRouteUpstream:     {"service", "route", "upstream"},
+		model.KindRouteFilter:       {"service", "route", "filter"},
+		model.KindServiceFilter:     {"service", "filter"},
+		model.KindServiceSecret:     {"service", "secret"},
+		model.KindProxyService:      {"proxy", "service"},
+		model.KindProxyGlobalConfig: {"proxy", "globalconfig"},
+	}[kind]
+	parts := strings.Split(text, "/")
+	Expect(parts).To(HaveLen(len(words)), "%s: %s", kind, text)
+	for i, word := range words {
+		names[word+"_name"] = parts[i]
+	}
+	link, err := json.Marshal(names)
+	Expect(err).NotTo(HaveOccurred())
+	return link
+}
+
+func decodeStrict(raw json.RawMessage, into any) {
+	GinkgoHelper()
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	Expect(dec.Decode(into)).To(Succeed(), "%s", raw)
+}

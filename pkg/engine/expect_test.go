@@ -1,0 +1,157 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// unexpected compares a document, as JSON has it, with what is expected of it:
+// paths with values. A value that is a map holds further paths from there; only
+// an empty one stands for itself. null means that the last step of the path
+// leads nowhere; every step before it has to lead somewhere. The answer is a
+// sentence for each difference.
+func unexpected(document any, expected map[string]any, at string) (list []string) {
+	for _, path := range slices.Sorted(maps.Keys(expected)) {
+		want, place := expected[path], strings.TrimPrefix(at+"."+path, ".")
+		have, err := lookUp(document, path)
+		if err != nil {
+			list = append(list, fmt.Sprintf("%s: %s", place, err))
+			continue
+		}
+		below, isMap := want.(map[string]any)
+		switch {
+		case isMap && len(below) > 0 && have == nil:
+			list = append(list, place+" is not there")
+		case isMap && len(below) > 0:
+			list = append(list, unexpected(have, below, place)...)
+		case !reflect.DeepEqual(have, want):
+			list = append(list, fmt.Sprintf("%s is %s, not %s", place, asJSON(have), asJSON(want)))
+		}
+	}
+	return list
+}
+
+// lookUp follows a path: keys with dots between them. Behind a key, [2] is an
+// element of a list by its index, [shop] the one of that name or the value of a
+// map's key, and [*] all elements, from each of which the rest of the path goes
+// on. What is nowhere is nil.
+func lookUp(document any, path string) (any, error) {
+	key, rest := cutPath(path)
+	next, err := step(document, key)
+	if rest == "" || err != nil {
+		return next, err
+	}
+	if next == nil {
+		return nil, fmt.Errorf("there is no %s", key)
+	}
+	list, isList := next.([]any)
+	if key != "[*]" || !isList {
+		return lookUp(next, rest)
+	}
+	all := make([]any, len(list))
+	for i := range list {
+		if all[i], err = lookUp(list[i], rest); err != nil {
+			return nil, fmt.Errorf("of element %d %w", i, err)
+		}
+	}
+	return all, nil
+}
+
+// cutPath returns the first step of a path, a key or what is in brackets with
+// them, and the rest.
+func cutPath(path string) (key, rest string) {
+	end := strings.IndexAny(path[1:], ".[") + 1
+	if path[0] == '[' {
+		end = strings.IndexByte(path, ']') + 1
+	}
+	if end == 0 || end == len(path) {
+		return path, ""
+	}
+	return path[:end], strings.TrimPrefix(path[end:], ".")
+}
+
+func step(from any, key string) (any, error) {
+	name, inBrackets := strings.CutPrefix(key, "[")
+	name = strings.TrimSuffix(name, "]")
+	switch from := from.(type) {
+	case map[string]any:
+		return from[name], nil
+	case []any:
+		if !inBrackets {
+			return nil, fmt.Errorf("%s is looked for in a list; write [*].%s", key, key)
+		}
+		if name == "*" {
+			return from, nil
+		}
+		if i, err := strconv.Atoi(name); err == nil {
+			if i < len(from) {
+				return from[i], nil
+			}
+			return nil, nil
+		}
+		return named(from, name)
+	}
+	return nil, fmt.Errorf("%s is looked for in %s", key, asJSON(from))
+}
+
+func named(list []any, name string) (found any, err error) {
+	for _, element := range list {
+		if fields, ok := element.(map[string]any); ok && fields["name"] == name {
+			if found != nil {
+				return nil, fmt.Errorf("there are two %q", name)
+			}
+			found = element
+		}
+	}
+	return found, nil
+}
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	Expect(err).NotTo(HaveOccurred())
+	return string(b)
+}
+
+var _ = Describe("An expectation", func() {
+	const text = `{
+		"timeout": "5s", "empty": {}, "map": {"a.b/c": 1},
+		"hosts": [{"name": "shop", "routes": [{"name": "a", "weight": 1}, {"name": "b"}]}, {"name": "rest"}],
+		"twins": [{"name": "x"}, {"name": "x"}]
+	}`
+	DescribeTable("is compared with what is there",
+		func(path, want string, differences ...string) {
+			var document, value any
+			Expect(json.Unmarshal([]byte(text), &document)).To(Succeed())
+			Expect(json.Unmarshal([]byte(want), &value)).To(Succeed())
+			Expect(unexpected(document, map[string]any{path: value}, "")).To(HaveExactElements(differences))
+		},
+		Entry("the same", "timeout", `"5s"`),
+		Entry("another value", "timeout", `"6s"`, `timeout is "5s", not "6s"`),
+		Entry("another type", "hosts[shop].routes[a].weight", `"1"`, `hosts[shop].routes[a].weight is 1, not "1"`),
+		Entry("nothing", "grace", `null`),
+		Entry("nothing of something", "timeout", `null`, `timeout is "5s", not null`),
+		Entry("something of nothing", "grace", `"5s"`, `grace is null, not "5s"`),
+		Entry("nothing in something that is not there", "hosts[other].routes", `null`, `hosts[other].routes: there is no [other]`),
+		Entry("an element by its name", "hosts[shop].routes[b].weight", `null`),
+		Entry("an element by its index", "hosts[1].name", `"rest"`),
+		Entry("an element behind the last", "hosts[2]", `null`),
+		Entry("a value by a key with dots", "map[a.b/c]", `1`),
+		Entry("all elements, in order", "hosts[*].name", `["shop","rest"]`),
+		Entry("all elements in another order", "hosts[*].name", `["rest","shop"]`, `hosts[*].name is ["shop","rest"], not ["rest","shop"]`),
+		Entry("two of one name", "twins[x].name", `"x"`, `twins[x].name: there are two "x"`),
+		Entry("a key of a list", "hosts.name", `"shop"`, `hosts.name: name is looked for in a list; write [*].name`),
+		Entry("a key of a text", "timeout.seconds", `5`, `timeout.seconds: seconds is looked for in "5s"`),
+		Entry("an empty map", "empty", `{}`),
+		Entry("an empty map of one that is not", "map", `{}`, `map is {"a.b/c":1}, not {}`),
+		Entry("further paths", "hosts[shop]", `{"routes[a].weight": 1, "routes[b].name": "c"}`, `hosts[shop].routes[b].name is "b", not "c"`),
+		Entry("further paths of nothing", "hosts[other]", `{"routes": null}`, "hosts[other] is not there"),
+	)
+})

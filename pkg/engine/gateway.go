@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Gateway returns what the Envoys of a proxy must do, put together from what
+// the build keeps; nil when there is no such proxy. A host that another one has
+// taken is left out.
+func (b *Build) Gateway(proxy string) *ir.Gateway {
+	p := b.proxies[proxy]
+	if p == nil {
+		return nil
+	}
+	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.rates)}
+	lost := p.builder.Conflicts()
+	for _, name := range slices.Sorted(maps.Keys(p.services)) {
+		s := b.services[name]
+		if _, taken := lost[name]; taken || s == nil || s.parts == nil {
+			continue
+		}
+		host := compile.Host(b.config.Service(name), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
+		if s.closed {
+			host.Routes = []*ir.Route{compile.UnavailableRoute()}
+		}
+		g.Hosts = append(g.Hosts, host)
+	}
+	return g
+}
