@@ -91,6 +91,10 @@ golden: ## write the golden files anew and delete stale ones
 endpoints: ## write docs/endpoints.md anew, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
+.PHONY: mutants
+mutants: ## break the code in one place at a time, and see that the specs notice (an hour; ARGS="plan-3 server pkg/rest")
+	@go run ./hack/mutants $(ARGS)
+
 .PHONY: bench
 bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a hand-written Envoy configuration and no rate limit (25 minutes; ARGS="--only rps")
 	hack/bench.sh $(ARGS)

@@ -64,6 +64,8 @@ var _ = Describe("a goal", func() {
 		ack(snapshot.RouteType)
 		Expect(reached(shop(1))).To(BeTrue())
 		Expect(reached(shop(2))).To(BeFalse(), "there is no such revision yet")
+		Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeFalse())
+		Expect(reached(plan.Goal{Revision: 2, Hosts: []string{"blog"}})).To(BeFalse(), "it may come with the revision")
 	})
 
 	It("is reached by the removal of the host", func() {
@@ -100,6 +102,18 @@ var _ = Describe("a goal", func() {
 		Expect(reached(shop(3))).To(BeTrue())
 		_, applied := s.Applied()
 		Expect(applied).To(BeFalse(), "the slow cluster is not there")
+	})
+
+	It("is not proven for a form that warms by an answer about something else", func() {
+		live(world(1, host("shop", slow)))
+		w := world(2, host("shop", cluster("slow", 2, true)))
+		w.Listeners = append(w.Listeners, listener("https"))
+		s.Want(w)
+		Expect(next()).To(Equal([]string{"clusters +slow", "listeners +https"}))
+		ack(snapshot.ListenerType)
+		Expect(reached(shop(2))).To(BeFalse())
+		ack(snapshot.ClusterType)
+		Expect(reached(shop(2))).To(BeTrue())
 	})
 
 	It("is reached by a newer form of the host", func() {
@@ -165,5 +179,49 @@ var _ = Describe("a goal", func() {
 		Expect(s.Waiting()).To(BeEmpty())
 		Expect(s.Overdue()).To(Equal([]string{"slow"}))
 		Expect(s.Overdue()).To(BeEmpty())
+		ack(snapshot.RouteType)
+		s.Want(world(3, host("shop", slow, fast)))
+		Expect(next()).To(Equal([]string{"routes shop=fast,slow"}))
+		Expect(s.Overdue()).To(BeEmpty(), "it is the same wait")
+	})
+
+	Describe("of another listener", func() {
+		// behind is a world behind one listener.
+		behind := func(name string, revision int64) *snapshot.Snapshot {
+			w := world(revision, host("shop", fast))
+			w.Listeners = []*snapshot.Resource{listener(name)}
+			return w
+		}
+		BeforeEach(func() {
+			live(behind("http", 1))
+			s.Want(behind("https", 2))
+			Expect(next()).To(Equal([]string{"listeners +https"}))
+		})
+
+		It("keeps the old one until the new one is acknowledged", func() {
+			Expect(next()).To(BeEmpty())
+			_, ok := s.Applied()
+			Expect(ok).To(BeFalse())
+			ack(all...)
+			Expect(next()).To(Equal([]string{"listeners -http"}))
+			Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeFalse(), "it is open until the Envoy has read that")
+			ack(all...)
+			Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeTrue())
+		})
+
+		It("keeps the old one when the new one is refused, and says so", func() {
+			s.Nack(heard[snapshot.ListenerType][0], "port in use", now)
+			Expect(next()).To(BeEmpty())
+			_, ok := s.Applied()
+			Expect(ok).To(BeFalse())
+			lack, ok := s.Reached(plan.Goal{Revision: 2, Listeners: true})
+			Expect(ok).To(BeFalse())
+			Expect(lack.Refusal.Text).To(Equal("port in use"))
+			Expect(s.RefusedListeners()).To(Equal([]plan.RefusedListener{{Name: "https", Text: "port in use", Open: "http"}}))
+			s.Want(behind("http", 3))
+			Expect(next()).To(Equal([]string{"listeners -https"}))
+			ack(all...)
+			Expect(reached(plan.Goal{Revision: 3, Listeners: true})).To(BeTrue())
+		})
 	})
 })

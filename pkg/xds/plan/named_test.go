@@ -86,6 +86,15 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(Equal([]string{"Secret +x", "ClusterLoadAssignment +e"}), "and when it comes to exist")
 	})
 
+	It("is not answered when it was given up before", func() {
+		want(1, 1, nil, nil)
+		next()
+		ackAll()
+		s.Subscribe(snapshot.SecretType, []string{"x", "y"}, nil)
+		s.Unsubscribe(snapshot.SecretType, []string{"x"})
+		Expect(next()).To(Equal([]string{"Secret -y"}))
+	})
+
 	It("follows its cluster, changed or not", func() {
 		assignment := []*snapshot.Resource{resource(snapshot.EndpointType, "a", "1")}
 		want(1, 1, nil, assignment)
@@ -153,5 +162,24 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(BeEmpty())
 		Expect(s.Refused()).To(HaveLen(1))
 		Expect(s.Refused()[0].Text).To(Equal("no certificate"))
+	})
+
+	It("is kept within the room that there is for what nobody serves", func() {
+		s.Want(world(1, host("shop", cluster("a", 1, false))))
+		s.SetRoom(1)
+		s.Subscribe(snapshot.ClusterType, nil, map[string]string{"a": "1", "x": "1", "y": "1", "z": "1"})
+		Expect(s.Foreign()).To(Equal(1), "what is wanted takes no room")
+		s.SetRoom(1)
+		Expect(s.Subscribe(snapshot.RouteType, []string{"rc", "x"}, nil)).To(BeTrue())
+		Expect(s.Foreign()).To(Equal(2))
+		Expect(s.Subscribe(snapshot.RouteType, []string{"rc", "x"}, nil)).To(BeTrue(), "they are kept already")
+		Expect(s.Subscribe(snapshot.RouteType, []string{"y"}, nil)).To(BeFalse())
+		s.SetRoom(2)
+		Expect(s.Subscribe(snapshot.SecretType, []string{"x", "y", "x"}, nil)).To(BeTrue())
+		Expect(s.Foreign()).To(Equal(4))
+		Expect(s.Subscribe(snapshot.SecretType, []string{"z"}, nil)).To(BeFalse())
+		s.SetRoom(1)
+		Expect(s.Subscribe(snapshot.EndpointType, nil, map[string]string{"x": "1", "y": "1", "z": "1"})).To(BeTrue())
+		Expect(s.Foreign()).To(BeNumerically("<=", 6))
 	})
 })

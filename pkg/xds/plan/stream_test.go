@@ -179,6 +179,38 @@ var _ = Describe("a stream", func() {
 		Expect(next()).To(Equal([]string{"routes shop=slow"}))
 	})
 
+	It("waits no longer for a cluster that changes while it warms", func() {
+		subscribe()
+		live(world(1, host("shop", a())))
+		s.Want(world(2, host("shop", slow())))
+		Expect(next()).To(Equal([]string{"clusters +slow"}))
+		bound := now.Add(20 * time.Second)
+		now = now.Add(15 * time.Second)
+		s.Want(world(3, host("shop", cluster("slow", 2, true))))
+		messages, wake := s.Next(now)
+		Expect(say(messages)).To(Equal([]string{"clusters +slow"}))
+		Expect(wake).To(Equal(bound))
+		now = bound
+		Expect(next()).To(Equal([]string{"routes shop=slow"}))
+	})
+
+	It("wakes for the first of several waits", func() {
+		subscribe()
+		live(world(1, host("blog", a()), host("shop", a())))
+		s.Want(world(2, host("blog", a()), host("shop", slow())))
+		next()
+		bound := now.Add(20 * time.Second)
+		now = now.Add(5 * time.Second)
+		s.Want(world(3, host("blog", cluster("slower", 1, true)), host("shop", slow())))
+		messages, wake := s.Next(now)
+		Expect(say(messages)).To(Equal([]string{"clusters +slower"}))
+		Expect(wake).To(Equal(bound))
+		Expect(s.Waiting()).To(HaveExactElements(
+			plan.Wait{Host: "blog", Clusters: []string{"slower"}, Since: now, Until: now.Add(20 * time.Second)},
+			plan.Wait{Host: "shop", Clusters: []string{"slow"}, Since: now.Add(-5 * time.Second), Until: bound},
+		))
+	})
+
 	It("does not wait for a new content of a cluster that is there", func() {
 		subscribe()
 		live(world(1, host("shop", a())))
@@ -241,6 +273,19 @@ var _ = Describe("a stream", func() {
 			rev, ok := s.Applied()
 			Expect(ok).To(BeTrue())
 			Expect(rev).To(Equal(int64(3)))
+		})
+
+		It("does not send again what was replaced meanwhile", func() {
+			subscribe()
+			live(world(1, host("shop", a())))
+			s.Want(world(2, host("blog", cluster("bad", 1, false)), host("shop", b())))
+			next()
+			s.Nack(last["clusters"], "no", now)
+			fixed := cluster("bad", 2, false)
+			s.Want(world(3, host("blog", fixed), host("shop", b())))
+			messages, _ := s.Next(now)
+			Expect(say(messages)).To(Equal([]string{"clusters +b", "clusters +bad"}))
+			Expect(messages[1].Resources[0].Version).To(Equal(fixed.Version))
 		})
 
 		It("lets only the hosts wait that name a refused cluster", func() {
@@ -388,6 +433,22 @@ var _ = Describe("a stream", func() {
 			reconnect(world(1, host("shop", a())))
 			Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 		})
+	})
+
+	It("does not repeat a route configuration of which no host is to blame", func() {
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "of another control plane"})
+		s.Want(world(1, host("shop", a())))
+		next()
+		s.Ack(last["clusters"])
+		s.Ack(last["listeners"])
+		_, guilty := s.Nack(last["routes"], "no", now)
+		Expect(guilty).To(BeEmpty())
+		Expect(next()).To(BeEmpty())
+		Expect(s.Refused()).To(ConsistOf(HaveField("Resource", "rc")))
+		s.Want(world(2, host("shop", b())))
+		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 	})
 
 	It("takes listeners and clusters away when the proxy is deleted", func() {

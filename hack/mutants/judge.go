@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// verdict is what became of a mutant.
+type verdict string
+
+const (
+	caught   verdict = "caught"
+	hangs    verdict = "hangs" // caught too: the specs did not end in time, and do without it
+	survived verdict = "SURVIVED"
+	stale    verdict = "STALE" // the text is not in the file, or more than once
+	broken   verdict = "BROKEN"
+)
+
+// judge tries mutants one after the other.
+type judge struct {
+	shop    *workshop
+	timeout time.Duration
+	out     io.Writer
+	verbose bool
+	// sound says of each package that was tried what is wrong with its specs
+	// without a mutant.
+	sound map[string]error
+}
+
+// try runs all mutants, prints what becomes of each, and returns how many are
+// caught. It ends early with ctx.
+func (j *judge) try(ctx context.Context, list []mutant) (int, error) {
+	n := 0
+	for _, m := range list {
+		start := time.Now()
+		v, why, err := j.one(ctx, m, list)
+		if ctx.Err() != nil {
+			return n, errors.New("interrupted")
+		}
+		if err != nil {
+			return n, err
+		}
+		if v == caught || v == hangs {
+			n++
+		}
+		_, _ = fmt.Fprintf(j.out, "%-8s %5.1fs  %-12s %s: %s\n", v, time.Since(start).Seconds(), m.id, m.file, m.breaks)
+		if why != "" && (j.verbose || v == broken || v == stale) {
+			_, _ = fmt.Fprintf(j.out, "%17s%s\n", "", strings.ReplaceAll(strings.TrimSpace(why), "\n", "\n"+strings.Repeat(" ", 17)))
+		}
+	}
+	return n, nil
+}
+
+// one tries a mutant. all are those of this run, whose specs are tried together
+// without a mutant. The error is not the mutant's.
+func (j *judge) one(ctx context.Context, m mutant, all []mutant) (v verdict, why string, err error) {
+	if why := staleness(j.shop.dir, m); why != "" {
+		return stale, why, nil
+	}
+	for _, s := range m.specs {
+		if err := j.check(ctx, s.dir, all); err != nil {
+			return broken, fmt.Sprintf("without the mutant, %s: %v", s.dir, err), nil
+		}
+	}
+	undo, err := j.shop.change(m)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
+	for _, s := range m.specs {
+		bin, err := j.shop.compile(ctx, s.dir)
+		if err != nil {
+			return broken, fmt.Sprintf("it does not compile: %v", err), nil
+		}
+		limit, cancel := context.WithTimeout(ctx, j.timeout)
+		out, err := j.shop.test(limit, bin, s.dir, s.focus)
+		late := limit.Err() != nil
+		cancel()
+		switch {
+		case late:
+			return hangs, fmt.Sprintf("%s did not end within %s", s.dir, j.timeout), nil
+		case err != nil:
+			return caught, failure(out), nil
+		}
+	}
+	return survived, "", nil
+}
+
+// staleness says why a mutant cannot be made any more; empty when it can.
+func staleness(root string, m mutant) string {
+	text, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return err.Error()
+	}
+	switch n := strings.Count(string(text), m.old); n {
+	case 1:
+		return ""
+	case 0:
+		return "the text is not there any more: say it anew, or drop the mutant with the code"
+	default:
+		return fmt.Sprintf("the text is there %d times: add a line", n)
+	}
+}
+
+// check reports what is wrong with the specs of a package that the mutants use:
+// they must pass without one, and soon enough to tell when one hangs.
+func (j *judge) check(ctx context.Context, dir string, all []mutant) error {
+	if err, ok := j.sound[dir]; ok {
+		return err
+	}
+	var focuses []string
+	for _, m := range all {
+		for _, s := range m.specs {
+			if s.dir == dir {
+				focuses = append(focuses, s.focus)
+			}
+		}
+	}
+	if slices.Contains(focuses, "") {
+		focuses = nil
+	}
+	err := j.pass(ctx, dir, focuses)
+	j.sound[dir] = err
+	return err
+}
+
+func (j *judge) pass(ctx context.Context, dir string, focuses []string) error {
+	bin, err := j.shop.compile(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("the specs do not compile: %w", err)
+	}
+	start := time.Now()
+	limit, cancel := context.WithTimeout(ctx, j.timeout)
+	defer cancel()
+	out, err := j.shop.test(limit, bin, dir, focuses...)
+	took := time.Since(start)
+	switch {
+	case limit.Err() != nil || took > j.timeout/2:
+		return fmt.Errorf("the specs take %s, more than half of %s: give a longer -timeout", took.Round(time.Second), j.timeout)
+	case err != nil:
+		return fmt.Errorf("the specs fail: %w\n%s", err, failure(out))
+	}
+	return nil
+}
+
+// failure is the name of the spec that failed, or the end of what was printed.
+func failure(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "[FAIL]") || strings.Contains(line, "[PANICKED]") || strings.Contains(line, "[TIMEDOUT]") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}
