@@ -41,13 +41,13 @@ func limitCounts(cfg config.Config, l *limiter) inspect.RateLimits {
 }
 
 func unknownCounts(note string) inspect.RateLimits {
-	return func(_ context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
+	return func(_ context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
 		return slices.Repeat([]inspect.RateLimitCounts{{Note: note}}, len(configs))
 	}
 }
 
 // counts is what the engine in this process has counted.
-func (l *limiter) counts(_ context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
+func (l *limiter) counts(_ context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
 	stats, most := l.engine.Stats(), l.engine.Top(math.MaxInt) // those of other domains among them
 	list := make([]inspect.RateLimitCounts, len(configs))
 	for i, d := range domainsOf(configs) {
@@ -70,7 +70,7 @@ func (l *limiter) counts(_ context.Context, configs []*model.GlobalConfig) []ins
 // scrapedCounts asks stock engines. They know no values: the metric that has
 // them (detailed_metric) never forgets one.
 func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
-	return func(ctx context.Context, configs []*model.GlobalConfig) []inspect.RateLimitCounts {
+	return func(ctx context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
 		counts, asked := s.Counts(ctx, domainsOf(configs))
 		var engines []inspect.RateLimitEngine
 		counted := false
@@ -103,11 +103,11 @@ func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
 }
 
 // domainsOf are the domains of global configs as the engines know them.
-func domainsOf(configs []*model.GlobalConfig) []ratelimit.Domain {
+func domainsOf(configs []*model.ParsedGlobalConfig) []ratelimit.Domain {
 	domains := make([]ratelimit.Domain, len(configs))
 	for i, g := range configs {
-		if id, c, ok := compile.RateLimits(g); ok {
-			domains[i] = ratelimit.Domain{ID: id, Domain: c.Domain, Rules: c.Descriptors}
+		if r := compile.RatesIn(g); r != nil {
+			domains[i] = ratelimit.Domain{ID: r.ID, Domain: r.Domain, Rules: r.Descriptors}
 		}
 	}
 	return domains

@@ -16,14 +16,12 @@ type RateLimitPlace struct {
 	Proxy *model.ProxyTree
 	// Rates have the filter's domain in Named where the proxy has it.
 	Rates ProxyRates
-	// Read is ReadRates, or one that remembers.
-	Read func(*model.GlobalConfig) *Rates
 }
 
 // AdviseRateLimit says why a filter, or a part of it, limits nothing at places;
 // the conditions are without a key. unmet is UnmetDescriptors of the filter, or
 // one that remembers.
-func AdviseRateLimit(f model.RateLimitFilter, places []RateLimitPlace, unmet func(*Rates) []string) []model.Condition {
+func AdviseRateLimit(f *model.RateLimitFilter, places []RateLimitPlace, unmet func(*Rates) []string) []model.Condition {
 	if f.Stated != nil {
 		return nil // it meets its own rate, on every proxy
 	}
@@ -72,7 +70,7 @@ func NotForwarded(key model.Key) model.Condition {
 func (p RateLimitPlace) meant(domain string) string {
 	var known []string
 	for _, g := range p.Proxy.GlobalConfigs {
-		if r := p.Read(g); r != nil {
+		if r := RatesIn(g); r != nil {
 			known = append(known, r.Domain)
 		}
 	}

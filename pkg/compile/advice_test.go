@@ -15,11 +15,11 @@ import (
 )
 
 // filterOf reads a filter's descriptors.
-func filterOf(descriptors string) model.RateLimitFilter {
+func filterOf(descriptors string) *model.RateLimitFilter {
 	GinkgoHelper()
-	f, err := model.ParseRateLimitFilter(&model.Filter{Config: model.JSON(`{"descriptors":[` + descriptors + `]}`)})
-	Expect(err).NotTo(HaveOccurred())
-	return f
+	f := (&model.Filter{Type: model.FilterRateLimit, Config: model.JSON(`{"descriptors":[` + descriptors + `]}`)}).Parse()
+	Expect(f.Fault).NotTo(HaveOccurred())
+	return f.Spec.(*model.RateLimitFilter)
 }
 
 // rateOf is a rule with a rate: "key", "key=value", and nested ones behind ">".
@@ -33,7 +33,7 @@ func rateOf(path string) model.RateLimitRule {
 }
 
 func ratesOf(paths ...string) *compile.Rates {
-	r := &compile.Rates{ID: "1"}
+	r := &compile.Rates{ID: "1", RateLimitConfig: &model.RateLimitConfig{}}
 	r.Domain = "shop"
 	for _, p := range paths {
 		r.Descriptors = append(r.Descriptors, rateOf(p))
@@ -144,15 +144,15 @@ var _ = Describe("AdviseRateLimit", func() {
 	place := func(proxy string, domains ...string) compile.RateLimitPlace {
 		tree := &model.ProxyTree{Proxy: &model.Proxy{Name: proxy}}
 		for i, d := range domains {
-			tree.GlobalConfigs = append(tree.GlobalConfigs, &model.GlobalConfig{
+			tree.GlobalConfigs = append(tree.GlobalConfigs, (&model.GlobalConfig{
 				ID: int64(i), Name: d, Type: model.GlobalConfigRateLimit,
 				Config: model.JSON(`{"domain":"` + d + `","descriptors":[{"key":"path","rate_limit":{"unit":"day"}}]}`),
-			})
+			}).Parse())
 		}
-		return compile.RateLimitPlace{Proxy: tree, Rates: compile.RatesOf(tree, []string{"shop"}, compile.ReadRates), Read: compile.ReadRates}
+		return compile.RateLimitPlace{Proxy: tree, Rates: compile.RatesOf(tree, []string{"shop"})}
 	}
 
-	advise := func(f model.RateLimitFilter, places ...compile.RateLimitPlace) []model.Condition {
+	advise := func(f *model.RateLimitFilter, places ...compile.RateLimitPlace) []model.Condition {
 		return compile.AdviseRateLimit(f, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(f, r) })
 	}
 

@@ -24,8 +24,8 @@ type Settings struct {
 // RateLimits reports whether there is a rate-limit engine.
 func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLimitAddress != "" }
 
-// Listener is where the proxy accepts plain HTTP, and by which rates.
-func Listener(t *model.ProxyTree, s Settings, rates ProxyRates) ir.Listener {
+// Listener is where the proxy accepts plain HTTP. It has what routes need.
+func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
 	if t.Proxy.EscapedSlashes != model.SlashesRedirect {
 		l.EscapedSlashes = t.Proxy.EscapedSlashes
@@ -33,8 +33,10 @@ func Listener(t *model.ProxyTree, s Settings, rates ProxyRates) ir.Listener {
 	if t.Proxy.UnderscoreHeaders != model.UnderscoresReject {
 		l.UnderscoreHeaders = t.Proxy.UnderscoreHeaders
 	}
-	if s.RateLimits() {
-		applyRateLimits(&l, rates)
+	for _, gt := range globalConfigTypes() {
+		if gt.listener != nil {
+			gt.listener(&l, t, s, needs)
+		}
 	}
 	return l
 }
@@ -48,6 +50,7 @@ func Host(t *model.ServiceTree, route func(*model.RouteTree) *ir.Route) *ir.Host
 	for _, r := range trees {
 		host.Routes = append(host.Routes, route(r))
 	}
+	addHostFilters(host, t.Filters)
 	return host
 }
 

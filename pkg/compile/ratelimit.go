@@ -2,12 +2,10 @@ package compile
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -17,52 +15,35 @@ import (
 // keys of the engine's counters.
 const idBase = 36
 
-// RateLimits is what a globalconfig_ratelimit says, and the id under which the
-// engine knows it; false for another type, and for one that cannot be read.
-func RateLimits(g *model.GlobalConfig) (id string, c model.RateLimitConfig, ok bool) {
-	if g.Type != model.GlobalConfigRateLimit || json.Unmarshal([]byte(g.Config), &c) != nil {
-		return "", c, false
-	}
-	if c.Shadow {
-		c.Descriptors = shadowed(c.Descriptors)
-	}
-	return strconv.FormatInt(g.ID, idBase), c, true
-}
-
-func shadowed(rules []model.RateLimitRule) []model.RateLimitRule {
-	list := make([]model.RateLimitRule, len(rules))
-	for i, r := range rules {
-		r.ShadowMode, r.Descriptors = true, shadowed(r.Descriptors)
-		list[i] = r
-	}
-	return list
-}
-
-// Rates are what one globalconfig_ratelimit says.
+// Rates are those of one domain.
 type Rates struct {
 	// ID is that of the domain, in the engine and beside its name there.
 	ID string
-	// Shape is all of them that decides which descriptors meet one: equal for
-	// rates that are different in their numbers only.
-	Shape string
-	model.RateLimitConfig
+	*model.RateLimitConfig
 }
 
-// ReadRates is RateLimits; nil where that is false.
-func ReadRates(g *model.GlobalConfig) *Rates {
-	id, c, ok := RateLimits(g)
+// RatesIn are what a globalconfig_ratelimit says; nil for one of another type.
+func RatesIn(g *model.ParsedGlobalConfig) *Rates {
+	c, ok := g.Spec.(*model.RateLimitConfig)
 	if !ok {
 		return nil
 	}
-	return &Rates{ID: id, Shape: strconv.Quote(c.Domain) + shape(c.Descriptors), RateLimitConfig: c}
+	return &Rates{strconv.FormatInt(g.ID, idBase), c}
 }
 
-func shape(rules []model.RateLimitRule) string {
-	var b strings.Builder
-	for _, r := range rules {
-		fmt.Fprintf(&b, "[%q%q%t%s]", r.Key, r.Value, r.RateLimit != nil, shape(r.Descriptors))
+// SameShape reports whether the same descriptors meet a rate of r and of o,
+// which may be nil: the rates are different in their numbers only.
+func (r *Rates) SameShape(o *Rates) bool {
+	if r == nil || o == nil {
+		return r == o
 	}
-	return b.String()
+	return r.RateLimitConfig == o.RateLimitConfig || r.Domain == o.Domain && sameShape(r.Descriptors, o.Descriptors)
+}
+
+func sameShape(a, b []model.RateLimitRule) bool {
+	return slices.EqualFunc(a, b, func(a, b model.RateLimitRule) bool {
+		return a.Key == b.Key && a.Value == b.Value && (a.RateLimit == nil) == (b.RateLimit == nil) && sameShape(a.Descriptors, b.Descriptors)
+	})
 }
 
 // ProxyRates are the rates that count on one proxy. The zero value has none.
@@ -80,15 +61,13 @@ const statedID = "0"
 // StatedRates are the rates that filters state themselves. rules holds them by
 // the names of the filters.
 func StatedRates(rules map[string]model.RateLimitRule) *Rates {
-	return &Rates{ID: statedID, RateLimitConfig: model.RateLimitConfig{
-		Domain: model.StatedDomain, Descriptors: model.StatedRules(rules),
-	}}
+	return &Rates{statedID, &model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)}}
 }
 
 // RatesOf chooses the rates of a proxy: of those that hold for it, the first by
 // name, and the first by name for each of some domains. Those that filters state
-// themselves hold on every proxy. read is ReadRates, or one that remembers.
-func RatesOf(t *model.ProxyTree, domains []string, read func(*model.GlobalConfig) *Rates) ProxyRates {
+// themselves hold on every proxy.
+func RatesOf(t *model.ProxyTree, domains []string) ProxyRates {
 	p := ProxyRates{Named: map[string]*Rates{}}
 	if slices.Contains(domains, model.StatedDomain) {
 		p.Named[model.StatedDomain] = StatedRates(nil)
@@ -97,7 +76,7 @@ func RatesOf(t *model.ProxyTree, domains []string, read func(*model.GlobalConfig
 		if p.Default != nil && len(p.Named) == len(domains) {
 			break
 		}
-		r := read(g)
+		r := RatesIn(g)
 		if r == nil {
 			continue
 		}
@@ -111,8 +90,13 @@ func RatesOf(t *model.ProxyTree, domains []string, read func(*model.GlobalConfig
 	return p
 }
 
-// applyRateLimits says how the listener asks the engine.
-func applyRateLimits(l *ir.Listener, rates ProxyRates) {
+// addRateLimitServices says how the listener asks the engine, where there is
+// one.
+func addRateLimitServices(l *ir.Listener, t *model.ProxyTree, s Settings, needs ir.Needs) {
+	if !s.RateLimits() {
+		return
+	}
+	rates := RatesOf(t, needs.RateLimitDomains)
 	if rates.Default != nil {
 		l.RateLimit = rateLimitService(rates.Default)
 	}
@@ -132,52 +116,33 @@ func rateLimitService(r *Rates) *ir.RateLimitService {
 	}
 }
 
-// Limited reports whether a route of a host counts without naming a domain.
-func Limited(h *ir.Host) bool {
-	return slices.ContainsFunc(h.Routes, func(r *ir.Route) bool { return len(r.RateLimits) > 0 })
+// rateLimitNeeds are the domains in which a route counts.
+func rateLimitNeeds(r *ir.Route) ir.Needs {
+	return ir.Needs{RateLimits: len(r.RateLimits) > 0, RateLimitDomains: slices.Sorted(maps.Keys(r.DomainLimits))}
 }
 
-// Domains are the rate-limit domains that the routes of a host name, sorted.
-func Domains(h *ir.Host) []string {
-	var list []string
-	for _, r := range h.Routes {
-		for d := range r.DomainLimits {
-			list = append(list, d)
-		}
+// addRateLimits adds the descriptors of a filter. Envoy counts only what it
+// forwards.
+func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
+	if r.Forward == nil {
+		return
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// addRateLimits adds the descriptors of the filters, in their order. A filter
-// that cannot be read must not open the route.
-func addRateLimits(r *ir.Route, filters []*model.Filter) error {
-	for _, f := range filters {
-		if f.Type != model.FilterRateLimit {
-			continue
+	var limits []ir.RateLimit
+	for _, d := range f.Descriptors {
+		var limit ir.RateLimit
+		for _, e := range d {
+			limit = append(limit, rateLimitEntry(e))
 		}
-		config, err := model.ParseRateLimitFilter(f)
-		if err != nil {
-			return fmt.Errorf("filter %s: %w", f.Name, err)
-		}
-		var limits []ir.RateLimit
-		for _, d := range config.Descriptors {
-			var limit ir.RateLimit
-			for _, e := range d {
-				limit = append(limit, rateLimitEntry(e))
-			}
-			limits = append(limits, limit)
-		}
-		if config.Domain == "" {
-			r.RateLimits = append(r.RateLimits, limits...)
-			continue
-		}
-		if r.DomainLimits == nil {
-			r.DomainLimits = map[string][]ir.RateLimit{}
-		}
-		r.DomainLimits[config.Domain] = append(r.DomainLimits[config.Domain], limits...)
+		limits = append(limits, limit)
 	}
-	return nil
+	if f.Domain == "" {
+		r.RateLimits = append(r.RateLimits, limits...)
+		return
+	}
+	if r.DomainLimits == nil {
+		r.DomainLimits = map[string][]ir.RateLimit{}
+	}
+	r.DomainLimits[f.Domain] = append(r.DomainLimits[f.Domain], limits...)
 }
 
 func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {

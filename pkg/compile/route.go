@@ -11,8 +11,17 @@ import (
 
 // Route compiles one route. A route that has nothing to forward to answers
 // 503, and the condition says so. So does one with an upstream that the lists
-// rule out.
+// rule out, and one with a filter that cannot be enforced.
 func Route(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condition) {
+	route, condition := routeAlone(t, upstreams)
+	if what := addFilters(route, t); what != "" {
+		return Unavailable(t, model.Quarantined, what)
+	}
+	return route, condition
+}
+
+// routeAlone is a route without its filters.
+func routeAlone(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condition) {
 	if err := t.Route.Config.Fault(); err != nil {
 		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
 	}
@@ -49,15 +58,11 @@ func Route(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condit
 			Backoff: backoff, MaxBackoff: maxBackoff,
 		}
 	}
-	route := &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}
-	if err := addRateLimits(route, t.Filters); err != nil {
-		return Unavailable(t, model.Quarantined, "has a limit that cannot be read ("+err.Error()+")")
-	}
-	return route, nil
+	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}, nil
 }
 
-// Unavailable is the route as a fixed 503, in place of what cannot work, with
-// the condition that tells why.
+// Unavailable is the route as a fixed 503 without filters, in place of what
+// cannot work, with the condition that tells why.
 func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condition) {
 	route := &ir.Route{
 		Name: t.Route.Name, Match: match(t.Route),

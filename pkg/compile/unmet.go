@@ -13,7 +13,7 @@ import (
 // UnmetDescriptors says of each descriptor that meets no rate, whatever the
 // request, which rate is nearest to it. A descriptor that some request could
 // make meet one is not told.
-func UnmetDescriptors(f model.RateLimitFilter, r *Rates) []string {
+func UnmetDescriptors(f *model.RateLimitFilter, r *Rates) []string {
 	var list []string
 	for _, d := range f.Descriptors {
 		parts := partsOf(d)
@@ -26,7 +26,7 @@ func UnmetDescriptors(f model.RateLimitFilter, r *Rates) []string {
 
 // MetRates lists the paths of the rates that requests with a filter may meet,
 // such as "generic_key=shop > remote_address".
-func MetRates(f model.RateLimitFilter, rules []model.RateLimitRule) []string {
+func MetRates(f *model.RateLimitFilter, rules []model.RateLimitRule) []string {
 	var list []string
 	for _, d := range f.Descriptors {
 		eachMet(partsOf(d), rules, nil, false, func(path []part) bool {

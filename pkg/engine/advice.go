@@ -13,21 +13,17 @@ type advice struct {
 	build *Build
 	// due are the services to look at.
 	due map[string]struct{}
-	// read are the filters as they were read; nil for one that cannot be.
-	read map[*model.Filter]*model.RateLimitFilter
 	// unmet is compile.UnmetDescriptors of a filter.
 	unmet map[unmetKey][]string
 }
 
 type unmetKey struct {
-	filter *model.Filter
-	rates  *compile.Rates
+	filter *model.RateLimitFilter
+	rates  *model.RateLimitConfig
 }
 
 func newAdvice(b *Build) *advice {
-	return &advice{
-		build: b, due: map[string]struct{}{}, read: map[*model.Filter]*model.RateLimitFilter{}, unmet: map[unmetKey][]string{},
-	}
+	return &advice{build: b, due: map[string]struct{}{}, unmet: map[unmetKey][]string{}}
 }
 
 // apply tells the conditions of the services that are due.
@@ -62,14 +58,13 @@ func (a *advice) attached(before, after map[string]struct{}) {
 // rated notes the services of a proxy, whose global configs changed, for which
 // that may be different.
 func (a *advice) rated(services map[string]struct{}, before, after compile.ProxyRates) {
-	changed := func(a, b *compile.Rates) bool { return (a == nil) != (b == nil) || a != nil && a.Shape != b.Shape }
-	first := changed(before.Default, after.Default)
+	first := !before.Default.SameShape(after.Default)
 	begun := (before.Default == nil) != (after.Default == nil)
 	for name := range services {
-		s := a.build.services[name]
-		if first && s.limited || begun && len(s.domains) > 0 || slices.ContainsFunc(s.domains, func(d string) bool {
+		needs := a.build.services[name].needs
+		if first && needs.RateLimits || begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
 			// Of a domain that is not there, another one may now be the nearest.
-			return after.Named[d] == nil || changed(before.Named[d], after.Named[d])
+			return after.Named[d] == nil || !before.Named[d].SameShape(after.Named[d])
 		}) {
 			a.due[name] = struct{}{}
 		}
@@ -84,9 +79,7 @@ func (a *advice) service(name string) (list []model.Condition) {
 	var places []compile.RateLimitPlace
 	for _, p := range a.build.config.ProxiesOf(name) {
 		if state := a.build.proxies[p]; state != nil && state.closed == nil {
-			places = append(places, compile.RateLimitPlace{
-				Proxy: a.build.config.Proxy(p), Rates: state.rates, Read: a.build.readRates,
-			})
+			places = append(places, compile.RateLimitPlace{Proxy: a.build.config.Proxy(p), Rates: state.rates})
 		}
 	}
 	if len(places) == 0 {
@@ -100,29 +93,29 @@ func (a *advice) service(name string) (list []model.Condition) {
 		}
 	}
 	for _, r := range tree.Routes {
-		for _, f := range r.Filters[len(tree.Filters):] { // the others are those of the service
+		for _, f := range r.Filters {
 			list = append(list, a.filter(model.RouteFilterKey(name, r.Route.Name, f.Name), f, forwards(r), places)...)
 		}
 	}
 	return list
 }
 
-func (a *advice) filter(key model.Key, f *model.Filter, forwards bool, places []compile.RateLimitPlace) []model.Condition {
-	if f.Type != model.FilterRateLimit {
+func (a *advice) filter(key model.Key, f *model.ParsedFilter, forwards bool, places []compile.RateLimitPlace) []model.Condition {
+	spec, ok := f.Spec.(*model.RateLimitFilter)
+	switch {
+	case !ok:
 		return nil
-	}
-	if !forwards {
+	case !forwards:
 		return []model.Condition{compile.NotForwarded(key)}
-	}
-	config := a.readFilter(f)
-	if config == nil {
+	case f.Fault != nil:
 		return nil
 	}
-	list := compile.AdviseRateLimit(*config, places, func(r *compile.Rates) []string {
-		messages, known := a.unmet[unmetKey{f, r}]
+	list := compile.AdviseRateLimit(spec, places, func(r *compile.Rates) []string {
+		k := unmetKey{spec, r.RateLimitConfig}
+		messages, known := a.unmet[k]
 		if !known {
-			messages = compile.UnmetDescriptors(*config, r)
-			a.unmet[unmetKey{f, r}] = messages
+			messages = compile.UnmetDescriptors(spec, r)
+			a.unmet[k] = messages
 		}
 		return messages
 	})
@@ -130,15 +123,4 @@ func (a *advice) filter(key model.Key, f *model.Filter, forwards bool, places []
 		list[i].Key = key
 	}
 	return list
-}
-
-func (a *advice) readFilter(f *model.Filter) *model.RateLimitFilter {
-	config, known := a.read[f]
-	if !known {
-		if c, err := model.ParseRateLimitFilter(f); err == nil {
-			config = &c
-		}
-		a.read[f] = config
-	}
-	return config
 }

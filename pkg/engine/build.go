@@ -25,8 +25,8 @@ type Build struct {
 	loaded   bool
 	services map[string]*service
 	proxies  map[string]*proxy
-	// rates are the global configs as they were read.
-	rates map[*model.GlobalConfig]*rates
+	// refusals are what the rate-limit engine says to global configs.
+	refusals map[*model.ParsedGlobalConfig]error
 	// stated are the rules of the filters that state their own limit, by name.
 	stated map[string]model.RateLimitRule
 	// advised are the services with a filter that limits nothing.
@@ -37,10 +37,8 @@ type Build struct {
 type service struct {
 	parts  *snapshot.Parts
 	routes map[*model.RouteTree]*route
-	// domains are the rate-limit domains that its routes name, sorted; limited
-	// says that some count in the one of the proxy.
-	domains []string
-	limited bool
+	// needs is what its routes need of the listener.
+	needs ir.Needs
 	// closed says that none of its routes is served.
 	closed bool
 }
@@ -62,8 +60,10 @@ type proxy struct {
 	// closed says why no service is served; nil means that all are.
 	closed *model.Condition
 	// globals hold for the proxy; rates are what counts there.
-	globals []*model.GlobalConfig
+	globals []*model.ParsedGlobalConfig
 	rates   compile.ProxyRates
+	// needs is what the routes of its services need of the listener.
+	needs ir.Needs
 	// listener is the version of the listener, and relistened the revision at
 	// which it changed.
 	listener   string
@@ -97,7 +97,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	}
 	return &Build{
 		settings: settings, head: head, shared: shared, config: model.NewConfig(),
-		services: map[string]*service{}, proxies: map[string]*proxy{}, rates: map[*model.GlobalConfig]*rates{},
+		services: map[string]*service{}, proxies: map[string]*proxy{}, refusals: map[*model.ParsedGlobalConfig]error{},
 		stated: map[string]model.RateLimitRule{}, advised: map[string]bool{},
 	}, nil
 }
@@ -130,16 +130,16 @@ func (b *Build) Apply(change model.Change) Result {
 	clusters := clusterCache{}
 	for _, name := range touched.Services {
 		advice.due[name] = struct{}{}
-		named := b.domainsOf(name)
+		needed := b.needsOf(name)
 		parts, conditions := b.applyService(name, clusters)
 		result.Conditions["service "+name] = conditions
-		renamed := !slices.Equal(named, b.domainsOf(name))
+		needsChanged := !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil && state.closed == nil {
 				state.services[name] = struct{}{}
 				state.builder.SetHost(name, parts)
 				dirty[p] = state
-				if renamed {
+				if needsChanged {
 					relisten[p] = b.config.Proxy(p)
 				}
 			}
@@ -231,9 +231,10 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
 	// A listener of a valid proxy is always valid; without one the proxy
 	// serves nothing, which is what is left of an invalid one.
-	p.rates = compile.RatesOf(tree, b.domainsOf(services...), b.readRates)
+	p.needs = b.needsOf(services...)
+	p.rates = compile.RatesOf(tree, p.needs.RateLimitDomains)
 	version := ""
-	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.rates))); err == nil {
+	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.needs))); err == nil {
 		p.builder.SetListeners([]*snapshot.Resource{l})
 		version = l.Version
 	} else {
@@ -242,6 +243,17 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	if p.listener != version {
 		p.listener, p.relistened = version, b.Revision()
 	}
+}
+
+// needsOf is what the routes of services need of the listener.
+func (b *Build) needsOf(services ...string) ir.Needs {
+	var needs ir.Needs
+	for _, name := range services {
+		if s := b.services[name]; s != nil {
+			needs = needs.Merge(s.needs)
+		}
+	}
+	return needs
 }
 
 func conflicts(proxy string, lost map[string]string) []model.Condition {
@@ -292,7 +304,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 			clusters[c.Name] = c
 		}
 	}
-	s.domains, s.limited = compile.Domains(host), compile.Limited(host)
+	s.needs = compile.Needs(host)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
 		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded)

@@ -17,7 +17,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 	if p == nil {
 		return nil
 	}
-	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.rates)}
+	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.needs)}
 	lost := p.builder.Conflicts()
 	for _, name := range slices.Sorted(maps.Keys(p.services)) {
 		s := b.services[name]
@@ -26,7 +26,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		}
 		host := compile.Host(b.config.Service(name), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
 		if s.closed {
-			host.Routes = []*ir.Route{compile.UnavailableRoute()}
+			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}
 		g.Hosts = append(g.Hosts, host)
 	}

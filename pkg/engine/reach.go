@@ -90,7 +90,7 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		r.Services = slices.Sorted(maps.Keys(names))
 		// A limit in a named domain works once the listener asks there.
 		p := b.proxies[proxy]
-		r.Listeners = r.Listeners || len(b.domainsOf(r.Services...)) > 0 || p != nil && p.relistened == b.Revision()
+		r.Listeners = r.Listeners || len(b.needsOf(r.Services...).RateLimitDomains) > 0 || p != nil && p.relistened == b.Revision()
 		reach[proxy] = r
 	}
 	return reach

@@ -30,13 +30,13 @@ func ServiceRefusal(s *model.Service) error {
 
 // ProxyRefusal says the same of a proxy.
 func ProxyRefusal(p *model.Proxy) error {
-	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, compile.ProxyRates{})))
+	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, ir.Needs{})))
 	return err
 }
 
 // GlobalConfigRefusal says the same of a global config.
 func GlobalConfigRefusal(g *model.GlobalConfig) error {
-	r := compile.ReadRates(g)
+	r := compile.RatesIn(g.Parse())
 	if r == nil {
 		return nil
 	}
@@ -51,25 +51,24 @@ func Forwards(t *model.RouteTree) bool {
 
 // AdviseFilter says why a filter limits nothing at a place, which forwards or
 // does not, on proxies.
-func AdviseFilter(f *model.Filter, at model.Key, forwards bool, proxies []*model.ProxyTree) []model.Condition {
-	if f.Type != model.FilterRateLimit {
+func AdviseFilter(f *model.ParsedFilter, at model.Key, forwards bool, proxies []*model.ProxyTree) []model.Condition {
+	spec, ok := f.Spec.(*model.RateLimitFilter)
+	switch {
+	case !ok:
 		return nil
-	}
-	if !forwards {
+	case !forwards:
 		return []model.Condition{compile.NotForwarded(at)}
-	}
-	config, err := model.ParseRateLimitFilter(f)
-	if err != nil {
+	case f.Fault != nil:
 		return nil // which is refused elsewhere
 	}
 	places := make([]compile.RateLimitPlace, len(proxies))
 	for i, p := range proxies {
-		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domainOf(config), compile.ReadRates), Read: compile.ReadRates}
+		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domainOf(spec))}
 	}
-	return compile.AdviseRateLimit(config, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(config, r) })
+	return compile.AdviseRateLimit(spec, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(spec, r) })
 }
 
-func domainOf(f model.RateLimitFilter) []string {
+func domainOf(f *model.RateLimitFilter) []string {
 	if f.Domain == "" {
 		return nil
 	}

@@ -27,7 +27,7 @@ type Sources struct {
 	RateLimits RateLimits
 	// MetRates lists the paths of the rates that requests with a filter may meet,
 	// for the same; nil means that it is not known.
-	MetRates func(model.RateLimitFilter, []model.RateLimitRule) []string
+	MetRates func(*model.RateLimitFilter, []model.RateLimitRule) []string
 	// LimitsBy is who counts requests, for the status; empty means "none".
 	LimitsBy string
 	// Held says why no Envoy is answered; nil or empty means that they are.

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -11,7 +10,7 @@ import (
 
 // RateLimits tells what was counted under some globalconfig_ratelimit, for each
 // in their order.
-type RateLimits func(ctx context.Context, configs []*model.GlobalConfig) []RateLimitCounts
+type RateLimits func(ctx context.Context, configs []*model.ParsedGlobalConfig) []RateLimitCounts
 
 // RateLimitCounts is what was counted under one globalconfig_ratelimit.
 type RateLimitCounts struct {
@@ -88,7 +87,7 @@ type RateLimitStatus struct {
 
 // RateLimitScope are the rate limits of a proxy, as they are stored.
 type RateLimitScope struct {
-	configs []*model.GlobalConfig
+	configs []*model.ParsedGlobalConfig
 	views   []RateLimitStatus
 	places  []limitPlace
 }
@@ -101,12 +100,11 @@ func RateLimitsOf(r store.Reader, proxy string) (s RateLimitScope, err error) {
 	if s.places, err = limitPlaces(r, proxy); err != nil {
 		return s, err
 	}
-	stated, err := statedLimits(s.places)
-	if stated != nil {
+	if stated := statedLimits(s.places); stated != nil {
 		s.configs = append(s.configs, stated)
 		s.views = append(s.views, RateLimitStatus{Domain: model.StatedDomain, Limits: []RateLimit{}})
 	}
-	return s, err
+	return s, nil
 }
 
 // RateLimitStatus says what the rate limits of a proxy have counted.
@@ -125,7 +123,7 @@ func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) 
 
 // rateLimitConfigs are those that a proxy may use: of those that hold for it, the
 // first by name of each domain. One that is attached to no proxy holds for all.
-func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.GlobalConfig, views []RateLimitStatus, err error) {
+func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.ParsedGlobalConfig, views []RateLimitStatus, err error) {
 	links, err := r.List(store.Query{Kind: model.KindProxyGlobalConfig})
 	if err != nil {
 		return nil, nil, err
@@ -143,18 +141,15 @@ func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.GlobalConf
 	}
 	views = []RateLimitStatus{}
 	for _, g := range all {
-		holds := own[g.Key()] || !attached[g.Key()]
-		if !holds || g.Type != model.GlobalConfigRateLimit {
+		parsed := g.Parse()
+		config, ok := parsed.Spec.(*model.RateLimitConfig)
+		if holds := own[g.Key()] || !attached[g.Key()]; !holds || !ok {
 			continue
-		}
-		var config model.RateLimitConfig
-		if err := json.Unmarshal([]byte(g.Config), &config); err != nil {
-			return nil, nil, err
 		}
 		if slices.ContainsFunc(views, func(v RateLimitStatus) bool { return v.Domain == config.Domain }) {
 			continue
 		}
-		configs = append(configs, g)
+		configs = append(configs, parsed)
 		views = append(views, RateLimitStatus{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}})
 	}
 	return configs, views, nil

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -16,7 +15,7 @@ type limitPlace struct {
 	// at is service/route, or service/* for all of a service.
 	at     string
 	name   string
-	filter model.RateLimitFilter
+	filter *model.RateLimitFilter
 }
 
 // limitPlaces are those on a proxy.
@@ -40,16 +39,16 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 			if err != nil {
 				return nil, err
 			}
-			if f.Type != model.FilterRateLimit {
+			parsed := f.Parse()
+			spec, ok := parsed.Spec.(*model.RateLimitFilter)
+			if !ok || parsed.Fault != nil { // then it limits nothing
 				continue
 			}
 			at := l.Owner().Name
 			if kind == model.KindServiceFilter {
 				at += "/*"
 			}
-			if config, err := model.ParseRateLimitFilter(f); err == nil { // else the filter limits nothing
-				places = append(places, limitPlace{at, f.Name, config})
-			}
+			places = append(places, limitPlace{at, f.Name, spec})
 		}
 	}
 	return places, nil
@@ -57,7 +56,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 
 // statedLimits are those that the filters at places state themselves, as one
 // global config that is not stored; nil where there are none.
-func statedLimits(places []limitPlace) (*model.GlobalConfig, error) {
+func statedLimits(places []limitPlace) *model.ParsedGlobalConfig {
 	rules := map[string]model.RateLimitRule{}
 	for _, p := range places {
 		if p.filter.Stated != nil {
@@ -65,19 +64,21 @@ func statedLimits(places []limitPlace) (*model.GlobalConfig, error) {
 		}
 	}
 	if len(rules) == 0 {
-		return nil, nil
+		return nil
 	}
-	text, err := json.Marshal(model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)})
-	return &model.GlobalConfig{Type: model.GlobalConfigRateLimit, Config: model.JSON(text)}, err
+	return &model.ParsedGlobalConfig{
+		GlobalConfig: &model.GlobalConfig{Type: model.GlobalConfigRateLimit},
+		Spec:         &model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)},
+	}
 }
 
 // describeLimits says of limits under a global config which rate they are, how
 // long their window still takes, and which places they are for. Filters that name
 // no domain are for the first global config.
-func (in *Inspector) describeLimits(limits []RateLimit, g *model.GlobalConfig, places []limitPlace, first bool) {
-	var config model.RateLimitConfig
-	if json.Unmarshal([]byte(g.Config), &config) != nil {
-		return // it is not in force
+func (in *Inspector) describeLimits(limits []RateLimit, g *model.ParsedGlobalConfig, places []limitPlace, first bool) {
+	config, ok := g.Spec.(*model.RateLimitConfig)
+	if !ok {
+		return
 	}
 	rates, routes := map[string]*model.RateLimit{}, map[string][]string{}
 	addRates(rates, "", config.Descriptors)

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,7 +80,7 @@ func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 }
 
 // known are the names of a domain as the engine knows it (see
-// compile.RateLimits): of the global config, empty when that is gone, and its own.
+// compile.RatesIn): of the global config, empty when that is gone, and its own.
 func known(wire string, configs map[int64]*model.GlobalConfig) (config, domain string) {
 	id, domain, _ := strings.Cut(wire, "/")
 	n, _ := strconv.ParseInt(id, 36, 64)
@@ -89,8 +88,7 @@ func known(wire string, configs map[int64]*model.GlobalConfig) (config, domain s
 	if g == nil {
 		return "", domain
 	}
-	var c model.RateLimitConfig
-	if json.Unmarshal([]byte(g.Config), &c) == nil {
+	if c, ok := g.Parse().Spec.(*model.RateLimitConfig); ok {
 		domain = c.Domain
 	}
 	return g.Name, domain

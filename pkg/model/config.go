@@ -47,17 +47,18 @@ type ServiceTree struct {
 	// Routes are in order of creation.
 	Routes []*RouteTree
 	// Filters are those of the service itself, sorted by name.
-	Filters []*Filter
+	Filters []*ParsedFilter
 }
 
 // RouteTree is a route with the upstreams and filters attached to it, each
-// sorted by name; the filters of its service come before its own.
+// sorted by name.
 type RouteTree struct {
 	Route     *Route
 	Upstreams []*Upstream
 	// Authorities are the secrets that the upstreams name, by their names.
 	Authorities map[string]*Secret
-	Filters     []*Filter
+	// ServiceFilters are those of its service, Filters its own.
+	ServiceFilters, Filters []*ParsedFilter
 }
 
 // ProxyTree is a proxy with the names of its services, in order of attachment.
@@ -66,7 +67,7 @@ type ProxyTree struct {
 	Services []string
 	// GlobalConfigs are those that hold for the proxy, sorted by name: its own,
 	// and those that are attached to no proxy.
-	GlobalConfigs []*GlobalConfig
+	GlobalConfigs []*ParsedGlobalConfig
 }
 
 // Config is the whole configuration at one revision. It belongs to one
@@ -81,7 +82,7 @@ type Config struct {
 	children map[Key]map[Key]struct{}
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
-	globals  map[Key]*GlobalConfig
+	globals  map[Key]*ParsedGlobalConfig
 }
 
 // NewConfig returns an empty configuration at revision 0.
@@ -91,7 +92,7 @@ func NewConfig() *Config {
 		children: map[Key]map[Key]struct{}{},
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
-		globals:  map[Key]*GlobalConfig{},
+		globals:  map[Key]*ParsedGlobalConfig{},
 	}
 }
 
@@ -111,8 +112,14 @@ func (c *Config) Service(name string) *ServiceTree { return c.services[name] }
 // Proxy returns the tree of a proxy, or nil.
 func (c *Config) Proxy(name string) *ProxyTree { return c.proxies[name] }
 
+// Filter returns a filter, or nil.
+func (c *Config) Filter(name string) *ParsedFilter {
+	f, _ := c.objects[FilterKey(name)].(*ParsedFilter)
+	return f
+}
+
 // GlobalConfigs lists all global configs, sorted by name.
-func (c *Config) GlobalConfigs() []*GlobalConfig {
+func (c *Config) GlobalConfigs() []*ParsedGlobalConfig {
 	list := slices.Collect(maps.Values(c.globals))
 	sortByName(list)
 	return list
@@ -200,9 +207,10 @@ func (c *Config) put(key Key, obj Object, dirty dirtySet) {
 		delete(c.globals, key)
 	}
 	if obj != nil {
+		obj = parsed(obj)
 		c.objects[key] = obj
 		c.link(key, obj)
-		if g, ok := obj.(*GlobalConfig); ok {
+		if g, ok := obj.(*ParsedGlobalConfig); ok {
 			c.globals[key] = g
 		}
 	}
@@ -213,10 +221,21 @@ func (c *Config) put(key Key, obj Object, dirty dirtySet) {
 	}
 }
 
+// parsed is the object as trees hold it.
+func parsed(obj Object) Object {
+	switch o := obj.(type) {
+	case *Filter:
+		return o.Parse()
+	case *GlobalConfig:
+		return o.Parse()
+	}
+	return obj
+}
+
 // mark notes the trees that hold an object.
 func (c *Config) mark(obj Object, dirty dirtySet) {
 	switch o := obj.(type) {
-	case *Upstream, *Filter, *Secret:
+	case *Upstream, *ParsedFilter, *Secret:
 		c.markUsers(obj.Key(), dirty)
 	case *Service:
 		dirty.service(o.Name)
@@ -232,7 +251,7 @@ func (c *Config) mark(obj Object, dirty dirtySet) {
 		dirty.proxies[o.Name] = true
 	case *ProxyService:
 		dirty.proxies[o.Proxy] = true
-	case *GlobalConfig, *ProxyGlobalConfig:
+	case *ParsedGlobalConfig, *ProxyGlobalConfig:
 		// It holds for others when the first link is made and the last one goes.
 		for name := range c.proxies {
 			dirty.proxies[name] = true
@@ -289,7 +308,7 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 	tree := &ServiceTree{Service: svc}
 	for k := range c.children[key] {
 		if o, ok := c.objects[k].(*ServiceFilter); ok {
-			tree.Filters = append(tree.Filters, attached[*Filter](c, o)...)
+			tree.Filters = append(tree.Filters, attached[*ParsedFilter](c, o)...)
 		}
 	}
 	sortByName(tree.Filters)
@@ -312,14 +331,14 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 	c.services[name] = tree
 }
 
-func (c *Config) buildRoute(key Key, route *Route, ofService []*Filter) *RouteTree {
-	tree := &RouteTree{Route: route}
+func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *RouteTree {
+	tree := &RouteTree{Route: route, ServiceFilters: ofService}
 	for k := range c.children[key] {
 		switch l := c.objects[k].(type) {
 		case *RouteUpstream:
 			tree.Upstreams = append(tree.Upstreams, attached[*Upstream](c, l)...)
 		case *RouteFilter:
-			tree.Filters = append(tree.Filters, attached[*Filter](c, l)...)
+			tree.Filters = append(tree.Filters, attached[*ParsedFilter](c, l)...)
 		}
 	}
 	for _, u := range tree.Upstreams {
@@ -332,7 +351,6 @@ func (c *Config) buildRoute(key Key, route *Route, ofService []*Filter) *RouteTr
 	}
 	sortByName(tree.Upstreams)
 	sortByName(tree.Filters)
-	tree.Filters = slices.Concat(ofService, tree.Filters)
 	return tree
 }
 
@@ -352,8 +370,8 @@ func sortByName[T Object](list []T) {
 }
 
 // globalConfigs returns those that hold for a proxy, sorted by name.
-func (c *Config) globalConfigs(proxy string) []*GlobalConfig {
-	var list []*GlobalConfig
+func (c *Config) globalConfigs(proxy string) []*ParsedGlobalConfig {
+	var list []*ParsedGlobalConfig
 	for key, g := range c.globals {
 		_, own := c.objects[ProxyGlobalConfigKey(proxy, g.Name)]
 		if own || len(c.children[key]) == 0 {

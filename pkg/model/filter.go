@@ -15,6 +15,32 @@ type Filter struct {
 	UpdateTS Time `json:"update_ts"`
 }
 
+// ParsedFilter is a filter with its configuration as a Go value. Config has
+// parsed every filter when it comes in, so that nothing behind it reads JSON.
+type ParsedFilter struct {
+	*Filter
+	// Spec is the configuration as far as it can be read; nil means not at all,
+	// or that the type is not known.
+	Spec Spec
+	// Fault says what Validate would refuse of the type or the configuration.
+	Fault error
+}
+
+// Parse reads the configuration.
+func (f *Filter) Parse() *ParsedFilter {
+	var v validator
+	spec := v.config("Filter_type", "Filter_config", f.Name, f.Type, f.Config, filterTypes())
+	return &ParsedFilter{f, spec, v.fault()}
+}
+
+// Uses implements Object: what the configuration names.
+func (f *ParsedFilter) Uses() []Key {
+	if f.Spec == nil {
+		return nil
+	}
+	return f.Spec.uses()
+}
+
 // Key implements Object.
 func (f *Filter) Key() Key { return FilterKey(f.Name) }
 
@@ -28,18 +54,13 @@ func (f *Filter) TagList() *Tags { return &f.Tags }
 func (f *Filter) Owner() Key { return Key{} }
 
 // Uses implements Object: what the configuration names.
-func (f *Filter) Uses() []Key {
-	if t, _ := findType(filterTypes(), f.Type); t.uses != nil {
-		return t.uses(f.Config)
-	}
-	return nil
-}
+func (f *Filter) Uses() []Key { return f.Parse().Uses() }
 
 // Validate implements Object.
 func (f *Filter) Validate() []FieldError {
 	var v validator
 	v.name("Filter_name", f.Name, false)
-	v.config("Filter_type", "Filter_config", f.Type, f.Config, filterTypes())
+	v.config("Filter_type", "Filter_config", f.Name, f.Type, f.Config, filterTypes())
 	v.tags(f.Tags)
 	return v.errs
 }

@@ -13,6 +13,32 @@ type GlobalConfig struct {
 	UpdateTS Time `json:"update_ts"`
 }
 
+// ParsedGlobalConfig is a global config with its configuration as a Go value. Config has
+// parsed every global config when it comes in, so that nothing behind it reads JSON.
+type ParsedGlobalConfig struct {
+	*GlobalConfig
+	// Spec is the configuration as far as it can be read; nil means not at all,
+	// or that the type is not known.
+	Spec Spec
+	// Fault says what Validate would refuse of the type or the configuration.
+	Fault error
+}
+
+// Parse reads the configuration.
+func (g *GlobalConfig) Parse() *ParsedGlobalConfig {
+	var v validator
+	spec := v.config("globalconfig_type", "config", g.Name, g.Type, g.Config, globalConfigTypes())
+	return &ParsedGlobalConfig{g, spec, v.fault()}
+}
+
+// Uses implements Object: what the configuration names.
+func (g *ParsedGlobalConfig) Uses() []Key {
+	if g.Spec == nil {
+		return nil
+	}
+	return g.Spec.uses()
+}
+
 // Key implements Object.
 func (g *GlobalConfig) Key() Key { return GlobalConfigKey(g.Name) }
 
@@ -26,18 +52,13 @@ func (g *GlobalConfig) TagList() *Tags { return &g.Tags }
 func (g *GlobalConfig) Owner() Key { return Key{} }
 
 // Uses implements Object: what the configuration names.
-func (g *GlobalConfig) Uses() []Key {
-	if t, _ := findType(globalConfigTypes(), g.Type); t.uses != nil {
-		return t.uses(g.Config)
-	}
-	return nil
-}
+func (g *GlobalConfig) Uses() []Key { return g.Parse().Uses() }
 
 // Validate implements Object.
 func (g *GlobalConfig) Validate() []FieldError {
 	var v validator
 	v.name("globalconfig_name", g.Name, false)
-	v.config("globalconfig_type", "config", g.Type, g.Config, globalConfigTypes())
+	v.config("globalconfig_type", "config", g.Name, g.Type, g.Config, globalConfigTypes())
 	v.tags(g.Tags)
 	return v.errs
 }

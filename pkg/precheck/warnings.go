@@ -132,7 +132,7 @@ func (w warner) warnings(written []store.Written) ([]string, error) {
 
 // place is where a filter is.
 type place struct {
-	filter   *model.Filter
+	filter   *model.ParsedFilter
 	forwards bool
 	proxies  []string
 }
@@ -149,7 +149,7 @@ func (w warner) place(link model.Key) (*place, error) {
 	case filter.Type != model.FilterRateLimit:
 		return nil, nil
 	}
-	p := &place{filter: filter}
+	p := &place{filter: filter.Parse()}
 	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, Service: names[0]})
 	if err != nil || len(proxies) == 0 {
 		return nil, err
@@ -189,19 +189,19 @@ func (w warner) forwards(route model.Key) (bool, error) {
 
 // holding are the global configs and where they are attached.
 type holding struct {
-	configs map[model.Key]*model.GlobalConfig
+	configs map[model.Key]*model.ParsedGlobalConfig
 	links   map[model.Key]*model.ProxyGlobalConfig
 }
 
 func readHolding(r store.Reader) (holding, error) {
-	h := holding{configs: map[model.Key]*model.GlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
+	h := holding{configs: map[model.Key]*model.ParsedGlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
 	configs, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
 	if err != nil {
 		return h, err
 	}
 	links, err := store.List[*model.ProxyGlobalConfig](r, store.Query{Kind: model.KindProxyGlobalConfig})
 	for _, g := range configs {
-		h.configs[g.Key()] = g
+		h.configs[g.Key()] = g.Parse()
 	}
 	for _, l := range links {
 		h.links[l.Key()] = l
@@ -211,7 +211,7 @@ func readHolding(r store.Reader) (holding, error) {
 
 // before is h without what a transaction has written.
 func (h holding) before(written []store.Written) holding {
-	old := holding{configs: map[model.Key]*model.GlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
+	old := holding{configs: map[model.Key]*model.ParsedGlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
 	for k, g := range h.configs {
 		old.configs[k] = g
 	}
@@ -223,7 +223,7 @@ func (h holding) before(written []store.Written) holding {
 		delete(old.links, w.Key)
 		switch was := w.Before.(type) {
 		case *model.GlobalConfig:
-			old.configs[w.Key] = was
+			old.configs[w.Key] = was.Parse()
 		case *model.ProxyGlobalConfig:
 			old.links[w.Key] = was
 		}
@@ -245,7 +245,7 @@ func (h holding) trees(proxies []string) []*model.ProxyTree {
 				list[i].GlobalConfigs = append(list[i].GlobalConfigs, g)
 			}
 		}
-		slices.SortFunc(list[i].GlobalConfigs, func(a, b *model.GlobalConfig) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(list[i].GlobalConfigs, func(a, b *model.ParsedGlobalConfig) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return list
 }

@@ -15,7 +15,7 @@ import (
 var _ = Describe("What rate limits have counted", func() {
 	// counting has each limit named like its global config.
 	counting := func(o *rest.Options) {
-		o.Live.RateLimits = func(_ context.Context, configs []*model.GlobalConfig) (list []inspect.RateLimitCounts) {
+		o.Live.RateLimits = func(_ context.Context, configs []*model.ParsedGlobalConfig) (list []inspect.RateLimitCounts) {
 			for _, g := range configs {
 				list = append(list, inspect.RateLimitCounts{
 					Counted: true, Limits: []inspect.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
@@ -58,7 +58,7 @@ var _ = Describe("What rate limits have counted", func() {
 
 	It("names the engines that were asked, the limits that they do not tell apart, and why there are no values", func() {
 		a := startAPI(open, func(o *rest.Options) {
-			o.Live.RateLimits = func(context.Context, []*model.GlobalConfig) []inspect.RateLimitCounts {
+			o.Live.RateLimits = func(context.Context, []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
 				return []inspect.RateLimitCounts{{
 					Counted: true, Note: "no values", Limits: []inspect.RateLimit{{Limit: "a > b > c", With: []string{"a > b > d"}, Hits: 1}},
 					Engines: []inspect.RateLimitEngine{{URL: "http://one/metrics", Address: "10.0.0.1:80"}, {URL: "http://two/metrics", Error: "no such host"}},

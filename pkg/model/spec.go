@@ -1,9 +1,17 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
+
+// Spec is the configuration of a filter or global config as a Go value: each
+// type has its own.
+type Spec interface {
+	// uses lists the objects that the configuration names.
+	uses() []Key
+}
 
 // configType says what a filter or a global config of one type is.
 type configType struct {
@@ -12,23 +20,23 @@ type configType struct {
 	on []Kind
 	// secrets are the paths in its JSON whose text is stored sealed.
 	secrets []string
-	// check reports what is wrong with the JSON; at begins each field's name.
-	check func(v *validator, at string, config JSON)
-	// uses lists what the JSON names; nil means nothing.
-	uses func(config JSON) []Key
+	// read reads the JSON object of the filter or global config called name, as
+	// far as that is possible, and reports what is wrong with it; at begins each
+	// field's name.
+	read func(v *validator, at, name string, config JSON) Spec
 }
 
 func filterTypes() []configType {
 	return []configType{
-		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, check: checkRateLimitFilter},
-		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{"client_secret"}, check: checkOIDC, uses: usesOfOIDC},
+		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
+		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{"client_secret"}, read: readOIDC},
 	}
 }
 
 func globalConfigTypes() []configType {
 	return []configType{
-		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, check: checkRateLimitConfig},
-		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, check: checkOAuth, uses: usesOfOAuth},
+		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, read: readRateLimitConfig},
+		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, read: readOAuth},
 	}
 }
 
@@ -68,22 +76,30 @@ func typeNames(types []configType) []string {
 	return names
 }
 
-// config checks the type of a filter or global config, then its JSON.
-func (v *validator) config(typeField, configField, name string, config JSON, types []configType) {
-	switch t, ok := findType(types, name); {
+// config checks the type of a filter or global config and reads its JSON; nil
+// where that is not possible.
+func (v *validator) config(typeField, configField, name, typeName string, config JSON, types []configType) Spec {
+	switch t, ok := findType(types, typeName); {
+	case ok && config.text()[0] == '{':
+		return t.read(v, configField, name, config)
 	case ok:
-		if config.text()[0] != '{' {
-			v.add(configField, "must be a JSON object")
-			return
-		}
-		t.check(v, configField, config)
-	case name == "":
+		v.add(configField, "must be a JSON object")
+	case typeName == "":
 		v.add(typeField, "is required")
-	case slices.Contains(laterTypes(), name):
-		v.add(typeField, "%q is not supported yet", name)
+	case slices.Contains(laterTypes(), typeName):
+		v.add(typeField, "%q is not supported yet", typeName)
 	default:
-		v.oneOf(typeField, name, typeNames(types))
+		v.oneOf(typeField, typeName, typeNames(types))
 	}
+	return nil
+}
+
+// fault is the first thing that is wrong, or nil.
+func (v *validator) fault() error {
+	if len(v.errs) == 0 {
+		return nil
+	}
+	return errors.New(v.errs[0].Field + " " + v.errs[0].Message)
 }
 
 // decode reads the JSON into into; what does not fit is reported.

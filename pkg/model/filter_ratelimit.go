@@ -10,91 +10,6 @@ import (
 	"strings"
 )
 
-// RateLimitConfig is the JSON of a globalconfig_ratelimit: the rates of a
-// domain (specification, "Rate-limit global config").
-type RateLimitConfig struct {
-	Domain      string          `json:"domain"`
-	Descriptors []RateLimitRule `json:"descriptors"`
-	// OnError says what happens to a request when the engine does not answer:
-	// allow (empty means that) or deny, with 503.
-	OnError string `json:"on_error,omitempty"`
-	// Headers adds x-ratelimit headers to answers; nil means true.
-	Headers *bool `json:"headers,omitempty"`
-	// Status is that of an answer to a request over its limit; 0 means 429.
-	Status int `json:"status,omitempty"`
-	// Shadow counts and never limits.
-	Shadow bool `json:"shadow,omitempty"`
-}
-
-// WireDomain is the domain that Envoy sends and an engine matches: the id of the
-// global config, which no other has, and the user's name. A dot would cut the
-// name of the domain in the stock engine's metrics, and join limits there that
-// are not one.
-func WireDomain(id, domain string) string { return id + "/" + strings.ReplaceAll(domain, ".", "-") }
-
-// RateLimitRule is the rate of a descriptor, or of what is nested in it.
-type RateLimitRule struct {
-	Key string `json:"key"`
-	// Value restricts the rule to one value; empty means each value by itself.
-	Value       string          `json:"value,omitempty"`
-	RateLimit   *RateLimit      `json:"rate_limit,omitempty"`
-	Descriptors []RateLimitRule `json:"descriptors,omitempty"`
-	// ShadowMode counts and never limits.
-	ShadowMode bool `json:"shadow_mode,omitempty"`
-}
-
-// RateLimit is a number of requests in a window of time.
-type RateLimit struct {
-	Name            string `json:"name,omitempty"`
-	Unit            string `json:"unit,omitempty"`
-	RequestsPerUnit int64  `json:"requests_per_unit,omitempty"`
-	Unlimited       bool   `json:"unlimited,omitempty"`
-}
-
-// RateLimitUnits lists the allowed values of RateLimit.Unit.
-func RateLimitUnits() []string {
-	return []string{"second", "minute", "hour", "day", "week", "month", "year"}
-}
-
-func checkRateLimitConfig(v *validator, at string, config JSON) {
-	var c RateLimitConfig
-	if !v.decode(at, config, &c) {
-		return
-	}
-	if c.Domain == "" {
-		v.add(at+".domain", "is required")
-	}
-	v.notStated(at+".domain", c.Domain)
-	if c.OnError != "" {
-		v.oneOf(at+".on_error", c.OnError, []string{"allow", "deny"})
-	}
-	if c.Status != 0 {
-		v.between(at+".status", c.Status, 400, 599)
-	}
-	checkRateLimitRules(v, at+".descriptors", c.Descriptors)
-}
-
-func checkRateLimitRules(v *validator, at string, rules []RateLimitRule) {
-	for i, r := range rules {
-		at := fmt.Sprintf("%s[%d]", at, i)
-		if r.Key == "" {
-			v.add(at+".key", "is required")
-		}
-		if l := r.RateLimit; l != nil {
-			switch {
-			case l.Unlimited && (l.Unit != "" || l.RequestsPerUnit != 0):
-				v.add(at+".rate_limit.unlimited", "takes neither unit nor requests_per_unit beside it")
-			case !l.Unlimited:
-				v.oneOf(at+".rate_limit.unit", l.Unit, RateLimitUnits())
-			}
-			if l.RequestsPerUnit < 0 || l.RequestsPerUnit > 1<<32-1 {
-				v.add(at+".rate_limit.requests_per_unit", "%d is not between 0 and 4294967295", l.RequestsPerUnit)
-			}
-		}
-		checkRateLimitRules(v, at+".descriptors", r.Descriptors)
-	}
-}
-
 // RateLimitFilter is the JSON of a route_filter_ratelimit: what of a request is
 // counted, as descriptors that the rates of a domain match.
 type RateLimitFilter struct {
@@ -149,25 +64,12 @@ func rateLimitKinds() map[string][]string {
 	}
 }
 
-// ParseRateLimitFilter reads the JSON of a route_filter_ratelimit: the short
-// form (see StatedLimit), or any of the three shapes of rest-api.md, which are
-// descriptors, and descriptors within a level of descriptors, with or without a
-// domain.
-func ParseRateLimitFilter(filter *Filter) (RateLimitFilter, error) {
-	var v validator
-	f := readRateLimitFilter(&v, "Filter_config", filter.Name, filter.Config)
-	if len(v.errs) > 0 {
-		return f, errors.New(v.errs[0].Field + " " + v.errs[0].Message)
-	}
-	return f, nil
-}
-
-func checkRateLimitFilter(v *validator, at string, config JSON) {
-	readRateLimitFilter(v, at, "", config)
-}
-
-func readRateLimitFilter(v *validator, at, name string, config JSON) (f RateLimitFilter) {
-	names, _, _ := orderedObject(json.RawMessage(config.text())) // what is no object is refused below
+// readRateLimitFilter reads the short form (see StatedLimit), or any of the
+// three shapes of rest-api.md, which are descriptors, and descriptors within a
+// level of descriptors, with or without a domain.
+func readRateLimitFilter(v *validator, at, name string, config JSON) Spec {
+	f := &RateLimitFilter{}
+	names, _, _ := orderedObject(json.RawMessage(config.text())) // it is an object
 	short, err := isShort(names)
 	if err != nil {
 		v.add(at, "%s", err)
@@ -196,6 +98,8 @@ func readRateLimitFilter(v *validator, at, name string, config JSON) (f RateLimi
 	f.Descriptors = readDescriptors(v, at+".descriptors", c.Descriptors, true)
 	return f
 }
+
+func (f *RateLimitFilter) uses() []Key { return nil }
 
 func readDescriptors(v *validator, at string, raw json.RawMessage, wrapped bool) (list []RateLimitDescriptor) {
 	if wrapped && len(raw) > 0 && raw[0] == '{' {

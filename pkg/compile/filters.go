@@ -1,0 +1,155 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// filterType is what the filters of one type do. A nil hook does nothing.
+type filterType struct {
+	name string
+	// closed says why a service with such a filter answers 503.
+	closed string
+	// host adds a filter of a service to its host. Without it, filters of the
+	// service are added to each of its routes, before the route's own.
+	host func(*ir.Host, model.Spec)
+	// route adds a filter to a route, which may answer by itself.
+	route func(*ir.Route, model.Spec)
+	// needs is what a route needs of the listener.
+	needs func(*ir.Route) ir.Needs
+}
+
+// filterTypes are in the order in which they are added. A filter of any other
+// type closes what it is on: nobody would know what is missing.
+func filterTypes() []filterType {
+	return []filterType{
+		{name: model.FilterOIDC, closed: noLogins},
+		{name: model.FilterRateLimit, route: typed(addRateLimits), needs: rateLimitNeeds},
+	}
+}
+
+// globalConfigType is what the global configs of one type do.
+type globalConfigType struct {
+	name string
+	// closed says why a proxy for which one holds serves nothing.
+	closed string
+	// listener adds what those that hold for a proxy are to its listener, which
+	// has to have what routes need.
+	listener func(*ir.Listener, *model.ProxyTree, Settings, ir.Needs)
+}
+
+func globalConfigTypes() []globalConfigType {
+	return []globalConfigType{
+		{name: model.GlobalConfigOAuth, closed: noLogins},
+		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
+	}
+}
+
+const noLogins = "logins are not supported yet"
+
+// typed is a hook for one type of configuration, which is that of every filter
+// of the row's type that has no fault.
+func typed[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
+	return func(to T, spec model.Spec) {
+		if s, ok := spec.(S); ok {
+			add(to, s)
+		}
+	}
+}
+
+// ClosedHost says why a whole service must not be served: it has a filter that
+// cannot be enforced. Nil means that it may.
+func ClosedHost(t *model.ServiceTree) *model.Condition {
+	types := filterTypes()
+	for _, f := range t.Filters {
+		message := ""
+		if what := fault(f, types); what != "" {
+			message = "the service " + what + " and answers 503"
+		}
+		if i := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type }); i >= 0 && types[i].closed != "" {
+			message = types[i].closed + ", so the service answers 503 and lets nobody in without one"
+		}
+		if message != "" {
+			return &model.Condition{Key: model.ServiceFilterKey(t.Service.Name, f.Name), Code: model.Quarantined, Message: message}
+		}
+	}
+	return nil
+}
+
+// ClosedProxy is ClosedHost for all services of a proxy.
+func ClosedProxy(t *model.ProxyTree) *model.Condition {
+	types := globalConfigTypes()
+	for _, g := range t.GlobalConfigs {
+		if i := slices.IndexFunc(types, func(gt globalConfigType) bool { return gt.name == g.Type }); i >= 0 && types[i].closed != "" {
+			return &model.Condition{
+				Key: g.Key(), Code: model.Quarantined,
+				Message: types[i].closed + `, so proxy "` + t.Proxy.Name + `" serves nothing and lets nobody in without one`,
+			}
+		}
+	}
+	return nil
+}
+
+// fault says why a filter cannot be enforced, in words that follow the name of
+// what it is on; empty means that it can.
+func fault(f *model.ParsedFilter, types []filterType) string {
+	switch {
+	case !slices.ContainsFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.closed == "" }):
+		return fmt.Sprintf("has filter %s of type %q, which this version does not support,", f.Name, f.Type)
+	case f.Fault != nil:
+		return fmt.Sprintf("has filter %s, which cannot be read (%s),", f.Name, f.Fault)
+	}
+	return ""
+}
+
+// addFilters adds the filters of a route, and those of its service that add up
+// with them. It returns what is wrong with one of the route's own.
+func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
+	if len(t.ServiceFilters)+len(t.Filters) == 0 {
+		return ""
+	}
+	types := filterTypes()
+	for _, f := range t.Filters {
+		if what := fault(f, types); what != "" {
+			return what
+		}
+	}
+	for _, ft := range types {
+		if ft.host == nil {
+			addTo(r, ft.name, ft.route, t.ServiceFilters)
+		}
+		addTo(r, ft.name, ft.route, t.Filters)
+	}
+	return ""
+}
+
+// addHostFilters adds the filters of a service that work per host.
+func addHostFilters(h *ir.Host, filters []*model.ParsedFilter) {
+	for _, ft := range filterTypes() {
+		addTo(h, ft.name, ft.host, filters)
+	}
+}
+
+func addTo[T any](to T, typeName string, hook func(T, model.Spec), filters []*model.ParsedFilter) {
+	for _, f := range filters {
+		if hook != nil && f.Type == typeName && f.Fault == nil {
+			hook(to, f.Spec)
+		}
+	}
+}
+
+// Needs is what the routes of a host need of the listener.
+func Needs(h *ir.Host) ir.Needs {
+	var needs ir.Needs
+	for _, ft := range filterTypes() {
+		for _, r := range h.Routes {
+			if ft.needs != nil {
+				needs = needs.Merge(ft.needs(r))
+			}
+		}
+	}
+	return needs
+}

@@ -1,0 +1,91 @@
+package engine_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// filtered is one service on one proxy with two routes that forward, and links
+// of filters beside.
+func filtered(objects ...model.Object) model.Change {
+	c := model.Change{Revision: 1, Full: true}
+	up := model.NewUpstream()
+	up.Name, up.IP, up.Port = "blue", "192.0.2.1", 80
+	for i, o := range append([]model.Object{
+		up, proxyNamed("gw"), &model.Service{Name: "shop", FQDN: "shop.test"}, &model.ProxyService{Proxy: "gw", Service: "shop"},
+		&model.Route{Service: "shop", Name: "open", Prefix: "/"}, &model.RouteUpstream{Service: "shop", Route: "open", Upstream: "blue"},
+		&model.Route{Service: "shop", Name: "guarded", Prefix: "/guarded"}, &model.RouteUpstream{Service: "shop", Route: "guarded", Upstream: "blue"},
+	}, objects...) {
+		*o.Meta().ID = int64(i + 1)
+		c.Entries = append(c.Entries, model.Entry{Key: o.Key(), Object: o})
+	}
+	return c
+}
+
+// statuses are those of the fixed answers of the only host; 0 is a route that
+// forwards.
+func statuses(c model.Change) (map[string]uint32, map[string][]model.Condition) {
+	GinkgoHelper()
+	result := newBuild().Apply(c)
+	Expect(result.Snapshots["gw"].Hosts).To(HaveLen(1))
+	vh, err := result.Snapshots["gw"].Hosts[0].VirtualHost()
+	Expect(err).NotTo(HaveOccurred())
+	found := map[string]uint32{}
+	for _, r := range vh.GetRoutes() {
+		found[r.GetName()] = r.GetDirectResponse().GetStatus()
+	}
+	return found, result.Conditions
+}
+
+var _ = Describe("A filter that cannot be enforced", func() {
+	unknown := func() model.Object {
+		return &model.Filter{Name: "guard", Type: "vh_filter_rbac", Config: `{"allow":[]}`}
+	}
+	onRoute := func() model.Object { return &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "guard"} }
+	onService := func() model.Object { return &model.ServiceFilter{Service: "shop", Filter: "guard"} }
+
+	It("closes the route that it is on, and no other, where its type is not known", func() {
+		found, conditions := statuses(filtered(unknown(), onRoute()))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
+			Key: model.RouteKey("shop", "guarded"), Code: "Quarantined",
+			Message: `the route has filter guard of type "vh_filter_rbac", which this version does not support, and answers 503`,
+		}}))
+	})
+
+	It("closes the service that it is on", func() {
+		found, conditions := statuses(filtered(unknown(), onService()))
+		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
+		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
+			Key: model.ServiceFilterKey("shop", "guard"), Code: "Quarantined",
+			Message: `the service has filter guard of type "vh_filter_rbac", which this version does not support, and answers 503`,
+		}}))
+	})
+
+	It("closes it too where its configuration cannot be read", func() {
+		broken := func() model.Object {
+			return &model.Filter{Name: "guard", Type: "route_filter_ratelimit", Config: `{"descriptors":[{"colour":"red"}]}`}
+		}
+		found, conditions := statuses(filtered(broken(), onRoute()))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+		Expect(conditions["service shop"]).To(HaveLen(1))
+		Expect(conditions["service shop"][0].Message).To(HavePrefix("the route has filter guard, which cannot be read (Filter_config.descriptors[0] "))
+		found, _ = statuses(filtered(broken(), onService()))
+		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
+	})
+
+	It("closes the route where its type is for services alone", func() {
+		found, _ := statuses(filtered(&model.Filter{Name: "guard", Type: "http_filter_oidc"}, onRoute()))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+	})
+
+	It("opens again what it closed when it is detached", func() {
+		build := newBuild()
+		build.Apply(filtered(unknown(), onService()))
+		after := build.Apply(model.Change{Revision: 2, Entries: []model.Entry{{Key: onService().Key()}}})
+		Expect(after.Conditions["service shop"]).To(BeEmpty())
+		Expect(after.Snapshots["gw"].Hosts[0].Clusters).To(Equal([]string{"blue"}))
+	})
+})
