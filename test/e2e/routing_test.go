@@ -58,13 +58,13 @@ var _ = Describe("Routing", Ordered, func() {
 		gw.expect("else.example", "/", "404")
 	})
 
-	It("tries the longest prefix first and of equal ones the first created", func() {
+	It("tries the longest prefix first and of equal ones the first by name, whatever was created first", func() {
 		post(gw.api, "/service", "Service_Name=order", "fqdn=order.example")
 		addRoute(gw.api, "order", "root", "/", "", "red")
 		addRoute(gw.api, "order", "b", "/a/b", "", "blue")
 		addRoute(gw.api, "order", "a", "/a", "", "green")
-		addRoute(gw.api, "order", "same-first", "/same", "", "blue")
-		addRoute(gw.api, "order", "same-second", "/same", "", "green")
+		addRoute(gw.api, "order", "same-z", "/same", "", "green")
+		addRoute(gw.api, "order", "same-a", "/same", "", "blue")
 		attach("order")
 		gw.expect("order.example", "/", "red")
 		for target, want := range map[string]string{
