@@ -40,7 +40,7 @@ func unexpected(document any, expected map[string]any, at string) (list []string
 }
 
 // lookUp follows a path: keys with dots between them. Behind a key, [2] is an
-// element of a list by its index, [shop] the one of that name or the value of a
+// element of a list by its index, [-1] the last one, [shop] the one of that name or the value of a
 // map's key, and [*] all elements, from each of which the rest of the path goes
 // on. What is nowhere is nil.
 func lookUp(document any, path string) (any, error) {
@@ -92,10 +92,13 @@ func step(from any, key string) (any, error) {
 			return from, nil
 		}
 		if i, err := strconv.Atoi(name); err == nil {
-			if i < len(from) {
-				return from[i], nil
+			if i < 0 {
+				i += len(from)
 			}
-			return nil, nil
+			if i < 0 || i >= len(from) {
+				return nil, nil
+			}
+			return from[i], nil
 		}
 		return named(from, name)
 	}
@@ -142,7 +145,9 @@ var _ = Describe("An expectation", func() {
 		Entry("nothing in something that is not there", "hosts[other].routes", `null`, `hosts[other].routes: there is no [other]`),
 		Entry("an element by its name", "hosts[shop].routes[b].weight", `null`),
 		Entry("an element by its index", "hosts[1].name", `"rest"`),
+		Entry("an element from the end", "hosts[-2].name", `"shop"`),
 		Entry("an element behind the last", "hosts[2]", `null`),
+		Entry("an element before the first", "hosts[-3]", `null`),
 		Entry("a value by a key with dots", "map[a.b/c]", `1`),
 		Entry("all elements, in order", "hosts[*].name", `["shop","rest"]`),
 		Entry("all elements in another order", "hosts[*].name", `["rest","shop"]`, `hosts[*].name is ["shop","rest"], not ["rest","shop"]`),
