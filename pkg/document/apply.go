@@ -114,24 +114,24 @@ func (a *applier) prefetch(doc *Document) error {
 		key := item.Object.Key()
 		a.named[key] = true
 		for _, used := range item.Object.Uses() {
-			names[used.Kind] = append(names[used.Kind], used.Name)
+			names[used.Kind] = append(names[used.Kind], used.Name())
 		}
 		for kind, links := range item.Lists {
 			for _, l := range links {
 				link := newLink(kind, item.Object, l.Name)
 				for _, end := range []model.Key{link.Owner(), link.Uses()[0]} {
 					if end.Kind != model.KindRoute {
-						names[end.Kind] = append(names[end.Kind], end.Name)
+						names[end.Kind] = append(names[end.Kind], end.Name())
 					}
 				}
 			}
 		}
 		if key.Kind != model.KindRoute {
-			names[key.Kind] = append(names[key.Kind], key.Name)
+			names[key.Kind] = append(names[key.Kind], key.Name())
 		}
 		if key.Kind == model.KindProxy {
 			for _, l := range listsOf(key.Kind) {
-				if err := a.read(store.Query{Kind: l.kind, Proxy: key.Name}); err != nil {
+				if err := a.read(store.Query{Kind: l.kind, Proxy: key.Name()}); err != nil {
 					return err
 				}
 			}
@@ -321,7 +321,7 @@ func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) e
 // every service has its new one.
 func (a *applier) checkHosts() error {
 	for _, item := range a.moved {
-		links, err := a.w.List(store.Query{Kind: model.KindProxyService, Service: item.Object.Key().Name})
+		links, err := a.w.List(store.Query{Kind: model.KindProxyService, Service: item.Object.Key().Name()})
 		if err != nil {
 			return err
 		}

@@ -76,25 +76,11 @@ func listsOf(kind model.Kind) []section {
 
 // newLink makes the link of kind from owner to what is called name.
 func newLink(kind model.Kind, owner model.Object, name string) model.Object {
-	service, route, _ := strings.Cut(owner.Key().Name, "/")
-	switch kind {
-	case model.KindRouteUpstream:
-		return &model.RouteUpstream{Service: service, Route: route, Upstream: name}
-	case model.KindRouteFilter:
-		return &model.RouteFilter{Service: service, Route: route, Filter: name}
-	case model.KindServiceFilter:
-		return &model.ServiceFilter{Service: service, Filter: name}
-	case model.KindServiceSecret:
-		return &model.ServiceSecret{Service: service, Secret: name}
-	case model.KindProxyService:
-		if owner.Key().Kind == model.KindService { // the one link that both ends may name
-			return &model.ProxyService{Proxy: name, Service: service}
-		}
-		return &model.ProxyService{Proxy: service, Service: name}
-	case model.KindProxyGlobalConfig:
-		return &model.ProxyGlobalConfig{Proxy: service, GlobalConfig: name}
+	names := append(owner.Key().Names(), name)
+	if from := owner.Key(); kind.Row().Attaches() == from.Kind { // the one link that both ends may name
+		names = []string{name, from.Name()}
 	}
-	return nil
+	return model.NewKey(kind, names...).New()
 }
 
 // isAbsent says whether the text does not have the field of that place.

@@ -45,7 +45,7 @@ func (a *applier) prune(kind model.Kind) error {
 		}
 		for _, obj := range page {
 			key := obj.Key()
-			after = key.Name
+			after = key.Name()
 			if a.named[key] {
 				continue
 			}

@@ -43,7 +43,7 @@ func Write(w io.Writer, r store.Reader, opts WriteOptions) error {
 			if len(page) == 0 {
 				break
 			}
-			after = page[len(page)-1].Key().Name
+			after = page[len(page)-1].Key().Name()
 			items, err := itemsOf(r, s.kind, page)
 			if err != nil {
 				return err
@@ -82,7 +82,7 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 	case model.KindService:
 		names := make([]string, len(page))
 		for i, o := range page {
-			names[i] = o.Key().Name
+			names[i] = o.Key().Name()
 		}
 		for _, k := range []model.Kind{
 			model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
@@ -92,7 +92,7 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 	case model.KindProxy:
 		for _, o := range page {
 			for _, l := range listsOf(kind) {
-				queries = append(queries, store.Query{Kind: l.kind, Proxy: o.Key().Name, ByName: true})
+				queries = append(queries, store.Query{Kind: l.kind, Proxy: o.Key().Name(), ByName: true})
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 				add(o)
 			} else if owner := byKey[o.Owner()]; owner != nil {
 				k := o.Key().Kind
-				owner.Lists[k] = append(owner.Lists[k], Link{Name: o.Uses()[0].Name})
+				owner.Lists[k] = append(owner.Lists[k], Link{Name: o.Uses()[0].Name()})
 			}
 		}
 	}

@@ -67,15 +67,15 @@ func (b *Build) applyStated(change model.Change) (changed bool) {
 		if e.Key.Kind != model.KindFilter {
 			continue
 		}
-		before, had := b.stated[e.Key.Name]
-		delete(b.stated, e.Key.Name)
+		before, had := b.stated[e.Key.Name()]
+		delete(b.stated, e.Key.Name())
 		// A filter with a fault closes its routes.
-		if f := b.config.Filter(e.Key.Name); f != nil && f.Fault == nil {
+		if f := b.config.Filter(e.Key.Name()); f != nil && f.Fault == nil {
 			if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Stated != nil {
 				b.stated[f.Name] = *spec.Stated
 			}
 		}
-		after, has := b.stated[e.Key.Name]
+		after, has := b.stated[e.Key.Name()]
 		changed = changed || had != has || !reflect.DeepEqual(before, after)
 	}
 	return changed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -64,10 +63,9 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 	for _, key := range keys {
 		switch key.Kind {
 		case model.KindProxy:
-			reach[key.Name] = Reach{Listeners: true, All: reach[key.Name].All}
+			reach[key.Name()] = Reach{Listeners: true, All: reach[key.Name()].All}
 		case model.KindProxyService:
-			proxy, service, _ := strings.Cut(key.Name, "/")
-			add(proxy, service)
+			add(key.Part(model.KindProxy), key.Part(model.KindService))
 		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
 			// It may hold for all, while or until it is attached to one.
 			for proxy := range b.proxies {

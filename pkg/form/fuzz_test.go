@@ -69,7 +69,7 @@ func checkConfig(t *testing.T, kind model.Kind, typ, text string) {
 		return
 	}
 	for _, key := range stored.(model.Object).Uses() {
-		if key.Kind == "" || key.Name == "" {
+		if key.Kind == "" || key.Name() == "" {
 			t.Fatalf("uses %v", key)
 		}
 	}

@@ -189,7 +189,7 @@ func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, o
 		if slices.Contains(from, k) {
 			return r, true, true
 		}
-		if k.Kind != model.KindUpstream && from[0].Kind == model.KindService && in.hosts[from[0].Name] {
+		if k.Kind != model.KindUpstream && from[0].Kind == model.KindService && in.hosts[from[0].Name()] {
 			return r, false, true
 		}
 	}

@@ -55,21 +55,8 @@ func paths(keys []model.Key) []string {
 
 // concerned lists the objects that a condition on an object or link is about.
 func concerned(k model.Key) []model.Key {
-	names := append(strings.Split(k.Name, "/"), "", "")
-	a, b, last := names[0], names[1], names[2]
-	switch k.Kind {
-	case model.KindRouteUpstream:
-		return []model.Key{model.RouteKey(a, b), model.UpstreamKey(last)}
-	case model.KindRouteFilter:
-		return []model.Key{model.RouteKey(a, b), model.FilterKey(last)}
-	case model.KindServiceFilter:
-		return []model.Key{model.ServiceKey(a), model.FilterKey(b)}
-	case model.KindServiceSecret:
-		return []model.Key{model.ServiceKey(a), model.SecretKey(b)}
-	case model.KindProxyService:
-		return []model.Key{model.ProxyKey(a), model.ServiceKey(b)}
-	case model.KindProxyGlobalConfig:
-		return []model.Key{model.ProxyKey(a), model.GlobalConfigKey(b)}
+	if attached := k.Attached(); attached != (model.Key{}) {
+		return []model.Key{k.Owner(), attached}
 	}
 	return []model.Key{k}
 }

@@ -26,7 +26,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 	}
 	var names []string
 	for _, l := range services {
-		names = append(names, usedByLink(l).Name)
+		names = append(names, usedByLink(l).Name())
 	}
 	var places []limitPlace
 	for _, kind := range []model.Kind{model.KindServiceFilter, model.KindRouteFilter} {
@@ -44,7 +44,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 			if !ok || parsed.Fault != nil { // then it limits nothing
 				continue
 			}
-			at := l.Owner().Name
+			at := l.Owner().Text()
 			if kind == model.KindServiceFilter {
 				at += "/*"
 			}

@@ -3,7 +3,6 @@ package inspect
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -35,14 +34,14 @@ func reaches(r store.Reader, kind model.Kind, objs []model.Object) (map[model.Ke
 	switch kind {
 	case model.KindProxy:
 		for k, f := range found {
-			f.proxies = []string{k.Name}
+			f.proxies = []string{k.Name()}
 		}
 		return found, nil
 	case model.KindGlobalConfig:
 		return found, reachOfGlobalConfigs(r, found)
 	case model.KindService, model.KindRoute:
 		for k, f := range found {
-			f.hosts[serviceOf(k).Name] = true
+			f.hosts[serviceOf(k).Name()] = true
 		}
 	case model.KindUpstream:
 		err = addHosts(r, found, themselves(found), model.KindRouteUpstream)
@@ -85,7 +84,7 @@ func addHosts(r store.Reader, found map[model.Key]*reach, as map[model.Key][]mod
 		}
 		for _, l := range links {
 			for _, k := range as[usedByLink(l)] {
-				found[k].hosts[serviceOf(l.Owner()).Name] = true
+				found[k].hosts[serviceOf(l.Owner()).Name()] = true
 			}
 		}
 	}
@@ -96,11 +95,11 @@ func addHosts(r store.Reader, found map[model.Key]*reach, as map[model.Key][]mod
 func restrictTo(q *store.Query, k model.Key) {
 	switch k.Kind {
 	case model.KindUpstream:
-		q.Upstream = k.Name
+		q.Upstream = k.Name()
 	case model.KindFilter:
-		q.Filter = k.Name
+		q.Filter = k.Name()
 	case model.KindSecret:
-		q.Secret = k.Name
+		q.Secret = k.Name()
 	}
 }
 
@@ -147,7 +146,7 @@ func reachOfGlobalConfigs(r store.Reader, found map[model.Key]*reach) error {
 	}
 	for _, l := range links {
 		if f := found[usedByLink(l)]; f != nil {
-			f.proxies = append(f.proxies, l.Owner().Name)
+			f.proxies = append(f.proxies, l.Owner().Name())
 		}
 	}
 	proxies, err := r.List(store.Query{Kind: model.KindProxy})
@@ -157,7 +156,7 @@ func reachOfGlobalConfigs(r store.Reader, found map[model.Key]*reach) error {
 	for _, f := range found {
 		if len(f.proxies) == 0 {
 			for _, p := range proxies {
-				f.proxies = append(f.proxies, p.Key().Name)
+				f.proxies = append(f.proxies, p.Key().Name())
 			}
 		}
 		slices.Sort(f.proxies)
@@ -184,8 +183,8 @@ func addProxies(r store.Reader, found map[model.Key]*reach) error {
 	}
 	of := map[string][]string{}
 	for _, l := range links {
-		service := usedByLink(l).Name
-		of[service] = append(of[service], l.Owner().Name)
+		service := usedByLink(l).Name()
+		of[service] = append(of[service], l.Owner().Name())
 	}
 	for _, f := range found {
 		for host := range f.hosts {
@@ -198,10 +197,7 @@ func addProxies(r store.Reader, found map[model.Key]*reach) error {
 }
 
 // serviceOf is the service that a service or a part of one belongs to.
-func serviceOf(k model.Key) model.Key {
-	name, _, _ := strings.Cut(k.Name, "/")
-	return model.ServiceKey(name)
-}
+func serviceOf(k model.Key) model.Key { return model.ServiceKey(k.Part(model.KindService)) }
 
 // usedByLink is the object that a link attaches.
 func usedByLink(l model.Object) model.Key { return l.Uses()[0] }

@@ -114,7 +114,7 @@ func All(r store.Reader) (Scope, error) {
 	proxies, err := r.List(store.Query{Kind: model.KindProxy, ByName: true})
 	s := Scope{revision: revision, proxies: make([]string, len(proxies))}
 	for i, p := range proxies {
-		s.proxies[i] = p.Key().Name
+		s.proxies[i] = p.Key().Name()
 	}
 	return s, err
 }
@@ -186,7 +186,7 @@ func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
 	}
 	linked := map[model.Key]bool{}
 	for _, l := range links {
-		linked[usedByLink(l)] = linked[usedByLink(l)] || l.Owner().Name == proxy
+		linked[usedByLink(l)] = linked[usedByLink(l)] || l.Owner().Name() == proxy
 	}
 	configs, err := r.List(store.Query{Kind: model.KindGlobalConfig})
 	if err != nil {
@@ -204,7 +204,7 @@ func isBelow(k model.Key, proxy string, below map[model.Key]bool) bool {
 	about := concerned(k)
 	switch k.Kind {
 	case model.KindProxyService:
-		return about[0].Name == proxy
+		return about[0].Name() == proxy
 	case model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter:
 		return below[serviceOf(about[0])]
 	}

@@ -93,7 +93,7 @@ func (in *Inspector) AddHealth(ctx context.Context, blocks []*ObjectStatus) {
 	var names, proxies []string
 	for _, b := range blocks {
 		if b.key.Kind == model.KindUpstream && len(b.proxies) > 0 {
-			names, proxies = append(names, b.key.Name), append(proxies, b.proxies...)
+			names, proxies = append(names, b.key.Name()), append(proxies, b.proxies...)
 		}
 	}
 	if len(names) == 0 {
@@ -105,7 +105,7 @@ func (in *Inspector) AddHealth(ctx context.Context, blocks []*ObjectStatus) {
 		of[u.Upstream] = append(of[u.Upstream], u)
 	}
 	for _, b := range blocks {
-		b.Conditions = append(b.Conditions, healthConditions(of[b.key.Name])...)
+		b.Conditions = append(b.Conditions, healthConditions(of[b.key.Name()])...)
 	}
 }
 
@@ -159,11 +159,11 @@ func UpstreamsOf(r store.Reader, changed []store.Written) ([]string, error) {
 	for _, w := range changed {
 		switch w.Key.Kind {
 		case model.KindUpstream:
-			names[w.Key.Name] = true
+			names[w.Key.Name()] = true
 		case model.KindService, model.KindRoute, model.KindRouteUpstream:
-			services[serviceOf(concerned(w.Key)[0]).Name] = true
+			services[serviceOf(concerned(w.Key)[0]).Name()] = true
 		case model.KindProxyService:
-			services[concerned(w.Key)[1].Name] = true
+			services[concerned(w.Key)[1].Name()] = true
 		}
 	}
 	if len(services) > 0 {
@@ -176,8 +176,8 @@ func UpstreamsOf(r store.Reader, changed []store.Written) ([]string, error) {
 			return nil, err
 		}
 		for _, l := range links {
-			if services[serviceOf(l.Owner()).Name] {
-				names[usedByLink(l).Name] = true
+			if services[serviceOf(l.Owner()).Name()] {
+				names[usedByLink(l).Name()] = true
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Mark tells a revision from every other one, also from that of the same number
@@ -144,8 +143,7 @@ func (c *Config) ServicesOf(key Key) []string {
 	switch key.Kind {
 	case KindProxy, KindProxyService, KindGlobalConfig, KindProxyGlobalConfig:
 	case KindService, KindRoute, KindRouteUpstream, KindRouteFilter, KindServiceFilter, KindServiceSecret:
-		service, _, _ := strings.Cut(key.Name, "/")
-		dirty.service(service)
+		dirty.service(key.Part(KindService))
 	case KindUpstream, KindFilter, KindSecret:
 		c.markUsers(key, dirty)
 	}
@@ -366,7 +364,7 @@ func attached[T Object](c *Config, obj Object) []T {
 }
 
 func sortByName[T Object](list []T) {
-	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.Key().Name, b.Key().Name) })
+	slices.SortFunc(list, func(a, b T) int { return cmp.Compare(a.Key().Name(), b.Key().Name()) })
 }
 
 // globalConfigs returns those that hold for a proxy, sorted by name.

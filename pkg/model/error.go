@@ -93,16 +93,15 @@ func ExistsError(key Key) *Error {
 	}
 }
 
+// noun names an object in a sentence.
 func noun(key Key) string {
-	parts := strings.Split(key.Name, "/")
-	last := len(parts) - 1
-	quoted := `"` + parts[last] + `"`
-	owner, used, isLink := strings.Cut(string(key.Kind), "_")
+	quoted := `"` + key.Name() + `"`
+	owner := key.Owner()
 	switch {
-	case isLink && last > 0:
-		return "the link from " + owner + ` "` + strings.Join(parts[:last], "/") + `" to ` + used + " " + quoted
-	case key.Kind == KindRoute:
-		return "route " + quoted + ` of service "` + parts[0] + `"`
+	case key.Attached() != (Key{}):
+		return "the link from " + string(owner.Kind) + ` "` + owner.Text() + `" to ` + string(key.Attached().Kind) + " " + quoted
+	case owner != (Key{}):
+		return string(key.Kind) + " " + quoted + " of " + noun(owner)
 	}
 	return string(key.Kind) + " " + quoted
 }

@@ -1,7 +1,5 @@
 package model
 
-import "strings"
-
 // Kind names a sort of object or link. Its text is the word used in response
 // keys (`insert_core_db_<kind>`), in the change log and as the table name.
 type Kind string
@@ -24,64 +22,98 @@ const (
 	KindProxyGlobalConfig Kind = "proxy_globalconfig"
 )
 
+// KindRow describes one kind.
+type KindRow struct {
+	Kind Kind
+	// Path lists the kinds of the objects whose names make the key, outermost
+	// first. They are the words of the path in the REST API and, but for the
+	// object's own name, the columns of the table. The last one is the kind itself,
+	// or, of a link, the kind of what it attaches; the one before it is the owner.
+	Path [maxParts]Kind
+	// New returns an object of the names that make its key, in the order of Path,
+	// with the defaults set.
+	New func(names [maxParts]string) Object
+}
+
+// maxParts is the most names that make a key.
+const maxParts = 3
+
+// table has a row for each kind, an object before what refers to it. It is an
+// array, so that a call allocates nothing.
+func table() [13]KindRow {
+	type names = [maxParts]string
+	return [...]KindRow{
+		{KindSecret, [maxParts]Kind{KindSecret}, func(n names) Object { return &Secret{Name: n[0]} }},
+		{KindUpstream, [maxParts]Kind{KindUpstream}, func(n names) Object { u := NewUpstream(); u.Name = n[0]; return u }},
+		{KindFilter, [maxParts]Kind{KindFilter}, func(n names) Object { return &Filter{Name: n[0]} }},
+		{KindGlobalConfig, [maxParts]Kind{KindGlobalConfig}, func(n names) Object { return &GlobalConfig{Name: n[0]} }},
+		{KindService, [maxParts]Kind{KindService}, func(n names) Object { return &Service{Name: n[0]} }},
+		{KindRoute, [maxParts]Kind{KindService, KindRoute}, func(n names) Object { return &Route{Service: n[0], Name: n[1]} }},
+		{KindProxy, [maxParts]Kind{KindProxy}, func(n names) Object { p := NewProxy(); p.Name = n[0]; return p }},
+		{KindRouteUpstream, [maxParts]Kind{KindService, KindRoute, KindUpstream}, func(n names) Object {
+			return &RouteUpstream{Service: n[0], Route: n[1], Upstream: n[2]}
+		}},
+		{KindRouteFilter, [maxParts]Kind{KindService, KindRoute, KindFilter}, func(n names) Object {
+			return &RouteFilter{Service: n[0], Route: n[1], Filter: n[2]}
+		}},
+		{KindServiceFilter, [maxParts]Kind{KindService, KindFilter}, func(n names) Object {
+			return &ServiceFilter{Service: n[0], Filter: n[1]}
+		}},
+		{KindServiceSecret, [maxParts]Kind{KindService, KindSecret}, func(n names) Object {
+			return &ServiceSecret{Service: n[0], Secret: n[1]}
+		}},
+		{KindProxyService, [maxParts]Kind{KindProxy, KindService}, func(n names) Object {
+			return &ProxyService{Proxy: n[0], Service: n[1]}
+		}},
+		{KindProxyGlobalConfig, [maxParts]Kind{KindProxy, KindGlobalConfig}, func(n names) Object {
+			return &ProxyGlobalConfig{Proxy: n[0], GlobalConfig: n[1]}
+		}},
+	}
+}
+
+// Row returns the row of the kind. A kind that is not in the table has one with
+// its own name in the path and without New.
+func (k Kind) Row() KindRow {
+	for _, row := range table() {
+		if row.Kind == k {
+			return row
+		}
+	}
+	return KindRow{Kind: k, Path: [maxParts]Kind{k}}
+}
+
+// parts is the number of names that make a key.
+func (r KindRow) parts() int {
+	n := 0
+	for n < maxParts && r.Path[n] != "" {
+		n++
+	}
+	return n
+}
+
+// Attaches is the kind of what a link attaches; empty for a kind of objects.
+func (r KindRow) Attaches() Kind {
+	if last := r.Path[r.parts()-1]; last != r.Kind {
+		return last
+	}
+	return ""
+}
+
 // Kinds lists every kind, an object before what refers to it.
 func Kinds() []Kind {
-	return []Kind{
-		KindSecret, KindUpstream, KindFilter, KindGlobalConfig, KindService, KindRoute, KindProxy,
-		KindRouteUpstream, KindRouteFilter, KindServiceFilter, KindServiceSecret, KindProxyService, KindProxyGlobalConfig,
+	rows := table()
+	kinds := make([]Kind, len(rows))
+	for i, row := range rows {
+		kinds[i] = row.Kind
 	}
+	return kinds
 }
 
-// Key identifies an object: its kind and the names that lead to it, joined by
-// a slash (names hold none), for example {route, "shop/root"}.
-type Key struct {
-	Kind Kind
-	Name string
+// New returns an empty object of a kind with the defaults set, or nil for a
+// kind that does not exist.
+func New(kind Kind) Object {
+	return Key{Kind: kind}.New()
 }
-
-// Path is the object's place in the REST API, for example
-// /service/shop/route/root/upstream/blue.
-func (k Key) Path() string {
-	n := strings.Split(k.Name, "/")
-	words, ok := map[Kind][]string{
-		KindRoute:             {"service", "route"},
-		KindRouteUpstream:     {"service", "route", "upstream"},
-		KindRouteFilter:       {"service", "route", "filter"},
-		KindServiceFilter:     {"service", "filter"},
-		KindServiceSecret:     {"service", "secret"},
-		KindProxyService:      {"proxy", "service"},
-		KindProxyGlobalConfig: {"proxy", "globalconfig"},
-	}[k.Kind]
-	if !ok || len(words) != len(n) {
-		return "/" + string(k.Kind) + "/" + k.Name
-	}
-	var path strings.Builder
-	for i, word := range words {
-		path.WriteString("/" + word + "/" + n[i])
-	}
-	return path.String()
-}
-
-// UpstreamKey is the key of the upstream called name.
-func UpstreamKey(name string) Key { return Key{KindUpstream, name} }
-
-// ServiceKey is the key of the service called name.
-func ServiceKey(name string) Key { return Key{KindService, name} }
-
-// RouteKey is the key of a route of service.
-func RouteKey(service, route string) Key { return Key{KindRoute, service + "/" + route} }
-
-// ProxyKey is the key of the proxy called name.
-func ProxyKey(name string) Key { return Key{KindProxy, name} }
-
-// FilterKey is the key of the filter called name.
-func FilterKey(name string) Key { return Key{KindFilter, name} }
-
-// GlobalConfigKey is the key of the global config called name.
-func GlobalConfigKey(name string) Key { return Key{KindGlobalConfig, name} }
-
-// SecretKey is the key of the secret called name.
-func SecretKey(name string) Key { return Key{KindSecret, name} }
 
 // Object is a configuration object or a link between two.
 type Object interface {
@@ -109,38 +141,4 @@ type Meta struct {
 	// ID is unique within the kind and grows in order of creation.
 	ID                 *int64
 	CreateTS, UpdateTS *Time
-}
-
-// New returns an empty object of a kind with the defaults set, or nil for a
-// kind that does not exist.
-func New(kind Kind) Object {
-	switch kind {
-	case KindUpstream:
-		return NewUpstream()
-	case KindService:
-		return &Service{}
-	case KindRoute:
-		return &Route{}
-	case KindProxy:
-		return NewProxy()
-	case KindFilter:
-		return &Filter{}
-	case KindGlobalConfig:
-		return &GlobalConfig{}
-	case KindSecret:
-		return &Secret{}
-	case KindRouteUpstream:
-		return &RouteUpstream{}
-	case KindRouteFilter:
-		return &RouteFilter{}
-	case KindServiceFilter:
-		return &ServiceFilter{}
-	case KindServiceSecret:
-		return &ServiceSecret{}
-	case KindProxyService:
-		return &ProxyService{}
-	case KindProxyGlobalConfig:
-		return &ProxyGlobalConfig{}
-	}
-	return nil
 }

@@ -12,7 +12,7 @@ type RouteUpstream struct {
 
 // RouteUpstreamKey is the key of such a link.
 func RouteUpstreamKey(service, route, upstream string) Key {
-	return Key{KindRouteUpstream, service + "/" + route + "/" + upstream}
+	return NewKey(KindRouteUpstream, service, route, upstream)
 }
 
 // Key implements Object.
@@ -42,7 +42,7 @@ type RouteFilter struct {
 
 // RouteFilterKey is the key of such a link.
 func RouteFilterKey(service, route, filter string) Key {
-	return Key{KindRouteFilter, service + "/" + route + "/" + filter}
+	return NewKey(KindRouteFilter, service, route, filter)
 }
 
 // Key implements Object.
@@ -71,7 +71,7 @@ type ServiceFilter struct {
 
 // ServiceFilterKey is the key of such a link.
 func ServiceFilterKey(service, filter string) Key {
-	return Key{KindServiceFilter, service + "/" + filter}
+	return NewKey(KindServiceFilter, service, filter)
 }
 
 // Key implements Object.
@@ -100,7 +100,7 @@ type ServiceSecret struct {
 
 // ServiceSecretKey is the key of such a link.
 func ServiceSecretKey(service, secret string) Key {
-	return Key{KindServiceSecret, service + "/" + secret}
+	return NewKey(KindServiceSecret, service, secret)
 }
 
 // Key implements Object.
@@ -129,7 +129,7 @@ type ProxyService struct {
 
 // ProxyServiceKey is the key of such a link.
 func ProxyServiceKey(proxy, service string) Key {
-	return Key{KindProxyService, proxy + "/" + service}
+	return NewKey(KindProxyService, proxy, service)
 }
 
 // Key implements Object.
@@ -158,7 +158,7 @@ type ProxyGlobalConfig struct {
 
 // ProxyGlobalConfigKey is the key of such a link.
 func ProxyGlobalConfigKey(proxy, globalConfig string) Key {
-	return Key{KindProxyGlobalConfig, proxy + "/" + globalConfig}
+	return NewKey(KindProxyGlobalConfig, proxy, globalConfig)
 }
 
 // Key implements Object.

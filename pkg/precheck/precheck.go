@@ -2,7 +2,6 @@ package precheck
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
@@ -150,8 +149,9 @@ func (c checker) attached(route model.Key) ([]model.Key, error) {
 	if keys, ok := c.made[route]; ok {
 		return keys, nil
 	}
-	service, name, _ := strings.Cut(route.Name, "/")
-	links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Service: service, Route: name})
+	links, err := c.reader.List(store.Query{
+		Kind: model.KindRouteUpstream, Service: route.Part(model.KindService), Route: route.Name(),
+	})
 	var keys []model.Key
 	for _, l := range links {
 		keys = append(keys, l.Uses()...)

@@ -36,7 +36,7 @@ func limitWarnings(r store.Reader, written []store.Written) ([]string, error) {
 		switch c.Key.Kind {
 		case model.KindFilter:
 			if c.After != nil {
-				err = w.addFilter(c.Key.Name, true)
+				err = w.addFilter(c.Key.Name(), true)
 			}
 		case model.KindRouteFilter, model.KindServiceFilter:
 			if c.After != nil {
@@ -139,8 +139,7 @@ type place struct {
 
 // place reads the place of a link; nil is one where there is nothing to say.
 func (w warner) place(link model.Key) (*place, error) {
-	names := strings.Split(link.Name, "/")
-	filter, err := store.Get[*model.Filter](w.reader, model.FilterKey(names[len(names)-1]))
+	filter, err := store.Get[*model.Filter](w.reader, link.Attached())
 	switch {
 	case model.IsKind(err, model.NotFound):
 		return nil, nil // deleted again in the same transaction
@@ -150,18 +149,17 @@ func (w warner) place(link model.Key) (*place, error) {
 		return nil, nil
 	}
 	p := &place{filter: filter.Parse()}
-	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, Service: names[0]})
+	service := link.Part(model.KindService)
+	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, Service: service})
 	if err != nil || len(proxies) == 0 {
 		return nil, err
 	}
 	for _, l := range proxies {
 		p.proxies = append(p.proxies, l.Proxy)
 	}
-	routes := []model.Key{link}
-	if link.Kind == model.KindRouteFilter {
-		routes[0] = model.RouteKey(names[0], names[1])
-	} else {
-		all, err := w.reader.List(store.Query{Kind: model.KindRoute, Service: names[0], Limit: mostPlaces})
+	routes := []model.Key{link.Owner()}
+	if link.Kind == model.KindServiceFilter {
+		all, err := w.reader.List(store.Query{Kind: model.KindRoute, Service: service, Limit: mostPlaces})
 		if err != nil || len(all) == 0 {
 			return nil, err
 		}

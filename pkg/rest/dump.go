@@ -115,7 +115,7 @@ func dumpProxies(r store.Reader) ([]dumpedProxy, error) {
 	}
 	dumps := make([]dumpedProxy, len(proxies))
 	for i, p := range proxies {
-		if dumps[i], err = dumpProxy(r, p.Key().Name); err != nil {
+		if dumps[i], err = dumpProxy(r, p.Key().Name()); err != nil {
 			return nil, err
 		}
 	}
@@ -129,7 +129,7 @@ func dumpProxy(r store.Reader, name string) (dumpedProxy, error) {
 		return dump, err
 	}
 	err = eachUsed(r, store.Query{Kind: model.KindProxyService, Proxy: name}, func(_, used model.Object) error {
-		d, err := dumpService(r, used.Key().Name)
+		d, err := dumpService(r, used.Key().Name())
 		dump.Services = append(dump.Services, dumpedProxyService{d})
 		return err
 	})

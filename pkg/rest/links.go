@@ -175,7 +175,7 @@ func follow(r store.Reader, l linked, n names, p page) (objs []model.Object, las
 	var lastID int64
 	for _, link := range links {
 		key := l.target(link)
-		if !strings.HasPrefix(key.Name[strings.LastIndexByte(key.Name, '/')+1:], p.prefix) {
+		if !strings.HasPrefix(key.Name(), p.prefix) {
 			continue
 		}
 		obj, err := r.Get(key)

@@ -14,7 +14,7 @@ func (s *server) addProxy() {
 		make: func(n names, sent []form.Value) model.Object {
 			return s.newProxy(cmp.Or(n[model.KindProxy], form.TextOf(sent, "Name")))
 		},
-		created: func(p model.Object) map[string]any { return map[string]any{"name": p.Key().Name} },
+		created: func(p model.Object) map[string]any { return map[string]any{"name": p.Key().Name()} },
 	})
 	s.addProxyService()
 	s.addProxyGlobalConfig()

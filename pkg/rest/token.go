@@ -85,7 +85,7 @@ func (s *server) readToken(c *gin.Context) error {
 			return nil
 		}
 	}
-	return model.NotFoundError(model.Key{Kind: kindToken, Name: n[kindToken]})
+	return model.NotFoundError(model.NewKey(kindToken, n[kindToken]))
 }
 
 // createToken answers with the token itself, the only time that it is shown.

@@ -231,7 +231,7 @@ func (r *Registry) Conditions() []model.Condition {
 		list = append(list, c...)
 	}
 	slices.SortFunc(list, func(a, b model.Condition) int {
-		return cmp.Or(cmp.Compare(a.Key.Name, b.Key.Name), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Key.Text(), b.Key.Text()), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
 	return list
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -105,8 +104,7 @@ func prefetch(w Writer, keys []model.Key) error {
 	const page = 200
 	names := map[model.Kind][]string{}
 	for _, key := range keys {
-		first, _, _ := strings.Cut(key.Name, "/")
-		names[key.Kind] = append(names[key.Kind], first)
+		names[key.Kind] = append(names[key.Kind], key.Root().Name())
 	}
 	for kind, list := range names {
 		slices.Sort(list)

@@ -212,7 +212,7 @@ func Delete(w Writer, key model.Key) error {
 	if len(users) > 0 {
 		e := &model.Error{
 			Kind: model.InUse, Path: key.Path(),
-			Message: string(key.Kind) + ` "` + key.Name + `" is in use`,
+			Message: string(key.Kind) + ` "` + key.Name() + `" is in use`,
 			Hint:    "detach it from what referenced_by lists, then delete it",
 		}
 		for _, u := range users {
@@ -242,16 +242,16 @@ func removeTree(w Writer, obj model.Object) error {
 func usedBy(key model.Key) []Query {
 	switch key.Kind {
 	case model.KindUpstream:
-		return []Query{{Kind: model.KindRouteUpstream, Upstream: key.Name}, {Kind: model.KindFilter, Uses: key}}
+		return []Query{{Kind: model.KindRouteUpstream, Upstream: key.Name()}, {Kind: model.KindFilter, Uses: key}}
 	case model.KindService:
-		return []Query{{Kind: model.KindProxyService, Service: key.Name}}
+		return []Query{{Kind: model.KindProxyService, Service: key.Name()}}
 	case model.KindFilter:
-		return []Query{{Kind: model.KindRouteFilter, Filter: key.Name}, {Kind: model.KindServiceFilter, Filter: key.Name}}
+		return []Query{{Kind: model.KindRouteFilter, Filter: key.Name()}, {Kind: model.KindServiceFilter, Filter: key.Name()}}
 	case model.KindGlobalConfig:
-		return []Query{{Kind: model.KindProxyGlobalConfig, GlobalConfig: key.Name}}
+		return []Query{{Kind: model.KindProxyGlobalConfig, GlobalConfig: key.Name()}}
 	case model.KindSecret:
 		return []Query{
-			{Kind: model.KindServiceSecret, Secret: key.Name}, {Kind: model.KindUpstream, Uses: key},
+			{Kind: model.KindServiceSecret, Secret: key.Name()}, {Kind: model.KindUpstream, Uses: key},
 			{Kind: model.KindFilter, Uses: key}, {Kind: model.KindGlobalConfig, Uses: key},
 		}
 	}
@@ -266,17 +266,17 @@ func ownedBy(key model.Key) []Query {
 	switch key.Kind {
 	case model.KindService:
 		return []Query{
-			{Kind: model.KindRoute, Service: key.Name}, {Kind: model.KindServiceFilter, Service: key.Name},
-			{Kind: model.KindServiceSecret, Service: key.Name},
+			{Kind: model.KindRoute, Service: key.Name()}, {Kind: model.KindServiceFilter, Service: key.Name()},
+			{Kind: model.KindServiceSecret, Service: key.Name()},
 		}
 	case model.KindRoute:
-		service, route, _ := strings.Cut(key.Name, "/")
+		service, route := key.Part(model.KindService), key.Name()
 		return []Query{
 			{Kind: model.KindRouteUpstream, Service: service, Route: route},
 			{Kind: model.KindRouteFilter, Service: service, Route: route},
 		}
 	case model.KindProxy:
-		return []Query{{Kind: model.KindProxyService, Proxy: key.Name}, {Kind: model.KindProxyGlobalConfig, Proxy: key.Name}}
+		return []Query{{Kind: model.KindProxyService, Proxy: key.Name()}, {Kind: model.KindProxyGlobalConfig, Proxy: key.Name()}}
 	}
 	return nil
 }

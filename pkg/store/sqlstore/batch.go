@@ -54,6 +54,12 @@ type changeLog struct {
 	After   *string
 }
 
+// key is the key of the object that was changed.
+func (l changeLog) key() model.Key {
+	key, _ := model.ParseKey(l.Kind, l.Name)
+	return key
+}
+
 func (b *batch) add(row, given model.Object) {
 	b.rows = append(b.rows, newRow{row.Key().Kind, row, given})
 }
@@ -127,7 +133,7 @@ func (w *writer) flush() error {
 func (w *writer) entry(seq int, change store.Written) (changeLog, error) {
 	e := changeLog{
 		Revision: w.revision, Parent: w.parent.ID, Seq: seq, Actor: w.origin.Actor, At: w.now, Request: w.origin.Request,
-		Kind: change.Key.Kind, Name: change.Key.Name,
+		Kind: change.Key.Kind, Name: change.Key.Text(),
 	}
 	for _, side := range []struct {
 		obj  model.Object

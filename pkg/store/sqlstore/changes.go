@@ -96,11 +96,11 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	}
 	last := map[model.Key]int{}
 	for i, row := range rows {
-		last[model.Key{Kind: row.Kind, Name: row.Name}] = i
+		last[row.key()] = i
 	}
 	var entries []model.Entry
 	for i, row := range rows {
-		key := model.Key{Kind: row.Kind, Name: row.Name}
+		key := row.key()
 		// A kind that a newer program wrote means nothing to this one.
 		if _, known := r.store.tables[row.Kind]; !known || last[key] != i {
 			continue
@@ -160,7 +160,7 @@ func (r *reader) Entries(revision int64) ([]store.Written, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, store.Written{Key: model.Key{Kind: row.Kind, Name: row.Name}, Before: before, After: after})
+		list = append(list, store.Written{Key: row.key(), Before: before, After: after})
 	}
 	return list, nil
 }
@@ -182,7 +182,7 @@ func (r *reader) Befores(revision int64, fn func(at int64, key model.Key, before
 			if err != nil {
 				return err
 			}
-			fn(row.Revision, model.Key{Kind: row.Kind, Name: row.Name}, before)
+			fn(row.Revision, row.key(), before)
 		}
 		last = rows[len(rows)-1]
 	}

@@ -79,19 +79,19 @@ func (w *writer) failWrite(obj model.Object, doing string, err error) error {
 	case classForeignKey:
 		if doing == "removing" {
 			return &model.Error{
-				Kind: model.InUse, Path: key.Path(), Message: fmt.Sprintf("%s %q is in use", key.Kind, key.Name),
+				Kind: model.InUse, Path: key.Path(), Message: fmt.Sprintf("%s %q is in use", key.Kind, key.Text()),
 				Hint: "detach or delete what refers to it, then delete it", Err: err,
 			}
 		}
 		return noForeignKey(key, err)
 	}
-	return w.fail(fmt.Sprintf("%s %s %q", doing, key.Kind, key.Name), err)
+	return w.fail(fmt.Sprintf("%s %s %q", doing, key.Kind, key.Text()), err)
 }
 
 func noForeignKey(key model.Key, err error) error {
 	return &model.Error{
 		Kind: model.NotFound, Path: key.Path(),
-		Message: fmt.Sprintf("%s %q refers to an object that does not exist", key.Kind, key.Name), Err: err,
+		Message: fmt.Sprintf("%s %q refers to an object that does not exist", key.Kind, key.Text()), Err: err,
 	}
 }
 

@@ -30,9 +30,11 @@ func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
 	if obj, known = m.objects[key]; known {
 		return obj, true
 	}
-	first, _, _ := strings.Cut(key.Name, "/")
-	return nil, m.complete[model.Key{Kind: key.Kind, Name: first}]
+	return nil, m.complete[rootOf(key.Kind, key.Root().Name())]
 }
+
+// rootOf stands for all objects of a kind whose keys begin with a name.
+func rootOf(kind model.Kind, name string) model.Key { return model.NewKey(kind, name) }
 
 // change notes that the transaction has made after of before.
 func (m *memory) change(key model.Key, before, after model.Object) {
@@ -88,7 +90,7 @@ func (m *memory) remember(q store.Query, t table, list []model.Object) {
 		return // it was restricted further
 	}
 	for _, name := range names {
-		m.complete[model.Key{Kind: q.Kind, Name: name}] = true
+		m.complete[rootOf(q.Kind, name)] = true
 	}
 }
 

@@ -48,7 +48,7 @@ func currentMark(tx *gorm.DB) (mark model.Mark, err error) {
 func (r *reader) Get(key model.Key) (model.Object, error) {
 	t, ok := r.store.tables[key.Kind]
 	if !ok {
-		return nil, fmt.Errorf("reading %s %q: no such kind", key.Kind, key.Name)
+		return nil, fmt.Errorf("reading %s %q: no such kind", key.Kind, key.Text())
 	}
 	where := t.where(key)
 	if where == nil {
@@ -60,7 +60,7 @@ func (r *reader) Get(key model.Key) (model.Object, error) {
 		return nil, model.NotFoundError(key)
 	}
 	if err != nil {
-		return nil, r.fail(fmt.Sprintf("reading %s %q", key.Kind, key.Name), err)
+		return nil, r.fail(fmt.Sprintf("reading %s %q", key.Kind, key.Text()), err)
 	}
 	return obj, nil
 }
@@ -105,7 +105,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	}
 	if q.Uses != (model.Key{}) {
 		tx = tx.Where("name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name = ?)",
-			q.Kind, q.Uses.Kind, q.Uses.Name)
+			q.Kind, q.Uses.Kind, q.Uses.Text())
 	}
 	if len(q.FQDNs) > 0 {
 		hosts := make([]string, len(q.FQDNs))
@@ -121,7 +121,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		}
 	}
 	if !storable(q.Service + q.Route + q.Upstream + q.Filter + q.Secret + q.Proxy + q.GlobalConfig +
-		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Name + strings.Join(q.FQDNs, "") + q.NamePrefix + q.AfterName) {
+		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Text() + strings.Join(q.FQDNs, "") + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()

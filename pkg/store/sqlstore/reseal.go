@@ -97,7 +97,7 @@ func (r *resealer) changeLog() error {
 }
 
 func (r *resealer) entry(row changeLog) error {
-	key := model.Key{Kind: row.Kind, Name: row.Name}
+	key := row.key()
 	if _, known := r.store.tables[row.Kind]; !known {
 		return &model.Error{
 			Kind: model.Conflict, Path: key.Path(), Message: fmt.Sprintf("revision %d has secrets of the unknown kind %q", row.Revision, row.Kind),
@@ -172,11 +172,11 @@ func resealError(key model.Key, where string, err error) error {
 	}
 	e := &model.Error{
 		Kind: model.Conflict, Path: key.Path(), Err: err,
-		Message: fmt.Sprintf("%s %q holds a text that no key opens, so nothing was sealed again", key.Kind, key.Name),
+		Message: fmt.Sprintf("%s %q holds a text that no key opens, so nothing was sealed again", key.Kind, key.Text()),
 		Hint:    "give it again, or delete it, then repeat this",
 	}
 	if where != "it" {
-		e.Message = fmt.Sprintf("%s holds a text of %s %q that no key opens, so nothing was sealed again", where, key.Kind, key.Name)
+		e.Message = fmt.Sprintf("%s holds a text of %s %q that no key opens, so nothing was sealed again", where, key.Kind, key.Text())
 		e.Hint = "bring the key back into the key file, or let the history go with a smaller --revision-keep-entries, then repeat this"
 	}
 	return e

@@ -15,7 +15,7 @@ import (
 type table struct {
 	kind model.Kind
 	typ  reflect.Type
-	// key holds the columns that the parts of Key.Name are stored in.
+	// key holds the columns of the names that make the key.
 	key []string
 }
 
@@ -38,33 +38,36 @@ func tables() (map[model.Kind]table, error) {
 		if parsed.Table != string(kind) {
 			return nil, fmt.Errorf("describing the table of kind %q: the type is stored in %q", kind, parsed.Table)
 		}
-		all[kind] = table{kind: kind, typ: reflect.TypeOf(obj).Elem(), key: keyColumns(obj, parsed)}
+		all[kind] = table{kind: kind, typ: reflect.TypeOf(obj).Elem(), key: keyColumns(kind)}
 	}
 	return all, nil
 }
 
-// keyColumns lets the model say which columns the key is made of: the key of an
-// object whose text fields hold the names of their own columns spells them.
-func keyColumns(obj model.Object, parsed *schema.Schema) []string {
-	v := reflect.ValueOf(obj).Elem()
-	for _, f := range parsed.Fields {
-		if field := v.FieldByIndex(f.StructField.Index); field.Kind() == reflect.String {
-			field.SetString(f.DBName)
+// keyColumns are the columns of the names that make the key.
+func keyColumns(kind model.Kind) []string {
+	var columns []string
+	for _, word := range kind.Row().Path {
+		switch word {
+		case "":
+		case kind:
+			columns = append(columns, "name")
+		default:
+			columns = append(columns, string(word))
 		}
 	}
-	return strings.Split(obj.Key().Name, "/")
+	return columns
 }
 
 // where is the condition that selects the row of key, or nil when no row of
 // the kind can have such a key.
 func (t table) where(key model.Key) map[string]any {
-	parts := strings.Split(key.Name, "/")
-	if len(parts) != len(t.key) || !storable(key.Name) {
+	names := key.Names()
+	if len(names) != len(t.key) || !storable(key.Text()) {
 		return nil
 	}
-	where := make(map[string]any, len(parts))
+	where := make(map[string]any, len(names))
 	for i, column := range t.key {
-		where[column] = parts[i]
+		where[column] = names[i]
 	}
 	return where
 }

@@ -249,13 +249,13 @@ func (w *writer) refer(key model.Key, before, after model.Object) error {
 		if err := w.send(); err != nil {
 			return err
 		}
-		if err := w.db().Exec("DELETE FROM reference WHERE kind = ? AND name = ?", key.Kind, key.Name).Error; err != nil {
+		if err := w.db().Exec("DELETE FROM reference WHERE kind = ? AND name = ?", key.Kind, key.Text()).Error; err != nil {
 			return w.fail("noting references", err)
 		}
 	}
 	if _, named := after.(model.Tagged); named {
 		for _, to := range after.Uses() {
-			w.references = append(w.references, reference{key.Kind, key.Name, to.Kind, to.Name})
+			w.references = append(w.references, reference{key.Kind, key.Text(), to.Kind, to.Text()})
 		}
 	}
 	return nil

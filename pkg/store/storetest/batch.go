@@ -103,7 +103,7 @@ func batchSpecs(h *harness) {
 			list, err := w.List(store.Query{Kind: model.KindService, FQDNs: []string{host}})
 			Expect(err).NotTo(HaveOccurred())
 			for _, o := range list {
-				names = append(names, o.Key().Name)
+				names = append(names, o.Key().Name())
 			}
 			return names
 		}
@@ -128,7 +128,7 @@ func batchSpecs(h *harness) {
 			Expect(hosts(w, "other.example.com")).To(BeEmpty())
 			By("not finding what a narrower question left out")
 			Expect(w.List(store.Query{Kind: model.KindRouteUpstream, Service: "shop", Upstream: "green"})).To(BeEmpty())
-			Expect(w.Get(model.Key{Kind: model.KindRouteUpstream, Name: "shop/root/blue"})).NotTo(BeNil())
+			Expect(w.Get(model.RouteUpstreamKey("shop", "root", "blue"))).NotTo(BeNil())
 			return nil
 		})
 	})

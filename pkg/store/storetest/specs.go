@@ -144,7 +144,7 @@ func (h *harness) names(ctx context.Context, q store.Query) (names []string) {
 	err := h.store.Read(ctx, func(r store.Reader) error {
 		list, err := r.List(q)
 		for _, obj := range list {
-			names = append(names, obj.Key().Name)
+			names = append(names, obj.Key().Text())
 		}
 		return err
 	})

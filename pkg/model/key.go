@@ -1,0 +1,137 @@
+package model
+
+import (
+	"slices"
+	"strings"
+)
+
+// Key identifies an object: its kind and the names that lead to it, for example
+// {route, shop, root}. It is comparable.
+type Key struct {
+	Kind Kind
+	// names are in the order of KindRow.Path.
+	names [maxParts]string
+	// parts is the number of names.
+	parts uint8
+}
+
+// NewKey returns the key of a kind with these names, in the order of
+// KindRow.Path: of a route that of its service and its own. There are at most
+// three.
+func NewKey(kind Kind, names ...string) Key {
+	k := Key{Kind: kind}
+	k.parts = uint8(copy(k.names[:], names)) //nolint:gosec // at most maxParts
+	return k
+}
+
+// ParseKey reads what Text wrote. Of a kind that does not exist, and of a text
+// that no object of the kind has, all of it is one name, and ok is false.
+func ParseKey(kind Kind, text string) (key Key, ok bool) {
+	row := kind.Row()
+	names := strings.Split(text, "/")
+	if row.New == nil || len(names) != row.parts() {
+		return NewKey(kind, text), false
+	}
+	return NewKey(kind, names...), true
+}
+
+// Text joins the names by slashes, as the change log has them. Names hold none.
+func (k Key) Text() string {
+	if k.parts == 1 {
+		return k.names[0]
+	}
+	return strings.Join(k.names[:k.parts], "/")
+}
+
+// Names are the names, in the order of KindRow.Path.
+func (k Key) Names() []string { return slices.Clone(k.names[:k.parts]) }
+
+// Name is the name of the object itself, or, of a link, of what it attaches.
+func (k Key) Name() string {
+	if k.parts == 0 {
+		return ""
+	}
+	return k.names[k.parts-1]
+}
+
+// Part is the name of the object of a kind on the way to this one, or its own;
+// empty where there is none. For example, the Part KindService of a route is the
+// name of its service.
+func (k Key) Part(kind Kind) string {
+	row := k.Kind.Row()
+	for i, word := range row.Path {
+		if word == kind {
+			return k.names[i]
+		}
+	}
+	return ""
+}
+
+// Root is the outermost object on the way to this one: the service of a route
+// or of what is attached to it. An object that stands alone is its own.
+func (k Key) Root() Key {
+	row := k.Kind.Row()
+	return NewKey(row.Path[0], k.names[0])
+}
+
+// Owner is the object that this one is a part of and is deleted with. The zero
+// Key means none.
+func (k Key) Owner() Key {
+	row := k.Kind.Row()
+	if k.parts < 2 {
+		return Key{}
+	}
+	return NewKey(row.Path[k.parts-2], k.names[:k.parts-1]...)
+}
+
+// Attached is what a link attaches to its owner; the zero Key for an object that
+// is no link.
+func (k Key) Attached() Key {
+	kind := k.Kind.Row().Attaches()
+	if kind == "" {
+		return Key{}
+	}
+	return NewKey(kind, k.Name())
+}
+
+// New returns an object of this key with the defaults set, or nil for a kind
+// that does not exist.
+func (k Key) New() Object {
+	row := k.Kind.Row()
+	if row.New == nil {
+		return nil
+	}
+	return row.New(k.names)
+}
+
+// Path is the object's place in the REST API, for example
+// /service/shop/route/root/upstream/blue.
+func (k Key) Path() string {
+	row := k.Kind.Row()
+	var path strings.Builder
+	for i, name := range k.names[:k.parts] {
+		path.WriteString("/" + string(row.Path[i]) + "/" + name)
+	}
+	return path.String()
+}
+
+// UpstreamKey is the key of the upstream called name.
+func UpstreamKey(name string) Key { return NewKey(KindUpstream, name) }
+
+// ServiceKey is the key of the service called name.
+func ServiceKey(name string) Key { return NewKey(KindService, name) }
+
+// RouteKey is the key of a route of service.
+func RouteKey(service, route string) Key { return NewKey(KindRoute, service, route) }
+
+// ProxyKey is the key of the proxy called name.
+func ProxyKey(name string) Key { return NewKey(KindProxy, name) }
+
+// FilterKey is the key of the filter called name.
+func FilterKey(name string) Key { return NewKey(KindFilter, name) }
+
+// GlobalConfigKey is the key of the global config called name.
+func GlobalConfigKey(name string) Key { return NewKey(KindGlobalConfig, name) }
+
+// SecretKey is the key of the secret called name.
+func SecretKey(name string) Key { return NewKey(KindSecret, name) }
