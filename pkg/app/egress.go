@@ -38,7 +38,7 @@ func thisMachine(cfg config.Config) (egress.Machine, error) {
 // checks are the two checks of what a write has written. Where the program
 // listens is known once it serves.
 func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
-	check func(store.Reader, []store.Written) error, warn func(store.Reader, []store.Written) ([]string, error), err error,
+	check func(store.Reader, store.Changes) error, warn func(store.Reader, store.Changes) ([]string, error), err error,
 ) {
 	machine, err := thisMachine(cfg)
 	if err != nil {
@@ -52,8 +52,8 @@ func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
 			return !some && cfg.APIAdminToken == "", err
 		}}
 	}
-	check = func(r store.Reader, written []store.Written) error { return rules().Check(r, written) }
-	warn = func(r store.Reader, written []store.Written) ([]string, error) { return rules().Warnings(r, written) }
+	check = func(r store.Reader, written store.Changes) error { return rules().Check(r, written) }
+	warn = func(r store.Reader, written store.Changes) ([]string, error) { return rules().Warnings(r, written) }
 	return check, warn, nil
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/metrics"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // measure makes the API show metrics, and count what it does in them.
@@ -17,7 +17,7 @@ func measure(o *rest.Options, registry *status.Registry, version string) error {
 	}
 	o.Metrics, o.Observe = m.Handler(), m.Answered
 	wait := o.Wait
-	o.Wait = func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
+	o.Wait = func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
 		lags := wait(ctx, revision, changed)
 		m.Waited(len(lags) == 0)
 		return lags

@@ -8,7 +8,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
@@ -17,12 +16,8 @@ import (
 // reaches, the xDS server when their Envoys have it, and with limited also when
 // the rate-limit engines do.
 func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.Wait {
-	return func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
-		keys := make([]model.Key, len(changed))
-		for i, w := range changed {
-			keys[i] = w.Key
-		}
-		reach, err := engine.Reach(ctx, keys)
+	return func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
+		reach, err := engine.Reach(ctx, changed)
 		if err != nil { // only when ctx ended
 			return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
 		}
@@ -33,7 +28,7 @@ func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.W
 		lags := xds.Wait(ctx, goals)
 		// A filter may state a limit itself.
 		rates := func(k model.Key) bool { return k.Kind == model.KindGlobalConfig || k.Kind == model.KindFilter }
-		if limited && slices.ContainsFunc(keys, rates) {
+		if limited && slices.ContainsFunc(changed, rates) {
 			lags = append(lags, xds.WaitRateLimits(ctx, revision)...)
 		}
 		return lags

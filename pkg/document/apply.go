@@ -37,30 +37,24 @@ type Result struct {
 // where a listener is. A secret without contents keeps those that are stored. An
 // error of the store names the object and its line and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
-	a := &applier{
-		w: w, opts: opts, stored: map[model.Key]model.Object{}, owned: map[model.Key][]model.Object{},
-		named: map[model.Key]bool{},
+	a := &applier{w: w, opts: opts, named: map[model.Key]bool{}}
+	for _, item := range doc.Items {
+		a.named[item.Object.Key()] = true
 	}
 	if err := a.checkTags(doc); err != nil {
 		return Result{}, err
 	}
-	before := len(w.Written())
-	steps := []func(*Document) error{a.prefetch, a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed}
+	before := w.Count()
+	steps := []func(*Document) error{a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed}
 	for _, step := range steps {
 		if err := step(doc); err != nil {
 			return Result{}, err
 		}
 	}
-	for _, change := range w.Written()[before:] {
-		switch {
-		case change.Before == nil:
-			a.result.Created++
-		case change.After == nil:
-			a.result.Deleted++
-		default:
-			a.result.Updated++
-		}
-	}
+	done := w.Count()
+	a.result.Created = done.Created - before.Created
+	a.result.Updated = done.Updated - before.Updated
+	a.result.Deleted = done.Deleted - before.Deleted
 	return a.result, nil
 }
 
@@ -68,10 +62,6 @@ type applier struct {
 	w      store.Writer
 	opts   ApplyOptions
 	result Result
-	// stored holds the routes of the named services, and the links of all that
-	// the document names, as they were; owned has the same by owner.
-	stored map[model.Key]model.Object
-	owned  map[model.Key][]model.Object
 	// named are the objects of the document.
 	named map[model.Key]bool
 	// moved are the services whose host was changed.
@@ -101,142 +91,124 @@ func (a *applier) checkTags(doc *Document) error {
 	return nil
 }
 
-// pageSize bounds what one query returns.
+// pageSize bounds what is read for one step of the work: each step goes through
+// the document in pages, and the writer remembers what was read for the page. A
+// query for each object would take minutes where there are many.
 const pageSize = 200
 
-// prefetch reads all that is stored under the names of the document, and what
-// the named services and proxies own. It asks in pages, and the writer
-// remembers the answers: a query for each object would take minutes where there
-// are many.
-func (a *applier) prefetch(doc *Document) error {
-	names := map[model.Kind][]string{}
-	for _, item := range doc.Items {
-		key := item.Object.Key()
-		a.named[key] = true
-		for _, used := range item.Object.Uses() {
-			names[used.Kind] = append(names[used.Kind], used.Name())
-		}
-		for kind, links := range item.Lists {
-			for _, l := range links {
-				link := newLink(kind, item.Object, l.Name)
-				for _, end := range []model.Key{link.Owner(), link.Uses()[0]} {
-					if end.Kind != model.KindRoute {
-						names[end.Kind] = append(names[end.Kind], end.Name())
-					}
-				}
-			}
-		}
-		if key.Kind != model.KindRoute {
-			names[key.Kind] = append(names[key.Kind], key.Name())
-		}
-		if key.Kind == model.KindProxy {
-			for _, l := range listsOf(key.Kind) {
-				if err := a.read(store.Query{Kind: l.kind, Proxy: key.Name()}); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	for kind, list := range names {
-		slices.Sort(list)
-		names[kind] = slices.Compact(list)
-		for page := range slices.Chunk(names[kind], pageSize) {
-			if _, err := a.w.List(store.Query{Kind: kind, Names: page}); err != nil {
-				return err
-			}
-		}
-	}
-	return a.prefetchServices(doc, names[model.KindService])
-}
-
-func (a *applier) prefetchServices(doc *Document, names []string) error {
-	var hosts, attached []string
-	for _, item := range doc.Items {
-		if svc, ok := item.Object.(*model.Service); ok {
-			hosts = append(hosts, svc.FQDN)
-			if _, there := item.Lists[model.KindProxyService]; there {
-				attached = append(attached, svc.Name)
-			}
-		}
-	}
-	for page := range slices.Chunk(attached, pageSize) {
-		if err := a.read(store.Query{Kind: model.KindProxyService, Services: page}); err != nil {
+// each calls fn with each object that q selects.
+func (a *applier) each(q store.Query, fn func(model.Object)) error {
+	for q.Limit = pageSize; ; {
+		objs, err := a.w.List(q)
+		if err != nil {
 			return err
 		}
-	}
-	for page := range slices.Chunk(hosts, pageSize) {
-		if _, err := a.w.List(store.Query{Kind: model.KindService, FQDNs: page}); err != nil {
-			return err
+		for _, o := range objs {
+			fn(o)
+			q.After = *o.Meta().ID
+		}
+		if len(objs) < pageSize {
+			return nil
 		}
 	}
-	for page := range slices.Chunk(names, pageSize) {
-		for _, kind := range []model.Kind{
-			model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
-		} {
-			if err := a.read(store.Query{Kind: kind, Services: page}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (a *applier) read(q store.Query) error {
-	objs, err := a.w.List(q)
-	if err != nil {
-		return err
-	}
-	for _, o := range objs {
-		if a.stored[o.Key()] != nil { // read from its other end
-			continue
-		}
-		a.stored[o.Key()] = o
-		a.owned[o.Owner()] = append(a.owned[o.Owner()], o)
-		if link, ok := o.(*model.ProxyService); ok {
-			service := model.ServiceKey(link.Service)
-			a.owned[service] = append(a.owned[service], o)
-		}
-	}
-	return nil
 }
 
 // detach removes the links that the lists of neither end name. It comes first, so
 // that what they hold can be claimed by another or deleted.
 func (a *applier) detach(doc *Document) error {
-	attached := map[model.Key]bool{} // the links that have a list at both ends
+	listed := map[model.Key]bool{}
 	for _, item := range doc.Items {
-		for _, l := range item.Lists[model.KindProxyService] {
-			attached[newLink(model.KindProxyService, item.Object, l.Name).Key()] = true
-		}
-	}
-	for _, item := range doc.Items {
-		keep := map[model.Key]bool{}
 		for kind, links := range item.Lists {
 			for _, l := range links {
-				keep[newLink(kind, item.Object, l.Name).Key()] = true
+				listed[newLink(kind, item.Object, l.Name).Key()] = true
 			}
 		}
-		for _, o := range a.owned[item.Object.Key()] {
-			key := o.Key()
-			if _, there := item.Lists[key.Kind]; !there || keep[key] || attached[key] || a.stored[key] == nil {
-				continue
+	}
+	for page := range slices.Chunk(doc.Items, pageSize) {
+		unlisted, err := a.unlisted(page, listed)
+		if err != nil {
+			return err
+		}
+		for _, item := range page {
+			for _, key := range unlisted[item.Object.Key()] {
+				err := a.w.Remove(key)
+				if model.IsKind(err, model.NotFound) { // removed from its other end
+					continue
+				}
+				if err != nil {
+					return locate(err, item.Line, item.At)
+				}
 			}
-			if err := a.w.Remove(key); err != nil {
-				return locate(err, item.Line, item.At)
-			}
-			delete(a.stored, key)
 		}
 	}
 	return nil
 }
 
+// unlisted finds, by the object that has a list, the links that no list names.
+func (a *applier) unlisted(page []*Item, listed map[model.Key]bool) (map[model.Key][]model.Key, error) {
+	found := map[model.Key][]model.Key{}
+	for _, kind := range []model.Kind{model.KindService, model.KindRoute, model.KindProxy} {
+		for _, list := range listsOf(kind) {
+			var ends []model.Key
+			for _, item := range page {
+				if _, there := item.Lists[list.kind]; there && item.Object.Key().Kind == kind {
+					ends = append(ends, item.Object.Key())
+				}
+			}
+			if len(ends) == 0 {
+				continue
+			}
+			q, of := store.Query{Kind: list.kind, Owners: ends}, model.Object.Owner
+			if list.kind == model.KindProxyService && kind == model.KindService {
+				q = store.Query{Kind: list.kind, Services: namesOf(ends)}
+				of = func(link model.Object) model.Key { return link.Uses()[0] }
+			}
+			err := a.each(q, func(link model.Object) {
+				if !listed[link.Key()] {
+					found[of(link)] = append(found[of(link)], link.Key())
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+func namesOf(keys []model.Key) []string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.Name()
+	}
+	return names
+}
+
 func (a *applier) putAll(doc *Document) error {
-	for _, item := range doc.Items {
-		if err := a.put(item); err != nil {
-			return locate(err, item.Line, item.At)
+	for page := range slices.Chunk(doc.Items, pageSize) {
+		var keys []model.Key
+		for _, item := range page {
+			keys = append(keys, needs(item.Object)...)
+		}
+		if err := a.w.Prefetch(keys); err != nil {
+			return err
+		}
+		for _, item := range page {
+			if err := a.put(item); err != nil {
+				return locate(err, item.Line, item.At)
+			}
 		}
 	}
 	return a.checkHosts()
+}
+
+// needs lists an object and what the rules of the store look at for it.
+func needs(obj model.Object) []model.Key {
+	keys := append(obj.Uses(), obj.Key())
+	if owner := obj.Owner(); owner != (model.Key{}) {
+		keys = append(keys, owner)
+	}
+	return keys
 }
 
 // put stores one object.
@@ -266,7 +238,7 @@ func (a *applier) put(item *Item) error {
 		a.result.Unchanged++
 		return nil
 	}
-	before := len(a.w.Written())
+	before := a.w.Count()
 	if svc, ok := obj.(*model.Service); ok && svc.FQDN != stored.(*model.Service).FQDN {
 		// Two services may exchange their hosts; checkHosts looks at the end.
 		a.moved = append(a.moved, item)
@@ -275,7 +247,7 @@ func (a *applier) put(item *Item) error {
 	if err := store.Replace(a.w, obj); err != nil {
 		return err
 	}
-	if len(a.w.Written()) == before {
+	if a.w.Count() == before {
 		a.result.Unchanged++
 	}
 	return nil
@@ -283,9 +255,6 @@ func (a *applier) put(item *Item) error {
 
 // get returns what is stored, or nil.
 func (a *applier) get(key model.Key) (model.Object, error) {
-	if key.Kind == model.KindRoute {
-		return a.stored[key], nil
-	}
 	obj, err := a.w.Get(key)
 	if model.IsKind(err, model.NotFound) {
 		return nil, nil
@@ -335,9 +304,17 @@ func (a *applier) checkHosts() error {
 	return nil
 }
 
+// wish is a link that a list names.
+type wish struct {
+	link model.Object
+	line int
+	at   string
+}
+
 // attach makes the links that are named and not there.
 func (a *applier) attach(doc *Document) error {
 	done := map[model.Key]bool{} // the links that both ends may name
+	var page []wish
 	for _, item := range doc.Items {
 		for _, list := range listsOf(item.Object.Key().Kind) {
 			for i, l := range item.Lists[list.kind] {
@@ -348,17 +325,73 @@ func (a *applier) attach(doc *Document) error {
 				if list.kind == model.KindProxyService {
 					done[link.Key()] = true
 				}
-				if a.stored[link.Key()] != nil {
-					a.result.Unchanged++
+				page = append(page, wish{link, l.Line, fmt.Sprintf("%s.%s[%d]", item.At, list.key, i)})
+				if len(page) < pageSize {
 					continue
 				}
-				if err := store.Create(a.w, link); err != nil {
-					return locate(err, l.Line, fmt.Sprintf("%s.%s[%d]", item.At, list.key, i))
+				if err := a.attachPage(page); err != nil {
+					return err
 				}
+				page = page[:0]
 			}
 		}
 	}
+	return a.attachPage(page)
+}
+
+func (a *applier) attachPage(page []wish) error {
+	var keys []model.Key
+	for _, wish := range page {
+		keys = append(keys, needs(wish.link)...)
+	}
+	if err := a.w.Prefetch(keys); err != nil {
+		return err
+	}
+	if err := a.prefetchHosts(page); err != nil {
+		return err
+	}
+	for _, wish := range page {
+		stored, err := a.get(wish.link.Key())
+		if err != nil {
+			return err
+		}
+		if stored != nil {
+			a.result.Unchanged++
+			continue
+		}
+		if err := store.Create(a.w, wish.link); err != nil {
+			return locate(err, wish.line, wish.at)
+		}
+	}
 	return nil
+}
+
+// prefetchHosts reads who else has the hosts of the services that are to be
+// attached to proxies.
+func (a *applier) prefetchHosts(page []wish) error {
+	var hosts []string
+	for _, wish := range page {
+		link, ok := wish.link.(*model.ProxyService)
+		if !ok {
+			continue
+		}
+		there, err := a.get(link.Key())
+		if err != nil {
+			return err
+		}
+		svc, err := a.get(model.ServiceKey(link.Service))
+		if err != nil {
+			return err
+		}
+		if there == nil && svc != nil {
+			hosts = append(hosts, svc.(*model.Service).FQDN)
+		}
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	_, err := a.w.List(store.Query{Kind: model.KindService, FQDNs: hosts})
+	return err
 }
 
 // clone returns a copy that the store may write into.

@@ -2,6 +2,7 @@ package document
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -60,20 +61,25 @@ func (a *applier) prune(kind model.Kind) error {
 // services that it names. With a tag those belong to it whose service carried
 // it before.
 func (a *applier) pruneRoutes(doc *Document) error {
-	for _, item := range doc.Items {
-		svc, ok := item.Object.(*model.Service)
-		if !ok {
-			continue
-		}
-		stored, err := a.get(svc.Key())
+	for page := range slices.Chunk(doc.Items, pageSize) {
+		services, err := a.pruned(page)
 		if err != nil {
 			return err
 		}
-		if stored == nil || a.opts.Tag != "" && !stored.(*model.Service).Tags.Has(a.opts.Tag) {
+		if len(services) == 0 {
 			continue
 		}
-		for _, o := range a.owned[svc.Key()] {
-			if key := o.Key(); key.Kind == model.KindRoute && !a.named[key] {
+		unnamed := map[model.Key][]model.Key{}
+		err = a.each(store.Query{Kind: model.KindRoute, Owners: services}, func(route model.Object) {
+			if !a.named[route.Key()] {
+				unnamed[route.Owner()] = append(unnamed[route.Owner()], route.Key())
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for _, service := range services {
+			for _, key := range unnamed[service] {
 				if err := store.Delete(a.w, key); err != nil {
 					return pruning(err, key)
 				}
@@ -81,6 +87,29 @@ func (a *applier) pruneRoutes(doc *Document) error {
 		}
 	}
 	return nil
+}
+
+// pruned lists the services of a page that are there and whose routes may go.
+func (a *applier) pruned(page []*Item) (services []model.Key, err error) {
+	var keys []model.Key
+	for _, item := range page {
+		if key := item.Object.Key(); key.Kind == model.KindService {
+			keys = append(keys, key)
+		}
+	}
+	if err := a.w.Prefetch(keys); err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		stored, err := a.get(key)
+		if err != nil {
+			return nil, err
+		}
+		if stored != nil && (a.opts.Tag == "" || stored.(*model.Service).Tags.Has(a.opts.Tag)) {
+			services = append(services, key)
+		}
+	}
+	return services, nil
 }
 
 // pruning says why something is deleted that the document does not speak of.

@@ -154,16 +154,16 @@ func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 
 // UpstreamsOf names the upstreams that changes are about: themselves,
 // and those of routes and services.
-func UpstreamsOf(r store.Reader, changed []store.Written) ([]string, error) {
+func UpstreamsOf(r store.Reader, changed []model.Key) ([]string, error) {
 	names, services := map[string]bool{}, map[string]bool{}
-	for _, w := range changed {
-		switch w.Key.Kind {
+	for _, key := range changed {
+		switch key.Kind {
 		case model.KindUpstream:
-			names[w.Key.Name()] = true
+			names[key.Name()] = true
 		case model.KindService, model.KindRoute, model.KindRouteUpstream:
-			services[serviceOf(concerned(w.Key)[0]).Name()] = true
+			services[serviceOf(concerned(key)[0]).Name()] = true
 		case model.KindProxyService:
-			services[concerned(w.Key)[1].Name()] = true
+			services[concerned(key)[1].Name()] = true
 		}
 	}
 	if len(services) > 0 {

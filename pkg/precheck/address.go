@@ -87,10 +87,13 @@ func listeners(p *model.Proxy) []egress.Place {
 
 // addressWarnings tells of upstreams that were written and lead to the gateway
 // itself, and of names that may resolve to what is denied.
-func (rules Rules) addressWarnings(r store.Reader, written []store.Written) ([]string, error) {
+func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
 	var list []string
-	for _, w := range written {
+	for w, err := range written(model.KindProxy, model.KindUpstream) {
+		if err != nil {
+			return nil, err
+		}
 		if len(list) > mostPlaces {
 			break
 		}

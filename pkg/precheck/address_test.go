@@ -30,14 +30,14 @@ func ruled(rules precheck.Rules, stored []model.Object, c func(store.Writer) err
 		if err := insert(stored...)(w); err != nil {
 			return err
 		}
-		before := len(w.Written())
+		before := w.Count().Total()
 		if err := c(w); err != nil {
 			return err
 		}
 		counted := &counter{Reader: w}
-		if err = rules.Check(counted, w.Written()[before:]); err == nil {
+		if err = rules.Check(counted, behind(w, before)); err == nil {
 			reads = counted.reads
-			warnings, err = rules.Warnings(w, w.Written()[before:])
+			warnings, err = rules.Warnings(w, behind(w, before))
 		}
 		return givenUp
 	})

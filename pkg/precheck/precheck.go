@@ -21,31 +21,49 @@ type Rules struct {
 	Open func() (bool, error)
 }
 
+// pageSize bounds the objects that are checked together.
+const pageSize = 500
+
 // Check returns an Unworkable error for the first object that cannot become a
 // working configuration. r sees what the transaction has written.
-func (rules Rules) Check(r store.Reader, written []store.Written) error {
-	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, made: madeRoutes(written)}
-	for _, w := range written {
-		if w.After == nil {
-			continue
-		}
-		if err := c.check(w.After); err != nil {
+func (rules Rules) Check(r store.Reader, written store.Changes) error {
+	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}}
+	var page []store.Written
+	for w, err := range written() {
+		if err != nil {
 			return err
 		}
+		if page = append(page, w); len(page) < pageSize {
+			continue
+		}
+		if err := c.read(page); err != nil {
+			return err
+		}
+		if err := c.checkAll(page); err != nil {
+			return err
+		}
+		page = page[:0]
 	}
-	return nil
+	if c.attachments == nil { // the page is all that was written
+		c.attachments = madeRoutes(page)
+	} else if err := c.read(page); err != nil {
+		return err
+	}
+	return c.checkAll(page)
 }
 
 type checker struct {
 	reader store.Reader
 	rules  Rules
 	own    *ownPlaces
-	done   map[model.Key]bool
-	// made holds the routes that this transaction has made with the upstreams
-	// that it has attached: they have no other.
-	made map[model.Key][]model.Key
+	// done are the routes that were checked.
+	done map[model.Key]bool
+	// attachments has the upstreams of routes, where they need not be read.
+	attachments map[model.Key][]model.Key
 }
 
+// madeRoutes has the routes that a transaction has made with the upstreams that
+// it has attached: they have no other.
 func madeRoutes(written []store.Written) map[model.Key][]model.Key {
 	made := map[model.Key][]model.Key{}
 	for _, w := range written {
@@ -66,21 +84,69 @@ func madeRoutes(written []store.Written) map[model.Key][]model.Key {
 	return made
 }
 
+// read reads what the check of a page needs, and lets go what that of the page
+// before did.
+func (c *checker) read(page []store.Written) error {
+	c.attachments = map[model.Key][]model.Key{}
+	var routes, keys []model.Key
+	for _, w := range page {
+		if w.After == nil {
+			continue
+		}
+		keys = append(keys, w.After.Uses()...)
+		if key, is := routeOf(w.After); is && !c.done[key] {
+			if _, known := c.attachments[key]; !known {
+				c.attachments[key] = nil
+				routes = append(routes, key)
+			}
+		}
+	}
+	if len(routes) > 0 {
+		links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Owners: routes})
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			c.attachments[l.Owner()] = append(c.attachments[l.Owner()], l.Uses()...)
+			keys = append(keys, l.Uses()...)
+		}
+	}
+	return c.reader.Prefetch(append(keys, routes...))
+}
+
+func (c checker) checkAll(page []store.Written) error {
+	for _, w := range page {
+		if w.After == nil {
+			continue
+		}
+		if err := c.check(w.After); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeOf is the route that is checked for an object, if one is.
+func routeOf(obj model.Object) (model.Key, bool) {
+	switch obj.(type) {
+	case *model.Route:
+		return obj.Key(), true
+	case *model.RouteUpstream, *model.RouteFilter:
+		return obj.Owner(), true
+	}
+	return model.Key{}, false
+}
+
 func (c checker) check(obj model.Object) error {
+	if key, is := routeOf(obj); is {
+		if c.done[key] {
+			return nil
+		}
+		c.done[key] = true
+		return c.route(key)
+	}
 	key := obj.Key()
 	switch o := obj.(type) {
-	case *model.RouteUpstream:
-		key = o.Owner()
-	case *model.RouteFilter:
-		key = o.Owner()
-	}
-	if c.done[key] {
-		return nil
-	}
-	c.done[key] = true
-	switch o := obj.(type) {
-	case *model.Route, *model.RouteUpstream, *model.RouteFilter:
-		return c.route(key)
 	case *model.Upstream:
 		if err := c.address(o); err != nil {
 			return err
@@ -146,7 +212,7 @@ func (c checker) tree(key model.Key) (*model.RouteTree, error) {
 
 // attached lists the upstreams of a route.
 func (c checker) attached(route model.Key) ([]model.Key, error) {
-	if keys, ok := c.made[route]; ok {
+	if keys, ok := c.attachments[route]; ok {
 		return keys, nil
 	}
 	links, err := c.reader.List(store.Query{

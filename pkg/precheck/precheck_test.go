@@ -63,17 +63,28 @@ func try(stored []model.Object, c func(store.Writer) error) (reads int, err erro
 		if err := insert(stored...)(w); err != nil {
 			return err
 		}
-		before := len(w.Written())
+		before := w.Count().Total()
 		if err := c(w); err != nil {
 			return err
 		}
 		counted := &counter{Reader: w}
-		err = precheck.Rules{}.Check(counted, w.Written()[before:])
+		err = precheck.Rules{}.Check(counted, behind(w, before))
 		reads = counted.reads
 		return givenUp
 	})
 	Expect(failed).To(BeIdenticalTo(givenUp))
 	return reads, err
+}
+
+// behind is what a transaction has written behind the first n.
+func behind(w store.Writer, n int) store.Changes {
+	GinkgoHelper()
+	var list []store.Written
+	for c, err := range w.Written()() {
+		Expect(err).NotTo(HaveOccurred())
+		list = append(list, c)
+	}
+	return store.ChangesOf(list[n:])
 }
 
 // counter counts what is read.
@@ -256,17 +267,17 @@ var _ = Describe("Check", func() {
 	It("passes on that the database is away", func() {
 		away := &model.Error{Kind: model.Unavailable, Message: "the database is away"}
 		written := []store.Written{{Key: model.RouteKey("shop", "root"), After: route("root", "/")}}
-		Expect(precheck.Rules{}.Check(failing{away}, written)).To(BeIdenticalTo(away))
+		Expect(precheck.Rules{}.Check(failing{away}, store.ChangesOf(written))).To(BeIdenticalTo(away))
 	})
 })
 
 // failing cannot read.
 type failing struct{ err error }
 
-func (f failing) Revision() (int64, error)                                  { return 0, f.err }
-func (f failing) Befores(int64, func(int64, model.Key, model.Object)) error { return f.err }
-func (f failing) Mark() (model.Mark, error)                                 { return model.Mark{}, f.err }
-func (f failing) Get(model.Key) (model.Object, error)                       { return nil, f.err }
-func (f failing) List(store.Query) ([]model.Object, error)                  { return nil, f.err }
-func (f failing) Revisions(int64, int) ([]store.Revision, error)            { return nil, f.err }
-func (f failing) Entries(int64) ([]store.Written, error)                    { return nil, f.err }
+func (f failing) Revision() (int64, error)                       { return 0, f.err }
+func (f failing) Mark() (model.Mark, error)                      { return model.Mark{}, f.err }
+func (f failing) Get(model.Key) (model.Object, error)            { return nil, f.err }
+func (f failing) List(store.Query) ([]model.Object, error)       { return nil, f.err }
+func (f failing) Revisions(int64, int) ([]store.Revision, error) { return nil, f.err }
+func (f failing) Entries(int64) store.Changes                    { return store.ChangesOf(nil) }
+func (f failing) Prefetch([]model.Key) error                     { return f.err }

@@ -1,6 +1,7 @@
 package precheck
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ const mostPlaces = 200
 // Warnings says what a transaction has written that works, but hardly as it is
 // meant: of upstreams that name the gateway itself, and of rate-limit filters
 // that limit nothing.
-func (rules Rules) Warnings(r store.Reader, written []store.Written) ([]string, error) {
+func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, error) {
 	addresses, err := rules.addressWarnings(r, written)
 	if err != nil {
 		return nil, err
@@ -28,11 +29,13 @@ func (rules Rules) Warnings(r store.Reader, written []store.Written) ([]string, 
 // limitWarnings says which rate-limit filters limit nothing because of what a
 // transaction has written: those that it wrote or attached, and those that
 // others limited by what it changed of the rates.
-func limitWarnings(r store.Reader, written []store.Written) ([]string, error) {
-	w := warner{checker: checker{reader: r, made: madeRoutes(written)}, places: map[model.Key]bool{}}
+func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
+	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
 	rates := false
-	for _, c := range written {
-		var err error
+	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig, model.KindProxyGlobalConfig) {
+		if err != nil {
+			return nil, err
+		}
 		switch c.Key.Kind {
 		case model.KindFilter:
 			if c.After != nil {
@@ -95,12 +98,15 @@ func (w warner) addAll() error {
 	return nil
 }
 
-func (w warner) warnings(written []store.Written) ([]string, error) {
+func (w warner) warnings(written store.Changes) ([]string, error) {
 	after, err := readHolding(w.reader)
 	if err != nil {
 		return nil, err
 	}
-	before := after.before(written)
+	before, err := after.before(written)
+	if err != nil {
+		return nil, err
+	}
 	var list []string
 	keys := make([]model.Key, 0, len(w.places))
 	for k := range w.places {
@@ -208,15 +214,17 @@ func readHolding(r store.Reader) (holding, error) {
 }
 
 // before is h without what a transaction has written.
-func (h holding) before(written []store.Written) holding {
-	old := holding{configs: map[model.Key]*model.ParsedGlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
-	for k, g := range h.configs {
-		old.configs[k] = g
-	}
-	for k, l := range h.links {
-		old.links[k] = l
-	}
-	for _, w := range slices.Backward(written) {
+func (h holding) before(written store.Changes) (holding, error) {
+	old := holding{configs: maps.Clone(h.configs), links: maps.Clone(h.links)}
+	seen := map[model.Key]bool{}
+	for w, err := range written(model.KindGlobalConfig, model.KindProxyGlobalConfig) {
+		if err != nil {
+			return old, err
+		}
+		if seen[w.Key] {
+			continue
+		}
+		seen[w.Key] = true
 		delete(old.configs, w.Key)
 		delete(old.links, w.Key)
 		switch was := w.Before.(type) {
@@ -226,7 +234,7 @@ func (h holding) before(written []store.Written) holding {
 			old.links[w.Key] = was
 		}
 	}
-	return old
+	return old, nil
 }
 
 // trees are proxies with the global configs that hold for them.

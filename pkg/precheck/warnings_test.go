@@ -20,11 +20,11 @@ var _ = Describe("Warnings", func() {
 		givenUp := errors.New("given up")
 		_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
 			Expect(insert(stored...)(w)).To(Succeed())
-			before := len(w.Written())
+			before := w.Count().Total()
 			Expect(change(w)).To(Succeed())
 			counted := &counter{Reader: w}
 			var err error
-			list, err = precheck.Rules{}.Warnings(counted, w.Written()[before:])
+			list, err = precheck.Rules{}.Warnings(counted, behind(w, before))
 			Expect(err).NotTo(HaveOccurred())
 			reads = counted.reads
 			return givenUp

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"reflect"
 
 	"github.com/gin-gonic/gin"
@@ -39,43 +40,60 @@ type fieldChange struct {
 	After  json.RawMessage `json:"after,omitempty"`
 }
 
-// writeChanges answers with v as writeJSON does, with what a transaction did as
-// its list of changes. There may be 100,000: their text is made one by one, and
-// kept where other large answers are.
-func (s *server) writeChanges(c *gin.Context, status int, v any, written []store.Written) {
-	var answer spool
-	defer func() { _ = answer.close() }() // there is nothing to lose in it
-	err := spoolChanges(&answer, jsonText(v), written)
-	if err == nil && answer.size > largeAnswer && isRead(c.Request.Method) {
-		var leave func()
-		if leave, err = s.large.enter(c); err == nil {
-			defer leave()
+// writeChanges answers with v as writeJSON does, with the text of spoolChanges as
+// its list of changes, and closes that.
+func (s *server) writeChanges(c *gin.Context, status int, v any, changes *spool) {
+	defer func() { _ = changes.close() }() // there is nothing to lose in it
+	head, tail, _ := bytes.Cut(jsonText(v), []byte(noChanges))
+	head = append(head, noChanges[:len(noChanges)-1]...)
+	tail = append([]byte("]"), tail...)
+	if changes.size > largeAnswer && isRead(c.Request.Method) {
+		leave, err := s.large.enter(c)
+		if err != nil {
+			s.fail(c, err)
+			return
 		}
-	}
-	if err != nil {
-		s.fail(c, err)
-		return
+		defer leave()
 	}
 	c.Status(status)
-	s.sendSpool(c, "application/json", &answer)
+	s.send(c, "application/json", int64(len(head)+len(tail))+changes.size, func(out io.Writer) error {
+		_, err := out.Write(head)
+		if err == nil {
+			err = changes.send(out)
+		}
+		if err == nil {
+			_, err = out.Write(tail)
+		}
+		return err
+	})
 }
 
-// spoolChanges writes text with the changes where noChanges stands.
-func spoolChanges(answer *spool, text []byte, written []store.Written) error {
-	head, tail, _ := bytes.Cut(text, []byte(noChanges))
-	out := bufio.NewWriterSize(answer, paceBytes)
-	_, _ = out.Write(head) // Flush has the error of every write
-	_, _ = out.WriteString(noChanges[:len(noChanges)-1])
-	for i, w := range written {
-		if i > 0 {
-			_ = out.WriteByte(',')
+// spoolChanges makes the text of a list of changes without its brackets. There
+// may be 100,000: it is made one by one, and kept where other large answers are.
+func spoolChanges(changes store.Changes) (*spool, error) {
+	text := &spool{}
+	if err := writeAll(text, changes); err != nil {
+		_ = text.close() // there is nothing to lose in it
+		return nil, err
+	}
+	return text, nil
+}
+
+func writeAll(to io.Writer, changes store.Changes) error {
+	out := bufio.NewWriterSize(to, paceBytes)
+	first := true
+	for w, err := range changes() {
+		if err != nil {
+			return err
 		}
+		if !first {
+			_ = out.WriteByte(',') // Flush has the error of every write
+		}
+		first = false
 		if _, err := out.Write(jsonText(changeOf(w))); err != nil {
 			return err
 		}
 	}
-	_ = out.WriteByte(']')
-	_, _ = out.Write(tail)
 	return out.Flush()
 }
 

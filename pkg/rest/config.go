@@ -114,10 +114,10 @@ func (s *server) applyConfig(c *gin.Context) error {
 		return err
 	}
 	var result document.Result
-	var changed []store.Written
+	m.tells = true
 	done, err := s.write(c, m, func(w store.Writer) error {
 		result, err = document.Apply(w, doc, opts)
-		changed, doc = w.Written(), nil
+		doc = nil
 		return err
 	}, leave)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *server) applyConfig(c *gin.Context) error {
 	s.writeChanges(c, done.statusOf(http.StatusOK), map[string]any{"data": applied{
 		DryRun: m.dry, Created: result.Created, Updated: result.Updated, Deleted: result.Deleted,
 		Unchanged: result.Unchanged, Warnings: notNull(result.Warnings), Lagging: done.lagging,
-	}}, changed)
+	}}, done.changes)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -48,9 +49,14 @@ func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any
 
 // sendSpool sends an answer that was made before.
 func (s *server) sendSpool(c *gin.Context, contentType string, answer *spool) {
+	s.send(c, contentType, answer.size, answer.send)
+}
+
+// send sends an answer of that many bytes.
+func (s *server) send(c *gin.Context, contentType string, size int64, send func(io.Writer) error) {
 	c.Header("Content-Type", contentType)
-	c.Header("Content-Length", strconv.FormatInt(answer.size, 10))
-	if err := answer.send(c.Writer); err != nil {
+	c.Header("Content-Length", strconv.FormatInt(size, 10))
+	if err := send(c.Writer); err != nil {
 		s.log.DebugContext(c.Request.Context(), "answer cut off", "path", requestPath(c), "err", err)
 		panic(http.ErrAbortHandler) // the client must not take a part for the whole
 	}

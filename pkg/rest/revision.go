@@ -64,7 +64,7 @@ func (s *server) readRevision(c *gin.Context) error {
 		return err
 	}
 	var v revisionView
-	var entries []store.Written
+	var changes *spool
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		list, err := r.Revisions(n+1, 1)
 		if err != nil {
@@ -74,14 +74,14 @@ func (s *server) readRevision(c *gin.Context) error {
 			return noRevision(r, n)
 		}
 		v = revisionView{Revision: n, At: list[0].At, Actor: list[0].Actor, Request: list[0].Request}
-		entries, err = r.Entries(n)
+		changes, err = spoolChanges(r.Entries(n))
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	key := s.word + "_" + string(kindRevision)
-	s.writeChanges(c, http.StatusOK, map[string]any{"data": map[string]any{key: []revisionView{v}}}, entries)
+	s.writeChanges(c, http.StatusOK, map[string]any{"data": map[string]any{key: []revisionView{v}}}, changes)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (s *server) rollback(c *gin.Context) error {
 			return orElse(err, noRevision(w, n))
 		}
 		err := store.Rollback(w, n)
-		rows = len(w.Written())
+		rows = w.Count().Total()
 		return err
 	})
 	if err != nil {

@@ -31,10 +31,10 @@ type Options struct {
 	NewProxy func(name string) *model.Proxy
 	// Check refuses what a transaction has written when it cannot become a
 	// working configuration; nil means that everything can.
-	Check func(store.Reader, []store.Written) error
+	Check func(store.Reader, store.Changes) error
 	// Warn tells what a transaction has written that works and does not do what
 	// it seems to, in words; nil means nothing.
-	Warn func(store.Reader, []store.Written) ([]string, error)
+	Warn func(store.Reader, store.Changes) ([]string, error)
 	// Ready says why the process cannot serve yet; nil means that it always
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
@@ -79,8 +79,8 @@ type server struct {
 	log      *slog.Logger
 	newProxy func(name string) *model.Proxy
 	ready    func() error
-	check    func(store.Reader, []store.Written) error
-	warn     func(store.Reader, []store.Written) ([]string, error)
+	check    func(store.Reader, store.Changes) error
+	warn     func(store.Reader, store.Changes) ([]string, error)
 	wait     Wait
 	events   *status.Feed
 	ping     time.Duration
@@ -119,10 +119,10 @@ func newServer(o Options) *server {
 	}
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {
-		s.check = func(store.Reader, []store.Written) error { return nil }
+		s.check = func(store.Reader, store.Changes) error { return nil }
 	}
 	if s.warn == nil {
-		s.warn = func(store.Reader, []store.Written) ([]string, error) { return nil, nil }
+		s.warn = func(store.Reader, store.Changes) ([]string, error) { return nil, nil }
 	}
 	return s
 }
@@ -263,8 +263,11 @@ func (s *server) noMethod(c *gin.Context) {
 type written struct {
 	revision int64
 	dry      bool
-	// changes are known of a dry run and of a write with a wait.
-	changes []store.Written
+	// changes is the text of what changed, where the answer lists it. writeChanges
+	// takes it.
+	changes *spool
+	// keys are known of a write with a wait.
+	keys    []model.Key
 	lagging []status.Lag
 	// warnings are told in the header of the answer.
 	warnings []string
@@ -289,8 +292,8 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 		if done.warnings, err = s.warn(w, w.Written()); err != nil {
 			return err
 		}
-		if m.dry || m.wait > 0 {
-			done.changes = w.Written()
+		if err := done.tell(w.Written(), m); err != nil {
+			return err
 		}
 		if m.dry {
 			return errDryRun
@@ -300,6 +303,9 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 	if errors.Is(err, errDryRun) {
 		err = nil
 	}
+	if err != nil && done.changes != nil {
+		_ = done.changes.close() // there is nothing to lose in it
+	}
 	if err == nil {
 		setWarnings(c, done.warnings)
 		for _, f := range stored {
@@ -308,9 +314,29 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)
-		setWarnings(c, s.warnFailing(c.Request.Context(), m.awaited(done.changes)))
+		setWarnings(c, s.warnFailing(c.Request.Context(), m.awaited(done.keys)))
 	}
 	return done, err
+}
+
+// tell keeps what the answer or the wait needs of the changes, which can be read
+// only until the transaction ends.
+func (w *written) tell(changes store.Changes, m mode) (err error) {
+	if m.tells {
+		if w.changes, err = spoolChanges(changes); err != nil {
+			return err
+		}
+	}
+	if m.wait == 0 {
+		return nil
+	}
+	for c, err := range changes() {
+		if err != nil {
+			return err
+		}
+		w.keys = append(w.keys, c.Key)
+	}
+	return nil
 }
 
 func (s *server) read(ctx context.Context, fn func(store.Reader) error) error {

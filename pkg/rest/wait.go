@@ -12,7 +12,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 const (
@@ -27,12 +26,14 @@ const (
 // ctx ends, with what lags by then; none means that all have it. revision is the
 // one that contains the write, changed what it wrote; where that is nothing, the
 // object that it was to be, without its forms.
-type Wait func(ctx context.Context, revision int64, changed []store.Written) []status.Lag
+type Wait func(ctx context.Context, revision int64, changed []model.Key) []status.Lag
 
 // mode is how a write is made.
 type mode struct {
 	// dry says that nothing is to be stored.
 	dry bool
+	// tells says that the answer lists what the write changed.
+	tells bool
 	// wait is how long the answer may wait for the Envoys; 0 means not at all.
 	wait time.Duration
 	// about is what to wait for where the write changes nothing, as when it is
@@ -51,6 +52,7 @@ func (s *server) writeMode(c *gin.Context, more ...string) (m mode, query url.Va
 	}
 	var errs form.Errors
 	m.wait = s.readWait(query, m.dry, &errs)
+	m.tells = m.dry
 	return m, query, invalidFields(errs.List)
 }
 
@@ -80,9 +82,9 @@ func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Du
 }
 
 // awaited is what a wait is about.
-func (m mode) awaited(changed []store.Written) []store.Written {
+func (m mode) awaited(changed []model.Key) []model.Key {
 	if len(changed) == 0 && m.about != (model.Key{}) {
-		return []store.Written{{Key: m.about}}
+		return []model.Key{m.about}
 	}
 	return changed
 }
@@ -94,7 +96,7 @@ func (s *server) waitApplied(c *gin.Context, m mode, done written) []status.Lag 
 	defer cancel()
 	ctx, end := context.WithTimeoutCause(ctx, m.wait, fmt.Errorf("not applied within %s", m.wait))
 	defer end()
-	return s.wait(ctx, done.revision, m.awaited(done.changes))
+	return s.wait(ctx, done.revision, m.awaited(done.keys))
 }
 
 // statusOf is that of the answer to a write: 202 while something lags.

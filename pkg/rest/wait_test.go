@@ -12,9 +12,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // waited is one wait that a write asked for.
@@ -30,11 +30,11 @@ func withWait(lags ...status.Lag) (a *api, waits *[]waited) {
 	waits = &[]waited{}
 	var mu sync.Mutex
 	return startAPI(func(o *rest.Options) {
-		o.Wait = func(ctx context.Context, revision int64, changed []store.Written) []status.Lag {
+		o.Wait = func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
 			deadline, _ := ctx.Deadline()
 			var keys []string
-			for _, w := range changed {
-				keys = append(keys, w.Key.Path())
+			for _, key := range changed {
+				keys = append(keys, key.Path())
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -147,7 +147,7 @@ var _ = Describe("?wait=applied", func() {
 			GinkgoHelper()
 			began = make(chan context.Context, 100)
 			return startAPI(append(change, func(o *rest.Options) {
-				o.Wait = func(ctx context.Context, _ int64, _ []store.Written) []status.Lag {
+				o.Wait = func(ctx context.Context, _ int64, _ []model.Key) []status.Lag {
 					began <- ctx
 					<-ctx.Done()
 					return lags
@@ -212,7 +212,7 @@ var _ = Describe("?wait=applied", func() {
 			over := make(chan error, 1)
 			server := httptest.NewUnstartedServer(rest.New(rest.Options{
 				Store: a.store,
-				Wait: func(ctx context.Context, _ int64, _ []store.Written) []status.Lag {
+				Wait: func(ctx context.Context, _ int64, _ []model.Key) []status.Lag {
 					select {
 					case <-ctx.Done():
 					case <-time.After(200 * time.Millisecond):

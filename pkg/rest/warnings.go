@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -53,7 +54,7 @@ func headerText(text string) string {
 }
 
 // warnFailing says which of the upstreams fail that a write is about.
-func (s *server) warnFailing(ctx context.Context, changed []store.Written) []string {
+func (s *server) warnFailing(ctx context.Context, changed []model.Key) []string {
 	if len(changed) == 0 || s.live.Upstreams == nil {
 		return nil
 	}

@@ -14,11 +14,11 @@ import (
 var _ = Describe("A warning", func() {
 	warning := func(list ...string) func(*rest.Options) {
 		return func(o *rest.Options) {
-			o.Warn = func(_ store.Reader, written []store.Written) ([]string, error) {
-				if len(written) == 0 || written[0].Key.Kind != model.KindFilter {
-					return nil, nil
+			o.Warn = func(_ store.Reader, written store.Changes) ([]string, error) {
+				for range written(model.KindFilter) {
+					return list, nil
 				}
-				return list, nil
+				return nil, nil
 			}
 		}
 	}

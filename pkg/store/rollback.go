@@ -7,6 +7,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
+// rollbackPage bounds the objects that a rollback has in memory.
+const rollbackPage = 500
+
 // CompactedError says that the change log does not reach back to a revision.
 func CompactedError(revision int64) *model.Error {
 	return &model.Error{
@@ -16,111 +19,71 @@ func CompactedError(revision int64) *model.Error {
 }
 
 // Rollback makes the configuration what it was at a revision. What the change
-// log does not hold any more is a Compacted error.
+// log does not hold any more is a Compacted error. It holds a page of objects
+// at a time and, for each other, only its place in the change log.
 func Rollback(w Writer, revision int64) error {
-	now, err := w.Revision()
+	firsts, err := w.Firsts(revision)
 	if err != nil {
 		return err
 	}
-	// What an object was at the revision is what its first later change found.
-	was := map[model.Key]model.Object{}
-	var keys []model.Key
-	seen := revision
-	gap := false
-	err = w.Befores(revision, func(at int64, key model.Key, before model.Object) {
-		gap = gap || at > seen+1
-		seen = at
-		if _, known := was[key]; !known {
-			was[key] = before
-			keys = append(keys, key)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if gap || seen < now {
-		return CompactedError(revision)
-	}
-	if err := prefetch(w, keys); err != nil {
-		return err
-	}
-	rank := map[model.Kind]int{}
-	for i, kind := range model.Kinds() {
-		rank[kind] = i
-	}
-	slices.SortStableFunc(keys, func(a, b model.Key) int { return rank[a.Kind] - rank[b.Kind] })
-	var gone []model.Key
-	for _, key := range slices.Backward(keys) {
-		if len(gone) > 0 && gone[0].Kind != key.Kind {
-			if err := w.RemoveAll(gone); err != nil {
-				return err
-			}
-			gone = gone[:0]
-		}
-		other, err := isOther(w, key, was[key])
-		if err != nil {
+	for _, kind := range slices.Backward(model.Kinds()) {
+		places := firsts[kind]
+		slices.Reverse(places)
+		if err := removeOthers(w, places); err != nil {
 			return err
 		}
-		if other {
-			gone = append(gone, key)
-		}
+		slices.Reverse(places)
 	}
-	if err := w.RemoveAll(gone); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		then := was[key]
-		delete(was, key) // the writer has a copy from now on
-		if then == nil {
-			continue
-		}
-		err := w.Replace(then)
-		if model.IsKind(err, model.NotFound) {
-			err = w.Restore(then)
-		}
-		if err != nil {
+	for _, kind := range model.Kinds() {
+		if err := putBack(w, firsts[kind]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// isOther reports whether something has the key now that is not the object was:
-// that may have been deleted, and its name taken by another.
-func isOther(w Writer, key model.Key, was model.Object) (bool, error) {
-	now, err := w.Get(key)
-	switch {
-	case model.IsKind(err, model.NotFound):
-		return false, nil
-	case err != nil:
-		return false, err
+// removeOthers removes what has the key of an object of one kind now and is not
+// the object of then, which may have been deleted and its name taken by another.
+func removeOthers(w Writer, places []Place) error {
+	for page := range slices.Chunk(places, rollbackPage) {
+		then, err := readPage(w, page)
+		if err != nil {
+			return err
+		}
+		var others []model.Key
+		for _, e := range then {
+			now, err := w.Get(e.Key)
+			if model.IsKind(err, model.NotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if e.Object == nil || *now.Meta().ID != *e.Object.Meta().ID {
+				others = append(others, e.Key)
+			}
+		}
+		if err := w.RemoveAll(others); err != nil {
+			return err
+		}
 	}
-	return was == nil || *now.Meta().ID != *was.Meta().ID, nil
+	return nil
 }
 
-// prefetch reads what the keys name now, in pages: the writer remembers it, and
-// a query for each object would take minutes where there are many.
-func prefetch(w Writer, keys []model.Key) error {
-	const page = 200
-	names := map[model.Kind][]string{}
-	for _, key := range keys {
-		names[key.Kind] = append(names[key.Kind], key.Root().Name())
-	}
-	for kind, list := range names {
-		slices.Sort(list)
-		for some := range slices.Chunk(slices.Compact(list), page) {
-			var err error
-			switch kind {
-			case model.KindProxyService, model.KindProxyGlobalConfig:
-				for _, proxy := range some {
-					if _, err = w.List(Query{Kind: kind, Proxy: proxy}); err != nil {
-						return err
-					}
-				}
-			case model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret:
-				_, err = w.List(Query{Kind: kind, Services: some})
-			default:
-				_, err = w.List(Query{Kind: kind, Names: some})
+// putBack gives objects of one kind back what they were.
+func putBack(w Writer, places []Place) error {
+	for page := range slices.Chunk(places, rollbackPage) {
+		then, err := readPage(w, page)
+		if err != nil {
+			return err
+		}
+		for _, e := range then {
+			if e.Object == nil {
+				continue
+			}
+			err := w.Replace(e.Object)
+			if model.IsKind(err, model.NotFound) {
+				err = w.Restore(e.Object)
 			}
 			if err != nil {
 				return err
@@ -128,4 +91,17 @@ func prefetch(w Writer, keys []model.Key) error {
 		}
 	}
 	return nil
+}
+
+// readPage reads what objects were, and what has their keys now.
+func readPage(w Writer, page []Place) ([]model.Entry, error) {
+	then, err := w.Befores(page)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]model.Key, len(then))
+	for i, e := range then {
+		keys[i] = e.Key
+	}
+	return then, w.Prefetch(keys)
 }

@@ -223,15 +223,24 @@ func Delete(w Writer, key model.Key) error {
 	return removeTree(w, obj)
 }
 
+// partsPage bounds what removeTree has in memory of each kind.
+const partsPage = 500
+
 func removeTree(w Writer, obj model.Object) error {
 	for _, q := range ownedBy(obj.Key()) {
-		parts, err := w.List(q)
-		if err != nil {
-			return err
-		}
-		for _, part := range parts {
-			if err := removeTree(w, part); err != nil {
+		q.Limit = partsPage
+		for {
+			parts, err := w.List(q)
+			if err != nil {
 				return err
+			}
+			for _, part := range parts {
+				if err := removeTree(w, part); err != nil {
+					return err
+				}
+			}
+			if len(parts) < partsPage { // else there may be more, now that these are gone
+				break
 			}
 		}
 	}

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"iter"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
@@ -64,12 +66,12 @@ type Reader interface {
 	// Revisions returns the revisions before one, newest first; before 0 means
 	// from the newest on. Those that were compacted away are not there.
 	Revisions(before int64, limit int) ([]Revision, error)
-	// Entries returns what a revision changed, in order; none for one that is
-	// not in the change log.
-	Entries(revision int64) ([]Written, error)
-	// Befores calls fn for each entry behind a revision, in order, with what the
-	// entry found. It reads them in pages.
-	Befores(revision int64, fn func(at int64, key model.Key, before model.Object)) error
+	// Entries are what a revision changed; none for one that is not in the
+	// change log.
+	Entries(revision int64) Changes
+	// Prefetch reads the objects with these keys together, so that a Writer need
+	// not ask for each of them in Get. A Reader remembers nothing and does nothing.
+	Prefetch(keys []model.Key) error
 }
 
 // Revision is one transaction of the change log.
@@ -89,6 +91,39 @@ type Written struct {
 	Before, After model.Object
 }
 
+// Changes yields changes in their order, those of some kinds or, where none is
+// named, all. They are read in pages where there are many, so that an error may
+// end them, and only until the transaction ends.
+type Changes func(kinds ...model.Kind) iter.Seq2[Written, error]
+
+// ChangesOf yields the changes of a list.
+func ChangesOf(list []Written) Changes {
+	return func(kinds ...model.Kind) iter.Seq2[Written, error] {
+		return func(yield func(Written, error) bool) {
+			for _, w := range list {
+				if len(kinds) > 0 && !slices.Contains(kinds, w.Key.Kind) {
+					continue
+				}
+				if !yield(w, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Count says how many objects a transaction has changed.
+type Count struct{ Created, Updated, Deleted int }
+
+// Total is all of them.
+func (c Count) Total() int { return c.Created + c.Updated + c.Deleted }
+
+// Place is where an entry of the change log stands.
+type Place struct {
+	Revision int64
+	Seq      int
+}
+
 // Query selects objects of one kind. A zero field does not restrict.
 type Query struct {
 	Kind model.Kind
@@ -100,6 +135,9 @@ type Query struct {
 	Names []string
 	// Services restricts kinds that name a service to these.
 	Services []string
+	// Owners restricts kinds that are owned by objects of one kind to those that
+	// these own.
+	Owners []model.Key
 	// Tag restricts kinds that carry tags to objects with this one.
 	Tag string
 	// Uses restricts to objects that name this one in a field of theirs: an
@@ -131,8 +169,8 @@ type Writer interface {
 	// be refused as Invalid.
 	Insert(obj model.Object) error
 	// Replace stores obj in place of the object of the same key and sets its
-	// ID and timestamps. An object that is equal but for those changes nothing.
-	// An unknown key is a NotFound error.
+	// ID and timestamps; rows may be sent together. An object that is equal but
+	// for those changes nothing. An unknown key is a NotFound error.
 	Replace(obj model.Object) error
 	// Remove deletes one object. An unknown key is a NotFound error.
 	Remove(key model.Key) error
@@ -141,7 +179,16 @@ type Writer interface {
 	// Restore is Insert for an object that was there before: it keeps its ID
 	// and time of creation.
 	Restore(obj model.Object) error
-	// Written lists what this transaction has changed so far, in order. New
-	// objects in it may have no ID yet.
-	Written() []Written
+	// Written is what this transaction has changed so far. New objects in it may
+	// have no ID yet.
+	Written() Changes
+	// Count counts what Written yields.
+	Count() Count
+	// Firsts returns, by kind, where the first entry of each object that was
+	// changed after a revision stands, in order: it found what the object was at
+	// that revision. A change log that does not reach back is a Compacted error.
+	Firsts(revision int64) (map[model.Kind][]Place, error)
+	// Befores returns what some entries of the change log found, in their order.
+	// Object is nil where there was none.
+	Befores(places []Place) ([]model.Entry, error)
 }

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -16,19 +17,29 @@ import (
 // so that a row may have some 60.
 const batchSize = 500
 
-// batch holds new rows that are sent together: a statement for each would make
-// a large document take minutes.
+// latestSize bounds the entries of a revision that the transaction has in memory.
+const latestSize = 1000
+
+// batch holds rows that are sent together: a statement for each would make a
+// large document take minutes.
 type batch struct {
-	rows       []newRow
+	// created are new rows in order, so that one comes before what refers to it;
+	// changed are new forms of others, by kind.
+	created []row
+	changed []row
+	// pending has the keys of both.
+	pending map[model.Key]bool
+	// unreferred are objects whose references go before references are made.
+	unreferred []model.Key
 	references []reference
 	// err is what went wrong when they were sent; the transaction is lost.
 	err error
 }
 
-// newRow is a row to be inserted, and the caller's object, which gets the ID.
-type newRow struct {
-	kind       model.Kind
-	row, given model.Object
+// row is an object as it is to be stored, and the caller's, which gets the ID.
+type row struct {
+	kind      model.Kind
+	obj, from model.Object
 }
 
 // reference is a row of that table.
@@ -60,55 +71,97 @@ func (l changeLog) key() model.Key {
 	return key
 }
 
-func (b *batch) add(row, given model.Object) {
-	b.rows = append(b.rows, newRow{row.Key().Kind, row, given})
+func (b *batch) add(key model.Key, obj, from model.Object, changed bool) {
+	list := &b.created
+	if changed {
+		list = &b.changed
+	}
+	*list = append(*list, row{key.Kind, obj, from})
+	b.pending[key] = true
 }
 
 // holds reports whether a query of the kind would miss something.
 func (b *batch) holds(kind model.Kind) bool {
-	return slices.ContainsFunc(b.rows, func(r newRow) bool { return r.kind == kind }) ||
+	ofKind := func(r row) bool { return r.kind == kind }
+	return slices.ContainsFunc(b.created, ofKind) || slices.ContainsFunc(b.changed, ofKind) ||
+		slices.ContainsFunc(b.unreferred, func(k model.Key) bool { return k.Kind == kind }) ||
 		slices.ContainsFunc(b.references, func(r reference) bool { return r.Kind == kind })
 }
 
-// send inserts the rows. They go in order, so that one comes before what
-// refers to it.
+// send writes the rows and their references.
 func (w *writer) send() error {
-	if w.err != nil {
+	if w.err != nil || len(w.pending)+len(w.unreferred) == 0 {
 		return w.err
 	}
-	rest := w.rows
-	w.rows = nil
-	for len(rest) > 0 {
-		kind := rest[0].kind
-		n := 1
-		for n < len(rest) && rest[n].kind == kind {
-			n++
-		}
-		if w.err = w.sendRows(kind, rest[:n]); w.err != nil {
+	slices.SortStableFunc(w.changed, func(a, b row) int { return cmp.Compare(a.kind, b.kind) })
+	steps := []func() error{
+		func() error { return w.sendRuns(w.created, w.insertRows) },
+		func() error { return w.sendRuns(w.changed, w.updateRows) },
+		w.sendReferences,
+	}
+	for _, step := range steps {
+		if w.err = step(); w.err != nil {
 			return w.err
 		}
-		rest = rest[n:]
 	}
-	if len(w.references) > 0 {
-		w.err = w.fail("noting references", w.db().Clauses(clause.OnConflict{DoNothing: true}).Create(w.references).Error)
-		w.references = nil
-	}
-	return w.err
+	w.batch = batch{pending: map[model.Key]bool{}}
+	return nil
 }
 
-// sendRows inserts rows of one kind.
-func (w *writer) sendRows(kind model.Kind, rows []newRow) error {
-	slice := w.store.tables[kind].newSlice()
-	for _, r := range rows {
-		slice.Elem().Set(reflect.Append(slice.Elem(), reflect.ValueOf(r.row)))
-	}
-	if err := w.db().Create(slice.Interface()).Error; err != nil {
-		return w.failWrite(rows[0].row, "storing", err)
-	}
-	for _, r := range rows {
-		*r.given.Meta().ID = *r.row.Meta().ID
+// sendRuns sends rows that follow each other and are of one kind together.
+func (w *writer) sendRuns(rows []row, send func(kind model.Kind, rows []row, objs any) error) error {
+	for len(rows) > 0 {
+		n := slices.IndexFunc(rows, func(r row) bool { return r.kind != rows[0].kind })
+		if n < 0 {
+			n = len(rows)
+		}
+		slice := w.store.tables[rows[0].kind].newSlice()
+		for _, r := range rows[:n] {
+			slice.Elem().Set(reflect.Append(slice.Elem(), reflect.ValueOf(r.obj)))
+		}
+		if err := send(rows[0].kind, rows[:n], slice.Interface()); err != nil {
+			return err
+		}
+		rows = rows[n:]
 	}
 	return nil
+}
+
+func (w *writer) insertRows(_ model.Kind, rows []row, objs any) error {
+	if err := w.db().Create(objs).Error; err != nil {
+		return w.failWrite(rows[0].obj, "storing", err)
+	}
+	for _, r := range rows {
+		*r.from.Meta().ID = *r.obj.Meta().ID
+	}
+	return nil
+}
+
+// updateRows inserts rows whose IDs are taken, which is the way to update many.
+// What makes the key stays as it is: the database need not look for what refers
+// to it.
+func (w *writer) updateRows(kind model.Kind, rows []row, objs any) error {
+	upsert := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns(w.store.tables[kind].rest)}
+	if err := w.db().Clauses(upsert).Create(objs).Error; err != nil {
+		return w.failWrite(rows[0].obj, "replacing", err)
+	}
+	return nil
+}
+
+func (w *writer) sendReferences() error {
+	names := map[model.Kind][]string{}
+	for _, key := range w.unreferred {
+		names[key.Kind] = append(names[key.Kind], key.Text())
+	}
+	for kind, list := range names {
+		if err := w.db().Exec("DELETE FROM reference WHERE kind = ? AND name IN ?", kind, list).Error; err != nil {
+			return w.fail("noting references", err)
+		}
+	}
+	if len(w.references) == 0 {
+		return nil
+	}
+	return w.fail("noting references", w.db().Clauses(clause.OnConflict{DoNothing: true}).Create(w.references).Error)
 }
 
 // flush sends the rows, then their entries of the change log.
@@ -116,9 +169,10 @@ func (w *writer) flush() error {
 	if err := w.send(); err != nil {
 		return err
 	}
-	entries := make([]changeLog, 0, len(w.written)-w.logged)
-	for ; w.logged < len(w.written); w.logged++ {
-		e, err := w.entry(w.logged+1, w.written[w.logged])
+	first := w.count.Total() - len(w.latest) + 1
+	entries := make([]changeLog, 0, len(w.latest)-w.logged)
+	for ; w.logged < len(w.latest); w.logged++ {
+		e, err := w.entry(first+w.logged, w.latest[w.logged])
 		if err != nil {
 			return err
 		}
@@ -126,6 +180,9 @@ func (w *writer) flush() error {
 	}
 	if len(entries) > 0 {
 		w.err = w.fail("writing the change log", w.db().Create(entries).Error)
+	}
+	if len(w.latest) > latestSize {
+		w.latest, w.logged = nil, 0
 	}
 	return w.err
 }

@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -142,50 +145,108 @@ func (r *reader) Revisions(before int64, limit int) ([]store.Revision, error) {
 }
 
 // Entries implements store.Reader.
-func (r *reader) Entries(revision int64) ([]store.Written, error) {
-	var rows []changeLog
-	if err := r.db().Where("revision = ?", revision).Order("seq").Find(&rows).Error; err != nil {
-		return nil, r.fail("reading the change log", err)
-	}
-	var list []store.Written
-	for _, row := range rows {
-		if _, known := r.store.tables[row.Kind]; !known {
-			continue
+func (r *reader) Entries(revision int64) store.Changes {
+	return func(kinds ...model.Kind) iter.Seq2[store.Written, error] {
+		return func(yield func(store.Written, error) bool) {
+			for seq, more := 0, true; more; {
+				rows, err := r.page(revision, seq, kinds)
+				if err != nil {
+					yield(store.Written{}, err)
+					return
+				}
+				for _, row := range rows {
+					seq = row.Seq
+					if _, known := r.store.tables[row.Kind]; !known {
+						continue
+					}
+					w, err := decodeBoth(row)
+					if !yield(w, err) || err != nil {
+						return
+					}
+				}
+				more = len(rows) == batchSize
+			}
 		}
+	}
+}
+
+// page reads entries of a revision behind one.
+func (r *reader) page(revision int64, seq int, kinds []model.Kind) (rows []changeLog, err error) {
+	tx := r.db().Where("revision = ? AND seq > ?", revision, seq)
+	if len(kinds) > 0 {
+		tx = tx.Where("kind IN ?", kinds)
+	}
+	err = tx.Order("seq").Limit(batchSize).Find(&rows).Error
+	return rows, r.fail("reading the change log", err)
+}
+
+func decodeBoth(row changeLog) (w store.Written, err error) {
+	w.Key = row.key()
+	if w.Before, err = decode(row, row.Before); err == nil {
+		w.After, err = decode(row, row.After)
+	}
+	return w, err
+}
+
+// Firsts implements store.Writer.
+func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
+	if err := w.flush(); err != nil {
+		return nil, err
+	}
+	now, err := w.Revision()
+	if err != nil {
+		return nil, err
+	}
+	// Revisions have no gap but what was compacted away, or is of kinds that a
+	// newer program wrote.
+	var logged int64
+	known := slices.Collect(maps.Keys(w.store.tables))
+	err = w.db().Raw("SELECT count(DISTINCT revision) FROM change_log WHERE revision > ? AND kind IN ?", revision, known).Row().Scan(&logged)
+	if err != nil {
+		return nil, w.fail("reading the change log", err)
+	}
+	if logged != now-revision {
+		return nil, store.CompactedError(revision)
+	}
+	rows, err := w.db().Raw("SELECT kind, revision, seq FROM (SELECT kind, revision, seq, "+
+		"row_number() OVER (PARTITION BY kind, name ORDER BY revision, seq) AS nth FROM change_log WHERE revision > ?) AS every "+
+		"WHERE nth = 1 ORDER BY revision, seq", revision).Rows()
+	if err != nil {
+		return nil, w.fail("reading the change log", err)
+	}
+	firsts := map[model.Kind][]store.Place{}
+	for rows.Next() && err == nil {
+		var kind model.Kind
+		var at store.Place
+		err = rows.Scan(&kind, &at.Revision, &at.Seq)
+		firsts[kind] = append(firsts[kind], at)
+	}
+	return firsts, w.fail("reading the change log", errors.Join(err, rows.Err(), rows.Close()))
+}
+
+// Befores implements store.Writer.
+func (w *writer) Befores(places []store.Place) ([]model.Entry, error) {
+	nth := make(map[store.Place]int, len(places))
+	wanted := make([]string, len(places))
+	for i, at := range places {
+		nth[at] = i
+		wanted[i] = fmt.Sprintf("(%d, %d)", at.Revision, at.Seq)
+	}
+	var rows []changeLog
+	err := w.db().Select("revision", "seq", "kind", "name", "before").
+		Where("(revision, seq) IN (VALUES " + strings.Join(wanted, ", ") + ")").Find(&rows).Error
+	if err != nil {
+		return nil, w.fail("reading the change log", err)
+	}
+	list := make([]model.Entry, len(places))
+	for _, row := range rows {
 		before, err := decode(row, row.Before)
 		if err != nil {
 			return nil, err
 		}
-		after, err := decode(row, row.After)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, store.Written{Key: row.key(), Before: before, After: after})
+		list[nth[store.Place{Revision: row.Revision, Seq: row.Seq}]] = model.Entry{Key: row.key(), Object: before}
 	}
 	return list, nil
-}
-
-// Befores implements store.Reader.
-func (r *reader) Befores(revision int64, fn func(at int64, key model.Key, before model.Object)) error {
-	for last := (changeLog{Revision: revision, Seq: math.MaxInt32}); ; {
-		var rows []changeLog
-		err := r.db().Select("revision", "seq", "kind", "name", "before").Where("(revision, seq) > (?, ?)", last.Revision, last.Seq).
-			Order("revision, seq").Limit(batchSize).Find(&rows).Error
-		if err != nil || len(rows) == 0 {
-			return r.fail("reading the change log", err)
-		}
-		for _, row := range rows {
-			if _, known := r.store.tables[row.Kind]; !known {
-				continue
-			}
-			before, err := decode(row, row.Before)
-			if err != nil {
-				return err
-			}
-			fn(row.Revision, row.key(), before)
-		}
-		last = rows[len(rows)-1]
-	}
 }
 
 // sortEntries puts what is there in the order of model.Kinds and behind it what

@@ -9,28 +9,44 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// memory is what a transaction that writes knows of the configuration.
-type memory struct {
+// generationSize bounds the keys and hosts of a generation.
+const generationSize = 8192
+
+// memory is what a transaction that writes knows of the configuration: what it
+// asked for of late. What is in neither generation has to be read again.
+type memory struct{ young, old generation }
+
+// generation is what was learnt in one span of the transaction.
+type generation struct {
 	// objects has nil for what is not there.
 	objects map[model.Key]model.Object
-	// complete holds kinds with the first name of a key, of which objects has
-	// all that are there.
-	complete map[model.Key]bool
 	// hosts has, for each host in lower case that was asked for, the services
 	// that have it.
 	hosts map[string][]model.Key
 }
 
-func newMemory() memory {
-	return memory{objects: map[model.Key]model.Object{}, complete: map[model.Key]bool{}, hosts: map[string][]model.Key{}}
+func newGeneration() generation {
+	return generation{objects: map[model.Key]model.Object{}, hosts: map[string][]model.Key{}}
 }
+
+func newMemory() memory { return memory{young: newGeneration(), old: newGeneration()} }
+
+// full reports whether it is time to age.
+func (m *memory) full() bool { return len(m.young.objects)+len(m.young.hosts) >= generationSize }
+
+// age forgets the old generation and begins a new one. No row may wait to be
+// sent: what is forgotten is read from the database.
+func (m *memory) age() { m.old, m.young = m.young, newGeneration() }
 
 // recall returns an object, or nil when it is not there, and whether it knows.
 func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
-	if obj, known = m.objects[key]; known {
+	if obj, known = m.young.objects[key]; known {
 		return obj, true
 	}
-	return nil, m.complete[rootOf(key.Kind, key.Root().Name())]
+	if obj, known = m.old.objects[key]; known {
+		m.young.objects[key] = obj
+	}
+	return obj, known
 }
 
 // rootOf stands for all objects of a kind whose keys begin with a name.
@@ -38,68 +54,67 @@ func rootOf(kind model.Kind, name string) model.Key { return model.NewKey(kind, 
 
 // change notes that the transaction has made after of before.
 func (m *memory) change(key model.Key, before, after model.Object) {
-	m.objects[key] = after
+	m.young.objects[key] = after
 	if old, ok := before.(*model.Service); ok {
-		m.hosts[host(old)] = slices.DeleteFunc(m.hosts[host(old)], func(k model.Key) bool { return k == key })
+		if list, asked := m.ofHost(host(old)); asked {
+			m.young.hosts[host(old)] = slices.DeleteFunc(slices.Clone(list), func(k model.Key) bool { return k == key })
+		}
 	}
 	if svc, ok := after.(*model.Service); ok {
-		if list, asked := m.hosts[host(svc)]; asked {
-			m.hosts[host(svc)] = append(list, key)
+		if list, asked := m.ofHost(host(svc)); asked {
+			m.young.hosts[host(svc)] = append(slices.Clone(list), key)
 		}
 	}
 }
 
 func host(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
-// ofHost answers the query for the services of one host; known is false for
+// ofHost returns the services of a host, and whether it knows.
+func (m *memory) ofHost(name string) (keys []model.Key, known bool) {
+	if keys, known = m.young.hosts[name]; !known {
+		keys, known = m.old.hosts[name]
+	}
+	return keys, known
+}
+
+// answer answers the query for the services of one host; known is false for
 // any other.
-func (m *memory) ofHost(q store.Query) (list []model.Object, known bool) {
-	if len(q.FQDNs) != 1 || !reflect.DeepEqual(q, store.Query{Kind: model.KindService, FQDNs: q.FQDNs}) {
+func (m *memory) answer(q store.Query) (list []model.Object, known bool) {
+	if len(q.FQDNs) != 1 || !isOfHosts(q) {
 		return nil, false
 	}
-	keys, known := m.hosts[strings.ToLower(q.FQDNs[0])]
+	keys, known := m.ofHost(strings.ToLower(q.FQDNs[0]))
 	for _, key := range keys {
-		list = append(list, copyOf(m.objects[key]))
+		obj, there := m.recall(key)
+		if !there {
+			return nil, false
+		}
+		list = append(list, copyOf(obj))
 	}
 	return list, known
 }
 
-// remember keeps what a query has found and, where it asked for all that
-// begins with some names, that there is nothing else.
-func (m *memory) remember(q store.Query, t table, list []model.Object) {
-	for _, obj := range list {
-		m.objects[obj.Key()] = copyOf(obj)
-	}
-	var names []string
-	switch {
-	case len(q.FQDNs) > 0:
-		if reflect.DeepEqual(q, store.Query{Kind: model.KindService, FQDNs: q.FQDNs}) {
-			m.rememberHosts(q.FQDNs, list)
-		}
-		return
-	case len(t.key) == 1:
-		names, q.Names = q.Names, nil
-	case t.key[0] == "service" && len(q.Services) > 0:
-		names, q.Services = q.Services, nil
-	case t.key[0] == "service" && q.Service != "":
-		names, q.Service = []string{q.Service}, ""
-	case t.key[0] == "proxy" && q.Proxy != "":
-		names, q.Proxy = []string{q.Proxy}, ""
-	}
-	if !reflect.DeepEqual(q, store.Query{Kind: q.Kind, ByName: q.ByName}) {
-		return // it was restricted further
-	}
-	for _, name := range names {
-		m.complete[rootOf(q.Kind, name)] = true
-	}
+// isOfHosts reports whether a query asks for all services of some hosts.
+func isOfHosts(q store.Query) bool {
+	return len(q.FQDNs) > 0 && reflect.DeepEqual(q, store.Query{Kind: model.KindService, FQDNs: q.FQDNs})
 }
 
-func (m *memory) rememberHosts(hosts []string, list []model.Object) {
-	for _, name := range hosts {
-		m.hosts[strings.ToLower(name)] = nil
+// remember keeps what a query has found.
+func (m *memory) remember(q store.Query, list []model.Object) {
+	if len(list) > generationSize {
+		return
+	}
+	for _, obj := range list {
+		m.young.objects[obj.Key()] = copyOf(obj)
+	}
+	if !isOfHosts(q) {
+		return
+	}
+	for _, name := range q.FQDNs {
+		m.young.hosts[strings.ToLower(name)] = nil
 	}
 	for _, obj := range list {
 		name := host(obj.(*model.Service))
-		m.hosts[name] = append(m.hosts[name], obj.Key())
+		m.young.hosts[name] = append(m.young.hosts[name], obj.Key())
 	}
 }

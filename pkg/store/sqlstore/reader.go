@@ -65,6 +65,26 @@ func (r *reader) Get(key model.Key) (model.Object, error) {
 	return obj, nil
 }
 
+// Prefetch implements store.Reader.
+func (r *reader) Prefetch([]model.Key) error { return nil }
+
+// find returns those of some objects of one kind that are there.
+func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error) {
+	t, ok := r.store.tables[kind]
+	if !ok {
+		return nil, fmt.Errorf("reading %s: no such kind", kind)
+	}
+	condition, values := whereAny(t.key, keys)
+	if len(values) == 0 {
+		return nil, nil
+	}
+	slice := t.newSlice()
+	if err := r.db().Where(condition, values...).Find(slice.Interface()).Error; err != nil {
+		return nil, r.fail(fmt.Sprintf("reading %s", kind), err)
+	}
+	return objects(slice), nil
+}
+
 // List implements store.Reader.
 func (r *reader) List(q store.Query) ([]model.Object, error) {
 	t, ok := r.store.tables[q.Kind]
@@ -97,6 +117,13 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	}
 	if len(q.Services) > 0 {
 		tx = tx.Where("service IN ?", q.Services)
+	}
+	if len(q.Owners) > 0 {
+		condition, values := whereAny(t.key[:len(q.Owners[0].Names())], q.Owners)
+		if len(values) == 0 {
+			return nil, nil
+		}
+		tx = tx.Where(condition, values...)
 	}
 	if q.Tag != "" {
 		// Tags stand between spaces; unlike LIKE, this means the same in both

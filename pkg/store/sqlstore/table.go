@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,8 +16,9 @@ import (
 type table struct {
 	kind model.Kind
 	typ  reflect.Type
-	// key holds the columns of the names that make the key.
-	key []string
+	// key holds the columns of the names that make the key, rest those that an
+	// object may change.
+	key, rest []string
 }
 
 // naming makes table and column names of Go names: HCPath becomes hc_path, and
@@ -38,7 +40,11 @@ func tables() (map[model.Kind]table, error) {
 		if parsed.Table != string(kind) {
 			return nil, fmt.Errorf("describing the table of kind %q: the type is stored in %q", kind, parsed.Table)
 		}
-		all[kind] = table{kind: kind, typ: reflect.TypeOf(obj).Elem(), key: keyColumns(kind)}
+		t := table{kind: kind, typ: reflect.TypeOf(obj).Elem(), key: keyColumns(kind)}
+		t.rest = slices.DeleteFunc(slices.Clone(parsed.DBNames), func(column string) bool {
+			return column == "id" || column == "create_ts" || slices.Contains(t.key, column)
+		})
+		all[kind] = t
 	}
 	return all, nil
 }
@@ -70,6 +76,24 @@ func (t table) where(key model.Key) map[string]any {
 		where[column] = names[i]
 	}
 	return where
+}
+
+// whereAny is the condition that selects the rows that have one of some keys in
+// these columns, with its values; there are none where no row can have one.
+func whereAny(columns []string, keys []model.Key) (condition string, values []any) {
+	row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	var rows []string
+	for _, key := range keys {
+		names := key.Names()
+		if len(names) != len(columns) || !storable(key.Text()) {
+			continue
+		}
+		rows = append(rows, row)
+		for _, name := range names {
+			values = append(values, name)
+		}
+	}
+	return fmt.Sprintf("(%s) IN (VALUES %s)", strings.Join(columns, ", "), strings.Join(rows, ", ")), values
 }
 
 // newSlice returns a pointer to an empty slice of pointers to the kind's type.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"crypto/rand"
 	"errors"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -22,14 +23,13 @@ type writer struct {
 	// id is its ID.
 	revision int64
 	id       string
-	// written are the entries of this revision, the first logged of which are
-	// in the change log.
-	written []store.Written
-	logged  int
+	// count counts the entries of this revision. latest are the last of them, the
+	// first logged of which are in the change log, as all before them are.
+	count  store.Count
+	latest []store.Written
+	logged int
 	memory
 	batch
-	// restored says that rows to be sent may have an ID.
-	restored bool
 	// keyChecked says that the key was found right, see checkedSealer.
 	keyChecked bool
 }
@@ -37,7 +37,7 @@ type writer struct {
 func newWriter(r reader, origin store.Origin) *writer {
 	return &writer{
 		reader: r, origin: origin, now: model.At(r.store.opts.Now()),
-		memory: newMemory(),
+		memory: newMemory(), batch: batch{pending: map[model.Key]bool{}},
 	}
 }
 
@@ -52,20 +52,26 @@ func (w *writer) Get(key model.Key) (model.Object, error) {
 		}
 		return copyOf(obj), nil
 	}
+	if err := w.makeRoom(); err != nil {
+		return nil, err
+	}
 	obj, err := w.reader.Get(key)
 	switch {
 	case err == nil:
-		w.objects[obj.Key()] = copyOf(obj)
+		w.young.objects[obj.Key()] = copyOf(obj)
 	case model.IsKind(err, model.NotFound):
-		w.objects[key] = nil
+		w.young.objects[key] = nil
 	}
 	return obj, err
 }
 
 // List implements store.Reader.
 func (w *writer) List(q store.Query) ([]model.Object, error) {
-	if list, known := w.ofHost(q); known {
+	if list, known := w.answer(q); known {
 		return list, nil
+	}
+	if err := w.makeRoom(); err != nil {
+		return nil, err
 	}
 	if w.holds(q.Kind) {
 		if err := w.send(); err != nil {
@@ -74,9 +80,47 @@ func (w *writer) List(q store.Query) ([]model.Object, error) {
 	}
 	list, err := w.reader.List(q)
 	if err == nil {
-		w.remember(q, w.store.tables[q.Kind], list)
+		w.remember(q, list)
 	}
 	return list, err
+}
+
+// Prefetch implements store.Reader.
+func (w *writer) Prefetch(keys []model.Key) error {
+	unknown := map[model.Kind][]model.Key{}
+	for _, key := range keys {
+		if _, known := w.recall(key); !known {
+			unknown[key.Kind] = append(unknown[key.Kind], key)
+		}
+	}
+	if err := w.makeRoom(); err != nil {
+		return err
+	}
+	for kind, keys := range unknown {
+		for page := range slices.Chunk(keys, batchSize) {
+			list, err := w.find(kind, page)
+			if err != nil {
+				return err
+			}
+			for _, key := range page {
+				w.young.objects[key] = nil
+			}
+			for _, obj := range list {
+				w.young.objects[obj.Key()] = obj
+			}
+		}
+	}
+	return nil
+}
+
+// makeRoom forgets what was not asked for of late.
+func (w *writer) makeRoom() error {
+	if !w.full() {
+		return nil
+	}
+	err := w.send()
+	w.age()
+	return err
 }
 
 // Insert implements store.Writer.
@@ -99,9 +143,15 @@ func (w *writer) Insert(obj model.Object) error {
 	if err := w.seal(obj, nil); err != nil {
 		return err
 	}
+	return w.keep(key, nil, obj)
+}
+
+// keep has a row sent with others and records it. The row is a copy: a caller
+// may change what it has stored.
+func (w *writer) keep(key model.Key, old, obj model.Object) error {
 	row := copyOf(obj)
-	w.add(row, obj)
-	return w.record(key, nil, row)
+	w.add(key, row, obj, old != nil)
+	return w.record(key, old, row)
 }
 
 // checkForeignKeys does what the database does too late for fn to know: the
@@ -130,10 +180,7 @@ func (w *writer) Restore(obj model.Object) error {
 	if err := w.seal(obj, nil); err != nil {
 		return err
 	}
-	w.restored = true
-	row := copyOf(obj)
-	w.add(row, obj)
-	return w.record(obj.Key(), nil, row)
+	return w.keep(obj.Key(), nil, obj)
 }
 
 // seal makes what is confidential in obj unreadable.
@@ -151,12 +198,28 @@ func (w *writer) seal(obj, stored model.Object) error {
 }
 
 // Written implements store.Writer.
-func (w *writer) Written() []store.Written { return w.written }
+func (w *writer) Written() store.Changes {
+	return func(kinds ...model.Kind) iter.Seq2[store.Written, error] {
+		if len(w.latest) == w.count.Total() {
+			return store.ChangesOf(w.latest)(kinds...)
+		}
+		return func(yield func(store.Written, error) bool) {
+			if err := w.flush(); err != nil {
+				yield(store.Written{}, err)
+				return
+			}
+			w.Entries(w.revision)(kinds...)(yield)
+		}
+	}
+}
+
+// Count implements store.Writer.
+func (w *writer) Count() store.Count { return w.count }
 
 // Replace implements store.Writer.
 func (w *writer) Replace(obj model.Object) error {
 	key := obj.Key()
-	if row := w.objects[key]; row != nil && (*row.Meta().ID == 0 || w.restored && w.holds(key.Kind)) {
+	if w.pending[key] { // its row may have no ID yet
 		if err := w.send(); err != nil {
 			return err
 		}
@@ -174,10 +237,7 @@ func (w *writer) Replace(obj model.Object) error {
 		return nil
 	}
 	*meta.UpdateTS = w.now
-	if err := w.db().Select("*").Updates(obj).Error; err != nil {
-		return w.failWrite(obj, "replacing", err)
-	}
-	return w.record(key, old, copyOf(obj))
+	return w.keep(key, old, obj)
 }
 
 // Remove implements store.Writer.
@@ -232,33 +292,43 @@ func (w *writer) record(key model.Key, before, after model.Object) error {
 		}
 	}
 	w.change(key, before, after)
-	w.written = append(w.written, store.Written{Key: key, Before: before, After: after})
-	if err := w.refer(key, before, after); err != nil {
-		return err
+	switch {
+	case before == nil:
+		w.count.Created++
+	case after == nil:
+		w.count.Deleted++
+	default:
+		w.count.Updated++
 	}
-	if len(w.written)-w.logged < batchSize {
-		return nil
+	w.latest = append(w.latest, store.Written{Key: key, Before: before, After: after})
+	w.refer(key, before, after)
+	if len(w.latest)-w.logged < batchSize {
+		return w.makeRoom()
 	}
 	return w.flush()
 }
 
 // refer keeps the table of references in step with what an object uses. Links
 // have columns of their own for it.
-func (w *writer) refer(key model.Key, before, after model.Object) error {
-	if _, named := before.(model.Tagged); named && len(before.Uses()) > 0 {
-		if err := w.send(); err != nil {
-			return err
-		}
-		if err := w.db().Exec("DELETE FROM reference WHERE kind = ? AND name = ?", key.Kind, key.Text()).Error; err != nil {
-			return w.fail("noting references", err)
-		}
+func (w *writer) refer(key model.Key, before, after model.Object) {
+	was, is := named(before), named(after)
+	if slices.Equal(was, is) {
+		return
 	}
-	if _, named := after.(model.Tagged); named {
-		for _, to := range after.Uses() {
-			w.references = append(w.references, reference{key.Kind, key.Text(), to.Kind, to.Text()})
-		}
+	if len(was) > 0 {
+		w.unreferred = append(w.unreferred, key)
 	}
-	return nil
+	for _, to := range is {
+		w.references = append(w.references, reference{key.Kind, key.Text(), to.Kind, to.Text()})
+	}
+}
+
+// named lists what an object names in its fields.
+func named(obj model.Object) []model.Key {
+	if _, ok := obj.(model.Tagged); !ok {
+		return nil
+	}
+	return obj.Uses()
 }
 
 // copyOf keeps an object as it is now: a caller may change what it has stored.

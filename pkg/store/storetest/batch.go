@@ -25,14 +25,13 @@ func batchSpecs(h *harness) {
 					return err
 				}
 			}
-			Expect(w.Written()).To(HaveLen(many))
+			Expect(collect(w.Written())).To(HaveLen(many))
 			return nil
 		})
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
 			stored, err := r.List(store.Query{Kind: model.KindUpstream})
 			Expect(err).NotTo(HaveOccurred())
-			logged, err := r.Entries(1)
-			Expect(err).NotTo(HaveOccurred())
+			logged := collect(r.Entries(1))
 			Expect(stored).To(HaveLen(many))
 			Expect(logged).To(HaveLen(many))
 			for i := range many {
@@ -86,8 +85,7 @@ func batchSpecs(h *harness) {
 		Expect(h.names(ctx, store.Query{Kind: model.KindUpstream})).To(Equal([]string{"a"}))
 		Expect(h.names(ctx, store.Query{Kind: model.KindService})).To(BeEmpty())
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
-			logged, err := r.Entries(1)
-			Expect(err).NotTo(HaveOccurred())
+			logged := collect(r.Entries(1))
 			Expect(logged).To(HaveLen(10))
 			Expect(logged[5].Before).To(HaveField("Port", 8000))
 			Expect(logged[5].Before).To(HaveField("ID", int64(1)))
@@ -147,4 +145,14 @@ func batchSpecs(h *harness) {
 		})
 		Expect(h.get(ctx, model.UpstreamKey("a"))).To(HaveField("Port", 8000))
 	})
+}
+
+// collect lists changes.
+func collect(changes store.Changes, kinds ...model.Kind) (list []store.Written) {
+	GinkgoHelper()
+	for w, err := range changes(kinds...) {
+		Expect(err).NotTo(HaveOccurred())
+		list = append(list, w)
+	}
+	return list
 }

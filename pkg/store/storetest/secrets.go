@@ -83,11 +83,10 @@ func secretSpecs(h *harness) {
 		}
 		err := h.store.Read(ctx, func(r store.Reader) error {
 			for n := int64(1); n <= last; n++ {
-				entries, err := r.Entries(n)
-				if err != nil {
-					return err
-				}
-				for _, e := range entries {
+				for e, err := range r.Entries(n)(model.KindSecret) {
+					if err != nil {
+						return err
+					}
 					if e.Key == model.SecretKey(name) {
 						list = append(list, value(e.Before)+" > "+value(e.After))
 					}
