@@ -198,12 +198,17 @@ func expectConditions(have map[string][]model.Condition, want map[string][]strin
 	Expect(told).To(Equal(want), "the conditions in expect.yaml are all that there are")
 }
 
-// expectByHand checks what expect.yaml says.
-func expectByHand(path string, proxies []string, conditions map[string][]model.Condition, envoy, gateways, rateLimits any) {
+func readExpectation(path string) (want expectation) {
+	GinkgoHelper()
 	text, err := os.ReadFile(path) //nolint:gosec // a file of this test
 	Expect(err).NotTo(HaveOccurred(), "write what matters in this case by hand, see CONTRIBUTING.md")
-	var want expectation
 	Expect(yaml.UnmarshalStrict(text, &want)).To(Succeed(), path)
+	return want
+}
+
+// expectByHand checks what expect.yaml says.
+func expectByHand(path string, proxies []string, conditions map[string][]model.Condition, envoy, gateways, rateLimits any) {
+	want := readExpectation(path)
 	Expect(want.Shows).To(HaveSuffix("."), "%s: shows is a sentence that says what the case is about", path)
 	expectConditions(conditions, want.Conditions)
 	Expect(slices.Concat(

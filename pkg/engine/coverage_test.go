@@ -1,0 +1,238 @@
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/form"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// caseObjects are the objects of all golden cases that the API would take.
+func caseObjects() (list []model.Object) {
+	GinkgoHelper()
+	paths, err := filepath.Glob("testdata/cases/*/in.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, path := range paths {
+		for _, e := range readInput(path).Change.Entries {
+			if len(e.Object.Validate()) == 0 {
+				list = append(list, e.Object)
+			}
+		}
+	}
+	return list
+}
+
+// keysOfType lists the JSON keys of a struct, with those of what is in it behind
+// a dot. A type within itself is not gone into again.
+func keysOfType(t reflect.Type, at string, within ...reflect.Type) (keys []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || slices.Contains(within, t) {
+		return nil
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "-" {
+			keys = append(keys, at+name)
+			keys = append(keys, keysOfType(t.Field(i).Type, at+name+".", append(within, t)...)...)
+		}
+	}
+	return keys
+}
+
+// keysOf adds the keys of a JSON value, in the form of keysOfType.
+func keysOf(value any, at string, keys map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			keys[at+name] = true
+			keysOf(below, at+name+".", keys)
+		}
+	case []any:
+		for _, below := range v {
+			keysOf(below, at, keys)
+		}
+	}
+}
+
+func without(all []string, used map[string]bool) []string {
+	return slices.DeleteFunc(all, func(s string) bool { return used[s] })
+}
+
+var _ = Describe("The golden cases", func() {
+	DescribeTable("have every field with another value than its default",
+		func(kind model.Kind) {
+			used := map[string]bool{}
+			var names []string
+			for _, f := range form.Fields(kind) {
+				names = append(names, f.Name)
+				for _, obj := range caseObjects() {
+					if obj.Key().Kind == kind && !reflect.DeepEqual(f.Get(obj), f.Get(model.New(kind))) {
+						used[f.Name] = true
+					}
+				}
+			}
+			Expect(names).NotTo(BeEmpty())
+			Expect(without(names, used)).To(BeEmpty(), "add a case of these fields")
+		},
+		Entry("of an upstream", model.KindUpstream),
+		Entry("of a service", model.KindService),
+		Entry("of a proxy", model.KindProxy),
+	)
+
+	DescribeTable("have every key",
+		func(kind model.Kind, keys []string) {
+			used := map[string]bool{}
+			for _, obj := range caseObjects() {
+				if obj.Key().Kind == kind {
+					keysOf(plain(obj), "", used)
+				}
+			}
+			Expect(keys).NotTo(BeEmpty())
+			Expect(without(keys, used)).To(BeEmpty(), "add a case of these keys")
+		},
+		Entry("of Route_config", model.KindRoute, slices.DeleteFunc(
+			keysOfType(reflect.TypeFor[model.RouteConfig](), "route_config."),
+			func(key string) bool { return key == "route_config.query.invert" }, // which is refused
+		)),
+		Entry("of a filter that states its limit", model.KindFilter, keysOfType(reflect.TypeFor[model.StatedLimit](), "filter_config.")),
+		Entry("of a globalconfig_ratelimit", model.KindGlobalConfig, keysOfType(reflect.TypeFor[model.RateLimitConfig](), "config.")),
+	)
+
+	DescribeTable("have every value",
+		func(kind model.Kind, field string, values []string) {
+			used := map[string]bool{}
+			for _, obj := range caseObjects() {
+				for _, f := range form.Fields(kind) {
+					if obj.Key().Kind == kind && f.Name == field {
+						used[fmt.Sprint(f.Get(obj))] = true
+					}
+				}
+			}
+			Expect(without(values, used)).To(BeEmpty(), "add a case of these values")
+		},
+		Entry("of Upstream_strategy", model.KindUpstream, "Upstream_strategy", model.Strategies()),
+		Entry("of Upstream_protocol", model.KindUpstream, "Upstream_protocol", model.Protocols()),
+		Entry("of Escaped_slashes", model.KindProxy, "Escaped_slashes", allowed(&model.Proxy{EscapedSlashes: "?"}, "Escaped_slashes")),
+		Entry("of Underscore_headers", model.KindProxy, "Underscore_headers", allowed(&model.Proxy{UnderscoreHeaders: "?"}, "Underscore_headers")),
+		Entry("of Filter_type", model.KindFilter, "Filter_type", allowed(&model.Filter{Type: "?"}, "Filter_type")),
+		Entry("of globalconfig_type", model.KindGlobalConfig, "globalconfig_type", allowed(&model.GlobalConfig{Type: "?"}, "globalconfig_type")),
+	)
+
+	It("expect by hand every field that an Envoy gets", func() {
+		sent, expected, absent := fieldsOfCases()
+		Expect(slices.Sorted(maps.Keys(sent))).NotTo(BeEmpty())
+		var missing []string
+		for field, leaf := range sent {
+			if leaf && !expected[field] && !strings.HasSuffix(field, "@type") {
+				missing = append(missing, field)
+			}
+		}
+		slices.Sort(missing)
+		Expect(missing).To(BeEmpty(), "name these fields in an expect.yaml: until then make golden decides what they are")
+		names := map[string]bool{}
+		for field := range sent {
+			names[field[strings.LastIndex(field, ".")+1:]] = true
+		}
+		for field, where := range absent {
+			Expect(names[field[strings.LastIndex(field, ".")+1:]]).To(BeTrue(), "%s expects %s to be absent, and no case has a field of that name", where, field)
+		}
+	})
+})
+
+// allowed are the values that the message of a field's error names.
+func allowed(obj model.Object, field string) []string {
+	for _, e := range obj.Validate() {
+		if _, list, ok := strings.Cut(e.Message, " is not one of "); ok && e.Field == field {
+			return strings.Split(list, ", ")
+		}
+	}
+	panic(field + " has no error that lists what is allowed")
+}
+
+// fieldsOfCases lists the fields that the Envoys of all cases get, without
+// indices and names of elements, and which of them hold a value; those that are
+// expected; and those that are expected to be absent, with the case.
+func fieldsOfCases() (sent, expected map[string]bool, absent map[string]string) {
+	GinkgoHelper()
+	sent, expected, absent = map[string]bool{}, map[string]bool{}, map[string]string{}
+	files, err := filepath.Glob("testdata/cases/*/envoy/*.yaml")
+	Expect(err).NotTo(HaveOccurred())
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // a file of this test
+		Expect(err).NotTo(HaveOccurred())
+		var document any
+		Expect(yaml.Unmarshal(text, &document)).To(Succeed())
+		addFields(document, "", sent)
+		dir := filepath.Dir(filepath.Dir(file))
+		proxy := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		for path, want := range readExpectation(filepath.Join(dir, "expect.yaml")).Envoy {
+			if of, rest := cutPath(path); of == proxy {
+				follow(document, rest, "", want, func(field string, have, want any) {
+					if want == nil && have == nil {
+						absent[field] = dir
+					}
+					addFields(have, field, expected)
+				})
+			}
+		}
+	}
+	return sent, expected, absent
+}
+
+// addFields adds the fields of a value; true are those that hold no others.
+func addFields(value any, at string, fields map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		fields[at] = fields[at] || len(v) == 0
+		for key, below := range v {
+			addFields(below, at+"."+key, fields)
+		}
+	case []any:
+		for _, below := range v {
+			addFields(below, at, fields)
+		}
+	case nil:
+	default:
+		fields[at] = true
+	}
+}
+
+// follow calls found with each place that an expected path leads to.
+func follow(from any, path, at string, want any, found func(field string, have, want any)) {
+	if path == "" {
+		below, _ := want.(map[string]any)
+		for path, want := range below {
+			follow(from, path, at, want, found)
+		}
+		if len(below) == 0 {
+			found(at, from, want)
+		}
+		return
+	}
+	key, rest := cutPath(path)
+	list, isList := from.([]any)
+	if isList && key == "[*]" {
+		for _, element := range list {
+			follow(element, rest, at, want, found)
+		}
+		return
+	}
+	next, err := step(from, key)
+	Expect(err).NotTo(HaveOccurred())
+	if !isList {
+		at += "." + strings.Trim(key, "[]")
+	}
+	follow(next, rest, at, want, found)
+}
