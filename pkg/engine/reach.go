@@ -51,39 +51,26 @@ func answer(questions []question, build *Build) {
 
 // Reach says where in which proxies a change of these objects shows.
 func (b *Build) Reach(keys []model.Key) map[string]Reach {
-	services := map[string]map[string]struct{}{}
-	add := func(proxy, service string) {
-		if services[proxy] == nil {
-			services[proxy] = map[string]struct{}{}
-		}
-		services[proxy][service] = struct{}{}
-	}
+	reached, _ := model.Reach(b.config, keys) // memory does not fail
+	served, _ := reached.ServedBy(b.config)
 	reach := map[string]Reach{}
-	seen := map[string]bool{}
-	for _, key := range keys {
-		switch key.Kind {
-		case model.KindProxy:
-			reach[key.Name()] = Reach{Listeners: true, All: reach[key.Name()].All}
-		case model.KindProxyService:
-			add(key.Part(model.KindProxy), key.Part(model.KindService))
-		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
-			// It may hold for all, while or until it is attached to one.
-			for proxy := range b.proxies {
-				reach[proxy] = Reach{All: true}
+	services := map[string]map[string]bool{}
+	for proxy, p := range reached.Proxies {
+		reach[proxy] = Reach{Listeners: p.Listeners, All: p.All}
+		services[proxy] = p.Services
+	}
+	for service, proxies := range served {
+		for _, proxy := range proxies {
+			if services[proxy] == nil {
+				services[proxy] = map[string]bool{}
 			}
-		default:
-			for _, service := range b.config.ServicesOf(key) {
-				if seen[service] {
-					continue
-				}
-				seen[service] = true
-				for _, proxy := range b.config.ProxiesOf(service) {
-					add(proxy, service)
-				}
-			}
+			services[proxy][service] = true
 		}
 	}
 	for proxy, names := range services {
+		if len(names) == 0 {
+			continue
+		}
 		r := reach[proxy]
 		r.Services = slices.Sorted(maps.Keys(names))
 		// A limit in a named domain works once the listener asks there.

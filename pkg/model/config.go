@@ -136,25 +136,31 @@ func (c *Config) ProxiesOf(service string) []string {
 	return names
 }
 
-// ServicesOf lists the services that an object is a part of, or that use it,
-// sorted.
-func (c *Config) ServicesOf(key Key) []string {
-	dirty := dirtySet{services: map[string]map[Key]bool{}, proxies: map[string]bool{}}
-	switch key.Kind {
-	case KindProxy, KindProxyService, KindGlobalConfig, KindProxyGlobalConfig:
-	case KindService, KindRoute, KindRouteUpstream, KindRouteFilter, KindServiceFilter, KindServiceSecret:
-		dirty.service(key.Part(KindService))
-	case KindUpstream, KindFilter, KindSecret:
-		c.markUsers(key, dirty)
+// Referrers implements Graph.
+func (c *Config) Referrers(keys []Key, fn func(to, from Key)) error {
+	for _, to := range keys {
+		for from := range c.children[to] {
+			if from.Owner() != to {
+				fn(to, from)
+			}
+		}
 	}
-	return slices.Sorted(maps.Keys(dirty.services))
+	return nil
 }
+
+// Proxies implements Graph.
+func (c *Config) Proxies() ([]string, error) { return slices.Collect(maps.Keys(c.proxies)), nil }
 
 // Apply brings c to ch.Revision and says which trees were touched. The work is
 // in proportion to the change and the trees that it touches.
 func (c *Config) Apply(ch Change) Touched {
 	c.Revision, c.ID = ch.Revision, ch.ID
-	dirty := dirtySet{services: map[string]map[Key]bool{}, proxies: map[string]bool{}}
+	changed := make([]Key, 0, len(ch.Entries))
+	put := func(key Key, obj Object) {
+		if c.put(key, obj) {
+			changed = append(changed, key)
+		}
+	}
 	if ch.Full {
 		named := make(map[Key]bool, len(ch.Entries))
 		for _, e := range ch.Entries {
@@ -162,42 +168,28 @@ func (c *Config) Apply(ch Change) Touched {
 		}
 		for key := range c.objects {
 			if !named[key] {
-				c.put(key, nil, dirty)
+				put(key, nil)
 			}
 		}
 	}
 	for _, e := range ch.Entries {
-		c.put(e.Key, e.Object, dirty)
+		put(e.Key, e.Object)
 	}
-	for name, routes := range dirty.services {
-		c.rebuildService(name, routes)
+	reached, _ := Reach(c, changed) // memory does not fail
+	for name, s := range reached.Services {
+		c.rebuildService(name, s)
 	}
-	for name := range dirty.proxies {
+	for name := range reached.Proxies {
 		c.rebuildProxy(name)
 	}
 	return Touched{
-		Services: slices.Sorted(maps.Keys(dirty.services)),
-		Proxies:  slices.Sorted(maps.Keys(dirty.proxies)),
+		Services: slices.Sorted(maps.Keys(reached.Services)),
+		Proxies:  slices.Sorted(maps.Keys(reached.Proxies)),
 	}
 }
 
-// dirtySet collects the trees to rebuild; of a service, the routes too.
-type dirtySet struct {
-	services map[string]map[Key]bool
-	proxies  map[string]bool
-}
-
-func (d dirtySet) route(service string, route Key) {
-	if d.services[service] == nil {
-		d.services[service] = map[Key]bool{}
-	}
-	d.services[service][route] = true
-}
-
-func (d dirtySet) service(service string) { d.route(service, Key{}) }
-
-// put stores or removes one object and marks the trees that hold it.
-func (c *Config) put(key Key, obj Object, dirty dirtySet) {
+// put stores or removes one object. It reports whether there was or is one.
+func (c *Config) put(key Key, obj Object) bool {
 	old := c.objects[key]
 	if old != nil {
 		c.unlink(key, old)
@@ -212,11 +204,7 @@ func (c *Config) put(key Key, obj Object, dirty dirtySet) {
 			c.globals[key] = g
 		}
 	}
-	for _, o := range []Object{old, obj} {
-		if o != nil {
-			c.mark(o, dirty)
-		}
-	}
+	return old != nil || obj != nil
 }
 
 // parsed is the object as trees hold it.
@@ -228,44 +216,6 @@ func parsed(obj Object) Object {
 		return o.Parse()
 	}
 	return obj
-}
-
-// mark notes the trees that hold an object.
-func (c *Config) mark(obj Object, dirty dirtySet) {
-	switch o := obj.(type) {
-	case *Upstream, *ParsedFilter, *Secret:
-		c.markUsers(obj.Key(), dirty)
-	case *Service:
-		dirty.service(o.Name)
-	case *Route:
-		dirty.route(o.Service, o.Key())
-	case *RouteUpstream:
-		dirty.route(o.Service, o.Owner())
-	case *RouteFilter:
-		dirty.route(o.Service, o.Owner())
-	case *ServiceFilter:
-		dirty.service(o.Service)
-	case *Proxy:
-		dirty.proxies[o.Name] = true
-	case *ProxyService:
-		dirty.proxies[o.Proxy] = true
-	case *ParsedGlobalConfig, *ProxyGlobalConfig:
-		// It holds for others when the first link is made and the last one goes.
-		for name := range c.proxies {
-			dirty.proxies[name] = true
-		}
-	}
-}
-
-// markUsers notes the trees that hold an object because something in them uses
-// it.
-func (c *Config) markUsers(key Key, dirty dirtySet) {
-	for k := range c.children[key] {
-		switch user := c.objects[k].(type) {
-		case *Upstream, *RouteUpstream, *RouteFilter, *ServiceFilter:
-			c.mark(user, dirty)
-		}
-	}
 }
 
 func (c *Config) link(key Key, obj Object) {
@@ -296,7 +246,7 @@ func references(obj Object) []Key {
 
 // rebuildService makes a new tree and keeps the route trees that did not
 // change.
-func (c *Config) rebuildService(name string, changed map[Key]bool) {
+func (c *Config) rebuildService(name string, changed *ReachedService) {
 	key := ServiceKey(name)
 	svc, ok := c.objects[key].(*Service)
 	if !ok {
@@ -311,7 +261,7 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 	}
 	sortByName(tree.Filters)
 	old := map[string]*RouteTree{}
-	if t := c.services[name]; t != nil && slices.Equal(t.Filters, tree.Filters) {
+	if t := c.services[name]; t != nil && !changed.EveryRoute {
 		for _, r := range t.Routes {
 			old[r.Route.Name] = r
 		}
@@ -319,7 +269,7 @@ func (c *Config) rebuildService(name string, changed map[Key]bool) {
 	for k := range c.children[key] {
 		if o, ok := c.objects[k].(*Route); ok {
 			have := old[o.Name]
-			if have == nil || changed[k] {
+			if have == nil || changed.Routes[k] {
 				have = c.buildRoute(k, o, tree.Filters)
 			}
 			tree.Routes = append(tree.Routes, have)

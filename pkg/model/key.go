@@ -10,7 +10,7 @@ import (
 type Key struct {
 	Kind Kind
 	// names are in the order of KindRow.Path.
-	names [maxParts]string
+	names parts
 	// parts is the number of names.
 	parts uint8
 }

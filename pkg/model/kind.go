@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Kind names a sort of object or link. Its text is the word used in response
 // keys (`insert_core_db_<kind>`), in the change log and as the table name.
 type Kind string
@@ -22,7 +24,9 @@ const (
 	KindProxyGlobalConfig Kind = "proxy_globalconfig"
 )
 
-// KindRow describes one kind.
+// KindRow describes one kind. All that is the same for every kind goes by it: the
+// paths, the columns of the tables, who owns and who uses whom, and what a change
+// reaches.
 type KindRow struct {
 	Kind Kind
 	// Path lists the kinds of the objects whose names make the key, outermost
@@ -33,41 +37,69 @@ type KindRow struct {
 	// New returns an object of the names that make its key, in the order of Path,
 	// with the defaults set.
 	New func(names [maxParts]string) Object
+	// Names are the kinds of the objects that one of this kind may name in a field.
+	Names [2]Kind
+	// Everywhere says that an object that is attached to none holds for all.
+	Everywhere bool
+	// EveryRoute says of a link to a service that each route of the service holds
+	// what it attaches.
+	EveryRoute bool
 }
 
 // maxParts is the most names that make a key.
 const maxParts = 3
 
+// parts are the names that make a key.
+type parts = [maxParts]string
+
 // table has a row for each kind, an object before what refers to it. It is an
 // array, so that a call allocates nothing.
 func table() [13]KindRow {
-	type names = [maxParts]string
+	type path = [maxParts]Kind
 	return [...]KindRow{
-		{KindSecret, [maxParts]Kind{KindSecret}, func(n names) Object { return &Secret{Name: n[0]} }},
-		{KindUpstream, [maxParts]Kind{KindUpstream}, func(n names) Object { u := NewUpstream(); u.Name = n[0]; return u }},
-		{KindFilter, [maxParts]Kind{KindFilter}, func(n names) Object { return &Filter{Name: n[0]} }},
-		{KindGlobalConfig, [maxParts]Kind{KindGlobalConfig}, func(n names) Object { return &GlobalConfig{Name: n[0]} }},
-		{KindService, [maxParts]Kind{KindService}, func(n names) Object { return &Service{Name: n[0]} }},
-		{KindRoute, [maxParts]Kind{KindService, KindRoute}, func(n names) Object { return &Route{Service: n[0], Name: n[1]} }},
-		{KindProxy, [maxParts]Kind{KindProxy}, func(n names) Object { p := NewProxy(); p.Name = n[0]; return p }},
-		{KindRouteUpstream, [maxParts]Kind{KindService, KindRoute, KindUpstream}, func(n names) Object {
-			return &RouteUpstream{Service: n[0], Route: n[1], Upstream: n[2]}
-		}},
-		{KindRouteFilter, [maxParts]Kind{KindService, KindRoute, KindFilter}, func(n names) Object {
-			return &RouteFilter{Service: n[0], Route: n[1], Filter: n[2]}
-		}},
-		{KindServiceFilter, [maxParts]Kind{KindService, KindFilter}, func(n names) Object {
-			return &ServiceFilter{Service: n[0], Filter: n[1]}
-		}},
-		{KindServiceSecret, [maxParts]Kind{KindService, KindSecret}, func(n names) Object {
-			return &ServiceSecret{Service: n[0], Secret: n[1]}
-		}},
-		{KindProxyService, [maxParts]Kind{KindProxy, KindService}, func(n names) Object {
-			return &ProxyService{Proxy: n[0], Service: n[1]}
-		}},
-		{KindProxyGlobalConfig, [maxParts]Kind{KindProxy, KindGlobalConfig}, func(n names) Object {
-			return &ProxyGlobalConfig{Proxy: n[0], GlobalConfig: n[1]}
-		}},
+		{Kind: KindSecret, Path: path{KindSecret}, New: func(n parts) Object { return &Secret{Name: n[0]} }},
+		{
+			Kind: KindUpstream, Path: path{KindUpstream}, Names: [2]Kind{KindSecret},
+			New: func(n parts) Object { u := NewUpstream(); u.Name = n[0]; return u },
+		},
+		{
+			Kind: KindFilter, Path: path{KindFilter}, Names: [2]Kind{KindSecret, KindUpstream},
+			New: func(n parts) Object { return &Filter{Name: n[0]} },
+		},
+		{
+			Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret}, Everywhere: true,
+			New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
+		},
+		{Kind: KindService, Path: path{KindService}, New: func(n parts) Object { return &Service{Name: n[0]} }},
+		{
+			Kind: KindRoute, Path: path{KindService, KindRoute},
+			New: func(n parts) Object { return &Route{Service: n[0], Name: n[1]} },
+		},
+		{Kind: KindProxy, Path: path{KindProxy}, New: func(n parts) Object { p := NewProxy(); p.Name = n[0]; return p }},
+		{
+			Kind: KindRouteUpstream, Path: path{KindService, KindRoute, KindUpstream},
+			New: func(n parts) Object { return &RouteUpstream{Service: n[0], Route: n[1], Upstream: n[2]} },
+		},
+		{
+			Kind: KindRouteFilter, Path: path{KindService, KindRoute, KindFilter},
+			New: func(n parts) Object { return &RouteFilter{Service: n[0], Route: n[1], Filter: n[2]} },
+		},
+		{
+			Kind: KindServiceFilter, Path: path{KindService, KindFilter}, EveryRoute: true,
+			New: func(n parts) Object { return &ServiceFilter{Service: n[0], Filter: n[1]} },
+		},
+		{
+			Kind: KindServiceSecret, Path: path{KindService, KindSecret},
+			New: func(n parts) Object { return &ServiceSecret{Service: n[0], Secret: n[1]} },
+		},
+		{
+			Kind: KindProxyService, Path: path{KindProxy, KindService},
+			New: func(n parts) Object { return &ProxyService{Proxy: n[0], Service: n[1]} },
+		},
+		{
+			Kind: KindProxyGlobalConfig, Path: path{KindProxy, KindGlobalConfig},
+			New: func(n parts) Object { return &ProxyGlobalConfig{Proxy: n[0], GlobalConfig: n[1]} },
+		},
 	}
 }
 
@@ -99,15 +131,38 @@ func (r KindRow) Attaches() Kind {
 	return ""
 }
 
-// Kinds lists every kind, an object before what refers to it.
-func Kinds() []Kind {
-	rows := table()
-	kinds := make([]Kind, len(rows))
-	for i, row := range rows {
-		kinds[i] = row.Kind
+// Owner is the kind of the object that one of this kind is a part of and is
+// deleted with; empty for a kind that stands alone.
+func (r KindRow) Owner() Kind {
+	if n := r.parts(); n > 1 {
+		return r.Path[n-2]
+	}
+	return ""
+}
+
+// OwnedKinds lists the kinds of what is a part of an object of the kind.
+func (k Kind) OwnedKinds() []Kind {
+	return kindsWhere(func(r KindRow) bool { return r.Owner() == k })
+}
+
+// UserKinds lists the kinds that need an object of the kind to stay: the links that
+// attach it, and the objects that may name it in a field.
+func (k Kind) UserKinds() []Kind {
+	return kindsWhere(func(r KindRow) bool { return r.Attaches() == k || slices.Contains(r.Names[:], k) })
+}
+
+func kindsWhere(is func(KindRow) bool) []Kind {
+	var kinds []Kind
+	for _, row := range table() {
+		if is(row) {
+			kinds = append(kinds, row.Kind)
+		}
 	}
 	return kinds
 }
+
+// Kinds lists every kind, an object before what refers to it.
+func Kinds() []Kind { return kindsWhere(func(KindRow) bool { return true }) }
 
 // New returns an empty object of a kind with the defaults set, or nil for a
 // kind that does not exist.

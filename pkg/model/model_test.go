@@ -89,6 +89,25 @@ var _ = Describe("Config.Apply", func() {
 		Expect(after.Routes[1]).To(BeIdenticalTo(before.Routes[1]))
 	})
 
+	It("replaces what a filter is on when a secret or an upstream that it names changes", func() {
+		login := &model.Filter{ID: 1, Name: "login", Type: model.FilterOIDC, Config: `{"cookie_secret":"cookies","upstream":"idp"}`}
+		apply(false, entry(login), entry(&model.ServiceFilter{ID: 1, Service: "shop", Filter: "login"}))
+		for _, named := range []model.Object{&model.Secret{ID: 1, Name: "cookies"}, &model.Upstream{ID: 2, Name: "idp"}} {
+			before := c.Service("shop")
+			Expect(apply(false, entry(named))).To(Equal(model.Touched{Services: []string{"shop"}}))
+			Expect(c.Service("shop").Routes[1]).NotTo(BeIdenticalTo(before.Routes[1]))
+		}
+	})
+
+	It("replaces the proxies where a global config holds when a secret that it names changes", func() {
+		oauth := &model.GlobalConfig{ID: 1, Name: "oauth", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"hmac_secret":"hmac"}}`}
+		apply(false, entry(oauth), entry(&model.Proxy{ID: 2, Name: "inner"}))
+		hmac := entry(&model.Secret{ID: 1, Name: "hmac"})
+		Expect(apply(false, hmac)).To(Equal(model.Touched{Proxies: []string{"gw", "inner"}}))
+		apply(false, entry(&model.ProxyGlobalConfig{ID: 1, Proxy: "inner", GlobalConfig: "oauth"}))
+		Expect(apply(false, hmac)).To(Equal(model.Touched{Proxies: []string{"inner"}}))
+	})
+
 	It("touches a proxy by its own change and by an attachment", func() {
 		Expect(apply(false, entry(&model.Proxy{ID: 1, Name: "gw", HTTPPort: 81}))).To(Equal(model.Touched{Proxies: []string{"gw"}}))
 		Expect(apply(false, model.Entry{Key: attached.Key()})).To(Equal(model.Touched{Proxies: []string{"gw"}}))
