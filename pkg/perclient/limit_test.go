@@ -32,6 +32,50 @@ var _ = Describe("A limit", func() {
 		Expect(perclient.Of("no address")).To(Equal(netip.Prefix{}))
 	})
 
+	Describe("with all the clients that it remembers", func() {
+		var (
+			l   *perclient.Limit
+			now time.Time
+		)
+		client := func(n uint32) netip.Prefix {
+			var addr [4]byte
+			binary.BigEndian.PutUint32(addr[:], n)
+			return netip.PrefixFrom(netip.AddrFrom4(addr), 32)
+		}
+		BeforeEach(func() {
+			l, now = perclient.New(2, time.Hour), time.Now()
+			for n := range uint32(4096) {
+				l.Allow(client(n), now)
+			}
+		})
+
+		It("gives all others one limit together", func() {
+			now = now.Add(time.Minute)
+			Expect([]bool{l.Allow(client(5000), now), l.Allow(client(5001), now), l.Allow(client(5002), now)}).To(Equal([]bool{true, true, false}))
+			Expect(l.Allow(client(7), now)).To(BeTrue(), "one of its own is left to it")
+			Expect(l.Allow(client(7), now)).To(BeFalse())
+		})
+
+		It("forgets those that were quiet, and none of the others", func() {
+			now = now.Add(time.Hour - time.Minute)
+			l.Allow(client(7), now) // which has none left, and gets one in a minute
+			now = now.Add(2 * time.Minute)
+			Expect([]bool{l.Allow(client(5000), now), l.Allow(client(5000), now), l.Allow(client(5000), now)}).To(Equal([]bool{true, true, false}))
+			Expect([]bool{l.Allow(client(5001), now), l.Allow(client(5001), now)}).To(Equal([]bool{true, true}), "which has its own")
+			Expect(l.Allow(client(7), now)).To(BeTrue())
+			Expect(l.Allow(client(7), now)).To(BeFalse(), "it was not forgotten")
+		})
+
+		It("looks for those at most once a second", func() {
+			now = now.Add(time.Hour - 100*time.Millisecond)
+			l.Allow(client(5000), now) // finds nobody yet
+			l.Allow(client(5001), now.Add(time.Second-time.Millisecond))
+			Expect(l.Clients()).To(Equal(4096))
+			l.Allow(client(5002), now.Add(time.Second))
+			Expect(l.Clients()).To(Equal(1))
+		})
+	})
+
 	DescribeTable("remembers a bounded number of clients", func(between time.Duration, want int) {
 		l, now := perclient.New(10, 6*time.Second), time.Now()
 		for i := range 10_000 {

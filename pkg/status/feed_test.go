@@ -24,6 +24,16 @@ var _ = BeforeEach(func() {
 })
 
 var _ = Describe("A feed", func() {
+	It("wakes who waits for the next event", func() {
+		registry := status.NewRegistry()
+		feed := registry.Feed()
+		events, more := feed.After(feed.Now(), 10)
+		Expect(events).To(BeEmpty())
+		Expect(more).NotTo(BeClosed())
+		registry.Changed(status.Event{})
+		Expect(more).To(BeClosed())
+	})
+
 	It("gives every reader what was published, in order, each at its own pace", func() {
 		const writers, each, readers = 4, 500, 8 // fewer than the feed keeps
 		registry := status.NewRegistry()
@@ -75,6 +85,28 @@ var _ = Describe("A feed", func() {
 		Expect(events[0].Event).To(Equal("reset"))
 		Expect(feed.Behind(events[0])).To(Equal(feed.Now()))
 		Expect(more).To(BeNil())
+	})
+
+	DescribeTable("takes no cursor that is not its own", func(text func(own string) string) {
+		registry := status.NewRegistry()
+		registry.Changed(status.Event{})
+		feed := registry.Feed()
+		events, more := feed.After(status.ParseCursor(text(feed.Now().String())), 10)
+		Expect(events).To(ConsistOf(HaveField("Event", "reset")))
+		Expect(more).To(BeNil())
+	},
+		Entry("of another process", func(own string) string { return "x" + own }),
+		Entry("of an event that is yet to come", func(own string) string { return own + "0" }),
+		Entry("that is none", func(string) string { return "" }),
+	)
+
+	It("tells once that an Envoy has a revision, and nothing when it falls behind", func() {
+		registry := status.NewRegistry()
+		registry.Connect(status.Envoy{ID: 1, Proxy: "gw"})
+		for _, revision := range []int64{3, 3, 2, 0} {
+			registry.SetProgress(1, status.Progress{Applied: revision})
+		}
+		Expect(registry.Feed().Counts().Events["applied"]).To(Equal(int64(1)))
 	})
 
 	It("keeps its cursor in a text", func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -20,13 +21,15 @@ import (
 
 var _ = Describe("a wait", func() {
 	var (
-		s    *server.Server
-		addr string
+		s        *server.Server
+		registry *status.Registry
+		addr     string
 	)
 	BeforeEach(func() {
 		before := gleak.Goroutines()
 		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
-		s = server.New(server.Options{Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+		registry = status.NewRegistry()
+		s = server.New(server.Options{Status: registry, Log: slog.New(slog.DiscardHandler)})
 		g := s.GRPC()
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
@@ -91,7 +94,35 @@ var _ = Describe("a wait", func() {
 		Eventually(start(context.Background(), goal(4))).Should(Receive(BeEmpty()))
 		Expect(second.Close()).To(Succeed())
 		Eventually(func() []status.Lag { return s.Wait(short(), goal(4)) }).Should(Equal(nobody))
-		Eventually(start(context.Background(), goal(4))).WithTimeout(time.Minute).Should(Receive(Equal(nobody)))
+		Eventually(start(context.Background(), goal(4))).Should(Receive(Equal(nobody)))
+	})
+
+	It("goes on when the last Envoy leaves without having it", func() {
+		s.Publish(1, nil)
+		heard := make(chan struct{}, 10)
+		silent := envoy(func(*testkit.XDSResponse) { heard <- struct{}{} })
+		publish(3, "blue")
+		Eventually(heard).Should(Receive())
+		ctx, cancel := context.WithCancel(context.Background())
+		answer := start(ctx, goal(3))
+		Eventually(s.Waits).Should(Equal(1))
+		Expect(silent.Close()).To(Succeed())
+		Eventually(registry.Envoys).Should(BeEmpty())
+		Consistently(answer, "50ms").ShouldNot(Receive())
+		cancel()
+		Eventually(answer).Should(Receive(Equal(nobody)))
+	})
+
+	It("ends at once where the change made nothing different, or the proxy is gone", func() {
+		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		publish(3, "blue")
+		s.Publish(4, nil)
+		Eventually(start(context.Background(), goal(4))).Should(Receive(BeEmpty()))
+		Expect(x.Close()).To(Succeed())
+		Eventually(registry.Envoys).Should(BeEmpty())
+		s.Publish(5, map[string]*snapshot.Snapshot{"gw": nil})
+		Eventually(start(context.Background(), goal(5))).Should(Receive(BeEmpty()))
 	})
 
 	It("waits as long as it may for the Envoy that the program runs itself", func() {
@@ -125,28 +156,39 @@ var _ = Describe("a wait", func() {
 			}
 			_ = r.Ack()
 		})
+		release := sync.OnceFunc(func() { close(open) })
+		DeferCleanup(release)
 		Expect(slow.Subscribe(snapshot.ListenerType)).To(Succeed())
 		publish(4, "green")
 		Eventually(heard).Should(Receive())
 		answer := start(context.Background(), goal(4))
 		Eventually(func() []status.Lag { return s.Wait(short(), goal(4)) }).Should(ConsistOf(HaveField("Reason", "slow")))
 		Expect(answer).NotTo(Receive())
-		close(open)
+		release()
 		Eventually(answer).Should(Receive(BeEmpty()))
 	})
 
 	It("ends at once with the words of a refusal", func() {
+		open := make(chan struct{})
 		x := envoy(func(r *testkit.XDSResponse) {
 			if len(r.GetResources()) > 0 {
+				<-open
 				_ = r.Nack("no such thing")
 				return
 			}
 			_ = r.Ack()
 		})
+		release := sync.OnceFunc(func() { close(open) })
+		DeferCleanup(release)
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(registry.Envoys).Should(HaveLen(1), "so that the wait is for no Envoy that may come")
 		publish(3, "bad")
+		answer := start(context.Background(), goal(3))
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(3)) }).Should(ConsistOf(HaveField("Reason", "slow")))
+		Expect(answer).NotTo(Receive())
+		release()
 		var lags []status.Lag
-		Eventually(start(context.Background(), goal(3))).Should(Receive(&lags))
+		Eventually(answer).Should(Receive(&lags))
 		Expect(lags).To(HaveLen(1))
 		Expect(lags[0].Reason).To(Equal("refused"))
 		Expect(lags[0].Envoy).To(HavePrefix("127.0.0.1:"))
@@ -166,19 +208,38 @@ var _ = Describe("a wait", func() {
 		Eventually(answer).Should(Receive(BeEmpty()))
 	})
 
-	It("is cheap: 10,000 at once end together", func() {
-		publish(2, "red")
-		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+	It("is cheap: of 10,000 at once, each takes little memory and no goroutine, and all end together", func() {
+		const waits = 10_000
+		open, heard := make(chan struct{}), make(chan struct{}, 10)
+		x := envoy(func(r *testkit.XDSResponse) {
+			heard <- struct{}{}
+			<-open
+			_ = r.Ack()
+		})
+		release := sync.OnceFunc(func() { close(open) })
+		DeferCleanup(release)
 		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
-		var group sync.WaitGroup
-		lags := make(chan []status.Lag, 10_000)
-		for range 10_000 {
-			group.Go(func() { lags <- s.Wait(context.Background(), goal(3)) })
-		}
 		publish(3, "blue")
-		group.Wait()
-		for range 10_000 {
-			Expect(<-lags).To(BeEmpty())
+		Eventually(heard).Should(Receive())
+		memory := func() int {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc + m.StackInuse)
 		}
+		before, goroutines := memory(), runtime.NumGoroutine()
+		lags := make(chan []status.Lag, waits)
+		for range waits {
+			go func() { lags <- s.Wait(context.Background(), goal(3)) }()
+		}
+		Eventually(s.Waits).Should(Equal(waits))
+		Expect((memory()-before)/waits).To(BeNumerically("<", 16<<10), "with the caller's own goroutine")
+		Expect(runtime.NumGoroutine()).To(BeNumerically("<", goroutines+waits+100))
+		Expect(lags).NotTo(Receive())
+		release()
+		for range waits {
+			Eventually(lags).Should(Receive(BeEmpty()))
+		}
+		Expect(s.Waits()).To(BeZero())
 	})
 })
