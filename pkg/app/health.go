@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
@@ -149,12 +148,7 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 // proxy.
 func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
-		for name := range strings.SplitSeq(r.Name, "+") {
-			if names[name] {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(r.Endpoints, func(o snapshot.Origin) bool { return names[o.Name] })
 	}
 	return u.list(ctx, proxy, has, func(h inspect.UpstreamHealth) bool { return names[h.Upstream] })
 }

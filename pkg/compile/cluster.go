@@ -107,8 +107,12 @@ func unverifiable(t *model.RouteTree) string {
 }
 
 func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
+	names := make([]string, len(upstreams))
+	for i, u := range upstreams {
+		names[i] = u.Name
+	}
 	c := &ir.Cluster{
-		Name: clusterName(upstreams), Strategy: s.strategy, Protocol: s.protocol,
+		Name: clusterName(names), Upstreams: names, Strategy: s.strategy, Protocol: s.protocol,
 		Connections: s.connections, Limits: s.limits, PanicThreshold: s.panicThreshold,
 	}
 	if s.healthCheck.Path != "" {
@@ -123,7 +127,7 @@ func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
 	for _, u := range upstreams {
 		if u.Weight > 0 {
 			c.Endpoints = append(c.Endpoints, ir.Endpoint{
-				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight,
+				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name,
 			})
 		}
 	}
@@ -131,11 +135,7 @@ func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
 }
 
 // clusterName joins the upstreams' names with a character that no name holds.
-func clusterName(upstreams []*model.Upstream) string {
-	names := make([]string, len(upstreams))
-	for i, u := range upstreams {
-		names[i] = u.Name
-	}
+func clusterName(names []string) string {
 	name := strings.Join(names, "+")
 	if len(name) <= maxClusterName {
 		return name

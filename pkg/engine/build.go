@@ -234,7 +234,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	p.needs = b.needsOf(services...)
 	p.rates = compile.RatesOf(tree, p.needs.RateLimitDomains)
 	version := ""
-	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.needs))); err == nil {
+	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.needs)), originOf(tree.Proxy.Key())); err == nil {
 		p.builder.SetListeners([]*snapshot.Resource{l})
 		version = l.Version
 	} else {
@@ -307,7 +307,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	s.needs = compile.Needs(host)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
-		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded)
+		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded, originOf(tree.Service.Key()))
 	}
 	closed := compile.ClosedHost(tree)
 	if broken != nil {
@@ -317,7 +317,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	}
 	if closed != nil {
 		s.closed = true
-		s.close(host, head)
+		s.close(tree, host, head)
 		return s, append(conditions, *closed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(clusters)) {
@@ -328,8 +328,8 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 
 // close makes the host answer 503 to everything: an open door would be worse.
 // Where not even that can be given, the host is left out.
-func (s *service) close(host *ir.Host, head *snapshot.RouteHead) {
-	bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil)
+func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.RouteHead) {
+	bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil, originOf(tree.Service.Key()))
 	if err != nil {
 		s.parts = nil
 		return
@@ -364,7 +364,7 @@ func (r *route) encode(cache clusterCache) (err error) {
 	}
 	for _, c := range r.ir.Forward.Clusters {
 		if cache[c.Name] == nil {
-			resource, err := snapshot.NewCluster(translate.Cluster(c.Cluster))
+			resource, err := newCluster(c.Cluster)
 			if err != nil {
 				return err
 			}
@@ -373,4 +373,25 @@ func (r *route) encode(cache clusterCache) (err error) {
 		r.clusters = append(r.clusters, cache[c.Name])
 	}
 	return nil
+}
+
+// newCluster makes the resource of a cluster of upstreams.
+func newCluster(c *ir.Cluster) (*snapshot.Resource, error) {
+	origins := make([]snapshot.Origin, len(c.Upstreams))
+	for i, name := range c.Upstreams {
+		origins[i] = originOf(model.UpstreamKey(name))
+	}
+	r, err := snapshot.NewCluster(translate.Cluster(c), origins...)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range c.Endpoints {
+		r.Endpoints = append(r.Endpoints, originOf(model.UpstreamKey(e.Upstream)))
+	}
+	return r, nil
+}
+
+// originOf is the key of an object as a resource carries it.
+func originOf(k model.Key) snapshot.Origin {
+	return snapshot.Origin{Kind: string(k.Kind), Name: k.Name()}
 }

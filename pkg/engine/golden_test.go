@@ -102,7 +102,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 				add(snapshot.NewCluster(translate.Cluster(c.Cluster)))
 			}
 		}
-		host, err := snapshot.NewHost(translate.VirtualHost(h), routes)
+		host, err := snapshot.NewHost(translate.VirtualHost(h), routes, snapshot.Origin{})
 		Expect(err).NotTo(HaveOccurred())
 		want["host "+host.Name] = host.Version
 	}

@@ -24,7 +24,7 @@ func RouteRefusal(t *model.RouteTree) error {
 // ServiceRefusal says the same of a service, its routes left aside.
 func ServiceRefusal(s *model.Service) error {
 	host := &ir.Host{Name: s.Name, Domain: compile.Domain(s)}
-	_, err := snapshot.NewHost(translate.VirtualHost(host), nil)
+	_, err := snapshot.NewHost(translate.VirtualHost(host), nil, originOf(s.Key()))
 	return err
 }
 

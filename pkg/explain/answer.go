@@ -132,8 +132,7 @@ type Cluster struct {
 
 // Endpoint is one address.
 type Endpoint struct {
-	// Upstream is the name of the upstream; empty where an upstream of the
-	// cluster is out of rotation, and the name cannot be told.
+	// Upstream is the name of the upstream; empty in a cluster that has none.
 	Upstream string `json:"upstream,omitempty"`
 	Address  string `json:"address"`
 	Port     uint32 `json:"port"`

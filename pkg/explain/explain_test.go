@@ -218,6 +218,7 @@ var _ = Describe("A request that is forwarded", func() {
 			},
 		})
 		Expect(err).NotTo(HaveOccurred())
+		c.Endpoints = []snapshot.Origin{{Kind: "upstream", Name: "blue"}, {Kind: "upstream", Name: "green"}}[:len(endpoints)]
 		have.Clusters = []*snapshot.Resource{c}
 		return have
 	}
@@ -249,9 +250,9 @@ var _ = Describe("A request that is forwarded", func() {
 		Expect(a.Filters).To(Equal([]explain.Filter{{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"}}))
 	})
 
-	It("names no upstream where one is out of rotation", func() {
+	It("names the upstream, also where another one is out of rotation", func() {
 		Expect(ask(forwarding(&action{}, cart, two[0]), "http://h/cart").Forward.Clusters[0].Endpoints).To(Equal(
-			[]explain.Endpoint{{Address: "10.0.0.1", Port: 80, Weight: 300, Percent: 100}}))
+			[]explain.Endpoint{{Upstream: "blue", Address: "10.0.0.1", Port: 80, Weight: 300, Percent: 100}}))
 	})
 
 	It("gets 503 where the Envoy has no such cluster", func() {

@@ -158,13 +158,11 @@ func (c *Cluster) read(r *snapshot.Resource, share float64) error {
 			c.Endpoints = append(c.Endpoints, endpoint)
 		}
 	}
-	// A cluster is named by all its upstreams, in the order of its endpoints.
-	names := strings.Split(c.Name, "+")
 	for i := range c.Endpoints {
 		e := &c.Endpoints[i]
 		e.Percent = math.Round(share*float64(e.Weight)/total*1e4) / 100
-		if len(names) == len(c.Endpoints) {
-			e.Upstream = names[i]
+		if i < len(r.Endpoints) {
+			e.Upstream = r.Endpoints[i].Name
 		}
 	}
 	return nil

@@ -164,7 +164,11 @@ func (s sight) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, re
 	}
 	for _, e := range s.envoys[proxy] {
 		if r, own, ok := refusalOf(e, k, in); ok {
-			add(e, status.Refused, "the Envoy at %s refused %s: %s", e.Address, subject(own, r), r.Text)
+			what := "it"
+			if !own {
+				what = fmt.Sprintf("service %q", r.Resource)
+			}
+			add(e, status.Refused, "the Envoy at %s refused %s: %s", e.Address, what, r.Text)
 			if own && rejected == "" {
 				rejected = r.Text
 			}
@@ -185,11 +189,11 @@ func (s sight) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, re
 // object is a part of.
 func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, ok bool) {
 	for _, r := range e.Refused {
-		from := origin(e, r)
+		from := objectsOf(e, r)
 		if slices.Contains(from, k) {
 			return r, true, true
 		}
-		if k.Kind != model.KindUpstream && from[0].Kind == model.KindService && in.hosts[from[0].Name()] {
+		if k.Kind != model.KindUpstream && in.has(from[0]) {
 			return r, false, true
 		}
 	}
@@ -200,34 +204,27 @@ func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, o
 // cluster that it is in.
 func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
 	for _, w := range e.Waiting {
-		if !in.hosts[w.Host] {
+		if !in.has(w.Object) {
 			continue
 		}
 		if k.Kind != model.KindUpstream ||
-			slices.ContainsFunc(w.Clusters, func(c string) bool { return slices.Contains(upstreamsOf(c), k) }) {
+			slices.ContainsFunc(w.Clusters, func(c status.Awaited) bool { return slices.Contains(c.Objects, k) }) {
 			return w, true
 		}
 	}
 	return status.Wait{}, false
 }
 
-func subject(own bool, r status.Refusal) string {
-	if own {
-		return "it"
-	}
-	return fmt.Sprintf("service %q", r.Resource)
-}
-
-func clusterList(names []string) string {
+func clusterList(clusters []status.Awaited) string {
 	const most = 3
 	text := ""
-	for i, n := range names[:min(most, len(names))] {
+	for i, c := range clusters[:min(most, len(clusters))] {
 		if i > 0 {
 			text += ", "
 		}
-		text += n
+		text += c.Name
 	}
-	if more := len(names) - most; more > 0 {
+	if more := len(clusters) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -20,6 +20,9 @@ type reach struct {
 	proxies []string
 }
 
+// has reports whether an object is one of the hosts.
+func (in *reach) has(k model.Key) bool { return k.Kind == model.KindService && in.hosts[k.Name()] }
+
 // reaches finds where each of some objects of one kind has an effect, with a
 // number of queries that does not depend on how many they are.
 func reaches(r store.Reader, kind model.Kind, objs []model.Object) (map[model.Key]*reach, error) {

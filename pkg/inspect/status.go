@@ -254,18 +254,18 @@ func (in *Inspector) envoyStatus(e status.Envoy, built int64) envoyStatus {
 		v.State = status.Slow
 	}
 	for _, w := range e.Waiting {
-		wait := waitStatus{Object: model.ServiceKey(w.Host).Path(), For: []clusterStatus{}, Since: model.At(w.Since)}
+		wait := waitStatus{Object: w.Object.Path(), For: []clusterStatus{}, Since: model.At(w.Since)}
 		if !w.Until.IsZero() {
 			wait.Until = model.At(w.Until)
 		}
 		for _, c := range w.Clusters {
-			wait.For = append(wait.For, clusterStatus{c, paths(upstreamsOf(c))})
+			wait.For = append(wait.For, clusterStatus{c.Name, paths(c.Objects)})
 		}
 		v.Waiting = append(v.Waiting, wait)
 	}
 	for _, r := range e.Refused {
 		v.Refused = append(v.Refused, refusedStatus{
-			paths(origin(e, r)), r.Text, status.TypeName(r.TypeURL), r.Resource, r.Revision, model.At(r.At),
+			paths(objectsOf(e, r)), r.Text, status.TypeName(r.TypeURL), r.Resource, r.Revision, model.At(r.At),
 		})
 	}
 	for _, typeURL := range slices.Sorted(maps.Keys(e.Types)) {

@@ -20,7 +20,7 @@ type Upstreams func(ctx context.Context, proxies, names []string) []UpstreamHeal
 // UpstreamHealth is what is known of one upstream in one cluster of a proxy.
 type UpstreamHealth struct {
 	Proxy string
-	// Upstream is empty where the name of the cluster does not tell it.
+	// Upstream is the name of the upstream.
 	Upstream string
 	Cluster  string
 	Address  string

@@ -192,6 +192,8 @@ type WeightedCluster struct {
 type Cluster struct {
 	// Name is made of the names of its upstreams, in or out of rotation.
 	Name string `json:"name"`
+	// Upstreams are the names of its upstreams, in or out of rotation, sorted.
+	Upstreams []string `json:"-"`
 	// Endpoints are sorted by name.
 	Endpoints   []Endpoint   `json:"endpoints"`
 	Strategy    string       `json:"strategy"`
@@ -252,6 +254,8 @@ type Endpoint struct {
 	Port    int    `json:"port"`
 	// Weight is at least 1.
 	Weight int `json:"weight"`
+	// Upstream is the name of the upstream.
+	Upstream string `json:"-"`
 }
 
 // HealthCheck is an active HTTP health check.

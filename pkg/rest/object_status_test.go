@@ -51,7 +51,7 @@ var _ = Describe("The status of an object", func() {
 			accepted, "Programmed- the Envoy at one has not answered yet; lagging lists this and 1 more", "lag gw one slow", "lag gw two slow",
 		}))
 		registry.SetProgress(1, status.Progress{Applied: 8})
-		registry.SetProgress(2, status.Progress{Waiting: []status.Wait{{Host: "shop", Clusters: []string{"a", "b", "c", "d"}}}})
+		registry.SetProgress(2, status.Progress{Waiting: []status.Wait{{Host: "shop", Object: shopKey, Clusters: []status.Awaited{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}}}})
 		Expect(a.get("/service/shop").conditions()).To(Equal([]string{
 			accepted, `Programmed- the Envoy at two does not have service "shop" yet: it waits for a, b, c and 1 more`, "lag gw two waiting",
 		}))
@@ -81,9 +81,9 @@ var _ = Describe("The status of an object", func() {
 		registry.Acked(1, routeURL, status.Answer{At: at("08:00:03")})
 		registry.SetProgress(1, status.Progress{
 			Applied: 8,
-			Waiting: []status.Wait{{Host: "late", Clusters: []string{"green+red"}}},
+			Waiting: []status.Wait{{Host: "late", Object: model.ServiceKey("late"), Clusters: []status.Awaited{cluster("green", "red")}}},
 			Refused: []status.Refusal{
-				{TypeURL: routeURL, Resource: "bad", Text: "bad regex"},
+				{TypeURL: routeURL, Resource: "bad", Objects: []model.Key{model.ServiceKey("bad")}, Text: "bad regex"},
 				{TypeURL: listenerURL, Resource: "http-0.0.0.0:8080", Text: "cannot bind"},
 			},
 		})
@@ -121,8 +121,8 @@ var _ = Describe("The status of an object", func() {
 		built.wanted["gw"] = 8
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "one"})
 		registry.SetProgress(1, status.Progress{
-			Waiting: []status.Wait{{Host: "shop", Clusters: []string{"blue+green"}}},
-			Refused: []status.Refusal{{TypeURL: clusterURL, Resource: "blue+green", Text: "no such policy"}},
+			Waiting: []status.Wait{{Host: "shop", Object: shopKey, Clusters: []status.Awaited{cluster("blue", "green")}}},
+			Refused: []status.Refusal{{TypeURL: clusterURL, Resource: "blue+green", Objects: cluster("blue", "green").Objects, Text: "no such policy"}},
 		})
 		for _, u := range []string{"/upstream/blue", "/upstream/green"} {
 			Expect(a.get(u).conditions()).To(ContainElement("Rejected+ no such policy"))
@@ -162,7 +162,7 @@ var _ = Describe("The status of an object", func() {
 		Expect(a.patch("/upstream/blue", "Upstream_protocol=tls&Upstream_validation_cacertificate=ca").status).To(Equal(200))
 		built.revision, built.wanted["gw"] = a.revision(), 8
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "one"})
-		registry.SetProgress(1, status.Progress{Waiting: []status.Wait{{Host: "shop"}}})
+		registry.SetProgress(1, status.Progress{Waiting: []status.Wait{{Host: "shop", Object: shopKey}}})
 		for path, want := range map[string]string{
 			"/filter/route": "lag gw one waiting", "/filter/service": "lag gw one waiting", "/filter/none": "Unattached+ no service of a proxy uses it",
 			"/secret/attached": "lag gw one waiting", "/secret/ca": "lag gw one waiting", "/secret/none": "Unattached+ no service of a proxy uses it",

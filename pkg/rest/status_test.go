@@ -23,6 +23,9 @@ const (
 	routeURL    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
 
+// shopKey is the service of shop.
+var shopKey = model.ServiceKey("shop")
+
 // snapshots are what the Envoys should have, by hand.
 type snapshots struct {
 	revision int64
@@ -38,6 +41,15 @@ func (s *snapshots) Resources(_ string, types []string) ([]inspect.Resource, err
 	return slices.DeleteFunc(slices.Clone(s.list), func(r inspect.Resource) bool {
 		return len(types) > 0 && !slices.Contains(types, r.TypeURL)
 	}), s.err
+}
+
+// cluster is one of upstreams, as an Envoy waits for it.
+func cluster(upstreams ...string) status.Awaited {
+	c := status.Awaited{Name: strings.Join(upstreams, "+")}
+	for _, name := range upstreams {
+		c.Objects = append(c.Objects, model.UpstreamKey(name))
+	}
+	return c
 }
 
 // at is a moment of 2026-11-21, such as "08:09:10".
@@ -139,15 +151,15 @@ var _ = Describe("GET /status", func() {
 		registry.SetProgress(2, status.Progress{
 			Applied: 5,
 			Waiting: []status.Wait{
-				{Host: "shop", Clusters: []string{"blue+green"}, Since: at("08:01:03"), Until: at("08:01:23")},
-				{Host: "late", Since: at("08:01:04")},
+				{Host: "shop", Object: shopKey, Clusters: []status.Awaited{cluster("blue", "green")}, Since: at("08:01:03"), Until: at("08:01:23")},
+				{Host: "late", Object: model.ServiceKey("late"), Since: at("08:01:04")},
 			},
 			Refused: []status.Refusal{
-				{TypeURL: clusterURL, Resource: "blue+green", Version: "v2", Revision: 6, Text: "no such policy", At: at("08:01:01")},
-				{TypeURL: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", Resource: "blue", Revision: 6, Text: "odd", At: at("08:01:01")},
+				{TypeURL: clusterURL, Resource: "blue+green", Objects: cluster("blue", "green").Objects, Version: "v2", Revision: 6, Text: "no such policy", At: at("08:01:01")},
+				{TypeURL: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", Resource: "blue", Objects: cluster("blue").Objects, Revision: 6, Text: "odd", At: at("08:01:01")},
 				{TypeURL: listenerURL, Resource: "http-0.0.0.0:80", Revision: 6, Text: "cannot bind", At: at("08:01:01")},
 				{TypeURL: routeURL, Resource: "gatehouse", Version: "v7", Revision: 7, Text: "bad regex", At: at("08:01:02")},
-				{TypeURL: routeURL, Resource: "gatehouse", Version: "host", Revision: 7, Text: "bad regex", At: at("08:01:02")},
+				{TypeURL: routeURL, Resource: "gatehouse", Version: "host", Objects: []model.Key{model.ServiceKey("gatehouse")}, Revision: 7, Text: "bad regex", At: at("08:01:02")},
 			},
 		})
 		registry.Connect(status.Envoy{ID: 3, Proxy: "edge", Address: "10.1.0.3:4000", Version: "1.39.3", Connected: at("08:02:00")})

@@ -48,14 +48,22 @@ type Progress struct {
 
 // Wait is a host whose newest form is held back.
 type Wait struct {
-	// Host is the name of the service.
-	Host string
+	// Host is its name, Object what it was made from.
+	Host   string
+	Object model.Key
 	// Clusters are those that the Envoy does not have ready.
-	Clusters []string
+	Clusters []Awaited
 	Since    time.Time
 	// Until is when the wait ends at the latest; the zero time means that it
 	// ends with a change of the configuration.
 	Until time.Time
+}
+
+// Awaited is a cluster that an Envoy does not have ready.
+type Awaited struct {
+	Name string
+	// Objects are what it was made from.
+	Objects []model.Key
 }
 
 // Refusal is a resource, or the host of a route configuration, that an Envoy
@@ -64,6 +72,8 @@ type Refusal struct {
 	TypeURL  string
 	Resource string
 	Version  string
+	// Objects are what it was made from; nil means the proxy.
+	Objects []model.Key
 	// Revision is that of the message that was refused.
 	Revision int64
 	// Text is Envoy's reason.

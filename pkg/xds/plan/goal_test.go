@@ -85,7 +85,7 @@ var _ = Describe("a goal", func() {
 		Expect(reached(shop(2))).To(BeTrue())
 		lack, ok := s.Reached(plan.Goal{Revision: 2, Hosts: []string{"blog"}})
 		Expect(ok).To(BeFalse())
-		Expect(lack.Wait.Clusters).To(Equal([]string{"slow"}))
+		Expect(lack.Wait.Clusters).To(Equal([]plan.Awaited{awaited("slow")}))
 		Expect(lack.Wait.Until).To(Equal(now.Add(20 * time.Second)))
 	})
 

@@ -12,12 +12,20 @@ import (
 // Wait is a host whose newest piece is held back.
 type Wait struct {
 	Host string
-	// Clusters are those that are not usable yet, sorted.
-	Clusters []string
+	// Origin is what the host was made from.
+	Origin snapshot.Origin
+	// Clusters are those that are not usable yet, sorted by name.
+	Clusters []Awaited
 	Since    time.Time
 	// Until is when the wait ends at the latest; the zero time means that one
 	// of the clusters was refused, and that it ends with another version.
 	Until time.Time
+}
+
+// Awaited is a cluster that is not usable yet.
+type Awaited struct {
+	Name    string
+	Origins []snapshot.Origin
 }
 
 // Refusal is a resource, or the host of a route configuration, that the Envoy
@@ -26,6 +34,8 @@ type Refusal struct {
 	Type     string
 	Resource string
 	Version  string
+	// Origins are what it was made from; nil means the proxy.
+	Origins []snapshot.Origin
 	// Revision is that of the message that was refused.
 	Revision int64
 	// Text is Envoy's reason.

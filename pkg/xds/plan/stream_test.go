@@ -206,8 +206,8 @@ var _ = Describe("a stream", func() {
 		Expect(say(messages)).To(Equal([]string{"clusters +slower"}))
 		Expect(wake).To(Equal(bound))
 		Expect(s.Waiting()).To(HaveExactElements(
-			plan.Wait{Host: "blog", Clusters: []string{"slower"}, Since: now, Until: now.Add(20 * time.Second)},
-			plan.Wait{Host: "shop", Clusters: []string{"slow"}, Since: now.Add(-5 * time.Second), Until: bound},
+			plan.Wait{Host: "blog", Origin: service("blog"), Clusters: []plan.Awaited{awaited("slower")}, Since: now, Until: now.Add(20 * time.Second)},
+			plan.Wait{Host: "shop", Origin: service("shop"), Clusters: []plan.Awaited{awaited("slow")}, Since: now.Add(-5 * time.Second), Until: bound},
 		))
 	})
 

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -27,9 +28,18 @@ func cluster(name string, edition int, warms bool) *snapshot.Resource {
 	if warms {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 	}
-	r, err := snapshot.NewCluster(c)
+	r, err := snapshot.NewCluster(c, upstream(c.GetName()))
 	Expect(err).NotTo(HaveOccurred())
 	return r
+}
+
+func upstream(name string) snapshot.Origin { return snapshot.Origin{Kind: "upstream", Name: name} }
+
+func service(name string) snapshot.Origin { return snapshot.Origin{Kind: "service", Name: name} }
+
+// awaited is a cluster of one upstream that is waited for.
+func awaited(name string) plan.Awaited {
+	return plan.Awaited{Name: name, Origins: []snapshot.Origin{upstream(name)}}
 }
 
 func listener(name string) *snapshot.Resource {
@@ -56,7 +66,7 @@ func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 		Expect(err).NotTo(HaveOccurred())
 		routes = append(routes, r)
 	}
-	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}, routes)
+	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}, routes, service(name))
 	Expect(err).NotTo(HaveOccurred())
 	return &snapshot.Parts{Host: h, Domain: name + ".test", Clusters: clusters}
 }

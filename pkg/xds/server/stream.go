@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	gatestatus "github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -278,15 +279,29 @@ func (st *stream) show() {
 func toProgress(applied int64, waiting []plan.Wait, refused []plan.Refusal) gatestatus.Progress {
 	p := gatestatus.Progress{Applied: applied}
 	for _, w := range waiting {
-		p.Waiting = append(p.Waiting, gatestatus.Wait(w))
+		wait := gatestatus.Wait{Host: w.Host, Object: toKey(w.Origin), Since: w.Since, Until: w.Until}
+		for _, c := range w.Clusters {
+			wait.Clusters = append(wait.Clusters, gatestatus.Awaited{Name: c.Name, Objects: toKeys(c.Origins)})
+		}
+		p.Waiting = append(p.Waiting, wait)
 	}
 	for _, r := range refused {
 		p.Refused = append(p.Refused, gatestatus.Refusal{
-			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Revision: r.Revision, Text: r.Text, At: r.At,
+			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Objects: toKeys(r.Origins), Revision: r.Revision, Text: r.Text, At: r.At,
 		})
 	}
 	return p
 }
+
+func toKeys(origins []snapshot.Origin) []model.Key {
+	var keys []model.Key
+	for _, o := range origins {
+		keys = append(keys, toKey(o))
+	}
+	return keys
+}
+
+func toKey(o snapshot.Origin) model.Key { return model.NewKey(model.Kind(o.Kind), o.Name) }
 
 func toResponse(m plan.Message) *discoveryv3.DeltaDiscoveryResponse {
 	out := &discoveryv3.DeltaDiscoveryResponse{

@@ -260,14 +260,22 @@ func lagOf(lack plan.Lack) gatestatus.Lag {
 	case lack.Wait != nil && lack.Wait.Until.IsZero():
 		return gatestatus.Lag{
 			Reason:  gatestatus.Refused,
-			Message: "Envoy refused what service " + lack.Wait.Host + " needs: cluster " + strings.Join(lack.Wait.Clusters, ", "),
+			Message: "Envoy refused what service " + lack.Wait.Host + " needs: cluster " + namesOf(lack.Wait.Clusters),
 		}
 	case lack.Wait != nil:
 		return gatestatus.Lag{
 			Reason: gatestatus.Waiting,
 			Message: fmt.Sprintf("service %s waits for cluster %s, until %s at the latest",
-				lack.Wait.Host, strings.Join(lack.Wait.Clusters, ", "), lack.Wait.Until.UTC().Format("15:04:05")),
+				lack.Wait.Host, namesOf(lack.Wait.Clusters), lack.Wait.Until.UTC().Format("15:04:05")),
 		}
 	}
 	return gatestatus.Lag{Reason: gatestatus.Slow, Message: "Envoy has not answered yet"}
+}
+
+func namesOf(clusters []plan.Awaited) string {
+	names := make([]string, len(clusters))
+	for i, c := range clusters {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
 }

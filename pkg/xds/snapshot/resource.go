@@ -26,6 +26,12 @@ const (
 	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
+// Origin names an object of the configuration that a resource was made from: its
+// kind and its name.
+type Origin struct {
+	Kind, Name string
+}
+
 // Resource is one named resource as it goes on the wire.
 type Resource struct {
 	Name string
@@ -35,27 +41,33 @@ type Resource struct {
 	// Warms says that Envoy does not use the resource as soon as it has read
 	// it: a cluster with a health check or with names to resolve.
 	Warms bool
+	// Origins are the objects that it was made from; nil means the proxy, or
+	// nothing that is stored.
+	Origins []Origin
+	// Endpoints are, of a cluster, the origins of its endpoints, in their order.
+	Endpoints []Origin
 }
 
 // NewCluster makes a resource of a cluster that Envoy's constraints allow.
-func NewCluster(c *clusterv3.Cluster) (*Resource, error) {
+func NewCluster(c *clusterv3.Cluster, origins ...Origin) (*Resource, error) {
 	body, sum, err := encode(c)
 	if err != nil {
 		return nil, fmt.Errorf("encoding cluster %q: %w", c.GetName(), err)
 	}
 	return &Resource{
 		Name: c.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ClusterType, Value: body},
-		Warms: len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC,
+		Warms:   len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC,
+		Origins: origins,
 	}, nil
 }
 
 // NewListener makes a resource of a listener that Envoy's constraints allow.
-func NewListener(l *listenerv3.Listener) (*Resource, error) {
+func NewListener(l *listenerv3.Listener, origins ...Origin) (*Resource, error) {
 	body, sum, err := encode(l)
 	if err != nil {
 		return nil, fmt.Errorf("encoding listener %q: %w", l.GetName(), err)
 	}
-	return &Resource{Name: l.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ListenerType, Value: body}}, nil
+	return &Resource{Name: l.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ListenerType, Value: body}, Origins: origins}, nil
 }
 
 // Route is one route of a virtual host, as bytes.
@@ -98,6 +110,8 @@ type Host struct {
 	// Unavailable says that the host answers 503 to everything, in place of
 	// what an Envoy refused.
 	Unavailable bool
+	// Origin is the object that it was made from.
+	Origin Origin
 
 	// head is the host without its routes, body the whole.
 	head, body []byte
@@ -105,12 +119,15 @@ type Host struct {
 }
 
 // NewHost puts a virtual host that has no routes yet and its routes together.
-func NewHost(vh *routev3.VirtualHost, routes []*Route) (*Host, error) {
+// origin is what it is made from.
+func NewHost(vh *routev3.VirtualHost, routes []*Route, origin Origin) (*Host, error) {
 	head, _, err := encode(vh)
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
 	}
-	return hostOf(vh.GetName(), vh.GetDomains(), head, routes), nil
+	host := hostOf(vh.GetName(), vh.GetDomains(), head, routes)
+	host.Origin = origin
+	return host, nil
 }
 
 // VirtualHost is the host in full, decoded anew.
@@ -177,7 +194,7 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*
 // Unavailable is the host with a fixed answer in place of its routes.
 func (h *RouteHead) Unavailable(host *Host) *Host {
 	u := hostOf(host.Name, host.Domains, host.head, []*Route{h.unavailable})
-	u.Unavailable = true
+	u.Unavailable, u.Origin = true, host.Origin
 	return u
 }
 

@@ -175,7 +175,8 @@ func (b *Builder) addCluster(c *Resource) {
 		b.clusters[c.Name] = n
 	}
 	n.users++
-	if n.resource == nil || n.resource.Version != c.Version {
+	// Two upstreams of a cluster may change places without a change of its content.
+	if n.resource == nil || n.resource.Version != c.Version || !slices.Equal(n.resource.Endpoints, c.Endpoints) {
 		n.resource = c
 		b.changedClusters[c.Name] = struct{}{}
 	}
