@@ -446,7 +446,7 @@ var _ = Describe("a stream", func() {
 		_, guilty := s.Nack(last["routes"], "no", now)
 		Expect(guilty).To(BeEmpty())
 		Expect(next()).To(BeEmpty())
-		Expect(s.Refused()).To(ConsistOf(HaveField("Resource", "rc")))
+		Expect(s.Refused()).To(ConsistOf(And(HaveField("Resource", "rc"), HaveField("Origins", BeEmpty()))))
 		s.Want(world(2, host("shop", b())))
 		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 	})
