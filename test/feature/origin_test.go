@@ -32,7 +32,9 @@ func refusing(g *testkit.Gatehouse, node string, refuses func(*discoveryv3.Delta
 
 // ofType finds the resources of a type.
 func ofType(typeURL string) func(*discoveryv3.DeltaDiscoveryResponse) bool {
-	return func(r *discoveryv3.DeltaDiscoveryResponse) bool { return r.GetTypeUrl() == typeURL && len(r.GetResources()) > 0 }
+	return func(r *discoveryv3.DeltaDiscoveryResponse) bool {
+		return r.GetTypeUrl() == typeURL && len(r.GetResources()) > 0
+	}
 }
 
 // get reads the one element of an answer into view.
