@@ -12,15 +12,15 @@ import (
 func newApply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIR|-",
-		Short: "Make the configuration what a document says",
-		Long: `Sends a configuration document, all of which is applied or nothing. Objects that
-the document does not name stay, unless --prune is given. The .yaml, .yml and
-.json files of a directory, with -R of those below too, are sent as one document;
-what is skipped is named, hidden files aside.`,
+		Short: "Apply a configuration document",
+		Long: `Applies a configuration document as a whole or not at all. Objects that the
+document does not name stay, unless --prune is given. The .yaml, .yml and .json
+files of a directory, with -R also of its subdirectories, form one document; the
+command names other files that it skips, except hidden ones.`,
 		Example: `  gatehouse apply -f gateway.yaml
   gatehouse apply -f conf.d --dry-run
   gatehouse dump --context old | gatehouse apply -f - --context new
-  gatehouse apply -f team-a/ --tag team-a --prune   # deletes only what carries the tag`,
+  gatehouse apply -f team-a/ --tag team-a --prune   # deletes only objects with the tag`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, applied, a, err := sendDocument(cmd, isSet(cmd, "dry-run"))
@@ -49,10 +49,10 @@ what is skipped is named, hidden files aside.`,
 
 // withDocument gives cmd the flags of a command that sends a document.
 func withDocument(cmd *cobra.Command) {
-	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for the standard input; may be given again")
-	cmd.Flags().BoolP("recursive", "R", false, "read the directories below a directory too")
+	cmd.Flags().StringArrayP("file", "f", nil, "file or directory to read, - for standard input; may be repeated")
+	cmd.Flags().BoolP("recursive", "R", false, "include subdirectories")
 	cmd.Flags().Bool("prune", false, "delete the objects that the document does not name")
-	cmd.Flags().String("tag", "", "work on objects that carry this tag, and only on those")
+	cmd.Flags().String("tag", "", "apply only to objects with this tag")
 }
 
 // sendDocument sends the document that the flags name. Warnings go to the

@@ -11,8 +11,8 @@ import (
 func newAttach() *cobra.Command {
 	return newLink("attach", http.MethodPost, "Attach an object to another",
 		`Attaches an upstream to a route, a filter to a route or a service, a secret to a
-service, or a service or a global config to a proxy. Attaching what is attached
-changes nothing.`,
+service, or a service or a global config to a proxy. If it is attached already,
+nothing changes.`,
 		func(status int, what, target string) string {
 			if status == http.StatusCreated {
 				return what + " is attached to " + target
@@ -22,8 +22,8 @@ changes nothing.`,
 }
 
 func newDetach() *cobra.Command {
-	return newLink("detach", http.MethodDelete, "Undo an attach",
-		`Detaches an object from another. Both stay.`,
+	return newLink("detach", http.MethodDelete, "Detach an object from another",
+		`Detaches an object from another. Both objects stay.`,
 		func(_ int, what, target string) string { return what + " is detached from " + target })
 }
 

@@ -10,9 +10,9 @@ import (
 func newBootstrap() *cobra.Command {
 	return withSettings(&cobra.Command{
 		Use:   config.Bootstrap,
-		Short: "Print the Envoy configuration with which an Envoy joins the control plane",
-		Long: `Prints the bootstrap configuration (YAML) for an Envoy that gets everything else
-from the control plane at --xds-addr, under the name --proxy.`,
+		Short: "Print the configuration that connects an Envoy to the control plane",
+		Long: `Prints the bootstrap configuration (YAML) for an Envoy, which receives everything
+else from the control plane at --xds-addr, under the name of --proxy.`,
 		Example: `  gatehouse bootstrap --proxy gw --xds-addr 127.0.0.1:18000 > envoy.yaml
   envoy -c envoy.yaml --disable-hot-restart
   gatehouse bootstrap --proxy edge --xds-addr gatehouse.example:18000 --admin-addr ""   # no admin endpoint

@@ -14,9 +14,10 @@ import (
 func newContext() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context",
-		Short: "Keep the addresses of servers under names",
-		Long: `A context is the address of a server, the file of its token and that of its
-authority, under a name. They are kept in gatehouse/contexts.yaml in $XDG_CONFIG_HOME or ~/.config. A command
+		Short: "Name servers, and select the current one",
+		Long: `A context is a name for the address of a server, the file with its token and the
+file with its certificate authority. Contexts are stored in
+gatehouse/contexts.yaml in $XDG_CONFIG_HOME or ~/.config. A command
 calls the server of the current context unless --context, --server or the
 environment (GATEHOUSE_CONTEXT, GATEHOUSE_SERVER) names another.`,
 		Example: `  gatehouse context set production --server https://gateway.example:1323 --token-file ~/.gatehouse-token
@@ -84,12 +85,12 @@ func newContextUse() *cobra.Command {
 func newContextSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME --server URL",
-		Short: "Make a context, or change one",
-		Long: `Makes a context, or changes what the flags say of one. The first context becomes
-the current one.`,
+		Short: "Create or change a context",
+		Long: `Creates a context, or changes the settings that the flags give. The first context
+becomes the current one.`,
 		Example: `  gatehouse context set local --server http://127.0.0.1:1323
   gatehouse context set production --server https://gateway.example:1323 --token-file token
-  gatehouse context set production --token-file ""   # no token any more`,
+  gatehouse context set production --token-file ""   # remove the token`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContext,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,8 +103,8 @@ the current one.`,
 		},
 	}
 	cmd.Flags().String("server", "", "address of the REST API, such as http://127.0.0.1:1323")
-	cmd.Flags().String("token-file", "", "file that holds the token; empty means none")
-	cmd.Flags().String("ca-file", "", "file with the certificate of the server's authority, PEM; empty means those of the system")
+	cmd.Flags().String("token-file", "", "file that contains the token; empty means none")
+	cmd.Flags().String("ca-file", "", "PEM file with the server's certificate authority; empty means those of the system")
 	return cmd
 }
 
@@ -144,8 +145,8 @@ func setContext(cmd *cobra.Command, c *client.Contexts, name string) error {
 func newContextDelete() *cobra.Command {
 	return &cobra.Command{
 		Use:               "delete NAME",
-		Short:             "Forget a context",
-		Long:              "Forgets a context. Neither the server nor the file of the token is touched.",
+		Short:             "Delete a context",
+		Long:              "Deletes a context. The server and the file of the token stay.",
 		Example:           "  gatehouse context delete production",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeContext,

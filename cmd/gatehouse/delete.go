@@ -12,8 +12,8 @@ func newDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete KIND NAME",
 		Short: "Delete an object",
-		Long: `Deletes an object. One that others use is not deleted: the answer names them, and
-gatehouse detach sets it free. A service is deleted with its routes.`,
+		Long: `Deletes an object. An object that others use is not deleted: the answer names the
+users; detach it from them first. A service is deleted with its routes.`,
 		Example: `  gatehouse delete upstream blue
   gatehouse delete route shop/root`,
 		Args:              cobra.ExactArgs(2),

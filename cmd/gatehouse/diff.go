@@ -14,8 +14,8 @@ func newDiff() *cobra.Command {
 		Use:   "diff -f FILE|DIR|-",
 		Short: "Show what apply would change",
 		Long: `Shows what "gatehouse apply" would create (+), change (~) and delete (-), and
-changes nothing. With --exit-code it ends with 1 when something would change, and
-with 2 when it could not find out.`,
+changes nothing. With --exit-code it exits with 1 if something would change, and
+with 2 if the comparison failed.`,
 		Example: `  gatehouse diff -f gateway.yaml
   gatehouse diff -f conf.d --prune --exit-code > /dev/null && echo "nothing to do"`,
 		Args: cobra.NoArgs,
@@ -28,7 +28,7 @@ with 2 when it could not find out.`,
 		},
 	}
 	withDocument(cmd)
-	cmd.Flags().Bool("exit-code", false, "end with 1 when something would change")
+	cmd.Flags().Bool("exit-code", false, "exit with 1 if something would change")
 	return withFormat(withServer(cmd), formatTable, formatTable, formatJSON, formatYAML)
 }
 

@@ -12,9 +12,9 @@ func newDump() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump",
 		Short: "Print the whole configuration as a document that apply reads",
-		Long: `Prints the whole configuration as one document, as it arrives. Secrets are
-references without a value, or with --secrets sealed encrypted texts that a
-Gatehouse with the same key can open.`,
+		Long: `Prints the whole configuration as one document. Secrets are references without a
+value. With --secrets sealed they are encrypted texts, which a Gatehouse with the
+same key can open.`,
 		Example: `  gatehouse dump > gateway.yaml
   gatehouse dump --tag team-a
   gatehouse dump --secrets sealed -o json`,
@@ -42,7 +42,7 @@ Gatehouse with the same key can open.`,
 		},
 	}
 	cmd.Flags().String("secrets", "", "how secrets are shown: references or sealed (default references)")
-	cmd.Flags().String("tag", "", "show only objects that carry this tag")
+	cmd.Flags().String("tag", "", "show only objects with this tag")
 	complete(cmd, "secrets", cobra.FixedCompletions([]string{"references", "sealed"}, cobra.ShellCompDirectiveNoFileComp))
 	return withFormat(withServer(cmd), formatYAML, formatYAML, formatJSON)
 }

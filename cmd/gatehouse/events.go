@@ -23,11 +23,11 @@ const (
 func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Follow what happens",
-		Long: `Prints what happens from now on, a line for each event: revisions that are stored
-and published, Envoys that come and go, what they acknowledge and refuse. When
-the connection ends it is made again, and nothing is missed unless the server
-was started anew; a line says so then. Ends with Ctrl-C.`,
+		Short: "Follow events",
+		Long: `Prints a line for each new event: revisions that are stored and published, Envoys
+that connect and disconnect, what they acknowledge and refuse. The command
+reconnects by itself and misses nothing, unless the server was restarted; then a
+line says so. Ctrl-C stops it.`,
 		Example: `  gatehouse events
   gatehouse events -o json | jq 'select(.event == "nack")'`,
 		Args: cobra.NoArgs,

@@ -12,11 +12,11 @@ import (
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain PROXY URL",
-		Short: "Show what a request meets: service, route, upstreams, and why",
+		Short: "Show what Envoy does with a request, and why",
 		Long: `Shows what the Envoys of a proxy do with a request: the service and the route that
-take it, why the routes before do not, what the upstream sees, and each answer
-that the gateway gives by itself. Nothing is sent to an Envoy. A table is at most
-a screenful (24 lines) unless --all is given; -o json and -o yaml have everything.`,
+receive it, why the routes before do not match, what the upstream sees, and each
+answer that the gateway gives by itself. Nothing is sent to an Envoy. A table has
+at most 24 lines unless --all is given; -o json and -o yaml have everything.`,
 		Example: `  gatehouse explain gw http://shop.example.com/cart
   gatehouse explain gw 'http://shop.example.com/cart?a=b' -X POST -H 'x-tier: gold'
   gatehouse explain gw http://127.0.0.1:8080/cart -H 'Host: shop.example.com' -o json`,
@@ -35,7 +35,7 @@ a screenful (24 lines) unless --all is given; -o json and -o yaml have everythin
 			return r.showExplained(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "explain"), Query: query})
 		},
 	}
-	cmd.Flags().Bool("all", false, "show everything, also where it is more than a screenful")
+	cmd.Flags().Bool("all", false, "show everything, even if it is more than 24 lines")
 	return withFormat(withServer(withRequest(cmd)), "", formatTable, formatJSON, formatYAML)
 }
 

@@ -49,7 +49,7 @@ belong to a service: get route SERVICE shows all of them.`,
 			return r.showList(cmd, kind, path, tag)
 		},
 	}
-	cmd.Flags().String("tag", "", "show only objects that carry this tag")
+	cmd.Flags().String("tag", "", "show only objects with this tag")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 

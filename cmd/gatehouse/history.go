@@ -13,8 +13,8 @@ func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [REVISION]",
 		Short: "Show the revisions of the configuration, or what one of them changed",
-		Long: `Shows the newest revisions of the configuration first, with who made each and
-with which request; or what a revision created (+), changed (~) and deleted (-).`,
+		Long: `Lists the revisions of the configuration, the newest first, with their author and
+request; or shows what one revision created (+), changed (~) and deleted (-).`,
 		Example: `  gatehouse history
   gatehouse history --limit 0   # all of them
   gatehouse history 42`,
@@ -44,7 +44,7 @@ with which request; or what a revision created (+), changed (~) and deleted (-).
 			return r.showHistory(cmd, path, limit)
 		},
 	}
-	cmd.Flags().Int("limit", 20, "how many revisions to show; 0 means all")
+	cmd.Flags().Int("limit", 20, "number of revisions to show; 0 means all")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 

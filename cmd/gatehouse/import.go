@@ -20,7 +20,7 @@ import (
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import",
-		Short:   "Make a service from a description of an API",
+		Short:   "Create a service from a description of an API",
 		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,13 +32,13 @@ func newImport() *cobra.Command {
 func newImportOpenAPI() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "openapi FILE|- --service NAME",
-		Short: "Make a service and its routes from an OpenAPI 3 document",
-		Long: `Makes a service, or changes one, so that it has a route for each operation of an
-OpenAPI 3 document (YAML or JSON). Run again, it follows the document: routes that
-an import made (they carry the tag ` + importer.Tag + `) and that the document has no
-more are deleted; other routes stay. The upstreams have to be there; without
---upstream the first server of the document becomes one, named like the service.
-One more route lets OPTIONS pass, with which browsers ask before they call.`,
+		Short: "Create a service and its routes from an OpenAPI 3 document",
+		Long: `Creates or changes a service, so that it has a route for each operation of an
+OpenAPI 3 document (YAML or JSON). A second import follows the changed document: it
+deletes imported routes (tag ` + importer.Tag + `) that the document no longer has;
+other routes stay. The upstreams must exist; without --upstream the first server of
+the document becomes one, named like the service. One more route forwards OPTIONS,
+which browsers send before a call.`,
 		Example: `  gatehouse import openapi petstore.yaml --service petstore --proxy gw
   gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run
   gatehouse import openapi petstore.yaml --service petstore --upstream pets --fqdn pets.example.com
@@ -46,12 +46,12 @@ One more route lets OPTIONS pass, with which browsers ask before they call.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return importOpenAPI(cmd, args[0]) },
 	}
-	cmd.Flags().String("service", "", "name of the service to make or to change")
-	cmd.Flags().StringArray("upstream", nil, "name of the upstream of all routes; may be given again (default: one made from the document's first server)")
+	cmd.Flags().String("service", "", "name of the service to create or change")
+	cmd.Flags().StringArray("upstream", nil, "name of the upstream of all routes; may be repeated (default: a new one from the document's first server)")
 	cmd.Flags().String("proxy", "", "name of the proxy to attach the service to")
-	cmd.Flags().Bool("lenient", false, "leave out what cannot be imported, and say what that is")
-	cmd.Flags().Bool("preflight", true, "make a route that lets OPTIONS pass to the upstream")
-	cmd.Flags().String("fqdn", "", "host of the service (default: as it is; for a new service the host of the document's first server)")
+	cmd.Flags().Bool("lenient", false, "skip what cannot be imported, with a warning")
+	cmd.Flags().Bool("preflight", true, "create a route that forwards OPTIONS to the upstream")
+	cmd.Flags().String("fqdn", "", "host of the service (default: unchanged; for a new service the host of the document's first server)")
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")
 	_ = cmd.MarkFlagRequired("service") // it is there
 	for _, name := range []string{"upstream", "proxy"} {

@@ -19,7 +19,7 @@ import (
 func newRateLimit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ratelimit",
-		Short:   "Show what rate limits count",
+		Short:   "Show the counts of rate limits",
 		Example: "  gatehouse ratelimit top\n  gatehouse ratelimit test gw http://shop.example.com/cart",
 		Args:    cobra.NoArgs,
 	}
@@ -31,12 +31,11 @@ func newRateLimitTop() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top [PROXY]",
 		Short: "Show who is limited",
-		Long: `Shows the limits of a proxy (gw by default) with what they have counted since the
-start of the engine, and the values that were limited most in the last five
-minutes; with the rate of each, the time until its window ends, and the routes
-that it is for. With --every it goes on until Ctrl-C, on a terminal in place.
-What another engine than the one of gatehouse standalone has counted is known
-with --ratelimit-metrics there.`,
+		Long: `Shows the limits of a proxy (gw by default): the rate of each, its counts since the
+start of the engine, the time until its window ends, and its routes; and the values
+that were limited most in the last five minutes. With --every it repeats until
+Ctrl-C, on a terminal in place. The counts of a stock engine need the setting
+--ratelimit-metrics of the server.`,
 		Example: `  gatehouse ratelimit top
   gatehouse ratelimit top gw --every 2s`,
 		Args: cobra.MaximumNArgs(1),
@@ -57,7 +56,7 @@ with --ratelimit-metrics there.`,
 			return r.topEvery(cmd.Context(), client.Path("proxy", proxy, "ratelimit"), every)
 		},
 	}
-	cmd.Flags().Duration("every", 0, "show it again after this time, until Ctrl-C (default: show it once)")
+	cmd.Flags().Duration("every", 0, "repeat at this interval, until Ctrl-C (default: once)")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 

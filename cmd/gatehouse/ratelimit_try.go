@@ -15,9 +15,9 @@ import (
 func newRateLimitTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test PROXY URL",
-		Short: "Show which rates a request would meet",
-		Long: `Shows what the Envoys of a proxy ask the rate-limit engine about a request, and which
-rate each descriptor meets. Nothing is sent to an Envoy, and nothing is counted.`,
+		Short: "Show which limits a request would meet",
+		Long: `Shows the descriptors that the Envoys of a proxy send to the rate-limit engine for a
+request, and which rule each matches. Nothing is sent to an Envoy or counted.`,
 		Example: `  gatehouse ratelimit test gw http://shop.example.com/cart --address 192.0.2.7
   gatehouse ratelimit test gw http://shop.example.com/login -X POST -H 'x-api-key: gold'`,
 		Args:              cobra.ExactArgs(2),

@@ -40,14 +40,14 @@ func addClientCommands(root *cobra.Command) {
 func withServer(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.String("server", "", "address of the REST API (default: GATEHOUSE_SERVER, the current context, "+client.DefaultServer+")")
-	flags.String("token-file", "", "file that holds the token (default: GATEHOUSE_TOKEN_FILE, that of the context)")
-	flags.String("ca-file", "", "file with the certificate of the authority of an https server, PEM (default: GATEHOUSE_CA_FILE, that of the context, those of the system)")
+	flags.String("token-file", "", "file that contains the token (default: GATEHOUSE_TOKEN_FILE, the context's)")
+	flags.String("ca-file", "", "PEM file with the certificate authority of an https server (default: GATEHOUSE_CA_FILE, the context's, the system's)")
 	flags.String("context", "", "context to use (default: GATEHOUSE_CONTEXT, the current one)")
 	timeout := client.DefaultTimeout
 	if slices.Contains([]string{"apply", "diff", "openapi"}, cmd.Name()) {
 		timeout = documentTimeout
 	}
-	flags.Duration("timeout", timeout, "how long the server may take to answer")
+	flags.Duration("timeout", timeout, "how long to wait for the server's answer")
 	cmd.MarkFlagsMutuallyExclusive("server", "context")
 	complete(cmd, "context", completeContexts)
 	return cmd

@@ -14,9 +14,9 @@ import (
 func newRollback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION",
-		Short: "Make the configuration what it was at a revision",
-		Long: `Makes the configuration what it was at a revision, as a new revision, so that a
-rollback can be rolled back too. "gatehouse history" lists the revisions.`,
+		Short: "Restore the configuration of a revision",
+		Long: `Restores the configuration of a revision, as a new revision, so that a rollback
+can be rolled back too. "gatehouse history" lists the revisions.`,
 		Example: `  gatehouse rollback 41 --dry-run
   gatehouse rollback 41`,
 		Args: cobra.ExactArgs(1),

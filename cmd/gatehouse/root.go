@@ -38,7 +38,7 @@ func newServe() *cobra.Command {
 		Use:   config.Serve,
 		Short: "Run the control plane: the REST API, and xDS for any number of Envoys",
 		Long: `Runs the control plane. Envoys connect to --xds-addr under the name of a proxy
-object; "gatehouse bootstrap" prints what they need for it.`,
+object; "gatehouse bootstrap" prints their configuration.`,
 		Example: `  gatehouse serve
   gatehouse serve --database-url postgres://gatehouse:secret@db.example/gatehouse --log-format json
   GATEHOUSE_API_ADDR=127.0.0.1:0 gatehouse serve --config /etc/gatehouse.yaml`,
@@ -51,7 +51,7 @@ func newStandalone() *cobra.Command {
 		Use:   config.Standalone,
 		Short: "Run the control plane and one Envoy: a whole gateway in one process tree",
 		Long: `Runs the control plane and an Envoy that it starts, watches and stops. The
-Envoy gets the configuration of the proxy object named --proxy.`,
+Envoy receives the configuration of the proxy object that --proxy names.`,
 		Example: `  gatehouse standalone --demo
   gatehouse standalone --listen-ip 0.0.0.0 --http-port 80 --https-port 443 --data-dir /var/lib/gatehouse`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd, app.Standalone) },
@@ -96,7 +96,7 @@ func withSettings(cmd *cobra.Command) *cobra.Command {
 
 Every flag can also be given as an environment variable (--api-addr is
 GATEHOUSE_API_ADDR) and as a key of the same name in the --config file. A flag
-wins over the environment, and the environment over the file.`
+overrides the environment, and the environment overrides the file.`
 	return cmd
 }
 

@@ -15,12 +15,12 @@ import (
 func newSecretKey() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   config.SecretKey,
-		Short: "Change the key that secrets are stored under",
-		Long: `Works directly on the key file and on the database that the flags name. Control
-planes may run meanwhile; none needs a restart. What ends halfway is run again.
+		Short: "Change the key that seals secrets",
+		Long: `Uses the key file and the database that the flags name directly. Control planes
+may run meanwhile; none needs a restart. If a command stops halfway, run it again.
 
-Where every control plane reads the same file, "rotate --remove-old" does it
-all. Where each has a copy: add, copy the file to all, rotate, copy it again,
+If every control plane reads the same file, "rotate --remove-old" does
+everything. If each has a copy: add, copy the file to all, rotate, copy it again,
 remove-old, copy it again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -33,7 +33,7 @@ remove-old, copy it again.`,
 func newSecretKeyAdd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "add",
-		Short: "Add a key to the key file that rotate will take, to copy it to other machines first",
+		Short: "Add a key for rotate to the key file, so that the file can be copied to other machines first",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return onDatabase(cmd, func(_ context.Context, cfg config.Config, env app.Env) error { return app.AddSecretKey(cfg, env) })
@@ -45,7 +45,7 @@ func newSecretKeyRotate() *cobra.Command {
 	var removeOld bool
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Take a new key, or the added one, and seal every secret with it, those of the history too",
+		Short: "Seal every secret, also in the history, with a new key or the added one",
 		Example: `  gatehouse secret-key rotate --remove-old
   gatehouse secret-key rotate --database-url postgres://gatehouse@db/gatehouse --secret-key-file /etc/gatehouse/secret.key`,
 		Args: cobra.NoArgs,
@@ -55,14 +55,14 @@ func newSecretKeyRotate() *cobra.Command {
 			}))
 		},
 	}
-	cmd.Flags().BoolVar(&removeOld, "remove-old", false, "remove the old keys in the end; every control plane has to read this very file")
+	cmd.Flags().BoolVar(&removeOld, "remove-old", false, "remove the old keys afterwards; every control plane must read this same file")
 	return cmd
 }
 
 func newSecretKeyRemoveOld() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove-old",
-		Short: "Seal with the new key what is not yet, and remove the old keys from the key file",
+		Short: "Seal the remaining secrets with the new key, and remove the old keys from the key file",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return onDatabase(cmd, sealing(app.RemoveOldSecretKeys)) },
 	}

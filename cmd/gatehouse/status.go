@@ -15,10 +15,10 @@ import (
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [PROXY]",
-		Short: "Show what the Envoys have, and what is not live",
-		Long: `Shows the proxies and their Envoys, the revision that each has in full and how many
-it is behind, what an Envoy refused and in what words, what it waits for, upstreams that fail, and the
-objects that are not live as they are written.`,
+		Short: "Show what the Envoys have and what is not live",
+		Long: `Shows the proxies and their Envoys, the revision that each has in full and how far
+it is behind, what an Envoy refused and why, what it waits for, the upstreams that
+fail, and the objects that are not live as written.`,
 		Example: `  gatehouse status
   gatehouse status gw
   gatehouse status --context production -o json`,

@@ -17,11 +17,11 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   config.Token,
-		Short: "Make, list and revoke tokens of the REST API",
+		Short: "Create, list and revoke tokens of the REST API",
 		Long: `Calls the running server that --server, --context or the environment names, else
-the one on this machine. With --data-dir or --database-url it works on that
-database instead, with or without a server on it, and needs no token; a running
-server sees the change at once. It says on stderr which one it uses.`,
+the one on this machine. With --data-dir or --database-url it uses that database
+directly, with or without a server on it, and needs no token; a running server
+sees the change at once. It prints on stderr which one it uses.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -43,10 +43,10 @@ func newTokenCreate() *cobra.Command {
 	var withoutAdmin bool
 	cmd := &cobra.Command{
 		Use:   "create NAME --role admin|viewer",
-		Short: "Make a token and print it, the only time that it is shown",
-		Long: `Makes a token and prints it, the only time that it is shown. Without any token
-the API is open to whoever reaches it; the first one has to be an admin's, and
-closes it.`,
+		Short: "Create a token and print it; it is never shown again",
+		Long: `Creates a token and prints it; it is never shown again. Without any token the API
+is open to everybody who reaches it; the first token must be an admin's, and
+closes the API.`,
 		Example: `  gatehouse token create ann --role admin > token
   gatehouse token create ci --role viewer --token-file token
   gatehouse token create ann --role admin --data-dir /var/lib/gatehouse`,
@@ -67,7 +67,7 @@ closes it.`,
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "admin: may do everything; viewer: may read")
-	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: make a viewer's token though no admin has one there: the server has --api-admin-token-file")
+	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: create a viewer's token although it has no admin's, because the server has --api-admin-token-file")
 	_ = cmd.MarkFlagRequired("role") // it is there
 	return withServer(cmd)
 }
@@ -75,7 +75,7 @@ closes it.`,
 func newTokenList() *cobra.Command {
 	return withServer(&cobra.Command{
 		Use:     "list",
-		Short:   "List the tokens, without the tokens themselves",
+		Short:   "List the tokens by name and role",
 		Example: "  gatehouse token list --token-file token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,7 +95,7 @@ func newTokenRevoke() *cobra.Command {
 	return withServer(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Revoke a token",
-		Long: `Revokes a token. A server keeps the last one of an admin; in a database it can be
+		Long: `Revokes a token. A server keeps the last admin's token; in a database it can be
 revoked too, after which the API is open to this machine.`,
 		Example: `  gatehouse token revoke ci --token-file token
   gatehouse token revoke ann --data-dir /var/lib/gatehouse`,

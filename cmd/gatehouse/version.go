@@ -39,7 +39,7 @@ func buildInfo() build {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of the program and of the Envoy that it is made for",
+		Short: "Print the versions of the program and of its Envoy",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), versions())
@@ -51,7 +51,7 @@ func newVersion() *cobra.Command {
 // withVersion gives root the flag --version, which says what newVersion does.
 func withVersion(root *cobra.Command) {
 	root.Version = versions()
-	root.Flags().Bool("version", false, "print the version of the program and of the Envoy that it is made for")
+	root.Flags().Bool("version", false, "print the versions of the program and of its Envoy")
 	root.SetVersionTemplate("{{.Version}}")
 }
 

@@ -19,8 +19,8 @@ const defaultWait = 30 * time.Second
 
 // withWait gives cmd the flags of a write that may wait for the Envoys.
 func withWait(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().Bool("wait", false, "wait until every connected Envoy that the change reaches has it; exit code 3 when some do not in time")
-	cmd.Flags().Duration("wait-timeout", defaultWait, "how long --wait waits at most, up to 10m")
+	cmd.Flags().Bool("wait", false, "wait until every connected Envoy that the change reaches has it; exit code 3 if some do not in time")
+	cmd.Flags().Duration("wait-timeout", defaultWait, "longest wait of --wait, up to 10m")
 	if cmd.Flags().Lookup("dry-run") != nil {
 		cmd.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	}

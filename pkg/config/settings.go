@@ -63,7 +63,7 @@ func serverSettings() []Setting {
 	return []Setting{
 		{
 			Name: "database-url", Type: "url", commands: stores, secret: true,
-			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: a SQLite file in --data-dir)",
+			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: an SQLite file in --data-dir)",
 			allowed: "a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name",
 			set:     parsed(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
 		},
@@ -81,7 +81,7 @@ func serverSettings() []Setting {
 		},
 		{
 			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap},
-			Usage:   "address from which Envoys get their configuration",
+			Usage:   "address where Envoys fetch their configuration",
 			allowed: "an address HOST:PORT such as 127.0.0.1:18000",
 			set:     parsed(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
 		},
@@ -93,29 +93,29 @@ func serverSettings() []Setting {
 		},
 		{
 			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey},
-			Usage:   "file with the key that secrets are stored under; servers make it when it is missing (default: secret.key in --data-dir)",
+			Usage:   "file with the key that seals secrets; a server creates it if it is missing (default: secret.key in --data-dir)",
 			allowed: "a path",
 			set:     parsed(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
 		},
 		{
 			Name: "allow-empty", Type: "bool", Default: "false", commands: servers,
-			Usage:   "answer Envoys also where the database seems to be lost: it is meant to be empty",
+			Usage:   "answer Envoys even if the database seems to be lost: it is empty on purpose",
 			allowed: "true or false",
 			set:     parsed(func(c *Config) *bool { return &c.AllowEmpty }, boolean),
 		},
 		{
 			Name: "revision-keep-age", Type: "duration", Default: "720h", commands: servers,
-			Usage:   "how long revisions are kept for the history and for rollback",
+			Usage:   "how long to keep revisions for history and rollback",
 			allowed: "a duration of at least 1m such as 720h",
 			set:     parsed(func(c *Config) *time.Duration { return &c.RevisionKeepAge }, keepAge),
 		},
 		{
 			Name: "revision-keep-entries", Type: "number", Default: "100000", commands: servers,
-			Usage:   "how many changes of objects are kept for the history and for rollback",
+			Usage:   "how many changes of objects to keep for history and rollback",
 			allowed: "a whole number from 1 to 100000000",
 			set:     parsed(func(c *Config) *int { return &c.RevisionKeepEntries }, keepEntries),
 		},
-		choice("access-log", servers, []string{"json", "off"}, "what Envoys write to their standard output about each request",
+		choice("access-log", servers, []string{"json", "off"}, "format of Envoy's access log on standard output",
 			func(c *Config) *string { return &c.AccessLog }),
 	}
 }
@@ -126,13 +126,13 @@ func rateLimitSettings() []Setting {
 	return []Setting{
 		{
 			Name: "ratelimit-address", Type: "host:port", commands: servers,
-			Usage:   "rate-limit engine that Envoys ask; it gets its limits from --xds-addr (default: none for serve, standalone counts itself)",
+			Usage:   "rate-limit engine that Envoys call; it fetches its limits from --xds-addr (default: none for serve, standalone counts itself)",
 			allowed: "an address HOST:PORT such as ratelimit.internal:18001",
 			set:     parsed(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
 		},
 		{
 			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // one that has a user is refused
-			Usage:   "metrics of that engine, from which the API tells what was counted; several with commas between them, and all addresses of a name",
+			Usage:   "URLs of that engine's metrics, separated by commas, for the counts in the API; all addresses of a name are read",
 			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
 			set:     parsed(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
 		},
@@ -146,13 +146,13 @@ func upstreamSettings() []Setting {
 	return []Setting{
 		{
 			Name: "upstream-allow", Type: "addresses", commands: servers,
-			Usage:   "addresses that upstreams may have: networks, addresses and DNS names, with commas between them (default: all)",
+			Usage:   "addresses that upstreams may have: networks, addresses and DNS names, separated by commas (default: all)",
 			allowed: allowed,
 			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamAllow }, addresses),
 		},
 		{
 			Name: "upstream-deny", Type: "addresses", commands: servers,
-			Usage:   "addresses that upstreams must not have, also where --upstream-allow names them; a DNS name is known by its name only",
+			Usage:   "addresses that upstreams must not have, even if --upstream-allow names them; a DNS name is compared as a name",
 			allowed: allowed,
 			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
@@ -165,13 +165,13 @@ func planSettings() []Setting {
 	return []Setting{
 		{
 			Name: "cluster-wait", Type: "duration", Default: "20s", commands: servers,
-			Usage:   "how long a host's change waits for an Envoy to get a new cluster ready (first health checks, DNS); other hosts never wait for it",
+			Usage:   "how long the change of a host waits until an Envoy has a new cluster ready (first health checks, DNS); other hosts never wait",
 			allowed: "a duration from 1s to 1h such as 20s",
 			set:     parsed(func(c *Config) *time.Duration { return &c.ClusterWait }, durationWithin(time.Second, time.Hour)),
 		},
 		{
 			Name: "removal-grace", Type: "duration", Default: "2s", commands: servers,
-			Usage:   "how long a cluster stays in an Envoy after its last route is gone, so that requests and retries under way can end",
+			Usage:   "how long a cluster stays in an Envoy after its last route is gone, so that running requests and retries can end",
 			allowed: "a duration from 1ms to 1h such as 2s",
 			set:     parsed(func(c *Config) *time.Duration { return &c.RemovalGrace }, durationWithin(time.Millisecond, time.Hour)),
 		},
@@ -194,13 +194,13 @@ func apiSettings() []Setting {
 		},
 		{
 			Name: "insecure-api", Type: "bool", Default: "false", commands: servers,
-			Usage:   "let everybody who reaches the REST API in while there is no token, also where --api-addr is no loopback address",
+			Usage:   "allow an --api-addr that is not loopback while there is no token: everybody who reaches the REST API can change everything",
 			allowed: "true or false",
 			set:     parsed(func(c *Config) *bool { return &c.InsecureAPI }, boolean),
 		},
 		{
 			Name: "api-hosts", Type: "names", commands: servers,
-			Usage:   "host names of the REST API, with commas between them; addresses and localhost need not be named",
+			Usage:   "host names of the REST API, separated by commas; addresses and localhost are always allowed",
 			allowed: "a list of host names such as api.example.com,gateway.internal, without ports",
 			set:     parsed(func(c *Config) *[]string { return &c.APIHosts }, hostNames),
 		},
@@ -221,7 +221,7 @@ func apiSettings() []Setting {
 
 func logSettings() []Setting {
 	servers := []string{Serve, Standalone}
-	level := choice("log-level", servers, []string{"debug", "info", "warn", "error"}, "the least important lines to log",
+	level := choice("log-level", servers, []string{"debug", "info", "warn", "error"}, "lowest level to log",
 		func(c *Config) *string { return &c.LogLevel })
 	level.Default = "info"
 	return []Setting{
@@ -236,7 +236,7 @@ func proxySettings() []Setting {
 	return []Setting{
 		{
 			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap},
-			Usage:   "name of the proxy object whose configuration the Envoy gets",
+			Usage:   "name of the proxy object whose configuration the Envoy receives",
 			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)",
 			set:     parsed(func(c *Config) *string { return &c.Proxy }, proxyName),
 		},
@@ -253,7 +253,7 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "https-port", Type: "port", Default: "8443", commands: own,
-			Usage: "port of the HTTPS listener", allowed: "a port, 1 to 65535",
+			Usage: "port of the HTTPS listener, reserved for later", allowed: "a port, 1 to 65535",
 			set: parsed(func(c *Config) *int { return &c.HTTPSPort }, port),
 		},
 		{
@@ -264,25 +264,25 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "trusted-hops", Type: "number", Default: "0", commands: own,
-			Usage:   "number of own proxies in front of the gateway that add to X-Forwarded-For; one too many lets clients make up their address",
+			Usage:   "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; with one too many, clients make up their address",
 			allowed: "a whole number from 0 to 10",
 			set:     parsed(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
 			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},
-			Usage:   "address of Envoy's admin endpoint, with the paths that only read and /logging; port 0 means any free one",
+			Usage:   "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
 			allowed: "an address IP:PORT such as 127.0.0.1:9001",
 			set:     parsed(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap},
-			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: with all its paths, and only for the user that runs Envoy",
+			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, only for the user that runs Envoy",
 			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
 			set:     parsed(func(c *Config) *string { return &c.AdminSocket }, socketPath),
 		},
 		{
 			Name: "demo", Type: "bool", Default: "false", commands: own,
-			Usage:   "run a small backend and, when the store is empty, configure a first service, showing the calls",
+			Usage:   "run a small backend; if the store is empty, configure a first service and print the calls",
 			allowed: "true or false",
 			set:     parsed(func(c *Config) *bool { return &c.Demo }, boolean),
 		},
