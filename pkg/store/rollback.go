@@ -27,12 +27,15 @@ func Rollback(w Writer, revision int64) error {
 		return err
 	}
 	for _, kind := range slices.Backward(model.Kinds()) {
-		places := firsts[kind]
-		slices.Reverse(places)
+		var places []Place
+		for _, at := range slices.Backward(firsts[kind]) {
+			if !at.Kept {
+				places = append(places, at)
+			}
+		}
 		if err := removeOthers(w, places); err != nil {
 			return err
 		}
-		slices.Reverse(places)
 	}
 	for _, kind := range model.Kinds() {
 		if err := putBack(w, firsts[kind]); err != nil {

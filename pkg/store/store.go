@@ -121,7 +121,9 @@ func (c Count) Total() int { return c.Created + c.Updated + c.Deleted }
 // Place is where an entry of the change log stands.
 type Place struct {
 	Revision int64
-	Seq      int
+	Seq      int32
+	// Kept says that its object was there before and behind every later entry.
+	Kept bool
 }
 
 // Query selects objects of one kind. A zero field does not restrict.

@@ -17,9 +17,6 @@ import (
 // so that a row may have some 60.
 const batchSize = 500
 
-// latestSize bounds the entries of a revision that the transaction has in memory.
-const latestSize = 1000
-
 // batch holds rows that are sent together: a statement for each would make a
 // large document take minutes.
 type batch struct {
@@ -181,7 +178,7 @@ func (w *writer) flush() error {
 	if len(entries) > 0 {
 		w.err = w.fail("writing the change log", w.db().Create(entries).Error)
 	}
-	if len(w.latest) > latestSize {
+	if w.count.Total() > batchSize { // too many to keep: Written reads them again
 		w.latest, w.logged = nil, 0
 	}
 	return w.err

@@ -172,7 +172,7 @@ func (r *reader) Entries(revision int64) store.Changes {
 
 // page reads entries of a revision behind one.
 func (r *reader) page(revision int64, seq int, kinds []model.Kind) (rows []changeLog, err error) {
-	tx := r.db().Where("revision = ? AND seq > ?", revision, seq)
+	tx := r.db().Select("seq", "kind", "name", "before", "after").Where("revision = ? AND seq > ?", revision, seq)
 	if len(kinds) > 0 {
 		tx = tx.Where("kind IN ?", kinds)
 	}
@@ -208,9 +208,10 @@ func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
 	if logged != now-revision {
 		return nil, store.CompactedError(revision)
 	}
-	rows, err := w.db().Raw("SELECT kind, revision, seq FROM (SELECT kind, revision, seq, "+
-		"row_number() OVER (PARTITION BY kind, name ORDER BY revision, seq) AS nth FROM change_log WHERE revision > ?) AS every "+
-		"WHERE nth = 1 ORDER BY revision, seq", revision).Rows()
+	rows, err := w.db().Raw("SELECT kind, revision, seq, kept FROM (SELECT kind, revision, seq, "+
+		"count(before) OVER same = count(*) OVER same AND count(after) OVER same = count(*) OVER same AS kept, "+
+		"row_number() OVER (PARTITION BY kind, name ORDER BY revision, seq) AS nth FROM change_log WHERE revision > ? "+
+		"WINDOW same AS (PARTITION BY kind, name)) AS every WHERE nth = 1 ORDER BY revision, seq", revision).Rows()
 	if err != nil {
 		return nil, w.fail("reading the change log", err)
 	}
@@ -218,7 +219,7 @@ func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
 	for rows.Next() && err == nil {
 		var kind model.Kind
 		var at store.Place
-		err = rows.Scan(&kind, &at.Revision, &at.Seq)
+		err = rows.Scan(&kind, &at.Revision, &at.Seq, &at.Kept)
 		firsts[kind] = append(firsts[kind], at)
 	}
 	return firsts, w.fail("reading the change log", errors.Join(err, rows.Err(), rows.Close()))
@@ -226,10 +227,10 @@ func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
 
 // Befores implements store.Writer.
 func (w *writer) Befores(places []store.Place) ([]model.Entry, error) {
-	nth := make(map[store.Place]int, len(places))
+	nth := make(map[[2]int64]int, len(places))
 	wanted := make([]string, len(places))
 	for i, at := range places {
-		nth[at] = i
+		nth[[2]int64{at.Revision, int64(at.Seq)}] = i
 		wanted[i] = fmt.Sprintf("(%d, %d)", at.Revision, at.Seq)
 	}
 	var rows []changeLog
@@ -244,7 +245,7 @@ func (w *writer) Befores(places []store.Place) ([]model.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[nth[store.Place{Revision: row.Revision, Seq: row.Seq}]] = model.Entry{Key: row.key(), Object: before}
+		list[nth[[2]int64{row.Revision, int64(row.Seq)}]] = model.Entry{Key: row.key(), Object: before}
 	}
 	return list, nil
 }

@@ -9,12 +9,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// generationSize bounds the keys and hosts of a generation.
+// generationSize bounds the keys and hosts of a generation, but for tests.
 const generationSize = 8192
 
 // memory is what a transaction that writes knows of the configuration: what it
 // asked for of late. What is in neither generation has to be read again.
-type memory struct{ young, old generation }
+type memory struct {
+	young, old generation
+	// size is that of a generation.
+	size int
+}
 
 // generation is what was learnt in one span of the transaction.
 type generation struct {
@@ -29,10 +33,12 @@ func newGeneration() generation {
 	return generation{objects: map[model.Key]model.Object{}, hosts: map[string][]model.Key{}}
 }
 
-func newMemory() memory { return memory{young: newGeneration(), old: newGeneration()} }
+func newMemory(size int) memory {
+	return memory{young: newGeneration(), old: newGeneration(), size: size}
+}
 
 // full reports whether it is time to age.
-func (m *memory) full() bool { return len(m.young.objects)+len(m.young.hosts) >= generationSize }
+func (m *memory) full() bool { return len(m.young.objects)+len(m.young.hosts) >= m.size }
 
 // age forgets the old generation and begins a new one. No row may wait to be
 // sent: what is forgotten is read from the database.
@@ -101,7 +107,7 @@ func isOfHosts(q store.Query) bool {
 
 // remember keeps what a query has found.
 func (m *memory) remember(q store.Query, list []model.Object) {
-	if len(list) > generationSize {
+	if len(list) > m.size {
 		return
 	}
 	for _, obj := range list {

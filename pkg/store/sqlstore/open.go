@@ -79,8 +79,9 @@ type Store struct {
 	firstKey bool
 	// awayHint says what to do when the database does not answer.
 	awayHint string
-	// stepTimeout is that of this package, but for tests.
-	stepTimeout time.Duration
+	// stepTimeout and generationSize are those of this package, but for tests.
+	stepTimeout    time.Duration
+	generationSize int
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -116,7 +117,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, changed: make(chan struct{}, 1)}
+	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, changed: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

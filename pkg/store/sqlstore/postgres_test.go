@@ -119,6 +119,51 @@ var _ = Describe("Postgres", func() {
 		Expect(addProxy(ctx, s, "after")).To(Succeed())
 	})
 
+	It("leaves everything as it was when the connection breaks in the middle of a rollback", func(ctx SpecContext) {
+		url := newPostgres(ctx)
+		s := openStore(ctx, url)
+		ports := func() (list []int) {
+			Expect(s.Read(ctx, func(r store.Reader) error {
+				objs, err := r.List(store.Query{Kind: model.KindProxy})
+				for _, o := range objs {
+					list = append(list, o.(*model.Proxy).HTTPPort)
+				}
+				return err
+			})).To(Succeed())
+			return list
+		}
+		for _, port := range []int{80, 81} {
+			_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+				for i := range 1100 {
+					p := &model.Proxy{Name: fmt.Sprint("p", i), HTTPPort: port}
+					if port == 80 {
+						Expect(w.Insert(p)).To(Succeed())
+					} else {
+						Expect(w.Replace(p)).To(Succeed())
+					}
+				}
+				return nil
+			})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		conn, err := pgx.Connect(ctx, url)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(conn.Close)
+		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+			return store.Rollback(&storetest.Interrupted{Writer: w, Before: func(page int) {
+				if page == 3 {
+					_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+					Expect(err).NotTo(HaveOccurred())
+				}
+			}}, 1)
+		})
+		Expect(model.IsKind(err, model.Unavailable)).To(BeTrue(), "%v", err)
+		Expect(ports()).To(And(HaveLen(1100), HaveEach(81)))
+		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error { return store.Rollback(w, 1) })
+		Expect(err).NotTo(HaveOccurred())
+		Expect(ports()).To(And(HaveLen(1100), HaveEach(80)))
+	})
+
 	DescribeTable("says in one line why it cannot open", func(ctx SpecContext, url func() string, want string) {
 		_, err := sqlstore.Open(ctx, sqlstore.Options{URL: url()})
 		Expect(err).To(MatchError(HavePrefix(want)))

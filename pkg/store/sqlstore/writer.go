@@ -37,7 +37,7 @@ type writer struct {
 func newWriter(r reader, origin store.Origin) *writer {
 	return &writer{
 		reader: r, origin: origin, now: model.At(r.store.opts.Now()),
-		memory: newMemory(), batch: batch{pending: map[model.Key]bool{}},
+		memory: newMemory(r.store.generationSize), batch: batch{pending: map[model.Key]bool{}},
 	}
 }
 

@@ -52,6 +52,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("compaction", func() { compactionSpecs(h) })
 		Describe("a rollback", func() { rollbackSpecs(h) })
 		Describe("a large transaction", func() { batchSpecs(h) })
+		Describe("what goes over pages", func() { pageSpecs(h) })
 		Describe("many at once", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
 		Describe("notes", func() { noteSpecs(h) })

@@ -1,0 +1,81 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store/storetest"
+)
+
+// liveHeap is what is in use, in bytes.
+func liveHeap() int {
+	runtime.GC()
+	runtime.GC() // what has a finalizer goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc) //nolint:gosec // no heap is so large
+}
+
+var _ = DescribeTable("A rollback has a part of what it changes in memory, whatever it changes",
+	func(ctx SpecContext, newURL func(context.Context) string) {
+		const routes, size = 4000, 4000
+		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(s.Close)
+		sqlstore.SetGenerationSize(s, 100)
+		write := func(fn func(w store.Writer) error) {
+			GinkgoHelper()
+			_, err := s.Write(ctx, store.Origin{Actor: "tester"}, fn)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		route := func(i int, letter string) *model.Route {
+			text := strings.Repeat(letter, size)
+			return &model.Route{
+				Service: "shop", Name: fmt.Sprint("r", i), Prefix: "/",
+				Config: model.RouteConfig{Headers: []model.ValueMatch{{Name: "x", Exact: &text}}},
+			}
+		}
+		write(func(w store.Writer) error {
+			Expect(w.Insert(&model.Service{Name: "shop", FQDN: "shop.example.com"})).To(Succeed())
+			for i := range routes {
+				Expect(w.Insert(route(i, "a"))).To(Succeed())
+			}
+			return nil
+		})
+		write(func(w store.Writer) error {
+			for i := range routes {
+				Expect(w.Replace(route(i, "b"))).To(Succeed())
+			}
+			return nil
+		})
+		before, most, pages := liveHeap(), 0, 0
+		look := func() { most = max(most, liveHeap()-before) }
+		write(func(w store.Writer) error {
+			Expect(store.Rollback(&storetest.Interrupted{Writer: w, Before: func(int) { look(); pages++ }}, 1)).To(Succeed())
+			look()
+			seen := 0
+			for _, err := range w.Written()() {
+				Expect(err).NotTo(HaveOccurred())
+				if seen++; seen%500 == 0 {
+					look()
+				}
+			}
+			Expect(seen).To(Equal(routes))
+			return nil
+		})
+		Expect(pages).To(Equal(routes / 500))
+		AddReportEntry("heap", fmt.Sprintf("%d bytes more, for %d bytes of text before and as much after", most, routes*size))
+		Expect(most).To(BeNumerically("<", 2*routes*size/3))
+	},
+	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
+	Entry("Postgres", newPostgres),
+)
