@@ -90,11 +90,15 @@ func RatesOf(t *model.ProxyTree, domains []string) ProxyRates {
 	return p
 }
 
-// addRateLimitServices says how the listener asks the engine, where there is
-// one.
+// addRateLimitServices says where the engine is, if there is one, and how the
+// listener asks it.
 func addRateLimitServices(l *ir.Listener, t *model.ProxyTree, s Settings, needs ir.Needs) {
 	if !s.RateLimits() {
 		return
+	}
+	l.RateLimitEngine = &ir.RateLimitEngine{Address: s.RateLimitAddress}
+	if s.RateLimitAddress == "" {
+		l.RateLimitEngine.Socket = s.RateLimitSocket
 	}
 	rates := RatesOf(t, needs.RateLimitDomains)
 	if rates.Default != nil {

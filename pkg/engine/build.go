@@ -19,8 +19,6 @@ import (
 type Build struct {
 	settings compile.Settings
 	head     *snapshot.RouteHead
-	// shared are clusters that every proxy has.
-	shared   []*snapshot.Resource
 	config   *model.Config
 	loaded   bool
 	services map[string]*service
@@ -57,8 +55,9 @@ type route struct {
 type proxy struct {
 	builder  *snapshot.Builder
 	services map[string]struct{}
-	// closed says why no service is served; nil means that all are.
-	closed *model.Condition
+	// closed says why no service is served; nil means that all are. refused says
+	// why there is no listener.
+	closed, refused *model.Condition
 	// globals hold for the proxy; rates are what counts there.
 	globals []*model.ParsedGlobalConfig
 	rates   compile.ProxyRates
@@ -83,34 +82,19 @@ type Result struct {
 
 // NewBuild returns a build of the empty configuration.
 func NewBuild(settings compile.Settings) (*Build, error) {
-	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), translate.Route(compile.UnavailableRoute()))
+	unavailable, err := translate.Route(compile.UnavailableRoute())
 	if err != nil {
 		return nil, err
 	}
-	var shared []*snapshot.Resource
-	if settings.RateLimits() {
-		c, err := rateLimitCluster(settings)
-		if err != nil {
-			return nil, err
-		}
-		shared = append(shared, c)
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable)
+	if err != nil {
+		return nil, err
 	}
 	return &Build{
-		settings: settings, head: head, shared: shared, config: model.NewConfig(),
+		settings: settings, head: head, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{}, refusals: map[*model.ParsedGlobalConfig]error{},
 		stated: map[string]model.RateLimitRule{}, advised: map[string]bool{},
 	}, nil
-}
-
-func rateLimitCluster(settings compile.Settings) (*snapshot.Resource, error) {
-	if settings.RateLimitAddress == "" {
-		return snapshot.NewCluster(translate.RateLimitSocketCluster(settings.RateLimitSocket))
-	}
-	c, err := translate.RateLimitServiceCluster(settings.RateLimitAddress)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.NewCluster(c)
 }
 
 // Revision is the revision of the configuration; 0 before the first change.
@@ -166,10 +150,13 @@ func (b *Build) Apply(change model.Change) Result {
 	advice.apply(&result)
 	for name, state := range dirty {
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
-		result.Conditions["proxy "+name] = conflicts(name, state.builder.Conflicts())
-		if state.closed != nil {
-			result.Conditions["proxy "+name] = []model.Condition{*state.closed}
+		conditions := conflicts(name, state.builder.Conflicts())
+		for _, c := range []*model.Condition{state.closed, state.refused} {
+			if c != nil {
+				conditions = append(conditions, *c)
+			}
 		}
+		result.Conditions["proxy "+name] = conditions
 	}
 	restated := b.applyStated(change)
 	if all || restated || slices.ContainsFunc(change.Entries, func(e model.Entry) bool { return e.Key.Kind == model.KindGlobalConfig }) {
@@ -195,7 +182,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{builder: snapshot.NewBuilder(b.head, b.shared...)}
+		p = &proxy{builder: snapshot.NewBuilder(b.head)}
 		b.proxies[name] = p
 	}
 	services := tree.Services
@@ -229,16 +216,19 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 // applyListener makes the listener of a proxy anew, for the services that it
 // serves.
 func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
-	// A listener of a valid proxy is always valid; without one the proxy
-	// serves nothing, which is what is left of an invalid one.
+	// Without a listener the proxy serves nothing, which is what is left of one
+	// that Envoy would refuse.
 	p.needs = b.needsOf(services...)
 	p.rates = compile.RatesOf(tree, p.needs.RateLimitDomains)
 	version := ""
-	if l, err := snapshot.NewListener(translate.Listener(compile.Listener(tree, b.settings, p.needs)), originOf(tree.Proxy.Key())); err == nil {
-		p.builder.SetListeners([]*snapshot.Resource{l})
-		version = l.Version
+	if l, named, err := encodeListener(compile.Listener(tree, b.settings, p.needs), tree.Proxy.Key()); err == nil {
+		p.builder.SetListeners([]*snapshot.Resource{l}, named)
+		p.refused, version = nil, l.Version
 	} else {
-		p.builder.SetListeners(nil)
+		p.builder.SetListeners(nil, snapshot.Named{})
+		p.refused = &model.Condition{
+			Key: tree.Proxy.Key(), Code: model.Quarantined, Message: "Envoy would refuse the listener: " + err.Error(),
+		}
 	}
 	if p.listener != version {
 		p.listener, p.relistened = version, b.Revision()
@@ -307,7 +297,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	s.needs = compile.Needs(host)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
-		s.parts.Host, broken = snapshot.NewHost(translate.VirtualHost(host), encoded, originOf(tree.Service.Key()))
+		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key())
 	}
 	closed := compile.ClosedHost(tree)
 	if broken != nil {
@@ -329,7 +319,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 // close makes the host answer 503 to everything: an open door would be worse.
 // Where not even that can be given, the host is left out.
 func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.RouteHead) {
-	bare, err := snapshot.NewHost(translate.VirtualHost(&ir.Host{Name: host.Name, Domain: host.Domain}), nil, originOf(tree.Service.Key()))
+	bare, err := encodeHost(&ir.Host{Name: host.Name, Domain: host.Domain}, nil, tree.Service.Key())
 	if err != nil {
 		s.parts = nil
 		return
@@ -355,43 +345,4 @@ func (b builder) route(t *model.RouteTree) *route {
 	r.ir, r.condition = compile.Unavailable(t, model.Quarantined, "would be refused by Envoy: "+refusal.Error())
 	r.err = r.encode(b.clusters)
 	return r
-}
-
-func (r *route) encode(cache clusterCache) (err error) {
-	r.clusters = nil
-	if r.encoded, err = snapshot.NewRoute(translate.Route(r.ir)); err != nil || r.ir.Forward == nil {
-		return err
-	}
-	for _, c := range r.ir.Forward.Clusters {
-		if cache[c.Name] == nil {
-			resource, err := newCluster(c.Cluster)
-			if err != nil {
-				return err
-			}
-			cache[c.Name] = resource
-		}
-		r.clusters = append(r.clusters, cache[c.Name])
-	}
-	return nil
-}
-
-// newCluster makes the resource of a cluster of upstreams.
-func newCluster(c *ir.Cluster) (*snapshot.Resource, error) {
-	origins := make([]snapshot.Origin, len(c.Upstreams))
-	for i, name := range c.Upstreams {
-		origins[i] = originOf(model.UpstreamKey(name))
-	}
-	r, err := snapshot.NewCluster(translate.Cluster(c), origins...)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range c.Endpoints {
-		r.Endpoints = append(r.Endpoints, originOf(model.UpstreamKey(e.Upstream)))
-	}
-	return r, nil
-}
-
-// originOf is the key of an object as a resource carries it.
-func originOf(k model.Key) snapshot.Origin {
-	return snapshot.Origin{Kind: string(k.Kind), Name: k.Name()}
 }

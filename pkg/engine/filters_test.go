@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -87,5 +89,30 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		after := build.Apply(model.Change{Revision: 2, Entries: []model.Entry{{Key: onService().Key()}}})
 		Expect(after.Conditions["service shop"]).To(BeEmpty())
 		Expect(after.Snapshots["gw"].Hosts[0].Clusters).To(Equal([]string{"blue"}))
+	})
+})
+
+var _ = Describe("A message inside of another that Envoy would refuse", func() {
+	It("closes the route that needs it and is not sent", func() {
+		up := model.NewUpstream()
+		up.Name, up.IP, up.Port, up.Protocol = "tls", "192.0.2.9", 443, "tls"
+		up.ValidationCACertificate, up.ValidationSubjectName = "ca", strings.Repeat("a", 256)
+		change := filtered(&model.Secret{Name: "ca", Cert: "pem"}, up, &model.RouteUpstream{Service: "shop", Route: "guarded", Upstream: "tls"})
+		found, conditions := statuses(change)
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+		Expect(conditions["service shop"]).To(HaveLen(1))
+		Expect(conditions["service shop"][0].Code).To(Equal("Quarantined"))
+		Expect(conditions["service shop"][0].Message).To(ContainSubstring("invalid UpstreamTlsContext.Sni: value length must be at most 255 bytes"))
+	})
+
+	It("leaves a proxy without its listener, and says so", func() {
+		p := proxyNamed("gw")
+		p.ListenIP = ""
+		result := newBuild().Apply(filtered(p))
+		Expect(result.Snapshots["gw"].Listeners).To(BeEmpty())
+		Expect(result.Conditions["proxy gw"]).To(HaveLen(1))
+		Expect(result.Conditions["proxy gw"][0].Key).To(Equal(model.ProxyKey("gw")))
+		Expect(result.Conditions["proxy gw"][0].Code).To(Equal("Quarantined"))
+		Expect(result.Conditions["proxy gw"][0].Message).To(HavePrefix("Envoy would refuse the listener: "))
 	})
 })

@@ -8,8 +8,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // RouteRefusal says why a route cannot become a working configuration. A route
@@ -23,14 +21,13 @@ func RouteRefusal(t *model.RouteTree) error {
 
 // ServiceRefusal says the same of a service, its routes left aside.
 func ServiceRefusal(s *model.Service) error {
-	host := &ir.Host{Name: s.Name, Domain: compile.Domain(s)}
-	_, err := snapshot.NewHost(translate.VirtualHost(host), nil, originOf(s.Key()))
+	_, err := encodeHost(&ir.Host{Name: s.Name, Domain: compile.Domain(s)}, nil, s.Key())
 	return err
 }
 
 // ProxyRefusal says the same of a proxy.
 func ProxyRefusal(p *model.Proxy) error {
-	_, err := snapshot.NewListener(translate.Listener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, ir.Needs{})))
+	_, _, err := encodeListener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, ir.Needs{}), p.Key())
 	return err
 }
 

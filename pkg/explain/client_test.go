@@ -21,9 +21,9 @@ var _ = Describe("The client", func() {
 	limited := func(hops int, headers ...string) (client, told string) {
 		GinkgoHelper()
 		have := limiting(ir.RateLimit{{Kind: ir.RateLimitAddress}})
-		l, err := snapshot.NewListener(translate.Listener(ir.Listener{
+		l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
 			Address: "0.0.0.0", Port: 8080, TrustedHops: hops, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
-		}))
+		})))
 		Expect(err).NotTo(HaveOccurred())
 		have.Listeners = []*snapshot.Resource{l}
 		r, errs := explain.NewRequest("", "http://h/", headers)

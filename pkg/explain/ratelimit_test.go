@@ -15,11 +15,11 @@ import (
 // limiting is a state with one route to nowhere that has these limits.
 func limiting(limits ...ir.RateLimit) explain.State {
 	GinkgoHelper()
-	r := translate.Route(&ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, RateLimits: limits})
+	r := must(translate.Route(&ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, RateLimits: limits}))
 	have := state(host("shop", []string{"*"}, r))
-	l, err := snapshot.NewListener(translate.Listener(ir.Listener{
+	l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
 		Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
-	}))
+	})))
 	Expect(err).NotTo(HaveOccurred())
 	have.Listeners = []*snapshot.Resource{l}
 	return have
@@ -93,16 +93,16 @@ var _ = Describe("A rate limit", func() {
 	It("is told for each domain, and what the proxy does not have", func() {
 		have := limiting(ir.RateLimit{address})
 		limits := []ir.RateLimit{{address}}
-		r := translate.Route(&ir.Route{
+		r := must(translate.Route(&ir.Route{
 			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"},
 			Forward:      &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}},
 			DomainLimits: map[string][]ir.RateLimit{"api": limits, "gone": limits},
-		})
+		}))
 		have.Hosts = state(host("shop", []string{"*"}, r)).Hosts
-		l, err := snapshot.NewListener(translate.Listener(ir.Listener{
+		l, err := snapshot.NewListener(must(translate.Listener(ir.Listener{
 			Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
 			DomainLimits: map[string]*ir.RateLimitService{"api": {Domain: "2/api", Status: 429}, "other": {Domain: "3/other", Status: 429}},
-		}))
+		})))
 		Expect(err).NotTo(HaveOccurred())
 		have.Listeners = []*snapshot.Resource{l}
 		request, _ := explain.NewRequest("", "http://h/", nil)

@@ -47,6 +47,13 @@ func prefixed(p string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: p}}
 }
 
+// must is the value of a call that cannot fail.
+func must[T any](value T, err error) T {
+	GinkgoHelper()
+	Expect(err).NotTo(HaveOccurred())
+	return value
+}
+
 // state has the listener of a proxy.
 func state(hosts ...*snapshot.Host) explain.State {
 	GinkgoHelper()
@@ -56,7 +63,7 @@ func state(hosts ...*snapshot.Host) explain.State {
 // stateWith is state with another listener.
 func stateWith(change func(*hcmv3.HttpConnectionManager), hosts ...*snapshot.Host) explain.State {
 	GinkgoHelper()
-	l := translate.Listener(ir.Listener{Address: "0.0.0.0", Port: 8080})
+	l := must(translate.Listener(ir.Listener{Address: "0.0.0.0", Port: 8080}))
 	filter := l.GetFilterChains()[0].GetFilters()[0]
 	var hcm hcmv3.HttpConnectionManager
 	Expect(filter.GetTypedConfig().UnmarshalTo(&hcm)).To(Succeed())

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,8 @@ type RateLimitConfig struct {
 	OnError string `json:"on_error,omitempty"`
 	// Headers adds x-ratelimit headers to answers; nil means true.
 	Headers *bool `json:"headers,omitempty"`
-	// Status is that of an answer to a request over its limit; 0 means 429.
+	// Status is that of an answer to a request over its limit; 0 means 429. A
+	// parsed config has none that Envoy refuses.
 	Status int `json:"status,omitempty"`
 	// Shadow counts and never limits. A parsed config has it in each rule.
 	Shadow bool `json:"shadow,omitempty"`
@@ -56,6 +58,9 @@ func readRateLimitConfig(v *validator, at, _ string, config JSON) Spec {
 	if v.decode(at, config, &c) {
 		c.check(v, at)
 	}
+	if !knownToEnvoy(c.Status) {
+		c.Status = 0
+	}
 	if c.Shadow {
 		c.Descriptors = shadowed(c.Descriptors)
 	}
@@ -72,10 +77,20 @@ func (c *RateLimitConfig) check(v *validator, at string) {
 	if c.OnError != "" {
 		v.oneOf(at+".on_error", c.OnError, []string{"allow", "deny"})
 	}
-	if c.Status != 0 {
+	switch {
+	case c.Status == 0:
+	case c.Status < 400 || c.Status > 599:
 		v.between(at+".status", c.Status, 400, 599)
+	case !knownToEnvoy(c.Status):
+		v.add(at+".status", "%d is not a status that Envoy knows", c.Status)
 	}
 	checkRateLimitRules(v, at+".descriptors", c.Descriptors)
+}
+
+// knownToEnvoy reports whether Envoy can answer with a status above 399 (type.v3.StatusCode).
+func knownToEnvoy(status int) bool {
+	unknown := []int{418, 419, 420, 425, 427, 430, 509}
+	return (status >= 400 && status <= 431 || status >= 500 && status <= 511) && !slices.Contains(unknown, status)
 }
 
 // shadowed returns the rules with ShadowMode in each.

@@ -51,6 +51,7 @@ var _ = Describe("Global configs", func() {
 		Entry(nil, "globalconfig_type=globalconfig_ratelimit&config={}", "config.domain", "is required"),
 		Entry(nil, `globalconfig_type=globalconfig_ratelimit&config={"domain":"d","on_error":"close","status":200}`,
 			"config.on_error", `\"close\" is not one of allow, deny`, "config.status", "200 is not between 400 and 599"),
+		Entry(nil, `globalconfig_type=globalconfig_ratelimit&config={"domain":"d","status":418}`, "config.status", "418 is not a status that Envoy knows"),
 	)
 
 	It("are attached to proxies", func() {

@@ -68,7 +68,7 @@ func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 	}
 	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}, routes, service(name))
 	Expect(err).NotTo(HaveOccurred())
-	return &snapshot.Parts{Host: h, Domain: name + ".test", Clusters: clusters}
+	return &snapshot.Parts{Host: h, Domain: name + ".test", Named: snapshot.Named{Clusters: clusters}}
 }
 
 // world makes a snapshot of hosts behind one listener.
@@ -76,7 +76,7 @@ func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
 	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head)
-	b.SetListeners([]*snapshot.Resource{listener("http")})
+	b.SetListeners([]*snapshot.Resource{listener("http")}, snapshot.Named{})
 	for _, h := range hosts {
 		b.SetHost(h.Host.Name, h)
 	}

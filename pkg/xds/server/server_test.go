@@ -35,7 +35,7 @@ func withCluster(revision int64, name string) *snapshot.Snapshot {
 	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head)
-	b.SetHost("shop", &snapshot.Parts{Host: h, Domain: "*", Clusters: []*snapshot.Resource{c}})
+	b.SetHost("shop", &snapshot.Parts{Host: h, Domain: "*", Named: snapshot.Named{Clusters: []*snapshot.Resource{c}}})
 	return b.Snapshot(revision)
 }
 

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -50,24 +52,39 @@ type Resource struct {
 
 // NewCluster makes a resource of a cluster that Envoy's constraints allow.
 func NewCluster(c *clusterv3.Cluster, origins ...Origin) (*Resource, error) {
-	body, sum, err := encode(c)
+	r, err := newResource("cluster", ClusterType, c, origins)
 	if err != nil {
-		return nil, fmt.Errorf("encoding cluster %q: %w", c.GetName(), err)
+		return nil, err
 	}
-	return &Resource{
-		Name: c.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ClusterType, Value: body},
-		Warms:   len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC,
-		Origins: origins,
-	}, nil
+	r.Warms = len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC
+	return r, nil
 }
 
 // NewListener makes a resource of a listener that Envoy's constraints allow.
 func NewListener(l *listenerv3.Listener, origins ...Origin) (*Resource, error) {
-	body, sum, err := encode(l)
+	return newResource("listener", ListenerType, l, origins)
+}
+
+// NewSecret makes a resource of a secret that Envoy's constraints allow.
+func NewSecret(s *tlsv3.Secret, origins ...Origin) (*Resource, error) {
+	return newResource("secret", SecretType, s, origins)
+}
+
+// NewExtension makes a resource of an HTTP filter that Envoy's constraints
+// allow. Whoever packs its configuration checks that.
+func NewExtension(e *corev3.TypedExtensionConfig, origins ...Origin) (*Resource, error) {
+	return newResource("extension", ExtensionType, e, origins)
+}
+
+func newResource(what, typeURL string, m interface {
+	validated
+	GetName() string
+}, origins []Origin) (*Resource, error) {
+	body, sum, err := encode(m)
 	if err != nil {
-		return nil, fmt.Errorf("encoding listener %q: %w", l.GetName(), err)
+		return nil, fmt.Errorf("encoding %s %q: %w", what, m.GetName(), err)
 	}
-	return &Resource{Name: l.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: ListenerType, Value: body}, Origins: origins}, nil
+	return &Resource{Name: m.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: typeURL, Value: body}, Origins: origins}, nil
 }
 
 // Route is one route of a virtual host, as bytes.
@@ -113,8 +130,8 @@ type Host struct {
 	// Origin is the object that it was made from.
 	Origin Origin
 
-	// head is the host without its routes, body the whole.
-	head, body []byte
+	// bare is the host without its routes and filters, body the whole.
+	bare, body []byte
 	sum        hash
 }
 
@@ -127,7 +144,10 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route, origin Origin) (*Host, er
 	}
 	host := hostOf(vh.GetName(), vh.GetDomains(), head, routes)
 	host.Origin = origin
-	return host, nil
+	if len(vh.GetTypedPerFilterConfig()) > 0 {
+		host.bare, _, err = encode(&routev3.VirtualHost{Name: vh.GetName(), Domains: vh.GetDomains()})
+	}
+	return host, err
 }
 
 // VirtualHost is the host in full, decoded anew.
@@ -155,7 +175,7 @@ func hostOf(name string, domains []string, head []byte, routes []*Route) *Host {
 			names[c] = struct{}{}
 		}
 	}
-	host := &Host{Name: name, Domains: domains, head: body[:len(head):len(head)], body: body, sum: hash(sums.Sum(nil))}
+	host := &Host{Name: name, Domains: domains, bare: body[:len(head):len(head)], body: body, sum: hash(sums.Sum(nil))}
 	host.Version = host.sum.String()
 	for name := range names {
 		host.Clusters = append(host.Clusters, name)
@@ -191,9 +211,10 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*
 	return &RouteHead{name: rc.GetName(), body: body, sum: sum, unavailable: fixed}, err
 }
 
-// Unavailable is the host with a fixed answer in place of its routes.
+// Unavailable is the host with a fixed answer in place of its routes, and without
+// filters: they may be what an Envoy refused.
 func (h *RouteHead) Unavailable(host *Host) *Host {
-	u := hostOf(host.Name, host.Domains, host.head, []*Route{h.unavailable})
+	u := hostOf(host.Name, host.Domains, host.bare, []*Route{h.unavailable})
 	u.Unavailable, u.Origin = true, host.Origin
 	return u
 }

@@ -45,14 +45,19 @@ func (s *Snapshot) Routes(hosts []*Host) *Resource {
 // Unavailable is a host that answers 503 to everything.
 func (s *Snapshot) Unavailable(h *Host) *Host { return s.head.Unavailable(h) }
 
-// Parts are a host and the clusters that it names.
+// Parts are a host and what it names.
 type Parts struct {
 	Host *Host
 	// Domain is the host that it claims; of two that claim the same, the one
 	// with the lower Order wins and the other is left out.
-	Domain   string
-	Order    int64
-	Clusters []*Resource
+	Domain string
+	Order  int64
+	Named
+}
+
+// Named are resources that hosts, or listeners, name. Several may name the same.
+type Named struct {
+	Clusters, Secrets, Extensions []*Resource
 }
 
 // Builder keeps what one proxy should have and makes a Snapshot of it. The work
@@ -65,36 +70,29 @@ type Builder struct {
 	claims    map[string][]string // domain -> names of hosts
 	served    map[string]*Parts   // the winners
 	lost      map[string]struct{}
-	clusters  map[string]*counted
+	// named is what the listeners name.
+	named                         Named
+	clusters, secrets, extensions *counts
 
-	hosts           []*Host
-	list            []*Resource
-	changedHosts    map[string]*Host
-	changedClusters map[string]struct{}
+	hosts        []*Host
+	changedHosts map[string]*Host
 }
 
-type counted struct {
-	resource *Resource
-	users    int
-}
-
-// NewBuilder returns a builder for a proxy that has nothing yet but the clusters
-// that every proxy has.
-func NewBuilder(head *RouteHead, shared ...*Resource) *Builder {
-	b := &Builder{
+// NewBuilder returns a builder for a proxy that has nothing yet.
+func NewBuilder(head *RouteHead) *Builder {
+	return &Builder{
 		head: head, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
-		clusters: map[string]*counted{}, changedHosts: map[string]*Host{}, changedClusters: map[string]struct{}{},
+		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), changedHosts: map[string]*Host{},
 	}
-	for _, c := range shared {
-		b.addCluster(c)
-	}
-	return b
 }
 
-// SetListeners replaces the listeners.
-func (b *Builder) SetListeners(listeners []*Resource) {
+// SetListeners replaces the listeners and what they name.
+func (b *Builder) SetListeners(listeners []*Resource, named Named) {
 	b.listeners = slices.Clone(listeners)
 	slices.SortFunc(b.listeners, byName)
+	b.count(named, (*counts).add)
+	b.count(b.named, (*counts).drop)
+	b.named = named
 }
 
 // SetHost replaces or, with nil, removes a host.
@@ -152,9 +150,7 @@ func (b *Builder) settle(name string) {
 		return
 	}
 	if want != nil {
-		for _, c := range want.Clusters {
-			b.addCluster(c)
-		}
+		b.count(want.Named, (*counts).add)
 		b.served[name] = want
 		b.changedHosts[name] = want.Host
 	} else {
@@ -162,32 +158,20 @@ func (b *Builder) settle(name string) {
 		b.changedHosts[name] = nil
 	}
 	if have != nil {
-		for _, c := range have.Clusters {
-			b.dropCluster(c.Name)
-		}
+		b.count(have.Named, (*counts).drop)
 	}
 }
 
-func (b *Builder) addCluster(c *Resource) {
-	n := b.clusters[c.Name]
-	if n == nil {
-		n = &counted{}
-		b.clusters[c.Name] = n
+// count adds or drops one user of each.
+func (b *Builder) count(named Named, by func(*counts, *Resource)) {
+	for _, r := range named.Clusters {
+		by(b.clusters, r)
 	}
-	n.users++
-	// Two upstreams of a cluster may change places without a change of its content.
-	if n.resource == nil || n.resource.Version != c.Version || !slices.Equal(n.resource.Endpoints, c.Endpoints) {
-		n.resource = c
-		b.changedClusters[c.Name] = struct{}{}
+	for _, r := range named.Secrets {
+		by(b.secrets, r)
 	}
-}
-
-func (b *Builder) dropCluster(name string) {
-	n := b.clusters[name]
-	n.users--
-	if n.users == 0 {
-		delete(b.clusters, name)
-		b.changedClusters[name] = struct{}{}
+	for _, r := range named.Extensions {
+		by(b.extensions, r)
 	}
 }
 
@@ -203,18 +187,10 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		b.hosts = merge(b.hosts, b.changedHosts, hostName)
 		b.changedHosts = map[string]*Host{}
 	}
-	if len(b.changedClusters) > 0 {
-		changed := make(map[string]*Resource, len(b.changedClusters))
-		for name := range b.changedClusters {
-			changed[name] = nil
-			if n := b.clusters[name]; n != nil {
-				changed[name] = n.resource
-			}
-		}
-		b.list = merge(b.list, changed, resourceName)
-		b.changedClusters = map[string]struct{}{}
+	s := &Snapshot{
+		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
+		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), head: b.head,
 	}
-	s := &Snapshot{Revision: revision, Clusters: b.list, Listeners: b.listeners, Hosts: b.hosts, head: b.head}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.With(s.Hosts) })
 	return s
 }

@@ -117,7 +117,7 @@ var _ = Describe("A builder", func() {
 	}
 	set := func(name, domain string, order int64, clusters ...*snapshot.Resource) {
 		GinkgoHelper()
-		b.SetHost(name, &snapshot.Parts{Host: host(name), Domain: domain, Order: order, Clusters: clusters})
+		b.SetHost(name, &snapshot.Parts{Host: host(name), Domain: domain, Order: order, Named: snapshot.Named{Clusters: clusters}})
 	}
 	served := func() (hosts, clusters []string) {
 		s := b.Snapshot(1)
@@ -129,7 +129,10 @@ var _ = Describe("A builder", func() {
 		}
 		return hosts, clusters
 	}
-	BeforeEach(func() { b = snapshot.NewBuilder(head(), cluster("own", "")) })
+	BeforeEach(func() {
+		b = snapshot.NewBuilder(head())
+		b.SetListeners(nil, snapshot.Named{Clusters: []*snapshot.Resource{cluster("own", "")}})
+	})
 
 	It("serves a domain with the host of the lowest order, and with the next when that goes", func() {
 		set("b", "shop.test", 2, cluster("y", ""))

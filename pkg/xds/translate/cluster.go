@@ -18,7 +18,15 @@ import (
 
 // Cluster holds its endpoints inline, so that it is ready as soon as Envoy has
 // read it, unless it has a health check or a DNS name.
-func Cluster(c *ir.Cluster) *clusterv3.Cluster {
+func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
+	options, err := httpOptions(httpProtocolOptions(c))
+	if err != nil {
+		return nil, err
+	}
+	socket, err := transportSocket(c)
+	if err != nil {
+		return nil, err
+	}
 	out := &clusterv3.Cluster{
 		Name:                          c.Name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
@@ -29,13 +37,11 @@ func Cluster(c *ir.Cluster) *clusterv3.Cluster {
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
 			HealthyPanicThreshold: &typev3.Percent{Value: float64(c.PanicThreshold)},
 		},
-		CircuitBreakers:           circuitBreakers(c.Limits),
-		OutlierDetection:          outlierDetection(c.Outlier),
-		UpstreamConnectionOptions: tcpKeepalive(c.Connections.Keepalive),
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(httpProtocolOptions(c)),
-		},
-		TransportSocket: transportSocket(c),
+		CircuitBreakers:               circuitBreakers(c.Limits),
+		OutlierDetection:              outlierDetection(c.Outlier),
+		UpstreamConnectionOptions:     tcpKeepalive(c.Connections.Keepalive),
+		TypedExtensionProtocolOptions: options,
+		TransportSocket:               socket,
 	}
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
@@ -44,7 +50,7 @@ func Cluster(c *ir.Cluster) *clusterv3.Cluster {
 	if c.HealthCheck != nil {
 		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c.HealthCheck, c.Protocol)}
 	}
-	return out
+	return out, nil
 }
 
 func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
@@ -104,13 +110,19 @@ func httpProtocolOptions(c *ir.Cluster) *httpv3.HttpProtocolOptions {
 	}
 }
 
+// httpOptions are the options of a cluster's HTTP, by the name of their type.
+func httpOptions(o *httpv3.HttpProtocolOptions) (map[string]*anypb.Any, error) {
+	config, err := pack(o)
+	return map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": config}, err
+}
+
 // transportSocket speaks TLS where the protocol asks for it. The SNI is the
 // name that the certificate must carry or, without one, the DNS name of the
 // endpoint. Without Verify the certificate is not checked.
-func transportSocket(c *ir.Cluster) *corev3.TransportSocket {
+func transportSocket(c *ir.Cluster) (*corev3.TransportSocket, error) {
 	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[c.Protocol]
 	if alpn == "" {
-		return nil
+		return nil, nil
 	}
 	tls := &tlsv3.UpstreamTlsContext{
 		AutoHostSni:      true,
@@ -119,10 +131,11 @@ func transportSocket(c *ir.Cluster) *corev3.TransportSocket {
 	if c.Verify != nil {
 		verify(tls, c)
 	}
+	config, err := pack(tls)
 	return &corev3.TransportSocket{
 		Name:       "envoy.transport_sockets.tls",
-		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: anyOf(tls)},
-	}
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config},
+	}, err
 }
 
 // verify makes Envoy check the backend's certificate: its chain always, and the

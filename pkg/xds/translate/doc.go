@@ -3,6 +3,7 @@
 // in names.go, and the order of the HTTP filters is decided in
 // http_filters.go.
 //
-// Invariants: every function is pure and never fails; whether Envoy would
-// accept the result is checked by pkg/xds/snapshot.
+// Invariants: every function is pure. What is packed into an Any is checked with
+// Envoy's constraints first, and what they refuse is an error; the message that
+// is returned is checked by pkg/xds/snapshot.
 package translate

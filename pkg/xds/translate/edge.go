@@ -32,22 +32,19 @@ func notOneHost() *routev3.HeaderMatcher {
 
 // hostFilter refuses a request whose host is not one host. It is on the
 // listener, so that it costs nothing per service.
-func hostFilter() *hcmv3.HttpFilter {
+func hostFilter(ir.Listener) []filterConfig {
 	refused := &rbacconfigv3.Policy{
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: notOneHost()}}},
 	}
-	return &hcmv3.HttpFilter{
-		Name: HostFilter,
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(&rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
-			Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{"host": refused},
-		}})},
-	}
+	return []filterConfig{{HostFilter, &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
+		Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{"host": refused},
+	}}}}
 }
 
 // hostReply makes a 400 of the filter's 403: it is the request that is wrong,
 // not who sent it (RFC 9112 section 3.2).
-func hostReply() *hcmv3.ResponseMapper {
+func hostReply(ir.Listener) *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
 			AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{
@@ -75,7 +72,7 @@ func hostReply() *hcmv3.ResponseMapper {
 // knows itself: everything of Envoy's own, and how the request came here, which
 // only a trusted proxy in front knows. X-Forwarded-For and X-Forwarded-Proto
 // are Envoy's business.
-func cleanHeaders(l ir.Listener) *corev3.TypedExtensionConfig {
+func cleanHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	mutations := []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
 		RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcherv3.StringMatcher{
 			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"},
@@ -89,10 +86,8 @@ func cleanHeaders(l ir.Listener) *corev3.TypedExtensionConfig {
 			mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
 		}
 	}
-	return &corev3.TypedExtensionConfig{
-		Name:        "envoy.http.early_header_mutation.header_mutation",
-		TypedConfig: anyOf(&earlyv3.HeaderMutation{Mutations: mutations}),
-	}
+	config, err := pack(&earlyv3.HeaderMutation{Mutations: mutations})
+	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config}, err
 }
 
 // unhealthy is the header with which an answer says that whoever gives it is

@@ -1,26 +1,151 @@
 package translate
 
 import (
+	"fmt"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// httpFilters is the one place that decides the order of the HTTP filters:
-//
-//	rbac/host   refuses what is not one host, before anything is asked about it
-//	cors        answers a preflight before anything asks who is calling
-//	ratelimit   before the logins, so that a flood does not reach them
-//	oauth2      makes the token that the next ones read
-//	jwt_authn   verifies the token
-//	rbac        decides on the verified claims
-//	ext_authz   may need all of the above
-//	lua         the operator's own code sees an allowed request
-//	router      is always the last
-func httpFilters(l ir.Listener) []*hcmv3.HttpFilter {
-	return append(append([]*hcmv3.HttpFilter{hostFilter()}, rateLimitFilters(l)...), &hcmv3.HttpFilter{
-		Name:       "envoy.filters.http.router",
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(&routerv3.Router{})},
-	})
+// httpFilter is one HTTP filter, in all the places where Envoy hears of it. A
+// nil hook means that it is not there.
+type httpFilter struct {
+	// listener is the filter on the listener: mostly one, but one for each
+	// domain of a filter that knows only one.
+	listener func(ir.Listener) []filterConfig
+	// disabled says that it does nothing but for the hosts and routes that have
+	// a message for it. It is on every listener, so that no listener changes with
+	// them, and a wrong message falls back to its configuration there: that of a
+	// filter that protects something has to deny.
+	disabled bool
+	// host and route are the messages of a host and of a route. A host's message
+	// stays in force under a route that has none.
+	host  func(*ir.Host) ([]filterConfig, error)
+	route func(*ir.Route) ([]filterConfig, error)
+	// reply is what becomes of the filter's own answer; nil leaves it as it is.
+	reply func(ir.Listener) *hcmv3.ResponseMapper
+	// resources are what it needs beside the listener.
+	resources func(ir.Listener) (Resources, error)
+}
+
+// filterConfig is a message for the filter called name. Two filters of one type
+// have different names, such as rbac/host.
+type filterConfig struct {
+	name   string
+	config message
+}
+
+// Resources are what filters name and neither listeners nor routes hold.
+type Resources struct {
+	Clusters []*clusterv3.Cluster
+	Secrets  []*tlsv3.Secret
+	// Extensions are the filters that a listener names and does not hold.
+	Extensions []*corev3.TypedExtensionConfig
+}
+
+// httpFilters is the one place that decides the order of the HTTP filters.
+func httpFilters() []httpFilter {
+	return []httpFilter{
+		// Refuses what is not one host, before anything is asked about it.
+		{listener: hostFilter, reply: hostReply},
+		// Before all that costs more than a lookup, so that a flood does not
+		// reach it.
+		{listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},
+		// Is always the last.
+		{listener: router},
+	}
+}
+
+func router(ir.Listener) []filterConfig {
+	return []filterConfig{{"envoy.filters.http.router", &routerv3.Router{}}}
+}
+
+// listenerFilters are the filters as the listener has them, in their order.
+func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
+	var list []*hcmv3.HttpFilter
+	for _, f := range httpFilters() {
+		for _, c := range f.listener(l) {
+			config, err := pack(c.config)
+			if err != nil {
+				return nil, fmt.Errorf("building filter %s: %w", c.name, err)
+			}
+			list = append(list, &hcmv3.HttpFilter{
+				Name: c.name, Disabled: f.disabled, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config},
+			})
+		}
+	}
+	return list, nil
+}
+
+// localReplies says what becomes of the answers of filters.
+func localReplies(l ir.Listener) *hcmv3.LocalReplyConfig {
+	out := &hcmv3.LocalReplyConfig{}
+	for _, f := range httpFilters() {
+		if f.reply == nil {
+			continue
+		}
+		if mapper := f.reply(l); mapper != nil {
+			out.Mappers = append(out.Mappers, mapper)
+		}
+	}
+	return out
+}
+
+// ListenerResources are what the filters of a listener need beside it.
+func ListenerResources(l ir.Listener) (Resources, error) {
+	var all Resources
+	for _, f := range httpFilters() {
+		if f.resources == nil {
+			continue
+		}
+		r, err := f.resources(l)
+		if err != nil {
+			return Resources{}, err
+		}
+		all.Clusters = append(all.Clusters, r.Clusters...)
+		all.Secrets = append(all.Secrets, r.Secrets...)
+		all.Extensions = append(all.Extensions, r.Extensions...)
+	}
+	return all, nil
+}
+
+func hostFilters(h *ir.Host) (map[string]*anypb.Any, error) {
+	return perFilter(h, func(f httpFilter) func(*ir.Host) ([]filterConfig, error) { return f.host })
+}
+
+func routeFilters(r *ir.Route) (map[string]*anypb.Any, error) {
+	return perFilter(r, func(f httpFilter) func(*ir.Route) ([]filterConfig, error) { return f.route })
+}
+
+// perFilter are the messages of a host or route by the name of the filter that
+// they are for. Envoy ignores those for one that the listener does not have.
+func perFilter[T any](of T, hook func(httpFilter) func(T) ([]filterConfig, error)) (map[string]*anypb.Any, error) {
+	var all map[string]*anypb.Any
+	for _, f := range httpFilters() {
+		configs := hook(f)
+		if configs == nil {
+			continue
+		}
+		list, err := configs(of)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			config, err := pack(c.config)
+			if err != nil {
+				return nil, fmt.Errorf("configuring filter %s: %w", c.name, err)
+			}
+			if all == nil {
+				all = map[string]*anypb.Any{}
+			}
+			all[c.name] = config
+		}
+	}
+	return all, nil
 }

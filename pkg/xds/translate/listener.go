@@ -31,7 +31,12 @@ const (
 
 // Listener accepts plain HTTP/1.1 and HTTP/2 and takes its routes from the
 // proxy's route configuration.
-func Listener(l ir.Listener) *listenerv3.Listener {
+func Listener(l ir.Listener) (*listenerv3.Listener, error) {
+	manager, err := httpConnectionManager(l)
+	if err != nil {
+		return nil, err
+	}
+	config, err := pack(manager)
 	return &listenerv3.Listener{
 		Name:                          ListenerName(l),
 		Address:                       socketAddress(l.Address, l.Port),
@@ -39,19 +44,27 @@ func Listener(l ir.Listener) *listenerv3.Listener {
 		FilterChains: []*listenerv3.FilterChain{{
 			Filters: []*listenerv3.Filter{{
 				Name:       "envoy.filters.network.http_connection_manager",
-				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: anyOf(httpConnectionManager(l))},
+				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
 			}},
 		}},
-	}
+	}, err
 }
 
-func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
+func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) {
+	filters, err := listenerFilters(l)
+	if err != nil {
+		return nil, err
+	}
+	clean, err := cleanHeaders(l)
+	if err != nil {
+		return nil, err
+	}
 	out := &hcmv3.HttpConnectionManager{
 		StatPrefix: "http",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 			ConfigSource: adsSource(), RouteConfigName: RouteConfigName,
 		}},
-		HttpFilters:                   httpFilters(l),
+		HttpFilters:                   filters,
 		UpgradeConfigs:                []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: websocket}},
 		UseRemoteAddress:              wrapperspb.Bool(true),
 		XffNumTrustedHops:             uint32(l.TrustedHops), //nolint:gosec // at most 10
@@ -62,9 +75,9 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 		StreamIdleTimeout:             seconds(streamIdleTimeout),
 		RequestTimeout:                seconds(requestTimeout),
 		RequestHeadersTimeout:         seconds(requestHeadersTimeout),
-		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{cleanHeaders(l)},
+		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{clean},
 		ServerName:                    "gatehouse",
-		LocalReplyConfig:              &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{hostReply()}},
+		LocalReplyConfig:              localReplies(l),
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:                  seconds(connectionIdleTimeout),
 			HeadersWithUnderscoresAction: underscoreHeaders(l.UnderscoreHeaders),
@@ -75,17 +88,18 @@ func httpConnectionManager(l ir.Listener) *hcmv3.HttpConnectionManager {
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
-	if l.RateLimit != nil || len(l.DomainLimits) > 0 {
-		out.LocalReplyConfig.Mappers = append(out.LocalReplyConfig.Mappers, rateLimitedReply(rateLimitHeaders(l)))
-	}
 	if l.AccessLog {
-		out.AccessLog = []*accesslogv3.AccessLog{accessLog()}
+		log, err := accessLog()
+		if err != nil {
+			return nil, err
+		}
+		out.AccessLog = []*accesslogv3.AccessLog{log}
 	}
-	return out
+	return out, nil
 }
 
 // accessLog writes one JSON line for a request to Envoy's stdout.
-func accessLog() *accesslogv3.AccessLog {
+func accessLog() (*accesslogv3.AccessLog, error) {
 	fields := map[string]*structpb.Value{}
 	for name, format := range map[string]string{
 		"start_time":                       "%START_TIME%",
@@ -111,12 +125,12 @@ func accessLog() *accesslogv3.AccessLog {
 	} {
 		fields[name] = structpb.NewStringValue(format)
 	}
+	config, err := pack(&streamv3.StdoutAccessLog{
+		AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
+			Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
+		}},
+	})
 	return &accesslogv3.AccessLog{
-		Name: "envoy.access_loggers.stdout",
-		ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: anyOf(&streamv3.StdoutAccessLog{
-			AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
-				Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
-			}},
-		})},
-	}
+		Name: "envoy.access_loggers.stdout", ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+	}, err
 }

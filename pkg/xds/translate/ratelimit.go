@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -19,7 +20,6 @@ import (
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -43,19 +43,19 @@ const (
 
 // rateLimitFilters are one for each domain: a filter knows only one. The first
 // that stops a request keeps it from the next.
-func rateLimitFilters(l ir.Listener) (list []*hcmv3.HttpFilter) {
+func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	if l.RateLimit != nil {
-		list = append(list, rateLimitHTTPFilter(RateLimitFilter, l.RateLimit))
+		list = append(list, filterConfig{RateLimitFilter, rateLimit(l.RateLimit)})
 	}
 	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
-		list = append(list, rateLimitHTTPFilter(domainFilter(domain), l.DomainLimits[domain]))
+		list = append(list, filterConfig{domainFilter(domain), rateLimit(l.DomainLimits[domain])})
 	}
 	return list
 }
 
 func domainFilter(domain string) string { return RateLimitFilter + "/" + domain }
 
-func rateLimitHTTPFilter(name string, s *ir.RateLimitService) *hcmv3.HttpFilter {
+func rateLimit(s *ir.RateLimitService) *ratelimitv3.RateLimit {
 	out := &ratelimitv3.RateLimit{
 		Domain: s.Domain, RequestType: "both", Timeout: seconds(rateLimitTimeout), StatPrefix: "gatehouse",
 		FailureModeDeny:   s.Deny,
@@ -71,9 +71,7 @@ func rateLimitHTTPFilter(name string, s *ir.RateLimitService) *hcmv3.HttpFilter 
 	if s.Headers {
 		out.EnableXRatelimitHeaders = ratelimitv3.RateLimit_DRAFT_VERSION_03
 	}
-	return &hcmv3.HttpFilter{
-		Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: anyOf(out)},
-	}
+	return out
 }
 
 // rateLimitHeaders reports whether a domain sends headers.
@@ -89,7 +87,10 @@ func rateLimitHeaders(l ir.Listener) bool {
 // RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
 // 10.2.3): the header that this is taken from is that of the filter that
 // stopped the request, and where it sends none there is no retry-after.
-func rateLimitedReply(headers bool) *hcmv3.ResponseMapper {
+func rateLimitedReply(l ir.Listener) *hcmv3.ResponseMapper {
+	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
+		return nil
+	}
 	out := &hcmv3.ResponseMapper{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"RL"}},
@@ -103,7 +104,7 @@ func rateLimitedReply(headers bool) *hcmv3.ResponseMapper {
 			}}},
 		},
 	}
-	if headers {
+	if rateLimitHeaders(l) {
 		out.HeadersToAdd = []*corev3.HeaderValueOption{{
 			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
 		}}
@@ -111,53 +112,56 @@ func rateLimitedReply(headers bool) *hcmv3.ResponseMapper {
 	return out
 }
 
-// rateLimitsOfRoute are the limits by the name of the filter that they are for.
-// Envoy ignores those for a filter that the listener does not have.
-func rateLimitsOfRoute(r *ir.Route) map[string]*anypb.Any {
-	if len(r.RateLimits)+len(r.DomainLimits) == 0 {
-		return nil
+// rateLimitsOfRoute are the limits by the filter that they are for. They replace
+// nothing: there are no limits but those of routes.
+func rateLimitsOfRoute(r *ir.Route) (list []filterConfig, err error) {
+	add := func(filter string, limits []ir.RateLimit) {
+		config, failed := rateLimitPerRoute(limits)
+		list, err = append(list, filterConfig{filter, config}), cmp.Or(err, failed)
 	}
-	out := map[string]*anypb.Any{}
 	if len(r.RateLimits) > 0 {
-		out[RateLimitFilter] = rateLimitPerRoute(r.RateLimits)
+		add(RateLimitFilter, r.RateLimits)
 	}
-	for domain, limits := range r.DomainLimits {
-		out[domainFilter(domain)] = rateLimitPerRoute(limits)
+	for _, domain := range slices.Sorted(maps.Keys(r.DomainLimits)) {
+		add(domainFilter(domain), r.DomainLimits[domain])
 	}
-	return out
+	return list, err
 }
 
-// rateLimitPerRoute replaces nothing: there are no limits but those of routes.
-func rateLimitPerRoute(limits []ir.RateLimit) *anypb.Any {
+func rateLimitPerRoute(limits []ir.RateLimit) (*ratelimitv3.RateLimitPerRoute, error) {
 	out := &ratelimitv3.RateLimitPerRoute{}
 	for _, l := range limits {
 		limit := &routev3.RateLimit{}
 		for _, e := range l {
-			limit.Actions = append(limit.Actions, rateLimitAction(e))
+			action, err := rateLimitAction(e)
+			if err != nil {
+				return nil, err
+			}
+			limit.Actions = append(limit.Actions, action)
 		}
 		out.RateLimits = append(out.RateLimits, limit)
 	}
-	return anyOf(out)
+	return out, nil
 }
 
-func rateLimitAction(e ir.RateLimitEntry) *routev3.RateLimit_Action {
+func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 	switch e.Kind {
 	case ir.RateLimitMaskedAddress:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_MaskedRemoteAddress_{
 			MaskedRemoteAddress: &routev3.RateLimit_Action_MaskedRemoteAddress{V4PrefixMaskLen: u32(e.V4Mask), V6PrefixMaskLen: u32(e.V6Mask)},
-		}}
+		}}, nil
 	case ir.RateLimitGeneric:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
 			GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorKey: e.Key, DescriptorValue: e.Value},
-		}}
+		}}, nil
 	case ir.RateLimitHeader:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RequestHeaders_{
 			RequestHeaders: &routev3.RateLimit_Action_RequestHeaders{HeaderName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
-		}}
+		}}, nil
 	case ir.RateLimitQuery:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
 			QueryParameters: &routev3.RateLimit_Action_QueryParameters{QueryParameterName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
-		}}
+		}}, nil
 	case ir.RateLimitHeaderMatch:
 		match := &routev3.RateLimit_Action_HeaderValueMatch{DescriptorKey: e.Key, DescriptorValue: e.Value}
 		if e.NoMatch {
@@ -166,50 +170,42 @@ func rateLimitAction(e ir.RateLimitEntry) *routev3.RateLimit_Action {
 		for _, h := range e.Headers {
 			match.Headers = append(match.Headers, headerMatcher(h))
 		}
-		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_HeaderValueMatch_{HeaderValueMatch: match}}
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_HeaderValueMatch_{HeaderValueMatch: match}}, nil
 	case ir.RateLimitPath:
+		config, err := pack(&exprv3.Descriptor{DescriptorKey: e.Key, ExprSpecifier: &exprv3.Descriptor_Text{Text: pathExpression}})
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Extension{Extension: &corev3.TypedExtensionConfig{
-			Name: "envoy.rate_limit_descriptors.expr",
-			TypedConfig: anyOf(&exprv3.Descriptor{
-				DescriptorKey: e.Key, ExprSpecifier: &exprv3.Descriptor_Text{Text: pathExpression},
-			}),
-		}}}
+			Name: "envoy.rate_limit_descriptors.expr", TypedConfig: config,
+		}}}, err
 	case ir.RateLimitAddress:
 	}
 	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddress_{
 		RemoteAddress: &routev3.RateLimit_Action_RemoteAddress{},
-	}}
+	}}, nil
 }
 
-// RateLimitSocketCluster is the cluster of an engine that listens on a Unix
-// socket.
-func RateLimitSocketCluster(socket string) *clusterv3.Cluster {
-	return rateLimitCluster(&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: socket}}})
-}
-
-// RateLimitServiceCluster is the cluster of an engine, or of several behind one
-// name, at HOST:PORT. All addresses of a name are used.
-func RateLimitServiceCluster(address string) (*clusterv3.Cluster, error) {
-	host, text, err := net.SplitHostPort(address)
+// rateLimitEngine is the cluster of the engine, or of several behind one name.
+// All addresses of a name are used.
+func rateLimitEngine(l ir.Listener) (Resources, error) {
+	e := l.RateLimitEngine
+	switch {
+	case e == nil:
+		return Resources{}, nil
+	case e.Address == "":
+		return rateLimitCluster(&corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: e.Socket}}}, false)
+	}
+	host, text, err := net.SplitHostPort(e.Address)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of the rate-limit engine: %w", err)
+		return Resources{}, fmt.Errorf("reading the address of the rate-limit engine: %w", err)
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("reading the port of the rate-limit engine: %w", err)
+		return Resources{}, fmt.Errorf("reading the port of the rate-limit engine: %w", err)
 	}
-	c := rateLimitCluster(&corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
-	}}})
-	if net.ParseIP(host) == nil {
-		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
-		c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
-	}
-	return c, nil
+	return rateLimitCluster(socketAddress(host, int(port)), net.ParseIP(host) == nil)
 }
 
-func rateLimitCluster(address *corev3.Address) *clusterv3.Cluster {
-	options := &httpv3.HttpProtocolOptions{
+func rateLimitCluster(address *corev3.Address, dns bool) (Resources, error) {
+	options, err := httpOptions(&httpv3.HttpProtocolOptions{
 		UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
 				ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
@@ -219,14 +215,15 @@ func rateLimitCluster(address *corev3.Address) *clusterv3.Cluster {
 				},
 			},
 		},
+	})
+	if err != nil {
+		return Resources{}, err
 	}
-	return &clusterv3.Cluster{
-		Name:                 RateLimitCluster,
-		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		ConnectTimeout:       seconds(rateLimitTimeout),
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": anyOf(options),
-		},
+	c := &clusterv3.Cluster{
+		Name:                          RateLimitCluster,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:                seconds(rateLimitTimeout),
+		TypedExtensionProtocolOptions: options,
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: RateLimitCluster,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
@@ -234,4 +231,9 @@ func rateLimitCluster(address *corev3.Address) *clusterv3.Cluster {
 			}}}},
 		},
 	}
+	if dns {
+		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
+		c.DnsLookupFamily = clusterv3.Cluster_V4_PREFERRED
+	}
+	return Resources{Clusters: []*clusterv3.Cluster{c}}, nil
 }

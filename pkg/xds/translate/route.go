@@ -19,12 +19,18 @@ const websocket = "websocket"
 
 // VirtualHost is a host without its routes: they are added one by one, from
 // bytes that are kept (see snapshot.NewHost).
-func VirtualHost(h *ir.Host) *routev3.VirtualHost {
-	return &routev3.VirtualHost{
-		Name:        h.Name,
-		Domains:     []string{h.Domain},
-		RetryPolicy: retryPolicy(defaultRetries(nil), 0),
+func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
+	retries, err := retryPolicy(defaultRetries(nil), 0)
+	if err != nil {
+		return nil, err
 	}
+	filters, err := hostFilters(h)
+	return &routev3.VirtualHost{
+		Name:                 h.Name,
+		Domains:              []string{h.Domain},
+		RetryPolicy:          retries,
+		TypedPerFilterConfig: filters,
+	}, err
 }
 
 // RouteConfiguration holds no hosts: they are added from bytes that are kept.
@@ -39,19 +45,24 @@ func RouteConfiguration() *routev3.RouteConfiguration {
 	}
 }
 
-// Route is one route of a virtual host.
-func Route(r *ir.Route) *routev3.Route {
-	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match)}
+// Route is one route of a virtual host. Filters work on what it answers itself
+// too.
+func Route(r *ir.Route) (*routev3.Route, error) {
+	filters, err := routeFilters(r)
+	if err != nil {
+		return nil, err
+	}
+	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters}
 	if r.Respond != nil {
 		out.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
 			Status: uint32(r.Respond.Status), //nolint:gosec // a status code
 			Body:   &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: r.Respond.Body}},
 		}}
-		return out
+		return out, nil
 	}
-	out.Action = &routev3.Route_Route{Route: routeAction(r.Forward, r.Match)}
-	out.TypedPerFilterConfig = rateLimitsOfRoute(r)
-	return out
+	action, err := routeAction(r.Forward, r.Match)
+	out.Action = &routev3.Route_Route{Route: action}
+	return out, err
 }
 
 func routeMatch(m ir.Match) *routev3.RouteMatch {
@@ -128,20 +139,19 @@ func stringMatcher(v ir.ValueMatch) *matcherv3.StringMatcher {
 
 func regex(expr string) *matcherv3.RegexMatcher { return &matcherv3.RegexMatcher{Regex: expr} }
 
-func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
+func routeAction(f *ir.Forward, m ir.Match) (*routev3.RouteAction, error) {
 	out := &routev3.RouteAction{Timeout: seconds(f.Timeout)}
 	applyClusters(out, f.Clusters)
 	applyRewrite(out, f.Rewrite, m)
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
 	}
-	applyRetries(out, f, m.Methods)
 	if f.NoUpgrade {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{
 			{UpgradeType: websocket, Enabled: wrapperspb.Bool(false)},
 		}
 	}
-	return out
+	return out, applyRetries(out, f, m.Methods)
 }
 
 func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
@@ -189,10 +199,10 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 
 // applyRetries leaves a route alone for which the policy of the virtual host
 // is right.
-func applyRetries(out *routev3.RouteAction, f *ir.Forward, methods []string) {
+func applyRetries(out *routev3.RouteAction, f *ir.Forward, methods []string) (err error) {
 	endpoints, retries := endpointCount(f.Clusters), defaultRetries(methods)
 	if f.Retries == nil && endpoints <= 1 && !idempotent(methods) {
-		return
+		return nil
 	}
 	if f.Retries != nil {
 		on := retries.On
@@ -201,7 +211,8 @@ func applyRetries(out *routev3.RouteAction, f *ir.Forward, methods []string) {
 			retries.On = on
 		}
 	}
-	out.RetryPolicy = retryPolicy(retries, endpoints)
+	out.RetryPolicy, err = retryPolicy(retries, endpoints)
+	return err
 }
 
 // defaultRetries cannot repeat a request that has reached a backend, except
@@ -243,7 +254,7 @@ func endpointCount(clusters []ir.WeightedCluster) int {
 
 // retryPolicy avoids the endpoints that the request has tried where there are
 // others; where there are none that would only cost time, for every request.
-func retryPolicy(r ir.Retries, endpoints int) *routev3.RetryPolicy {
+func retryPolicy(r ir.Retries, endpoints int) (*routev3.RetryPolicy, error) {
 	out := &routev3.RetryPolicy{
 		RetryOn:    strings.Join(r.On, ","),
 		NumRetries: u32(r.Attempts),
@@ -257,14 +268,14 @@ func retryPolicy(r ir.Retries, endpoints int) *routev3.RetryPolicy {
 	if r.PerTry > 0 {
 		out.PerTryTimeout = seconds(r.PerTry)
 	}
-	if endpoints > 1 {
-		out.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
-			Name: "envoy.retry_host_predicates.previous_hosts",
-			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
-				TypedConfig: anyOf(&previoushostsv3.PreviousHostsPredicate{}),
-			},
-		}}
-		out.HostSelectionRetryMaxAttempts = 3
+	if endpoints <= 1 {
+		return out, nil
 	}
-	return out
+	predicate, err := pack(&previoushostsv3.PreviousHostsPredicate{})
+	out.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
+		Name:       "envoy.retry_host_predicates.previous_hosts",
+		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: predicate},
+	}}
+	out.HostSelectionRetryMaxAttempts = 3
+	return out, err
 }

@@ -10,14 +10,20 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-func anyOf(m proto.Message) *anypb.Any {
-	var a anypb.Any
-	// Marshalling fails only for invalid UTF-8, which no model object holds;
-	// an Any without content is refused by ValidateAll.
-	if err := anypb.MarshalFrom(&a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
-		return &anypb.Any{}
+// message is one of Envoy's, with the constraints of its .proto file.
+type message interface {
+	proto.Message
+	ValidateAll() error
+}
+
+// pack puts a message that Envoy's constraints allow into an Any. Nobody else
+// checks it: to what is around it, an Any is bytes.
+func pack(m message) (*anypb.Any, error) {
+	if err := m.ValidateAll(); err != nil {
+		return nil, err
 	}
-	return &a
+	out := &anypb.Any{}
+	return out, anypb.MarshalFrom(out, m, proto.MarshalOptions{Deterministic: true})
 }
 
 func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32(uint32(n)) }

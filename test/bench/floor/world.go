@@ -35,7 +35,11 @@ type service struct {
 
 // newWorld holds what is in a JSON file of routes; without a name it is empty.
 func newWorld(l ir.Listener, file string) (*world, error) {
-	w := &world{listener: translate.Listener(l), services: map[string]*service{}}
+	listener, err := translate.Listener(l)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{listener: listener, services: map[string]*service{}}
 	if file == "" {
 		return w, nil
 	}
@@ -51,7 +55,9 @@ func newWorld(l ir.Listener, file string) (*world, error) {
 		w.put(r, upstream(r))
 	}
 	for _, s := range w.sorted {
-		s.build()
+		if err := s.build(); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -61,8 +67,7 @@ func (w *world) addRoute(r layout.Route) error {
 	if s := w.services[r.Service]; s != nil && s.find(r.Name) >= 0 {
 		return fmt.Errorf("route %q is there already", r.Name)
 	}
-	w.put(r).build()
-	return nil
+	return w.put(r).build()
 }
 
 // attach gives a route its upstream.
@@ -72,8 +77,7 @@ func (w *world) attach(r layout.Route) error {
 		return err
 	}
 	s.tree.Routes[i] = &model.RouteTree{Route: s.tree.Routes[i].Route, Upstreams: []*model.Upstream{upstream(r)}}
-	s.build()
-	return nil
+	return s.build()
 }
 
 // remove takes a route and its upstream away.
@@ -83,8 +87,7 @@ func (w *world) remove(r layout.Route) error {
 		return err
 	}
 	s.tree.Routes = slices.Delete(s.tree.Routes, i, i+1)
-	s.build()
-	return nil
+	return s.build()
 }
 
 func (w *world) route(r layout.Route) (*service, int, error) {
@@ -129,19 +132,31 @@ func (s *service) find(route string) int {
 }
 
 // build makes the messages of one service anew.
-func (s *service) build() {
+func (s *service) build() (err error) {
 	s.clusters = nil
 	host := compile.Host(s.tree, func(t *model.RouteTree) *ir.Route {
 		r, _ := compile.Route(t, egress.Lists{})
 		return r
 	})
-	s.host = translate.VirtualHost(host)
+	if s.host, err = translate.VirtualHost(host); err != nil {
+		return err
+	}
 	for _, r := range host.Routes {
-		s.host.Routes = append(s.host.Routes, translate.Route(r))
-		if r.Forward != nil {
-			for _, c := range r.Forward.Clusters {
-				s.clusters = append(s.clusters, translate.Cluster(c.Cluster))
+		route, err := translate.Route(r)
+		if err != nil {
+			return err
+		}
+		s.host.Routes = append(s.host.Routes, route)
+		if r.Forward == nil {
+			continue
+		}
+		for _, c := range r.Forward.Clusters {
+			cluster, err := translate.Cluster(c.Cluster)
+			if err != nil {
+				return err
 			}
+			s.clusters = append(s.clusters, cluster)
 		}
 	}
+	return nil
 }

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+// An error of these functions says what Envoy would refuse.
+
+// encode makes the bytes of a route and of the clusters that it names.
+func (r *route) encode(cache clusterCache) error {
+	r.clusters = nil
+	out, err := translate.Route(r.ir)
+	if err != nil {
+		return err
+	}
+	if r.encoded, err = snapshot.NewRoute(out); err != nil || r.ir.Forward == nil {
+		return err
+	}
+	for _, c := range r.ir.Forward.Clusters {
+		if cache[c.Name] == nil {
+			resource, err := encodeCluster(c.Cluster)
+			if err != nil {
+				return err
+			}
+			cache[c.Name] = resource
+		}
+		r.clusters = append(r.clusters, cache[c.Name])
+	}
+	return nil
+}
+
+func encodeCluster(c *ir.Cluster) (*snapshot.Resource, error) {
+	out, err := translate.Cluster(c)
+	if err != nil {
+		return nil, err
+	}
+	origins := make([]snapshot.Origin, len(c.Upstreams))
+	for i, name := range c.Upstreams {
+		origins[i] = originOf(model.UpstreamKey(name))
+	}
+	r, err := snapshot.NewCluster(out, origins...)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range c.Endpoints {
+		r.Endpoints = append(r.Endpoints, originOf(model.UpstreamKey(e.Upstream)))
+	}
+	return r, nil
+}
+
+func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key) (*snapshot.Host, error) {
+	out, err := translate.VirtualHost(h)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.NewHost(out, routes, originOf(from))
+}
+
+// encodeListener makes the listener and what its filters name.
+func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot.Named, error) {
+	var named snapshot.Named
+	out, err := translate.Listener(l)
+	if err != nil {
+		return nil, named, err
+	}
+	resources, err := translate.ListenerResources(l)
+	if err != nil {
+		return nil, named, err
+	}
+	if named.Clusters, err = encodeAll(resources.Clusters, snapshot.NewCluster); err != nil {
+		return nil, named, err
+	}
+	if named.Secrets, err = encodeAll(resources.Secrets, snapshot.NewSecret); err != nil {
+		return nil, named, err
+	}
+	if named.Extensions, err = encodeAll(resources.Extensions, snapshot.NewExtension); err != nil {
+		return nil, named, err
+	}
+	listener, err := snapshot.NewListener(out, originOf(from))
+	return listener, named, err
+}
+
+func encodeAll[M any](messages []M, encode func(M, ...snapshot.Origin) (*snapshot.Resource, error)) ([]*snapshot.Resource, error) {
+	var list []*snapshot.Resource
+	for _, m := range messages {
+		r, err := encode(m)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// originOf is the key of an object as a resource carries it.
+func originOf(k model.Key) snapshot.Origin {
+	return snapshot.Origin{Kind: string(k.Kind), Name: k.Name()}
+}

@@ -1,0 +1,58 @@
+package ir
+
+// RateLimitEngine is where the rate-limit engine listens: on a Unix socket or at
+// HOST:PORT.
+type RateLimitEngine struct {
+	Socket  string `json:"socket,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
+// RateLimitService is how a listener asks the rate-limit engine.
+type RateLimitService struct {
+	// Domain is the engine's name for it.
+	Domain string `json:"domain"`
+	// Deny answers 503 when the engine does not answer; else the request
+	// passes.
+	Deny bool `json:"deny,omitempty"`
+	// Headers adds x-ratelimit headers to answers.
+	Headers bool `json:"headers,omitempty"`
+	// Status is that of an answer to a request over its limit.
+	Status int `json:"status"`
+}
+
+// RateLimit is one descriptor: the request is counted under all its entries
+// together.
+type RateLimit []RateLimitEntry
+
+// RateLimitEntry is one part of a descriptor.
+type RateLimitEntry struct {
+	// Kind says what of the request it is.
+	Kind RateLimitKind `json:"kind"`
+	// Key is the descriptor's key; Value its value, where that is fixed.
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+	// Name is that of a header or query parameter.
+	Name         string `json:"name,omitempty"`
+	SkipIfAbsent bool   `json:"skipIfAbsent,omitempty"`
+	// V4Mask and V6Mask are lengths of prefixes.
+	V4Mask int `json:"v4Mask,omitempty"`
+	V6Mask int `json:"v6Mask,omitempty"`
+	// Headers must match, or with NoMatch not, for the value to be sent.
+	Headers []ValueMatch `json:"headers,omitempty"`
+	NoMatch bool         `json:"noMatch,omitempty"`
+}
+
+// RateLimitKind is a part of a request that can be counted.
+type RateLimitKind string
+
+// The parts of a request that can be counted.
+const (
+	RateLimitAddress       RateLimitKind = "remote_address"
+	RateLimitMaskedAddress RateLimitKind = "masked_remote_address"
+	RateLimitGeneric       RateLimitKind = "generic_key"
+	RateLimitHeader        RateLimitKind = "request_headers"
+	RateLimitQuery         RateLimitKind = "query_parameters"
+	RateLimitHeaderMatch   RateLimitKind = "header_value_match"
+	// RateLimitPath is the path without its query.
+	RateLimitPath RateLimitKind = "path"
+)
