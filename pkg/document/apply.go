@@ -387,11 +387,7 @@ func (a *applier) prefetchHosts(page []wish) error {
 			hosts = append(hosts, svc.(*model.Service).FQDN)
 		}
 	}
-	if len(hosts) == 0 {
-		return nil
-	}
-	_, err := a.w.List(store.Query{Kind: model.KindService, FQDNs: hosts})
-	return err
+	return a.w.PrefetchHosts(hosts)
 }
 
 // clone returns a copy that the store may write into.

@@ -166,7 +166,7 @@ func checkHostIsFree(r Reader, proxy, service string) error {
 }
 
 func checkHost(r Reader, proxy string, svc *model.Service) error {
-	sameHost, err := List[*model.Service](r, Query{Kind: model.KindService, FQDNs: []string{svc.FQDN}})
+	sameHost, err := r.ServicesOf(svc.FQDN)
 	if err != nil {
 		return err
 	}

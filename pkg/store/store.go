@@ -72,6 +72,11 @@ type Reader interface {
 	// Prefetch reads the objects with these keys together, so that a Writer need
 	// not ask for each of them in Get. A Reader remembers nothing and does nothing.
 	Prefetch(keys []model.Key) error
+	// ServicesOf returns the services that have a host, oldest first, without regard
+	// to case.
+	ServicesOf(host string) ([]*model.Service, error)
+	// PrefetchHosts does for ServicesOf what Prefetch does for Get.
+	PrefetchHosts(hosts []string) error
 }
 
 // Revision is one transaction of the change log.
@@ -145,8 +150,6 @@ type Query struct {
 	// Uses restricts to objects that name this one in a field of theirs: an
 	// upstream its certificate authority, a filter a secret.
 	Uses model.Key
-	// FQDNs restricts services to those of these hosts, without regard to case.
-	FQDNs []string
 	// NamePrefix restricts kinds that have a name of their own, with regard to
 	// case.
 	NamePrefix string

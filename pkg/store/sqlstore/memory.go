@@ -1,12 +1,10 @@
 package sqlstore
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // generationSize bounds the keys and hosts of a generation, but for tests.
@@ -55,9 +53,6 @@ func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
 	return obj, known
 }
 
-// rootOf stands for all objects of a kind whose keys begin with a name.
-func rootOf(kind model.Kind, name string) model.Key { return model.NewKey(kind, name) }
-
 // change notes that the transaction has made after of before.
 func (m *memory) change(key model.Key, before, after model.Object) {
 	m.young.objects[key] = after
@@ -83,44 +78,23 @@ func (m *memory) ofHost(name string) (keys []model.Key, known bool) {
 	return keys, known
 }
 
-// answer answers the query for the services of one host; known is false for
-// any other.
-func (m *memory) answer(q store.Query) (list []model.Object, known bool) {
-	if len(q.FQDNs) != 1 || !isOfHosts(q) {
-		return nil, false
-	}
-	keys, known := m.ofHost(strings.ToLower(q.FQDNs[0]))
-	for _, key := range keys {
-		obj, there := m.recall(key)
-		if !there {
-			return nil, false
-		}
-		list = append(list, copyOf(obj))
-	}
-	return list, known
-}
-
-// isOfHosts reports whether a query asks for all services of some hosts.
-func isOfHosts(q store.Query) bool {
-	return len(q.FQDNs) > 0 && reflect.DeepEqual(q, store.Query{Kind: model.KindService, FQDNs: q.FQDNs})
-}
-
 // remember keeps what a query has found.
-func (m *memory) remember(q store.Query, list []model.Object) {
+func (m *memory) remember(list []model.Object) {
 	if len(list) > m.size {
 		return
 	}
 	for _, obj := range list {
 		m.young.objects[obj.Key()] = copyOf(obj)
 	}
-	if !isOfHosts(q) {
-		return
+}
+
+// rememberHosts keeps which services some hosts have, in lower case.
+func (m *memory) rememberHosts(hosts []string, services []*model.Service) {
+	for _, name := range hosts {
+		m.young.hosts[name] = nil
 	}
-	for _, name := range q.FQDNs {
-		m.young.hosts[strings.ToLower(name)] = nil
-	}
-	for _, obj := range list {
-		name := host(obj.(*model.Service))
-		m.young.hosts[name] = append(m.young.hosts[name], obj.Key())
+	for _, svc := range services {
+		m.young.objects[svc.Key()] = copyOf(svc)
+		m.young.hosts[host(svc)] = append(m.young.hosts[host(svc)], svc.Key())
 	}
 }

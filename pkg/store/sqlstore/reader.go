@@ -68,6 +68,25 @@ func (r *reader) Get(key model.Key) (model.Object, error) {
 // Prefetch implements store.Reader.
 func (r *reader) Prefetch([]model.Key) error { return nil }
 
+// PrefetchHosts implements store.Reader.
+func (r *reader) PrefetchHosts([]string) error { return nil }
+
+// ServicesOf implements store.Reader.
+func (r *reader) ServicesOf(host string) ([]*model.Service, error) {
+	return r.servicesOf([]string{strings.ToLower(host)}) // a host is ASCII
+}
+
+// servicesOf returns the services of hosts in lower case.
+func (r *reader) servicesOf(hosts []string) (list []*model.Service, err error) {
+	if !storable(strings.Join(hosts, "")) {
+		return nil, nil
+	}
+	if err := r.db().Order("id").Where("lower(fqdn) IN ?", hosts).Find(&list).Error; err != nil {
+		return nil, r.fail("listing the services of hosts", err)
+	}
+	return list, nil
+}
+
 // find returns those of some objects of one kind that are there.
 func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error) {
 	t, ok := r.store.tables[kind]
@@ -134,13 +153,6 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		tx = tx.Where("name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name = ?)",
 			q.Kind, q.Uses.Kind, q.Uses.Text())
 	}
-	if len(q.FQDNs) > 0 {
-		hosts := make([]string, len(q.FQDNs))
-		for i, host := range q.FQDNs {
-			hosts[i] = strings.ToLower(host) // a host is ASCII
-		}
-		tx = tx.Where("lower(fqdn) IN ?", hosts)
-	}
 	if q.NamePrefix != "" {
 		tx = tx.Where("name >= ?", q.NamePrefix)
 		if end := prefixEnd(q.NamePrefix); end != "" {
@@ -148,7 +160,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		}
 	}
 	if !storable(q.Service + q.Route + q.Upstream + q.Filter + q.Secret + q.Proxy + q.GlobalConfig +
-		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Text() + strings.Join(q.FQDNs, "") + q.NamePrefix + q.AfterName) {
+		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Text() + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()

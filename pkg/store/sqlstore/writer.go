@@ -6,6 +6,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -67,9 +68,6 @@ func (w *writer) Get(key model.Key) (model.Object, error) {
 
 // List implements store.Reader.
 func (w *writer) List(q store.Query) ([]model.Object, error) {
-	if list, known := w.answer(q); known {
-		return list, nil
-	}
 	if err := w.makeRoom(); err != nil {
 		return nil, err
 	}
@@ -80,7 +78,7 @@ func (w *writer) List(q store.Query) ([]model.Object, error) {
 	}
 	list, err := w.reader.List(q)
 	if err == nil {
-		w.remember(q, list)
+		w.remember(list)
 	}
 	return list, err
 }
@@ -109,6 +107,52 @@ func (w *writer) Prefetch(keys []model.Key) error {
 				w.young.objects[obj.Key()] = obj
 			}
 		}
+	}
+	return nil
+}
+
+// ServicesOf implements store.Reader.
+func (w *writer) ServicesOf(host string) ([]*model.Service, error) {
+	if err := w.PrefetchHosts([]string{host}); err != nil {
+		return nil, err
+	}
+	keys, _ := w.ofHost(strings.ToLower(host))
+	list := make([]*model.Service, len(keys))
+	for i, key := range keys {
+		svc, err := store.Get[*model.Service](w, key)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = svc
+	}
+	return list, nil
+}
+
+// PrefetchHosts implements store.Reader.
+func (w *writer) PrefetchHosts(hosts []string) error {
+	var unknown []string
+	for _, h := range hosts {
+		if _, known := w.ofHost(strings.ToLower(h)); !known {
+			unknown = append(unknown, strings.ToLower(h))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	if err := w.makeRoom(); err != nil {
+		return err
+	}
+	if w.holds(model.KindService) {
+		if err := w.send(); err != nil {
+			return err
+		}
+	}
+	for page := range slices.Chunk(unknown, batchSize) {
+		list, err := w.servicesOf(page)
+		if err != nil {
+			return err
+		}
+		w.rememberHosts(page, list)
 	}
 	return nil
 }

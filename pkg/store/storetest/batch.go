@@ -53,13 +53,14 @@ func batchSpecs(h *harness) {
 			Expect(w.Insert(service("shop", "Shop.example.com"))).To(Succeed())
 			for _, q := range []store.Query{
 				{Kind: model.KindService}, {Kind: model.KindService, NamePrefix: "sh"}, {Kind: model.KindService, ByName: true, Limit: 1},
-				{Kind: model.KindService, Names: []string{"shop", "none"}}, {Kind: model.KindService, FQDNs: []string{"shop.EXAMPLE.com"}},
+				{Kind: model.KindService, Names: []string{"shop", "none"}},
 			} {
 				list, err := w.List(q)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(list).To(HaveLen(1), "%+v", q)
 				Expect(*list[0].Meta().ID).To(Equal(int64(1)))
 			}
+			Expect(w.ServicesOf("shop.EXAMPLE.com")).To(HaveLen(1))
 			Expect(w.Insert(&model.Secret{Name: "ca"})).To(Succeed())
 			tls := upstream("tls")
 			tls.Protocol, tls.ValidationCACertificate = "tls", "ca"
@@ -97,18 +98,10 @@ func batchSpecs(h *harness) {
 
 	It("keeps what it remembers in step with what it writes", func(ctx SpecContext) {
 		h.create(ctx, shop()...)
-		hosts := func(w store.Writer, host string) (names []string) {
-			list, err := w.List(store.Query{Kind: model.KindService, FQDNs: []string{host}})
-			Expect(err).NotTo(HaveOccurred())
-			for _, o := range list {
-				names = append(names, o.Key().Name())
-			}
-			return names
-		}
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.List(store.Query{Kind: model.KindUpstream, Names: []string{"blue", "green"}})).To(HaveLen(1))
 			Expect(w.List(store.Query{Kind: model.KindRoute, Services: []string{"shop"}})).To(HaveLen(1))
-			Expect(hosts(w, "shop.example.com")).To(Equal([]string{"shop"}))
+			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop"}))
 			for _, key := range []model.Key{model.UpstreamKey("green"), model.RouteKey("shop", "other")} {
 				_, err := w.Get(key)
 				Expect(err).To(beOfKind(model.NotFound))
@@ -117,13 +110,13 @@ func batchSpecs(h *harness) {
 			Expect(createAll(w, upstream("green"), route("shop", "other"), service("again", "SHOP.example.com"))).To(Succeed())
 			Expect(w.Get(model.UpstreamKey("green"))).NotTo(BeNil())
 			Expect(w.Get(model.RouteKey("shop", "other"))).NotTo(BeNil())
-			Expect(hosts(w, "shop.example.com")).To(Equal([]string{"shop", "again"}))
+			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop", "again"}))
 			By("changing and removing it")
 			Expect(w.Replace(service("again", "other.example.com"))).To(Succeed())
-			Expect(hosts(w, "shop.example.com")).To(Equal([]string{"shop"}))
-			Expect(hosts(w, "other.example.com")).To(Equal([]string{"again"}))
+			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop"}))
+			Expect(namesOf(w, "other.example.com")).To(Equal([]string{"again"}))
 			Expect(w.Remove(model.ServiceKey("again"))).To(Succeed())
-			Expect(hosts(w, "other.example.com")).To(BeEmpty())
+			Expect(namesOf(w, "other.example.com")).To(BeEmpty())
 			By("not finding what a narrower question left out")
 			Expect(w.List(store.Query{Kind: model.KindRouteUpstream, Service: "shop", Upstream: "green"})).To(BeEmpty())
 			Expect(w.Get(model.RouteUpstreamKey("shop", "root", "blue"))).NotTo(BeNil())
@@ -155,4 +148,15 @@ func collect(changes store.Changes, kinds ...model.Kind) (list []store.Written) 
 		list = append(list, w)
 	}
 	return list
+}
+
+// namesOf are the names of the services of a host.
+func namesOf(r store.Reader, host string) (names []string) {
+	GinkgoHelper()
+	list, err := r.ServicesOf(host)
+	Expect(err).NotTo(HaveOccurred())
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	return names
 }

@@ -36,10 +36,7 @@ func listSpecs(h *harness) {
 		Entry("by a quote", store.Query{Kind: model.KindService, NamePrefix: `'"`}),
 		Entry("by the last character there is", store.Query{Kind: model.KindService, NamePrefix: "\U0010FFFF"}),
 		Entry("by what is not UTF-8", store.Query{Kind: model.KindService, NamePrefix: "\xff"}),
-		Entry("by host, in any case", store.Query{Kind: model.KindService, FQDNs: []string{"Shop.Example.com"}}, "shop", "sh%p"),
-		Entry("by several hosts", store.Query{Kind: model.KindService, FQDNs: []string{"*", "shop.example.com"}}, "shop", "Shop", "sh%p"),
 		Entry("by names", store.Query{Kind: model.KindService, Names: []string{"sh%p", "none", "shop"}}, "shop", "sh%p"),
-		Entry("by the host *, which is no wildcard", store.Query{Kind: model.KindService, FQDNs: []string{"*"}}, "Shop"),
 		Entry("routes of a service", store.Query{Kind: model.KindRoute, Service: "shop"}, "shop/root", "shop/api"),
 		Entry("routes by prefix", store.Query{Kind: model.KindRoute, NamePrefix: "r"}, "shop/root", "blog/root"),
 		Entry("links of an upstream", store.Query{Kind: model.KindRouteUpstream, Upstream: "blue"},
@@ -49,6 +46,31 @@ func listSpecs(h *harness) {
 		Entry("services of a proxy", store.Query{Kind: model.KindProxyService, Proxy: "gw"}, "gw/blog", "gw/shop"),
 		Entry("proxies of a service", store.Query{Kind: model.KindProxyService, Service: "blog"}, "gw/blog", "edge/blog"),
 		Entry("of nothing", store.Query{Kind: model.KindRoute, Service: "none"}),
+	)
+
+	DescribeTable("finds the services of a host, oldest first", func(ctx SpecContext, host string, want ...string) {
+		Expect(h.store.Read(ctx, func(r store.Reader) error {
+			Expect(namesOf(r, host)).To(HaveExactElements(want))
+			Expect(r.PrefetchHosts([]string{host, "*"})).To(Succeed())
+			Expect(namesOf(r, host)).To(HaveExactElements(want))
+			return nil
+		})).To(Succeed())
+		h.write(ctx, func(w store.Writer) error {
+			Expect(namesOf(w, host)).To(HaveExactElements(want))
+			Expect(w.PrefetchHosts([]string{"*.example.com", host, "none.example.com", "*"})).To(Succeed())
+			Expect(namesOf(w, host)).To(HaveExactElements(want))
+			return nil
+		})
+		h.write(ctx, func(w store.Writer) error {
+			Expect(w.PrefetchHosts([]string{"*.example.com", host, "none.example.com", "*"})).To(Succeed())
+			Expect(namesOf(w, host)).To(HaveExactElements(want))
+			return nil
+		})
+	},
+		Entry("in any case", "Shop.Example.com", "shop", "sh%p"),
+		Entry("of *, which is no wildcard", "*", "Shop"),
+		Entry("of one that no service has", "none.example.com"),
+		Entry("of what is not UTF-8", "\xff"),
 	)
 
 	It("lists as a type", func(ctx SpecContext) {

@@ -173,16 +173,8 @@ func pageSpecs(h *harness) {
 
 	It("is read again where the transaction has forgotten it", func(ctx SpecContext) {
 		h.create(ctx, upstream("a"), service("shop", "shop.example.com"), service("till", "till.example.com"))
-		hosts := func(w store.Writer, host string) (names []string) {
-			list, err := w.List(store.Query{Kind: model.KindService, FQDNs: []string{host}})
-			Expect(err).NotTo(HaveOccurred())
-			for _, o := range list {
-				names = append(names, o.Key().Name())
-			}
-			return names
-		}
 		h.write(ctx, func(w store.Writer) error {
-			Expect(hosts(w, "shop.example.com")).To(Equal([]string{"shop"}))
+			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop"}))
 			changed := upstream("a")
 			changed.Port = 9000
 			Expect(w.Replace(changed)).To(Succeed())
@@ -197,7 +189,7 @@ func pageSpecs(h *harness) {
 			}
 			Expect(w.Get(model.UpstreamKey("a"))).To(HaveField("Port", 9000))
 			Expect(w.Get(model.UpstreamKey("b"))).To(HaveField("ID", int64(2)))
-			Expect(hosts(w, "shop.example.com")).To(Equal([]string{"shop", "till"}))
+			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop", "till"}))
 			return nil
 		})
 	})
