@@ -116,16 +116,14 @@ func (a *applier) each(q store.Query, fn func(model.Object)) error {
 // detach removes the links that the lists of neither end name. It comes first, so
 // that what they hold can be claimed by another or deleted.
 func (a *applier) detach(doc *Document) error {
-	listed := map[model.Key]bool{}
+	attached := map[model.Key]bool{} // the links that have a list at both ends
 	for _, item := range doc.Items {
-		for kind, links := range item.Lists {
-			for _, l := range links {
-				listed[newLink(kind, item.Object, l.Name).Key()] = true
-			}
+		for _, l := range item.Lists[model.KindProxyService] {
+			attached[newLink(model.KindProxyService, item.Object, l.Name).Key()] = true
 		}
 	}
 	for page := range slices.Chunk(doc.Items, pageSize) {
-		unlisted, err := a.unlisted(page, listed)
+		unlisted, err := a.unlisted(page, attached)
 		if err != nil {
 			return err
 		}
@@ -145,8 +143,15 @@ func (a *applier) detach(doc *Document) error {
 }
 
 // unlisted finds, by the object that has a list, the links that no list names.
-func (a *applier) unlisted(page []*Item, listed map[model.Key]bool) (map[model.Key][]model.Key, error) {
-	found := map[model.Key][]model.Key{}
+func (a *applier) unlisted(page []*Item, attached map[model.Key]bool) (map[model.Key][]model.Key, error) {
+	found, listed := map[model.Key][]model.Key{}, map[model.Key]bool{}
+	for _, item := range page {
+		for kind, links := range item.Lists {
+			for _, l := range links {
+				listed[newLink(kind, item.Object, l.Name).Key()] = true
+			}
+		}
+	}
 	for _, kind := range []model.Kind{model.KindService, model.KindRoute, model.KindProxy} {
 		for _, list := range listsOf(kind) {
 			var ends []model.Key
@@ -164,8 +169,8 @@ func (a *applier) unlisted(page []*Item, listed map[model.Key]bool) (map[model.K
 				of = func(link model.Object) model.Key { return link.Uses()[0] }
 			}
 			err := a.each(q, func(link model.Object) {
-				if !listed[link.Key()] {
-					found[of(link)] = append(found[of(link)], link.Key())
+				if key := link.Key(); !listed[key] && !attached[key] {
+					found[of(link)] = append(found[of(link)], key)
 				}
 			})
 			if err != nil {

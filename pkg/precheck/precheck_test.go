@@ -167,6 +167,18 @@ func uses(route, upstream string) *model.RouteUpstream {
 	return &model.RouteUpstream{Service: "shop", Route: route, Upstream: upstream}
 }
 
+// manyRoutes are a service with routes that use an upstream.
+func manyRoutes(n int) []model.Object {
+	objs := []model.Object{service("shop", "shop.example.com"), upstream("plain", "")}
+	for i := range n {
+		objs = append(objs, route(fmt.Sprint("r", i), "/"))
+	}
+	for i := range n {
+		objs = append(objs, uses(fmt.Sprint("r", i), "plain"))
+	}
+	return objs
+}
+
 func proxy(ip string, port int) *model.Proxy {
 	p := model.NewProxy()
 	p.Name, p.ListenIP, p.HTTPPort = "gw", ip, port
@@ -209,6 +221,10 @@ var _ = Describe("Check", func() {
 		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
 		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
 		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
+		Entry("the last of more objects than a page", []model.Object{ca("")},
+			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", noAuthority),
+		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
+			insert(append(manyRoutes(1100), uses("r1099", "t"))...), "/service/shop/route/r1099", noAuthority),
 		Entry("the first bad object of many",
 			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", noAuthority),
 	)
@@ -219,6 +235,7 @@ var _ = Describe("Check", func() {
 	},
 		Entry("nothing", nil, insert()),
 		Entry("a gateway made at once", nil, insert(shop(ca(valid), upstream("t", "ca"), uses("root", "t"), proxy("::", 80))...)),
+		Entry("more routes than a page", []model.Object{ca(valid), upstream("t", "ca")}, insert(append(manyRoutes(600), uses("r0", "t"), uses("r599", "t"))...)),
 		Entry("a route without an upstream", shop(), insert(route("new", "/new"))),
 		Entry("an upstream of weight 0", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Weight = 0; return u }())),
 		Entry("a secret that no upstream needs", nil, insert(ca(""))),
