@@ -42,6 +42,13 @@ func (s *source) Since(_ context.Context, at model.Mark) (model.Change, error) {
 	return model.Change{Revision: at.Revision, ID: at.ID}, nil
 }
 
+// reads is how often it was asked.
+func (s *source) reads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
+}
+
 func (s *source) add(c model.Change) {
 	s.mu.Lock()
 	s.changes = append(s.changes, c)
@@ -58,6 +65,15 @@ func (p publisher) Publish(_ int64, changed map[string]*snapshot.Snapshot) { p <
 func (p publisher) Replace(_ int64, changed map[string]*snapshot.Snapshot) {
 	changed["(replaced)"] = nil
 	p <- changed
+}
+
+// next is what is published next: Receive with a matcher would pass over what
+// does not match.
+func (p publisher) next() map[string]*snapshot.Snapshot {
+	GinkgoHelper()
+	var changed map[string]*snapshot.Snapshot
+	Eventually(p).Should(Receive(&changed))
+	return changed
 }
 
 // startLoop runs an engine until the end of the spec.
@@ -90,17 +106,26 @@ var _ = Describe("the loop", func() {
 	})
 
 	It("publishes an empty configuration too, and is ready then", func() {
+		pub = make(publisher) // Publish returns when it is received
 		start()
-		Eventually(pub).Should(Receive(BeEmpty()))
+		Eventually(src.reads).Should(Equal(1))
+		early := false
+		select {
+		case <-loop.Ready():
+			early = true
+		default:
+		}
+		Expect(pub.next()).To(BeEmpty())
+		Expect(early).To(BeFalse(), "ready before anything is published")
 		Eventually(loop.Ready()).Should(BeClosed())
 	})
 
 	It("reads again after each signal, from where it is", func() {
 		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
 		start()
-		Eventually(pub).Should(Receive(HaveKey("gw")))
+		Expect(pub.next()).To(HaveKey("gw"))
 		src.add(model.Change{Revision: 6, Entries: []model.Entry{{Key: proxy.Key}}})
-		Eventually(pub).Should(Receive(Equal(map[string]*snapshot.Snapshot{"gw": nil})))
+		Expect(pub.next()).To(Equal(map[string]*snapshot.Snapshot{"gw": nil}))
 		src.mu.Lock()
 		defer src.mu.Unlock()
 		Expect(src.asked).To(Equal([]model.Mark{{}, {Revision: 5, ID: "five"}}))
@@ -109,24 +134,25 @@ var _ = Describe("the loop", func() {
 	It("replaces everything when the database was restored", func() {
 		src.changes = []model.Change{{Revision: 5, ID: "five", Full: true, Entries: []model.Entry{proxy}}}
 		start()
-		Eventually(pub).Should(Receive(HaveKey("gw")))
+		Expect(pub.next()).To(HaveKey("gw"))
 		src.add(model.Change{Revision: 5, ID: "other", Full: true, Restored: true})
-		Eventually(pub).Should(Receive(Equal(map[string]*snapshot.Snapshot{"gw": nil, "(replaced)": nil})))
+		Expect(pub.next()).To(Equal(map[string]*snapshot.Snapshot{"gw": nil, "(replaced)": nil}))
 	})
 
 	It("tries again when the source fails, and publishes nothing meanwhile", func() {
 		src.err = errors.New("the database is away")
 		src.changes = []model.Change{{Revision: 1, Full: true, Entries: []model.Entry{proxy}}}
 		start()
-		Eventually(pub).Should(Receive(HaveKey("gw")))
-		Expect(pub).NotTo(Receive())
+		Expect(pub.next()).To(HaveKey("gw"), "the first that is published")
+		Expect(src.reads()).To(Equal(2))
 	})
 
 	It("publishes nothing for a signal without a change", func() {
 		start()
-		Eventually(pub).Should(Receive())
+		Expect(pub.next()).To(BeEmpty())
 		src.changed <- struct{}{}
+		Eventually(src.reads).Should(Equal(2))
 		src.add(model.Change{Revision: 1, Entries: []model.Entry{proxy}})
-		Eventually(pub).Should(Receive(HaveKey("gw")))
+		Expect(pub.next()).To(HaveKey("gw"))
 	})
 })

@@ -12,6 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -133,10 +134,12 @@ func newBuild() *engine.Build {
 
 var _ = Describe("the result of many changes", func() {
 	It("equals the result from scratch, in any order of input", func() {
+		codes := map[string]bool{}
 		for seed := range uint64(20) {
 			w, build := newWriter(seed), newBuild()
 			live := map[string]*snapshot.Snapshot{}
 			conditions := map[string][]model.Condition{}
+			var rates []ratelimit.Domain
 			for revision := range int64(80) {
 				change := model.Change{Revision: revision + 1}
 				for range 1 + w.rng.IntN(4) {
@@ -148,11 +151,15 @@ var _ = Describe("the result of many changes", func() {
 				result := build.Apply(change)
 				maps.Copy(live, result.Snapshots)
 				maps.Copy(conditions, result.Conditions)
+				if result.RateLimits != nil {
+					rates = result.RateLimits
+				}
 
 				scratch := newBuild().Apply(w.everything(revision + 1))
 				for name, want := range scratch.Snapshots {
 					Expect(versions(live[name])).To(Equal(versions(want)), "seed %d revision %d proxy %s", seed, revision+1, name)
 				}
+				Expect(rates).To(Equal(scratch.RateLimits), "seed %d revision %d", seed, revision+1)
 				for name, s := range live {
 					if s != nil {
 						Expect(scratch.Snapshots).To(HaveKey(name), "seed %d revision %d", seed, revision+1)
@@ -165,9 +172,15 @@ var _ = Describe("the result of many changes", func() {
 				}
 				for source, want := range scratch.Conditions {
 					Expect(sorted(conditions[source])).To(Equal(sorted(want)), "seed %d revision %d %s", seed, revision+1, source)
+					for _, c := range want {
+						codes[c.Code] = true
+					}
 				}
 			}
 		}
+		Expect(slices.Sorted(maps.Keys(codes))).To(Equal([]string{
+			model.HostConflict, model.NoMatchingRate, model.NoRates, model.NoUpstream, model.NotForwarded, model.Quarantined, model.UnknownDomain,
+		}), "what the changes brought about")
 	})
 
 	It("keeps what did not change as the same pointers", func() {
@@ -179,6 +192,10 @@ var _ = Describe("the result of many changes", func() {
 		before := build.Apply(w.everything(1)).Snapshots["gw0"]
 		after := build.Apply(w.everything(2)).Snapshots["gw0"]
 		Expect(len(after.Hosts)).To(BeNumerically(">", 1))
+		Expect(after.Hosts).To(HaveLen(len(before.Hosts)))
+		Expect(after.Clusters).To(And(Not(BeEmpty()), HaveLen(len(before.Clusters))))
+		Expect(after.Listeners).To(And(HaveLen(1), HaveLen(len(before.Listeners))))
+		Expect(after.Listeners[0].Version).To(Equal(before.Listeners[0].Version))
 		for i := range after.Hosts {
 			Expect(after.Hosts[i]).To(BeIdenticalTo(before.Hosts[i]))
 		}
@@ -205,7 +222,9 @@ var _ = Describe("the result of many changes", func() {
 			if after[name] != before[name] {
 				different = append(different, name)
 			}
+			delete(before, name)
 		}
+		different = append(different, slices.Collect(maps.Keys(before))...)
 		slices.Sort(different)
 		Expect(different).To(Equal([]string{"host exact", "routes"}))
 	})

@@ -102,11 +102,20 @@ var _ = Describe("the reach of a change", func() {
 	})
 
 	It("is not waited for longer than the caller likes", func() {
-		src := &source{changed: make(chan struct{}, 1), err: errors.New("the database is away")}
-		loop := startLoop(src, make(publisher, 10))
-		short, cancel := context.WithCancel(context.Background())
+		src := &source{changed: make(chan struct{}, 1)}
+		pub := make(publisher, 10)
+		loop := startLoop(src, pub)
+		Expect(pub.next()).To(BeEmpty())
+		src.mu.Lock() // the source does not answer
+		defer src.mu.Unlock()
+		ctx, cancel := context.WithCancel(context.Background())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := loop.Reach(ctx, nil)
+			gone <- err
+		}()
+		Consistently(gone).ShouldNot(Receive())
 		cancel()
-		_, err := loop.Reach(short, nil)
-		Expect(err).To(MatchError(context.Canceled))
+		Eventually(gone).Should(Receive(MatchError(context.Canceled)))
 	})
 })
