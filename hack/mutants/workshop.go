@@ -19,8 +19,11 @@ type workshop struct {
 	bins string // compiled specs
 }
 
-// copyTree copies what git knows or would add to a directory that does not
-// exist yet. bin/ becomes a link to that of the work tree.
+// passable lets other users go through, and see nothing: the database server of
+// the specs, which does not run as root.
+const passable = 0o711
+
+// copyTree copies what git knows or would add to an empty directory. bin/ becomes a link to that of the work tree.
 func copyTree(ctx context.Context, root, dir string) error {
 	list, err := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -66,7 +69,11 @@ func newWorkshop(ctx context.Context, root string) (*workshop, error) {
 		return nil, err
 	}
 	w := &workshop{dir: filepath.Join(tmp, "tree"), bins: filepath.Join(tmp, "specs")}
-	if err := copyTree(ctx, root, w.dir); err != nil {
+	err = errors.Join(os.Mkdir(w.dir, passable), os.Chmod(tmp, passable))
+	if err == nil {
+		err = copyTree(ctx, root, w.dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	return w, nil

@@ -174,6 +174,27 @@ var _ = Describe("A condition", func() {
 		Entry("Host is :authority", header("host", exactly("shop:80"), false), true, `header host is "shop:80"; it has to be "shop:80"`, "Host: shop:80"),
 	)
 
+	fold := func(m *routev3.RouteMatch) *routev3.RouteMatch {
+		m.CaseSensitive = wrapperspb.Bool(false)
+		return m
+	}
+	segment := func(path string) *routev3.RouteMatch {
+		return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: path}}
+	}
+	DescribeTable("on the path",
+		func(m *routev3.RouteMatch, path string, holds bool) {
+			a := ask(state(host("any", []string{"*"}, answering("r", m))), "http://h"+path)
+			Expect(a.Routes[0].Matches).To(Equal(holds))
+		},
+		Entry("a prefix", prefixed("/shop"), "/shopping", true),
+		Entry("a prefix in another case", prefixed("/shop"), "/Shop", false),
+		Entry("a prefix in any case", fold(prefixed("/shop")), "/SHOPPING", true),
+		Entry("a segment", segment("/shop"), "/shop", true),
+		Entry("below a segment", segment("/shop"), "/shop/a", true),
+		Entry("what begins like a segment", segment("/shop"), "/shopping", false),
+		Entry("a segment in any case", fold(segment("/shop")), "/Shop/a", true),
+	)
+
 	It("on the query takes the first value, undecoded", func() {
 		m := prefixed("/")
 		m.QueryParameters = []*routev3.QueryParameterMatcher{{

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -49,6 +50,53 @@ func ruleSpecs(h *harness) {
 		Entry("the same host", "shop.example.com"),
 		Entry("in another case", "Shop.EXAMPLE.com"),
 	)
+
+	It("lets no service take the host of another on its proxy", func(ctx SpecContext) {
+		h.create(ctx, append(shop(), service("other", "other.example.com"), attached("gw", "other"), service("free", "free.example.com"))...)
+		replace := func(svc *model.Service) error {
+			_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Replace(w, svc) })
+			return err
+		}
+		err := replace(service("other", "SHOP.example.com"))
+		Expect(err).To(beOfKind(model.Conflict))
+		Expect(err).To(MatchError(HavePrefix(`proxy "gw" already serves host "SHOP.example.com" with service "shop"`)))
+		By("its own host is its own, and one without a proxy may have any")
+		Expect(replace(service("shop", "Shop.example.com"))).To(Succeed())
+		Expect(replace(service("free", "shop.example.com"))).To(Succeed())
+	})
+
+	It("attaches a filter only where its type can be", func(ctx SpecContext) {
+		filter := func(filterType string) *model.Filter { return &model.Filter{Name: "f", Type: filterType, Config: "{}"} }
+		onRoute := &model.RouteFilter{Service: "shop", Route: "root", Filter: "f"}
+		h.create(ctx, append(shop(), filter(model.FilterOIDC))...)
+		err := h.tryCreate(ctx, onRoute)
+		Expect(err).To(beOfKind(model.Unworkable))
+		Expect(err).To(MatchError(HavePrefix(`a filter of type "http_filter_oidc" cannot be attached to a route`)))
+		Expect(h.tryCreate(ctx, &model.ServiceFilter{Service: "shop", Filter: "f"})).To(Succeed())
+
+		By("nor gets another type there")
+		replace := func(filterType string) error {
+			_, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Replace(w, filter(filterType)) })
+			return err
+		}
+		Expect(replace(model.FilterRateLimit)).To(Succeed())
+		Expect(h.tryCreate(ctx, onRoute)).To(Succeed())
+		err = replace(model.FilterOIDC)
+		Expect(err).To(beOfKind(model.Unworkable))
+		Expect(err).To(MatchError(HavePrefix(`filter "f" is attached to /service/shop/route/root, where the type "http_filter_oidc" cannot be`)))
+	})
+
+	It("lists at most a hundred of those who use an object", func(ctx SpecContext) {
+		objs := shop()
+		for i := range 101 {
+			name := fmt.Sprint("r", i)
+			objs = append(objs, route("shop", name), uses("shop", name, "blue"))
+		}
+		h.create(ctx, objs...)
+		_, err := h.remove(ctx, model.UpstreamKey("blue"))
+		inUse, _ := errors.AsType[*model.Error](err)
+		Expect(inUse.ReferencedBy).To(HaveLen(100))
+	})
 
 	It("keeps what others use", func(ctx SpecContext) {
 		h.create(ctx, shop()...)

@@ -191,8 +191,12 @@ var _ = Describe("a rate-limit engine", func() {
 		} {
 			e := connectEngine(addr)
 			Expect(e.rpc.Send(r)).To(Succeed())
-			_, err := e.rpc.Recv()
-			Expect(grpcstatus.Code(err)).To(Equal(codes.Unimplemented))
+			ended := make(chan codes.Code, 1)
+			go func() {
+				_, err := e.rpc.Recv()
+				ended <- grpcstatus.Code(err)
+			}()
+			Eventually(ended).Should(Receive(Equal(codes.Unimplemented)))
 		}
 		Expect(registry.Engines()).To(BeEmpty())
 	})
