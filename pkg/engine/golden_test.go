@@ -93,7 +93,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		Expect(err).NotTo(HaveOccurred())
 		want[r.Name] = r.Version
 	}
-	add(snapshot.NewListener(must(translate.Listener(g.Listener))))
+	if l, err := snapshot.NewListener(must(translate.Listener(g.Listener))); err == nil { // else the proxy has none
+		want[l.Name] = l.Version
+	}
 	for _, c := range must(translate.ListenerResources(g.Listener)).Clusters {
 		add(snapshot.NewCluster(c))
 	}
