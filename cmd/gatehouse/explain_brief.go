@@ -66,7 +66,7 @@ func (e explained) addBrief(s *sheet) {
 
 // tellingSteps are the steps that the rest does not say.
 func (e explained) tellingSteps() []string {
-	said := []string{"host", "route", "forward", "answer"}
+	said := []string{"host", "filter", "route", "forward", "answer"}
 	var list []string
 	for _, step := range e.Steps {
 		if slices.Contains(said, step.Code) || step.Message == e.Message ||

@@ -33,8 +33,9 @@ type explained struct {
 			Message string
 		}
 	}
-	Forward *explainedForward
-	Envoy   struct {
+	UnknownFilters []string `json:"unknown_filters"`
+	Forward        *explainedForward
+	Envoy          struct {
 		Listener           string
 		RouteConfiguration string `json:"route_configuration"`
 		VirtualHost        string `json:"virtual_host"`
@@ -124,6 +125,9 @@ func show(list []explained, all bool) []string {
 
 func (e explained) addHead(s *sheet) {
 	s.say("%s (%s)", e.Message, e.Code)
+	if len(e.UnknownFilters) > 0 {
+		s.say("not known: filter %s; the answer may be different", strings.Join(e.UnknownFilters, ", "))
+	}
 	s.say("from: %s", origin(e.Envoys))
 	if e.Status > 0 {
 		s.say("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location

@@ -57,6 +57,15 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 `))
 	})
 
+	It("says at once which filters the server does not know", func() {
+		body := strings.Replace(cartExplained, `"forward":{"host"`, `"unknown_filters":["a","b"],"forward":{"host"`, 1)
+		for _, more := range [][]string{nil, {"--all"}} {
+			serving("GET /proxy/gw/explain?url=http%3A%2F%2Fa%2F", reply{status: 200, body: body})
+			out := good(append([]string{"explain", "gw", "http://a/", "-o", "table"}, more...)...)
+			Expect(strings.Split(out, "\n")[1]).To(Equal("not known: filter a, b; the answer may be different"))
+		}
+	})
+
 	Describe("an answer that is more than a screen", func() {
 		const path = "GET /proxy/gw/explain?url=http%3A%2F%2Fh%2Fx"
 		// long has n of everything.

@@ -35,6 +35,9 @@ type Answer struct {
 	MoreRoutes int     `json:"more_routes,omitempty"`
 	// Filters are those that the request passes, in order.
 	Filters []Filter `json:"filters"`
+	// UnknownFilters are those that this package does not know, in order: the
+	// request passes them, and the answer may be different for what they do.
+	UnknownFilters []string `json:"unknown_filters,omitempty"`
 	// Forward says where the request goes; nil means nowhere.
 	Forward *Forward `json:"forward,omitempty"`
 	// Envoy are the names of what was used, as Envoy's own tools show them.
@@ -63,7 +66,7 @@ type Seen struct {
 }
 
 // Step is one thing that happened. Codes: listener, client, refused, path, redirect,
-// host, route, upgrade, answer, forward, health.
+// host, filter, route, upgrade, answer, forward, health.
 type Step struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -55,6 +56,9 @@ func Explain(have State, r Request) (Answer, error) {
 		if ok, err = a.passHost(s, l); ok {
 			err = a.route(have, s, l)
 		}
+	}
+	if len(a.UnknownFilters) > 0 {
+		a.Message += "; explain does not know " + listOf(a.UnknownFilters) + ", so it may be different"
 	}
 	if a.Status > 0 && isGRPC(h.get("content-type")) {
 		a.GRPCStatus, a.Status = grpcStatus(a.Status), http.StatusOK
@@ -158,6 +162,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 			return err
 		}
 	}
+	a.tellUnknown(l, vh, chosen)
 	switch up := s.headers.upgrade(); {
 	case vh == nil:
 		a.end(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
@@ -167,6 +172,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		return nil
 	case up != "" && up != "h2c" && !mayUpgrade(up, chosen, l):
 		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+		a.UnknownFilters = nil // they are not asked
 		a.end(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
 		return nil
 	}
@@ -219,20 +225,21 @@ func (a *Answer) tellFilters(have State, s subject, l *hcmv3.HttpConnectionManag
 			continue
 		}
 		message := "is set by the listener"
-		if f.GetDisabled() {
+		if isOff(f, vh, r) {
 			message = "is off"
-		}
-		if vh.GetTypedPerFilterConfig()[f.GetName()] != nil {
+		} else if r.GetTypedPerFilterConfig()[f.GetName()] != nil {
+			message = "is set by the route"
+		} else if vh.GetTypedPerFilterConfig()[f.GetName()] != nil {
 			message = "is set by the service"
 		}
-		if r.GetTypedPerFilterConfig()[f.GetName()] != nil {
-			message = "is set by the route"
-		}
-		if f.GetName() == "envoy.filters.http.router" {
+		if f.GetName() == routerFilter {
 			message = "forwards the request, or answers as the route says"
 		}
+		if slices.Contains(a.UnknownFilters, f.GetName()) {
+			message += ", and explain does not know what it does"
+		}
 		told := Filter{Name: f.GetName(), Message: message}
-		if isRateLimit(told.Name) && !f.GetDisabled() {
+		if isRateLimit(told.Name) && !isOff(f, vh, r) {
 			if err := told.tellRateLimits(have, s, f, r); err != nil {
 				return err
 			}

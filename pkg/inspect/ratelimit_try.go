@@ -76,6 +76,9 @@ func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 	default:
 		v.Message = fmt.Sprintf("%d rates are met", met)
 	}
+	if len(e.UnknownFilters) > 0 {
+		v.Message += "; the filter " + strings.Join(e.UnknownFilters, ", ") + " is not known, so it may be different"
+	}
 	return v
 }
 

@@ -62,6 +62,13 @@ var _ = Describe("A test of rate limits", func() {
 		Expect(a.get(at).body).To(ContainSubstring(`"code":"no_route","message":"nothing is counted: no route matches","descriptors":[]`))
 	})
 
+	It("says which filters are not known", func() {
+		e := forwarded(explain.Filter{Descriptors: []explain.Descriptor{met}})
+		e.UnknownFilters = []string{"envoy.filters.http.lua"}
+		Expect(answering(e).get(at).body).To(ContainSubstring(
+			`"message":"1 rate is met; the filter envoy.filters.http.lua is not known, so it may be different"`))
+	})
+
 	It("takes and refuses what explain does", func() {
 		a := answering(forwarded())
 		a.get("/proxy/gw/ratelimit/test?url=shop&header=x").expectProblem(400, invalid("/proxy/gw/ratelimit/test",

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -16,6 +17,9 @@ import (
 // httpFilter is one HTTP filter, in all the places where Envoy hears of it. A
 // nil hook means that it is not there.
 type httpFilter struct {
+	// name is that of the filter on the listener; of several, the part before the
+	// slash.
+	name string
 	// listener is the filter on the listener: mostly one, but one for each
 	// domain of a filter that knows only one.
 	listener func(ir.Listener) []filterConfig
@@ -53,17 +57,41 @@ type Resources struct {
 func httpFilters() []httpFilter {
 	return []httpFilter{
 		// Refuses what is not one host, before anything is asked about it.
-		{listener: hostFilter, reply: hostReply},
+		{name: HostFilter, listener: hostFilter, reply: hostReply},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
-		{listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},
+		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},
 		// Is always the last.
-		{listener: router},
+		{name: routerFilter, listener: router},
 	}
 }
 
 func router(ir.Listener) []filterConfig {
-	return []filterConfig{{"envoy.filters.http.router", &routerv3.Router{}}}
+	return []filterConfig{{routerFilter, &routerv3.Router{}}}
+}
+
+const routerFilter = "envoy.filters.http.router"
+
+// HTTPFilters are the names of the HTTP filters that there are, in their order. Of
+// several filters of one row it is the part of their names before the slash.
+func HTTPFilters() []string {
+	var names []string
+	for _, f := range httpFilters() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// pack packs a message for one of the row's filters.
+func (f httpFilter) pack(c filterConfig) (*anypb.Any, error) {
+	if c.name != f.name && !strings.HasPrefix(c.name, f.name+"/") {
+		return nil, fmt.Errorf("filter %s is not called as its row %s", c.name, f.name)
+	}
+	packed, err := pack(c.config)
+	if err != nil {
+		return nil, fmt.Errorf("configuring filter %s: %w", c.name, err)
+	}
+	return packed, nil
 }
 
 // listenerFilters are the filters as the listener has them, in their order.
@@ -71,9 +99,9 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	var list []*hcmv3.HttpFilter
 	for _, f := range httpFilters() {
 		for _, c := range f.listener(l) {
-			config, err := pack(c.config)
+			config, err := f.pack(c)
 			if err != nil {
-				return nil, fmt.Errorf("building filter %s: %w", c.name, err)
+				return nil, err
 			}
 			list = append(list, &hcmv3.HttpFilter{
 				Name: c.name, Disabled: f.disabled, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config},
@@ -137,9 +165,9 @@ func perFilter[T any](of T, hook func(httpFilter) func(T) ([]filterConfig, error
 			return nil, err
 		}
 		for _, c := range list {
-			config, err := pack(c.config)
+			config, err := f.pack(c)
 			if err != nil {
-				return nil, fmt.Errorf("configuring filter %s: %w", c.name, err)
+				return nil, err
 			}
 			if all == nil {
 				all = map[string]*anypb.Any{}
