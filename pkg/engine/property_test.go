@@ -158,6 +158,9 @@ var _ = Describe("the result of many changes", func() {
 				scratch := newBuild().Apply(w.everything(revision + 1))
 				for name, want := range scratch.Snapshots {
 					Expect(versions(live[name])).To(Equal(versions(want)), "seed %d revision %d proxy %s", seed, revision+1, name)
+					if want != nil {
+						expectSent(want, *build.Gateway(name))
+					}
 				}
 				Expect(rates).To(Equal(scratch.RateLimits), "seed %d revision %d", seed, revision+1)
 				for name, s := range live {

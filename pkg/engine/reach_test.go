@@ -36,7 +36,7 @@ func hostForms(s *snapshot.Snapshot) map[string]string {
 
 var _ = Describe("the reach of a change", func() {
 	It("covers every host and listener that is different afterwards", func() {
-		different := 0
+		different, relistened := 0, 0
 		for seed := range uint64(40) {
 			w, build := newWriter(seed), newBuild()
 			live := map[string]*snapshot.Snapshot{}
@@ -70,6 +70,7 @@ var _ = Describe("the reach of a change", func() {
 					}
 					if before != nil && after != nil && !slices.EqualFunc(before.Listeners, after.Listeners,
 						func(a, b *snapshot.Resource) bool { return a.Version == b.Version }) {
+						relistened++
 						Expect(reach[proxy].Listeners || reach[proxy].All).To(BeTrue(), "seed %d revision %d", seed, revision+1)
 					}
 				}
@@ -77,6 +78,7 @@ var _ = Describe("the reach of a change", func() {
 			}
 		}
 		Expect(different).To(BeNumerically(">", 100))
+		Expect(relistened).To(BeNumerically(">", 100))
 	})
 
 	It("is told of what is read after the question, and not before", func() {
