@@ -27,8 +27,8 @@ func liveHeap() int64 {
 }
 
 var _ = Describe("A large list of changes", Ordered, func() {
-	// many are more changes than a transaction has in memory, and size makes
-	// their text more than lies in the buffers of a connection.
+	// size makes the text of many changes more than lies in the buffers of a
+	// connection.
 	const many, size = 1200, 5000
 
 	name := func(i int) string { return fmt.Sprintf("r%05d", i) }

@@ -17,6 +17,10 @@ import (
 // so that a row may have some 60.
 const batchSize = 500
 
+// keptBytes is how much of what it has written a transaction has in memory, as
+// JSON, but for tests: PUT /config of 5,000 routes is less.
+const keptBytes = 16 << 20
+
 // batch holds rows that are sent together: a statement for each would make a
 // large document take minutes.
 type batch struct {
@@ -66,6 +70,16 @@ type changeLog struct {
 func (l changeLog) key() model.Key {
 	key, _ := model.ParseKey(l.Kind, l.Name)
 	return key
+}
+
+// size is that of the objects, in bytes.
+func (l changeLog) size() (n int) {
+	for _, text := range []*string{l.Before, l.After} {
+		if text != nil {
+			n += len(*text)
+		}
+	}
+	return n
 }
 
 func (b *batch) add(key model.Key, obj, from model.Object, changed bool) {
@@ -174,11 +188,12 @@ func (w *writer) flush() error {
 			return err
 		}
 		entries = append(entries, e)
+		w.bytes += e.size()
 	}
 	if len(entries) > 0 {
 		w.err = w.fail("writing the change log", w.db().Create(entries).Error)
 	}
-	if w.count.Total() > batchSize { // too many to keep: Written reads them again
+	if w.bytes > w.store.keptBytes { // too much to keep: Written reads it again
 		w.latest, w.logged = nil, 0
 	}
 	return w.err

@@ -5,8 +5,8 @@ import "time"
 // SetStepTimeout is for a store that nobody uses yet.
 func SetStepTimeout(s *Store, d time.Duration) { s.stepTimeout = d }
 
-// SetGenerationSize is likewise.
-func SetGenerationSize(s *Store, n int) { s.generationSize = n }
+// SetMemory is likewise.
+func SetMemory(s *Store, generation, kept int) { s.generationSize, s.keptBytes = generation, kept }
 
 // Pragma reads a setting of the connection that writes.
 func Pragma(s *Store, name string) (value string, err error) {

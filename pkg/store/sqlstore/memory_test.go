@@ -31,7 +31,7 @@ var _ = DescribeTable("A rollback has a part of what it changes in memory, whate
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(s.Close)
-		sqlstore.SetGenerationSize(s, 100)
+		sqlstore.SetMemory(s, 100, size)
 		write := func(fn func(w store.Writer) error) {
 			GinkgoHelper()
 			_, err := s.Write(ctx, store.Origin{Actor: "tester"}, fn)

@@ -79,9 +79,9 @@ type Store struct {
 	firstKey bool
 	// awayHint says what to do when the database does not answer.
 	awayHint string
-	// stepTimeout and generationSize are those of this package, but for tests.
-	stepTimeout    time.Duration
-	generationSize int
+	// These are the constants of this package, but for tests.
+	stepTimeout               time.Duration
+	generationSize, keptBytes int
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -117,7 +117,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, changed: make(chan struct{}, 1)}
+	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, keptBytes: keptBytes, changed: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -19,10 +19,16 @@ import (
 // opener opens one database again and again.
 func opener(url string) storetest.Open {
 	return func(ctx context.Context, s storetest.Settings) (store.Store, error) {
-		return sqlstore.Open(ctx, sqlstore.Options{
+		opened, err := sqlstore.Open(ctx, sqlstore.Options{
 			URL: url, KeepEntries: s.KeepEntries, KeepAge: s.KeepAge, PollInterval: s.PollInterval, Now: s.Now,
 			Sealer: s.Sealer, InUse: s.InUse,
 		})
+		if err != nil {
+			return nil, err
+		}
+		// So little that what the suite calls many does not fit.
+		sqlstore.SetMemory(opened, 500, 200_000)
+		return opened, nil
 	}
 }
 

@@ -25,10 +25,12 @@ type writer struct {
 	revision int64
 	id       string
 	// count counts the entries of this revision. latest are the last of them, the
-	// first logged of which are in the change log, as all before them are.
+	// first logged of which are in the change log, as all before them are. bytes
+	// is the size of what is logged.
 	count  store.Count
 	latest []store.Written
 	logged int
+	bytes  int
 	memory
 	batch
 	// keyChecked says that the key was found right, see checkedSealer.
