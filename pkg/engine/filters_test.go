@@ -116,3 +116,25 @@ var _ = Describe("A message inside of another that Envoy would refuse", func() {
 		Expect(result.Conditions["proxy gw"][0].Message).To(HavePrefix("Envoy would refuse the listener: "))
 	})
 })
+
+var _ = Describe("What Envoy would refuse", func() {
+	It("closes the route whose cluster it is, and no other", func() {
+		bad := model.NewUpstream()
+		bad.Name, bad.IP, bad.Port, bad.ConnectTimeoutSeconds = "bad", "192.0.2.2", 80, 0
+		found, conditions := statuses(filtered(bad,
+			&model.Route{Service: "shop", Name: "bad", Prefix: "/bad"}, &model.RouteUpstream{Service: "shop", Route: "bad", Upstream: "bad"}))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 0, "bad": 503}))
+		Expect(conditions["service shop"]).To(HaveLen(1))
+		Expect(conditions["service shop"][0].Key).To(Equal(model.RouteKey("shop", "bad")))
+		Expect(conditions["service shop"][0].Message).To(HavePrefix("the route would be refused by Envoy: "))
+	})
+
+	It("closes the service where not even the route's answer can be given", func() {
+		bad := &model.Route{Service: "shop", Name: "bad", Prefix: "/bad", Config: model.RouteConfig{Headers: []model.ValueMatch{{Name: ""}}}}
+		found, conditions := statuses(filtered(bad, &model.RouteUpstream{Service: "shop", Route: "bad", Upstream: "blue"}))
+		Expect(found).To(HaveLen(1))
+		Expect(found).To(HaveEach(uint32(503)))
+		Expect(conditions["service shop"]).To(ContainElement(And(
+			HaveField("Key", model.ServiceKey("shop")), HaveField("Message", HavePrefix("Envoy would refuse the service: ")))))
+	})
+})

@@ -204,6 +204,7 @@ var _ = DescribeTable("Route_config", func(prefix, config string, bad ...string)
 	Entry("the longest first wait", "/", `{"retries":{"attempts":1,"backoff":"1h"}}`),
 	Entry("a substitution without its group", "/", `{"rewrite":{"regex":"^/a","substitution":"\\1"}}`, "Route_config.rewrite.substitution"),
 	Entry("a substitution alone", "/", `{"rewrite":{"substitution":"x"}}`, "Route_config.rewrite.substitution"),
+	Entry("a prefix in the place of one that is not matched", "/a", `{"match":"regex","rewrite":{"prefix":"/b"}}`, "Route_config.rewrite.prefix"),
 	Entry("both kinds of rewrite", "/", `{"rewrite":{"prefix":"/a","regex":"b"}}`, "Route_config.rewrite"),
 )
 

@@ -221,6 +221,9 @@ var _ = Describe("Check", func() {
 		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
 		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
 		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
+		Entry("rates that an engine does not take", nil, insert(&model.GlobalConfig{
+			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
+		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
 		Entry("the last of more objects than a page", []model.Object{ca("")},
 			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", noAuthority),
 		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
