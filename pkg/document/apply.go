@@ -163,14 +163,13 @@ func (a *applier) unlisted(page []*Item, attached map[model.Key]bool) (map[model
 			if len(ends) == 0 {
 				continue
 			}
-			q, of := store.Query{Kind: list.kind, Owners: ends}, model.Object.Owner
-			if list.kind == model.KindProxyService && kind == model.KindService {
-				q = store.Query{Kind: list.kind, Services: namesOf(ends)}
-				of = func(link model.Object) model.Key { return link.Uses()[0] }
-			}
-			err := a.each(q, func(link model.Object) {
+			err := a.each(store.Query{Kind: list.kind, To: ends}, func(link model.Object) {
+				of := link.Key().Owner()
+				if of.Kind != kind { // the one link that both ends may name
+					of = link.Key().Attached()
+				}
 				if key := link.Key(); !listed[key] && !attached[key] {
-					found[of(link)] = append(found[of(link)], key)
+					found[of] = append(found[of], key)
 				}
 			})
 			if err != nil {
@@ -179,14 +178,6 @@ func (a *applier) unlisted(page []*Item, attached map[model.Key]bool) (map[model
 		}
 	}
 	return found, nil
-}
-
-func namesOf(keys []model.Key) []string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = key.Name()
-	}
-	return names
 }
 
 func (a *applier) putAll(doc *Document) error {
@@ -295,7 +286,7 @@ func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) e
 // every service has its new one.
 func (a *applier) checkHosts() error {
 	for _, item := range a.moved {
-		links, err := a.w.List(store.Query{Kind: model.KindProxyService, Service: item.Object.Key().Name()})
+		links, err := a.w.List(store.Query{Kind: model.KindProxyService, To: []model.Key{item.Object.Key()}})
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (a *applier) pruneRoutes(doc *Document) error {
 			continue
 		}
 		unnamed := map[model.Key][]model.Key{}
-		err = a.each(store.Query{Kind: model.KindRoute, Owners: services}, func(route model.Object) {
+		err = a.each(store.Query{Kind: model.KindRoute, To: services}, func(route model.Object) {
 			if !a.named[route.Key()] {
 				unnamed[route.Owner()] = append(unnamed[route.Owner()], route.Key())
 			}

@@ -77,23 +77,14 @@ func Encode(w io.Writer, doc *Document, asJSON bool) error {
 
 // itemsOf makes items of a page of objects, with routes and links.
 func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, error) {
+	keys := make([]model.Key, len(page))
+	for i, o := range page {
+		keys[i] = o.Key()
+	}
 	var queries []store.Query
-	switch kind {
-	case model.KindService:
-		names := make([]string, len(page))
-		for i, o := range page {
-			names[i] = o.Key().Name()
-		}
-		for _, k := range []model.Kind{
-			model.KindRoute, model.KindRouteUpstream, model.KindRouteFilter, model.KindServiceFilter, model.KindServiceSecret,
-		} {
-			queries = append(queries, store.Query{Kind: k, Services: names, ByName: true})
-		}
-	case model.KindProxy:
-		for _, o := range page {
-			for _, l := range listsOf(kind) {
-				queries = append(queries, store.Query{Kind: l.kind, Proxy: o.Key().Name(), ByName: true})
-			}
+	for _, k := range model.Kinds() {
+		if row := k.Row(); row.Path[0] == kind && k != kind {
+			queries = append(queries, store.Query{Kind: k, To: keys, ByName: true})
 		}
 	}
 	byKey := map[model.Key]*Item{}
@@ -120,9 +111,9 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 		for _, o := range objs {
 			if o.Key().Kind == model.KindRoute {
 				add(o)
-			} else if owner := byKey[o.Owner()]; owner != nil {
+			} else if owner := byKey[o.Key().Owner()]; owner != nil {
 				k := o.Key().Kind
-				owner.Lists[k] = append(owner.Lists[k], Link{Name: o.Uses()[0].Name()})
+				owner.Lists[k] = append(owner.Lists[k], Link{Name: o.Key().Attached().Name()})
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (in *Inspector) Objects(r store.Reader, kind model.Kind, objs []model.Objec
 	if in.Status == nil {
 		return nil, nil
 	}
-	where, err := reaches(r, kind, objs)
+	where, err := reaches(r, objs)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (in *Inspector) Objects(r store.Reader, kind model.Kind, objs []model.Objec
 	}
 	seen, list := in.see(stored), make([]*ObjectStatus, len(objs))
 	for i, obj := range objs {
-		list[i] = seen.statusOf(obj.Key(), where[obj.Key()])
+		list[i] = seen.statusOf(obj.Key(), where[i])
 	}
 	return list, nil
 }

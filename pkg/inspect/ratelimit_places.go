@@ -20,17 +20,17 @@ type limitPlace struct {
 
 // limitPlaces are those on a proxy.
 func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
-	services, err := r.List(store.Query{Kind: model.KindProxyService, Proxy: proxy})
+	services, err := r.List(store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey(proxy)}})
 	if err != nil || len(services) == 0 {
 		return nil, err
 	}
-	var names []string
+	var keys []model.Key
 	for _, l := range services {
-		names = append(names, usedByLink(l).Name())
+		keys = append(keys, usedByLink(l))
 	}
 	var places []limitPlace
 	for _, kind := range []model.Kind{model.KindServiceFilter, model.KindRouteFilter} {
-		links, err := r.List(store.Query{Kind: kind, Services: names})
+		links, err := r.List(store.Query{Kind: kind, To: keys})
 		if err != nil {
 			return nil, err
 		}

@@ -174,7 +174,7 @@ func (in *Inspector) engines() (list []engineStatus) {
 
 // addBelow adds the services of a proxy and the global configs that hold for it.
 func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
-	links, err := r.List(store.Query{Kind: model.KindProxyService, Proxy: proxy})
+	links, err := r.List(store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey(proxy)}})
 	if err != nil {
 		return err
 	}

@@ -155,28 +155,28 @@ func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 // UpstreamsOf names the upstreams that changes are about: themselves,
 // and those of routes and services.
 func UpstreamsOf(r store.Reader, changed []model.Key) ([]string, error) {
-	names, services := map[string]bool{}, map[string]bool{}
+	names, services := map[string]bool{}, map[model.Key]bool{}
 	for _, key := range changed {
 		switch key.Kind {
 		case model.KindUpstream:
 			names[key.Name()] = true
 		case model.KindService, model.KindRoute, model.KindRouteUpstream:
-			services[serviceOf(concerned(key)[0]).Name()] = true
+			services[key.Root()] = true
 		case model.KindProxyService:
-			services[concerned(key)[1].Name()] = true
+			services[key.Attached()] = true
 		}
 	}
 	if len(services) > 0 {
 		q := store.Query{Kind: model.KindRouteUpstream}
-		if len(services) <= manyServices {
-			q.Services = slices.Sorted(maps.Keys(services))
+		if len(services) <= maxAsked {
+			q.To = slices.Collect(maps.Keys(services))
 		}
 		links, err := r.List(q)
 		if err != nil {
 			return nil, err
 		}
 		for _, l := range links {
-			if services[serviceOf(l.Owner()).Name()] {
+			if services[l.Key().Root()] {
 				names[usedByLink(l).Name()] = true
 			}
 		}

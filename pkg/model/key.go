@@ -84,6 +84,17 @@ func (k Key) Owner() Key {
 	return NewKey(row.Path[k.parts-2], k.names[:k.parts-1]...)
 }
 
+// Way lists the objects that lead to this one, its owners, outermost first, and
+// itself.
+func (k Key) Way() []Key {
+	var way []Key
+	for at := k; at != (Key{}); at = at.Owner() {
+		way = append(way, at)
+	}
+	slices.Reverse(way)
+	return way
+}
+
 // Attached is what a link attaches to its owner; the zero Key for an object that
 // is no link.
 func (k Key) Attached() Key {

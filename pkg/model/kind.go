@@ -146,9 +146,10 @@ func (k Kind) OwnedKinds() []Kind {
 }
 
 // UserKinds lists the kinds that need an object of the kind to stay: the links that
-// attach it, and the objects that may name it in a field.
+// attach it, then the objects that may name it in a field.
 func (k Kind) UserKinds() []Kind {
-	return kindsWhere(func(r KindRow) bool { return r.Attaches() == k || slices.Contains(r.Names[:], k) })
+	return append(kindsWhere(func(r KindRow) bool { return r.Attaches() == k }),
+		kindsWhere(func(r KindRow) bool { return slices.Contains(r.Names[:], k) })...)
 }
 
 func kindsWhere(is func(KindRow) bool) []Kind {

@@ -102,7 +102,7 @@ func (c *checker) read(page []store.Written) error {
 		}
 	}
 	if len(routes) > 0 {
-		links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, Owners: routes})
+		links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, To: routes})
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (c checker) attached(route model.Key) ([]model.Key, error) {
 		return keys, nil
 	}
 	links, err := c.reader.List(store.Query{
-		Kind: model.KindRouteUpstream, Service: route.Part(model.KindService), Route: route.Name(),
+		Kind: model.KindRouteUpstream, To: []model.Key{route},
 	})
 	var keys []model.Key
 	for _, l := range links {
@@ -240,7 +240,7 @@ func (c checker) upstream(u *model.Upstream) error {
 
 // secret tries the upstreams whose certificates are checked with it.
 func (c checker) secret(s *model.Secret) error {
-	users, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, Uses: s.Key()})
+	users, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, To: []model.Key{s.Key()}})
 	if err != nil {
 		return err
 	}

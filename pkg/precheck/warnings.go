@@ -73,7 +73,7 @@ type warner struct {
 // addFilter adds the places of a filter.
 func (w warner) addFilter(name string, wrote bool) error {
 	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
-		links, err := w.reader.List(store.Query{Kind: kind, Filter: name, Limit: mostPlaces + 1})
+		links, err := w.reader.List(store.Query{Kind: kind, To: []model.Key{model.FilterKey(name)}, Limit: mostPlaces + 1})
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (w warner) place(link model.Key) (*place, error) {
 	}
 	p := &place{filter: filter.Parse()}
 	service := link.Part(model.KindService)
-	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, Service: service})
+	proxies, err := store.List[*model.ProxyService](w.reader, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil || len(proxies) == 0 {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (w warner) place(link model.Key) (*place, error) {
 	}
 	routes := []model.Key{link.Owner()}
 	if link.Kind == model.KindServiceFilter {
-		all, err := w.reader.List(store.Query{Kind: model.KindRoute, Service: service, Limit: mostPlaces})
+		all, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(service)}, Limit: mostPlaces})
 		if err != nil || len(all) == 0 {
 			return nil, err
 		}

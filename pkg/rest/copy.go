@@ -83,7 +83,7 @@ func deepCopyService(w store.Writer, n names) (model.Object, error) {
 		return nil, err
 	}
 	from, to := n[model.KindService], n[nameOfCopy]
-	routes, err := store.List[*model.Route](w, store.Query{Kind: model.KindRoute, Service: from})
+	routes, err := store.List[*model.Route](w, store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey(from)}})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func deepCopyService(w store.Writer, n names) (model.Object, error) {
 			return nil, err
 		}
 	}
-	return svc, copyLinks(w, to, store.Query{Service: from}, model.KindServiceFilter, model.KindServiceSecret)
+	return svc, copyLinks(w, to, model.ServiceKey(from))
 }
 
 func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
@@ -107,28 +107,24 @@ func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
 	if err := store.Create(w, r); err != nil {
 		return nil, err
 	}
-	return r, copyLinks(w, to, store.Query{Service: from, Route: name}, model.KindRouteUpstream, model.KindRouteFilter)
+	return r, copyLinks(w, to, model.RouteKey(from, name))
 }
 
-// copyLinks makes the links that q selects from the service to as well.
-func copyLinks(w store.Writer, to string, q store.Query, kinds ...model.Kind) error {
-	for _, q.Kind = range kinds {
-		links, err := w.List(q)
+// copyLinks makes the links of a service, or of a route of one, for the service to
+// as well.
+func copyLinks(w store.Writer, to string, from model.Key) error {
+	for _, kind := range from.Kind.OwnedKinds() {
+		if kind.Row().Attaches() == "" {
+			continue
+		}
+		links, err := w.List(store.Query{Kind: kind, To: []model.Key{from}})
 		if err != nil {
 			return err
 		}
 		for _, l := range links {
-			switch l := l.(type) {
-			case *model.RouteUpstream:
-				l.Service = to
-			case *model.RouteFilter:
-				l.Service = to
-			case *model.ServiceFilter:
-				l.Service = to
-			case *model.ServiceSecret:
-				l.Service = to
-			}
-			if err := store.Create(w, l); err != nil {
+			names := l.Key().Names()
+			names[0] = to
+			if err := store.Create(w, model.NewKey(kind, names...).New()); err != nil {
 				return err
 			}
 		}

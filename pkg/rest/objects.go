@@ -13,47 +13,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// kind says how objects with a name of their own are read and found.
-type kind struct {
-	kind model.Kind
-	// base is the path of the list; an object is at base + "/:" + kind.
-	base string
-	// make returns an object with its defaults and what the path says; nil
-	// means those of the model.
-	make func(names, []form.Value) model.Object
-	// at lists the objects that the path of an object leads through, the
-	// object itself last.
-	at func(names) []model.Key
-	// siblings restricts the list to the objects below its path; nil means
-	// all of the kind.
-	siblings func(names) store.Query
-	// created is the answer to POST; nil means the count of rows.
-	created func(model.Object) map[string]any
-}
-
-// addObjects registers every call of a kind.
-func (s *server) addObjects(k kind) {
-	if k.make == nil {
-		k.make = func(names, []form.Value) model.Object { return model.New(k.kind) }
-	}
-	one := k.base + "/:" + string(k.kind)
-	s.get(k.base, func(c *gin.Context) error { return s.listObjects(c, k) })
-	s.post(k.base, func(c *gin.Context) error { return s.createObject(c, k) })
-	s.get(one, func(c *gin.Context) error { return s.readObject(c, k.kind, k.at) })
-	s.handle(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, k) })
-	s.handle(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, k, nil) })
-	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, k.kind, k.at, nil) })
+// addObjects registers every call of a kind of objects with a name of their own.
+func (s *server) addObjects(kind model.Kind) {
+	list, one := listOf(kind), pathOf(kind)
+	s.get(list, func(c *gin.Context) error { return s.listObjects(c, kind) })
+	s.post(list, func(c *gin.Context) error { return s.createObject(c, kind) })
+	s.get(one, func(c *gin.Context) error {
+		return s.readObject(c, kind, func(n names) []model.Key { return wayTo(kind, n) })
+	})
+	s.handle(http.MethodPut, one, func(c *gin.Context) error { return s.putObject(c, kind) })
+	s.handle(http.MethodPatch, one, func(c *gin.Context) error { return s.patchObject(c, kind, nil) })
+	s.delete(one, func(c *gin.Context) error { return s.deleteObject(c, kind, nil) })
 }
 
 // addUpload registers a call that changes some fields of an object, which may
 // come as files.
-func (s *server) addUpload(k kind, word string, fields ...string) {
-	s.post(k.base+"/:"+string(k.kind)+"/"+word,
-		func(c *gin.Context) error { return s.patchObject(c, k, fields) })
+func (s *server) addUpload(kind model.Kind, word string, fields ...string) {
+	s.post(pathOf(kind)+"/"+word, func(c *gin.Context) error { return s.patchObject(c, kind, fields) })
 }
 
-func (s *server) listObjects(c *gin.Context, k kind) error {
-	p, query, err := readPage(c, k.kind)
+func (s *server) listObjects(c *gin.Context, kind model.Kind) error {
+	p, query, err := readPage(c, kind)
 	if err != nil {
 		return err
 	}
@@ -61,15 +41,15 @@ func (s *server) listObjects(c *gin.Context, k kind) error {
 	if err != nil {
 		return err
 	}
-	q := store.Query{}
-	if k.siblings != nil {
-		q = k.siblings(n)
+	way := wayTo(kind, n)
+	owners := way[:len(way)-1]
+	q := store.Query{Kind: kind, NamePrefix: p.prefix, Tag: p.tag, After: p.after, Limit: p.limit + 1}
+	if len(owners) > 0 {
+		q.To = owners[len(owners)-1:]
 	}
-	q.Kind, q.NamePrefix, q.Tag, q.After, q.Limit = k.kind, p.prefix, p.tag, p.after, p.limit+1
 	var shown []any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		path := k.at(n)
-		if err := exist(r, path[:len(path)-1]); err != nil {
+		if err := exist(r, owners); err != nil {
 			return err
 		}
 		objs, err := r.List(q)
@@ -78,19 +58,19 @@ func (s *server) listObjects(c *gin.Context, k kind) error {
 		}
 		if len(objs) > p.limit {
 			objs = objs[:p.limit]
-			linkNext(c, query, k.kind, *objs[p.limit-1].Meta().ID)
+			linkNext(c, query, kind, *objs[p.limit-1].Meta().ID)
 		}
-		shown, err = s.viewsOf(r, k.kind, objs, p.status)
+		shown, err = s.viewsOf(r, kind, objs, p.status)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.answerRead(c, k.kind, shown)
+	s.answerRead(c, kind, shown)
 	return nil
 }
 
-func (s *server) createObject(c *gin.Context, k kind) error {
+func (s *server) createObject(c *gin.Context, kind model.Kind) error {
 	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
@@ -100,7 +80,7 @@ func (s *server) createObject(c *gin.Context, k kind) error {
 		return err
 	}
 	n, badName := pathNames(c)
-	obj := k.make(n, sent)
+	obj := s.newObject(kind, n, sent)
 	if err := invalidFields(form.Bind(obj, sent, true)); err != nil {
 		return err
 	}
@@ -112,8 +92,8 @@ func (s *server) createObject(c *gin.Context, k kind) error {
 		return err
 	}
 	setCreated(c, obj.Key(), obj, m.dry)
-	if k.created != nil && !m.dry {
-		body := k.created(obj)
+	if kind == model.KindProxy && !m.dry { // gateway-control-api.md has an answer of its own
+		body := map[string]any{"name": obj.Key().Name()}
 		if len(done.lagging) > 0 {
 			body["data"] = map[string]any{lagging: done.lagging}
 		}
@@ -121,7 +101,7 @@ func (s *server) createObject(c *gin.Context, k kind) error {
 		s.writeJSON(c, done.statusOf(http.StatusCreated), "application/json", body)
 		return nil
 	}
-	s.answerWrite(c, http.StatusCreated, "insert", k.kind, 1, done)
+	s.answerWrite(c, http.StatusCreated, "insert", kind, 1, done)
 	return nil
 }
 
@@ -159,7 +139,7 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 }
 
 // putObject makes the object at the end of the path, or replaces all of it.
-func (s *server) putObject(c *gin.Context, k kind) error {
+func (s *server) putObject(c *gin.Context, kind model.Kind) error {
 	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
@@ -172,15 +152,15 @@ func (s *server) putObject(c *gin.Context, k kind) error {
 	if badName != nil {
 		return badName
 	}
-	sent, bad := withName(k, n, sent)
-	obj := k.make(n, sent)
+	sent, bad := withName(kind, n, sent)
+	obj := s.newObject(kind, n, sent)
 	if err := invalidFields(append(bad, form.Bind(obj, sent, true)...)); err != nil {
 		return err
 	}
 	made := false
 	m.about = obj.Key()
 	done, err := s.write(c, m, func(w store.Writer) error {
-		path := k.at(n)
+		path := wayTo(kind, n)
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
@@ -199,29 +179,29 @@ func (s *server) putObject(c *gin.Context, k kind) error {
 		status, verb = http.StatusCreated, "insert"
 		setCreated(c, obj.Key(), obj, m.dry)
 	}
-	s.answerWrite(c, status, verb, k.kind, 1, done)
+	s.answerWrite(c, status, verb, kind, 1, done)
 	return nil
 }
 
 // withName adds the name of the path to the fields sent. A name that was sent
 // must be the same: objects are not renamed.
-func withName(k kind, n names, sent []form.Value) ([]form.Value, []model.FieldError) {
-	name := form.Fields(k.kind)[0].Name
+func withName(kind model.Kind, n names, sent []form.Value) ([]form.Value, []model.FieldError) {
+	name := form.Fields(kind)[0].Name
 	for _, v := range sent {
 		if !strings.EqualFold(v.Name, name) {
 			continue
 		}
-		if v.Shape == form.IsText && v.Text == n[k.kind] {
+		if v.Shape == form.IsText && v.Text == n[kind] {
 			return sent, nil
 		}
-		return sent, []model.FieldError{{Field: name, Message: fmt.Sprintf("must be %q as in the path, or be left out: a name cannot be changed", n[k.kind])}}
+		return sent, []model.FieldError{{Field: name, Message: fmt.Sprintf("must be %q as in the path, or be left out: a name cannot be changed", n[kind])}}
 	}
-	return append(sent, form.Value{Name: name, Shape: form.IsText, Text: n[k.kind]}), nil
+	return append(sent, form.Value{Name: name, Shape: form.IsText, Text: n[kind]}), nil
 }
 
 // patchObject changes the fields sent of the object at the end of the path.
 // only restricts them, and one of them is needed; nil means any.
-func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
+func (s *server) patchObject(c *gin.Context, kind model.Kind, only []string) error {
 	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
@@ -237,9 +217,9 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 	if err != nil {
 		return err
 	}
-	sent, bad := withName(k, n, sent)
+	sent, bad := withName(kind, n, sent)
 	rows := min(1, len(sent)-1) // nothing but the name is nothing to change
-	path := k.at(n)
+	path := wayTo(kind, n)
 	m.about = path[len(path)-1]
 	var obj model.Object
 	done, err := s.write(c, m, func(w store.Writer) error {
@@ -261,7 +241,7 @@ func (s *server) patchObject(c *gin.Context, k kind, only []string) error {
 		return err
 	}
 	setETag(c, obj, m.dry)
-	s.answerWrite(c, http.StatusOK, "update", k.kind, rows, done)
+	s.answerWrite(c, http.StatusOK, "update", kind, rows, done)
 	return nil
 }
 
@@ -283,7 +263,7 @@ func checkOnly(sent []form.Value, only []string) error {
 
 // deleteObject deletes the object, or the link, at the end of the path. shown
 // is what a read of the path shows; nil means that object.
-func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []model.Key, shown func(names) model.Key) error {
+func (s *server) deleteObject(c *gin.Context, kind model.Kind, shown func(names) model.Key) error {
 	m, _, err := s.writeMode(c)
 	if err != nil {
 		return err
@@ -293,7 +273,7 @@ func (s *server) deleteObject(c *gin.Context, kind model.Kind, at func(names) []
 		return err
 	}
 	done, err := s.write(c, m, func(w store.Writer) error {
-		path := at(n)
+		path := wayTo(kind, n)
 		key := path[len(path)-1]
 		if err := exist(w, path[:len(path)-1]); err != nil {
 			return err

@@ -1,27 +1,6 @@
 package rest
 
-import (
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/store"
-)
-
-func (s *server) addSecret() {
-	k := kind{kind: model.KindSecret, base: "/secret", at: secretAt}
-	s.addObjects(k)
-	// Both take both, so that a pair can be replaced in one call.
-	s.addUpload(k, "key", "Secret_key", "Secret_cert")
-	s.addUpload(k, "cert", "Secret_cert", "Secret_key")
-	s.addLinked(linked{
-		path: "/secret/:secret/service", kind: model.KindService, link: model.KindServiceSecret,
-		from: secretAt, target: model.Object.Owner,
-		links: func(n names) store.Query { return store.Query{Secret: n[model.KindSecret]} },
-	})
-	for _, user := range []model.Kind{model.KindUpstream, model.KindFilter, model.KindGlobalConfig} {
-		s.addUsers("/secret/:secret/"+string(user), user, secretAt)
-	}
-}
-
-func secretAt(n names) []model.Key { return []model.Key{model.SecretKey(n[model.KindSecret])} }
+import "github.com/gatehouse-gateway/gatehouse/pkg/model"
 
 // secretView is what reads show of a secret: never key or value (rest-api.md,
 // "secret").

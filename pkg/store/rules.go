@@ -118,7 +118,7 @@ func checkStillFits(r Reader, f *model.Filter) error {
 		if f.FitsOn(kind) {
 			continue
 		}
-		users, err := r.List(Query{Kind: link, Filter: f.Name, Limit: 1})
+		users, err := r.List(Query{Kind: link, To: []model.Key{f.Key()}, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func checkServiceHost(r Reader, svc *model.Service) error {
 	if err != nil || strings.EqualFold(old.FQDN, svc.FQDN) {
 		return err
 	}
-	links, err := List[*model.ProxyService](r, Query{Kind: model.KindProxyService, Service: svc.Name})
+	links, err := List[*model.ProxyService](r, Query{Kind: model.KindProxyService, To: []model.Key{svc.Key()}})
 	if err != nil {
 		return err
 	}
@@ -199,9 +199,8 @@ func Delete(w Writer, key model.Key) error {
 		return err
 	}
 	var users []model.Object
-	for _, q := range usedBy(key) {
-		q.Limit = maxReferences - len(users)
-		list, err := w.List(q)
+	for _, kind := range key.Kind.UserKinds() {
+		list, err := w.List(Query{Kind: kind, To: []model.Key{key}, Limit: maxReferences - len(users)})
 		if err != nil {
 			return err
 		}
@@ -227,8 +226,8 @@ func Delete(w Writer, key model.Key) error {
 const partsPage = 500
 
 func removeTree(w Writer, obj model.Object) error {
-	for _, q := range ownedBy(obj.Key()) {
-		q.Limit = partsPage
+	for _, kind := range obj.Key().Kind.OwnedKinds() {
+		q := Query{Kind: kind, To: []model.Key{obj.Key()}, Limit: partsPage}
 		for {
 			parts, err := w.List(q)
 			if err != nil {
@@ -247,45 +246,5 @@ func removeTree(w Writer, obj model.Object) error {
 	return w.Remove(obj.Key())
 }
 
-// usedBy selects what needs the object to stay.
-func usedBy(key model.Key) []Query {
-	switch key.Kind {
-	case model.KindUpstream:
-		return []Query{{Kind: model.KindRouteUpstream, Upstream: key.Name()}, {Kind: model.KindFilter, Uses: key}}
-	case model.KindService:
-		return []Query{{Kind: model.KindProxyService, Service: key.Name()}}
-	case model.KindFilter:
-		return []Query{{Kind: model.KindRouteFilter, Filter: key.Name()}, {Kind: model.KindServiceFilter, Filter: key.Name()}}
-	case model.KindGlobalConfig:
-		return []Query{{Kind: model.KindProxyGlobalConfig, GlobalConfig: key.Name()}}
-	case model.KindSecret:
-		return []Query{
-			{Kind: model.KindServiceSecret, Secret: key.Name()}, {Kind: model.KindUpstream, Uses: key},
-			{Kind: model.KindFilter, Uses: key}, {Kind: model.KindGlobalConfig, Uses: key},
-		}
-	}
-	return nil
-}
-
 // maxReferences bounds the list in an InUse error.
 const maxReferences = 100
-
-// ownedBy selects what is deleted together with the object.
-func ownedBy(key model.Key) []Query {
-	switch key.Kind {
-	case model.KindService:
-		return []Query{
-			{Kind: model.KindRoute, Service: key.Name()}, {Kind: model.KindServiceFilter, Service: key.Name()},
-			{Kind: model.KindServiceSecret, Service: key.Name()},
-		}
-	case model.KindRoute:
-		service, route := key.Part(model.KindService), key.Name()
-		return []Query{
-			{Kind: model.KindRouteUpstream, Service: service, Route: route},
-			{Kind: model.KindRouteFilter, Service: service, Route: route},
-		}
-	case model.KindProxy:
-		return []Query{{Kind: model.KindProxyService, Proxy: key.Name()}, {Kind: model.KindProxyGlobalConfig, Proxy: key.Name()}}
-	}
-	return nil
-}

@@ -134,22 +134,14 @@ type Place struct {
 // Query selects objects of one kind. A zero field does not restrict.
 type Query struct {
 	Kind model.Kind
-	// Service, Route, Upstream and Proxy restrict kinds that have the field
-	// (routes and links) to those that name it.
-	Service, Route, Upstream, Filter, Secret, Proxy, GlobalConfig string
+	// To restricts to objects that refer to one of these, which are of one kind:
+	// to what they own, to the links that attach them, to what names them in a field.
+	To []model.Key
 	// Names restricts kinds that have a name of their own, with regard to case;
 	// routes it does not tell by service.
 	Names []string
-	// Services restricts kinds that name a service to these.
-	Services []string
-	// Owners restricts kinds that are owned by objects of one kind to those that
-	// these own.
-	Owners []model.Key
 	// Tag restricts kinds that carry tags to objects with this one.
 	Tag string
-	// Uses restricts to objects that name this one in a field of theirs: an
-	// upstream its certificate authority, a filter a secret.
-	Uses model.Key
 	// NamePrefix restricts kinds that have a name of their own, with regard to
 	// case.
 	NamePrefix string

@@ -123,22 +123,11 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	if q.Limit > 0 {
 		tx = tx.Limit(q.Limit)
 	}
-	for _, is := range []struct{ column, value string }{
-		{"service", q.Service}, {"route", q.Route}, {"upstream", q.Upstream}, {"filter", q.Filter},
-		{"secret", q.Secret}, {"proxy", q.Proxy}, {"globalconfig", q.GlobalConfig},
-	} {
-		if is.value != "" {
-			tx = tx.Where(map[string]any{is.column: is.value})
-		}
-	}
 	if len(q.Names) > 0 {
 		tx = tx.Where("name IN ?", q.Names)
 	}
-	if len(q.Services) > 0 {
-		tx = tx.Where("service IN ?", q.Services)
-	}
-	if len(q.Owners) > 0 {
-		condition, values := whereAny(t.key[:len(q.Owners[0].Names())], q.Owners)
+	if len(q.To) > 0 {
+		condition, values := t.refersTo(q.To)
 		if len(values) == 0 {
 			return nil, nil
 		}
@@ -149,18 +138,13 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		// databases and knows no wildcards.
 		tx = tx.Where("replace(tags, ?, '') <> tags", " "+q.Tag+" ")
 	}
-	if q.Uses != (model.Key{}) {
-		tx = tx.Where("name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name = ?)",
-			q.Kind, q.Uses.Kind, q.Uses.Text())
-	}
 	if q.NamePrefix != "" {
 		tx = tx.Where("name >= ?", q.NamePrefix)
 		if end := prefixEnd(q.NamePrefix); end != "" {
 			tx = tx.Where("name < ?", end)
 		}
 	}
-	if !storable(q.Service + q.Route + q.Upstream + q.Filter + q.Secret + q.Proxy + q.GlobalConfig +
-		strings.Join(q.Names, "") + strings.Join(q.Services, "") + q.Tag + q.Uses.Text() + q.NamePrefix + q.AfterName) {
+	if !storable(strings.Join(q.Names, "") + q.Tag + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()

@@ -93,7 +93,37 @@ func whereAny(columns []string, keys []model.Key) (condition string, values []an
 			values = append(values, name)
 		}
 	}
+	if len(rows) == 1 {
+		return fmt.Sprintf("(%s) = %s", strings.Join(columns, ", "), row), values
+	}
 	return fmt.Sprintf("(%s) IN (VALUES %s)", strings.Join(columns, ", "), strings.Join(rows, ", ")), values
+}
+
+// refersTo is the condition that selects the objects that refer to one of some
+// objects of one kind, with its values; there are none where nothing can. The key of
+// a part and of a link has the names of what it refers to; another object is in the
+// table of references.
+func (t table) refersTo(keys []model.Key) (condition string, values []any) {
+	to := keys[0].Kind
+	if path := t.kind.Row().Path; t.kind != to && slices.Contains(path[:], to) {
+		var columns []string
+		for _, word := range to.Row().Path {
+			if word != "" {
+				columns = append(columns, string(word))
+			}
+		}
+		return whereAny(columns, keys)
+	}
+	var names []string
+	for _, key := range keys {
+		if storable(key.Text()) {
+			names = append(names, key.Text())
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	return "name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name IN ?)", []any{t.kind, to, names}
 }
 
 // newSlice returns a pointer to an empty slice of pointers to the kind's type.

@@ -65,7 +65,7 @@ func batchSpecs(h *harness) {
 			tls := upstream("tls")
 			tls.Protocol, tls.ValidationCACertificate = "tls", "ca"
 			Expect(w.Insert(tls)).To(Succeed())
-			Expect(w.List(store.Query{Kind: model.KindUpstream, Uses: model.SecretKey("ca")})).To(HaveLen(1))
+			Expect(w.List(store.Query{Kind: model.KindUpstream, To: []model.Key{model.SecretKey("ca")}})).To(HaveLen(1))
 			return nil
 		})
 	})
@@ -100,7 +100,7 @@ func batchSpecs(h *harness) {
 		h.create(ctx, shop()...)
 		h.write(ctx, func(w store.Writer) error {
 			Expect(w.List(store.Query{Kind: model.KindUpstream, Names: []string{"blue", "green"}})).To(HaveLen(1))
-			Expect(w.List(store.Query{Kind: model.KindRoute, Services: []string{"shop"}})).To(HaveLen(1))
+			Expect(w.List(store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("shop")}})).To(HaveLen(1))
 			Expect(namesOf(w, "shop.example.com")).To(Equal([]string{"shop"}))
 			for _, key := range []model.Key{model.UpstreamKey("green"), model.RouteKey("shop", "other")} {
 				_, err := w.Get(key)
@@ -118,7 +118,7 @@ func batchSpecs(h *harness) {
 			Expect(w.Remove(model.ServiceKey("again"))).To(Succeed())
 			Expect(namesOf(w, "other.example.com")).To(BeEmpty())
 			By("not finding what a narrower question left out")
-			Expect(w.List(store.Query{Kind: model.KindRouteUpstream, Service: "shop", Upstream: "green"})).To(BeEmpty())
+			Expect(w.List(store.Query{Kind: model.KindRouteUpstream, To: []model.Key{model.UpstreamKey("green")}})).To(BeEmpty())
 			Expect(w.Get(model.RouteUpstreamKey("shop", "root", "blue"))).NotTo(BeNil())
 			return nil
 		})

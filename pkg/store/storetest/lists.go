@@ -37,15 +37,15 @@ func listSpecs(h *harness) {
 		Entry("by the last character there is", store.Query{Kind: model.KindService, NamePrefix: "\U0010FFFF"}),
 		Entry("by what is not UTF-8", store.Query{Kind: model.KindService, NamePrefix: "\xff"}),
 		Entry("by names", store.Query{Kind: model.KindService, Names: []string{"sh%p", "none", "shop"}}, "shop", "sh%p"),
-		Entry("routes of a service", store.Query{Kind: model.KindRoute, Service: "shop"}, "shop/root", "shop/api"),
+		Entry("routes of a service", store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("shop")}}, "shop/root", "shop/api"),
 		Entry("routes by prefix", store.Query{Kind: model.KindRoute, NamePrefix: "r"}, "shop/root", "blog/root"),
-		Entry("links of an upstream", store.Query{Kind: model.KindRouteUpstream, Upstream: "blue"},
+		Entry("links of an upstream", store.Query{Kind: model.KindRouteUpstream, To: []model.Key{model.UpstreamKey("blue")}},
 			"shop/root/blue", "shop/api/blue", "blog/root/blue"),
-		Entry("links of a route", store.Query{Kind: model.KindRouteUpstream, Service: "shop", Route: "root"},
+		Entry("links of a route", store.Query{Kind: model.KindRouteUpstream, To: []model.Key{model.RouteKey("shop", "root")}},
 			"shop/root/green", "shop/root/blue"),
-		Entry("services of a proxy", store.Query{Kind: model.KindProxyService, Proxy: "gw"}, "gw/blog", "gw/shop"),
-		Entry("proxies of a service", store.Query{Kind: model.KindProxyService, Service: "blog"}, "gw/blog", "edge/blog"),
-		Entry("of nothing", store.Query{Kind: model.KindRoute, Service: "none"}),
+		Entry("services of a proxy", store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey("gw")}}, "gw/blog", "gw/shop"),
+		Entry("proxies of a service", store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey("blog")}}, "gw/blog", "edge/blog"),
+		Entry("of nothing", store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("none")}}),
 	)
 
 	DescribeTable("finds the services of a host, oldest first", func(ctx SpecContext, host string, want ...string) {

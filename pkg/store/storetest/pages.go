@@ -197,11 +197,11 @@ func pageSpecs(h *harness) {
 	It("has every link of the owners that a query names, and no other", func(ctx SpecContext) {
 		h.create(ctx, append(shop(), route("shop", "other"), uses("shop", "other", "blue"), service("other", "other.example.com"),
 			route("other", "root"), uses("other", "root", "blue"), attached("gw", "other"))...)
-		Expect(h.names(ctx, store.Query{Kind: model.KindRouteUpstream, Owners: []model.Key{
+		Expect(h.names(ctx, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{
 			model.RouteKey("shop", "root"), model.RouteKey("other", "root"), model.RouteKey("other", "none"),
 		}})).To(Equal([]string{"shop/root/blue", "other/root/blue"}))
-		Expect(h.names(ctx, store.Query{Kind: model.KindRoute, Owners: []model.Key{model.ServiceKey("shop")}})).To(Equal([]string{"shop/root", "shop/other"}))
-		Expect(h.names(ctx, store.Query{Kind: model.KindProxyService, Owners: []model.Key{model.ProxyKey("g\x00w")}})).To(BeEmpty())
+		Expect(h.names(ctx, store.Query{Kind: model.KindRoute, To: []model.Key{model.ServiceKey("shop")}})).To(Equal([]string{"shop/root", "shop/other"}))
+		Expect(h.names(ctx, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey("g\x00w")}})).To(BeEmpty())
 	})
 }
 
