@@ -200,8 +200,8 @@ func (a *applier) putAll(doc *Document) error {
 
 // needs lists an object and what the rules of the store look at for it.
 func needs(obj model.Object) []model.Key {
-	keys := append(obj.Uses(), obj.Key())
-	if owner := obj.Owner(); owner != (model.Key{}) {
+	keys := append(model.Uses(obj), obj.Key())
+	if owner := obj.Key().Owner(); owner != (model.Key{}) {
 		keys = append(keys, owner)
 	}
 	return keys

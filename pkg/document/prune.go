@@ -72,7 +72,7 @@ func (a *applier) pruneRoutes(doc *Document) error {
 		unnamed := map[model.Key][]model.Key{}
 		err = a.each(store.Query{Kind: model.KindRoute, To: services}, func(route model.Object) {
 			if !a.named[route.Key()] {
-				unnamed[route.Owner()] = append(unnamed[route.Owner()], route.Key())
+				unnamed[route.Key().Owner()] = append(unnamed[route.Key().Owner()], route.Key())
 			}
 		})
 		if err != nil {

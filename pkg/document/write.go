@@ -128,7 +128,7 @@ func nodesOf(items []*Item, sealed bool) []*yaml.Node {
 		n := nodeOf(item, sealed)
 		switch item.Object.Key().Kind {
 		case model.KindRoute:
-			if list := routes[item.Object.Owner()]; list != nil {
+			if list := routes[item.Object.Key().Owner()]; list != nil {
 				list.Content = append(list.Content, n)
 			}
 			continue

@@ -68,7 +68,7 @@ func checkConfig(t *testing.T, kind model.Kind, typ, text string) {
 	if stored == nil {
 		return
 	}
-	for _, key := range stored.(model.Object).Uses() {
+	for _, key := range model.Uses(stored.(model.Object)) {
 		if key.Kind == "" || key.Name() == "" {
 			t.Fatalf("uses %v", key)
 		}

@@ -131,7 +131,7 @@ func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.ParsedGlob
 	attached, own := map[model.Key]bool{}, map[model.Key]bool{}
 	for _, l := range links {
 		attached[usedByLink(l)] = true
-		if l.Owner().Name() == proxy {
+		if l.Key().Owner().Name() == proxy {
 			own[usedByLink(l)] = true
 		}
 	}

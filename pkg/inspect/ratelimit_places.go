@@ -44,7 +44,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 			if !ok || parsed.Fault != nil { // then it limits nothing
 				continue
 			}
-			at := l.Owner().Text()
+			at := l.Key().Owner().Text()
 			if kind == model.KindServiceFilter {
 				at += "/*"
 			}

@@ -186,7 +186,7 @@ func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
 	}
 	linked := map[model.Key]bool{}
 	for _, l := range links {
-		linked[usedByLink(l)] = linked[usedByLink(l)] || l.Owner().Name() == proxy
+		linked[usedByLink(l)] = linked[usedByLink(l)] || l.Key().Owner().Name() == proxy
 	}
 	configs, err := r.List(store.Query{Kind: model.KindGlobalConfig})
 	if err != nil {

@@ -237,8 +237,8 @@ func (c *Config) unlink(key Key, obj Object) {
 }
 
 func references(obj Object) []Key {
-	refs := obj.Uses()
-	if owner := obj.Owner(); owner != (Key{}) {
+	refs := Uses(obj)
+	if owner := obj.Key().Owner(); owner != (Key{}) {
 		refs = append(refs, owner)
 	}
 	return refs
@@ -305,7 +305,7 @@ func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *R
 // attached returns the objects of one type that obj uses.
 func attached[T Object](c *Config, obj Object) []T {
 	var list []T
-	for _, key := range obj.Uses() {
+	for _, key := range Uses(obj) {
 		if o, ok := c.objects[key].(T); ok {
 			list = append(list, o)
 		}

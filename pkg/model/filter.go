@@ -33,8 +33,8 @@ func (f *Filter) Parse() *ParsedFilter {
 	return &ParsedFilter{f, spec, v.fault()}
 }
 
-// Uses implements Object: what the configuration names.
-func (f *ParsedFilter) Uses() []Key {
+// Names implements Namer: what the configuration names.
+func (f *ParsedFilter) Names() []Key {
 	if f.Spec == nil {
 		return nil
 	}
@@ -50,11 +50,8 @@ func (f *Filter) Meta() Meta { return Meta{&f.ID, &f.CreateTS, &f.UpdateTS} }
 // TagList implements Tagged.
 func (f *Filter) TagList() *Tags { return &f.Tags }
 
-// Owner implements Object: a filter stands alone.
-func (f *Filter) Owner() Key { return Key{} }
-
-// Uses implements Object: what the configuration names.
-func (f *Filter) Uses() []Key { return f.Parse().Uses() }
+// Names implements Namer: what the configuration names.
+func (f *Filter) Names() []Key { return f.Parse().Names() }
 
 // Validate implements Object.
 func (f *Filter) Validate() []FieldError {

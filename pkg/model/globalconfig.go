@@ -31,8 +31,8 @@ func (g *GlobalConfig) Parse() *ParsedGlobalConfig {
 	return &ParsedGlobalConfig{g, spec, v.fault()}
 }
 
-// Uses implements Object: what the configuration names.
-func (g *ParsedGlobalConfig) Uses() []Key {
+// Names implements Namer: what the configuration names.
+func (g *ParsedGlobalConfig) Names() []Key {
 	if g.Spec == nil {
 		return nil
 	}
@@ -48,11 +48,8 @@ func (g *GlobalConfig) Meta() Meta { return Meta{&g.ID, &g.CreateTS, &g.UpdateTS
 // TagList implements Tagged.
 func (g *GlobalConfig) TagList() *Tags { return &g.Tags }
 
-// Owner implements Object: a global config stands alone.
-func (g *GlobalConfig) Owner() Key { return Key{} }
-
-// Uses implements Object: what the configuration names.
-func (g *GlobalConfig) Uses() []Key { return g.Parse().Uses() }
+// Names implements Namer: what the configuration names.
+func (g *GlobalConfig) Names() []Key { return g.Parse().Names() }
 
 // Validate implements Object.
 func (g *GlobalConfig) Validate() []FieldError {

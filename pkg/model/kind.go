@@ -178,12 +178,24 @@ type Object interface {
 	Meta() Meta
 	// Validate reports every bad field, or nothing.
 	Validate() []FieldError
-	// Owner is the object that this one is a part of and is deleted with.
-	// The zero Key means none.
-	Owner() Key
-	// Uses lists the objects that this one needs; they cannot be deleted
-	// while it is there.
-	Uses() []Key
+}
+
+// Namer is an object that may name others in its fields: those of KindRow.Names.
+type Namer interface {
+	Object
+	Names() []Key
+}
+
+// Uses lists the objects that this one needs, which cannot be deleted while it is
+// there: what a link attaches, or what the fields name.
+func Uses(obj Object) []Key {
+	if attached := obj.Key().Attached(); attached != (Key{}) {
+		return []Key{attached}
+	}
+	if namer, ok := obj.(Namer); ok {
+		return namer.Names()
+	}
+	return nil
 }
 
 // Tagged is an object that carries tags: every one with a name of its own.

@@ -21,12 +21,6 @@ func (l *RouteUpstream) Key() Key { return RouteUpstreamKey(l.Service, l.Route, 
 // Meta implements Object.
 func (l *RouteUpstream) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
 
-// Owner implements Object: the link goes with its route.
-func (l *RouteUpstream) Owner() Key { return RouteKey(l.Service, l.Route) }
-
-// Uses implements Object: what is attached stays.
-func (l *RouteUpstream) Uses() []Key { return []Key{UpstreamKey(l.Upstream)} }
-
 // Validate implements Object.
 func (l *RouteUpstream) Validate() []FieldError { return nil }
 
@@ -51,12 +45,6 @@ func (l *RouteFilter) Key() Key { return RouteFilterKey(l.Service, l.Route, l.Fi
 // Meta implements Object.
 func (l *RouteFilter) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
 
-// Owner implements Object: the link goes with its route.
-func (l *RouteFilter) Owner() Key { return RouteKey(l.Service, l.Route) }
-
-// Uses implements Object: what is attached stays.
-func (l *RouteFilter) Uses() []Key { return []Key{FilterKey(l.Filter)} }
-
 // Validate implements Object.
 func (l *RouteFilter) Validate() []FieldError { return nil }
 
@@ -70,21 +58,13 @@ type ServiceFilter struct {
 }
 
 // ServiceFilterKey is the key of such a link.
-func ServiceFilterKey(service, filter string) Key {
-	return NewKey(KindServiceFilter, service, filter)
-}
+func ServiceFilterKey(service, filter string) Key { return NewKey(KindServiceFilter, service, filter) }
 
 // Key implements Object.
 func (l *ServiceFilter) Key() Key { return ServiceFilterKey(l.Service, l.Filter) }
 
 // Meta implements Object.
 func (l *ServiceFilter) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
-
-// Owner implements Object: the link goes with its service.
-func (l *ServiceFilter) Owner() Key { return ServiceKey(l.Service) }
-
-// Uses implements Object: what is attached stays.
-func (l *ServiceFilter) Uses() []Key { return []Key{FilterKey(l.Filter)} }
 
 // Validate implements Object.
 func (l *ServiceFilter) Validate() []FieldError { return nil }
@@ -99,21 +79,13 @@ type ServiceSecret struct {
 }
 
 // ServiceSecretKey is the key of such a link.
-func ServiceSecretKey(service, secret string) Key {
-	return NewKey(KindServiceSecret, service, secret)
-}
+func ServiceSecretKey(service, secret string) Key { return NewKey(KindServiceSecret, service, secret) }
 
 // Key implements Object.
 func (l *ServiceSecret) Key() Key { return ServiceSecretKey(l.Service, l.Secret) }
 
 // Meta implements Object.
 func (l *ServiceSecret) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
-
-// Owner implements Object: the link goes with its service.
-func (l *ServiceSecret) Owner() Key { return ServiceKey(l.Service) }
-
-// Uses implements Object: what is attached stays.
-func (l *ServiceSecret) Uses() []Key { return []Key{SecretKey(l.Secret)} }
 
 // Validate implements Object.
 func (l *ServiceSecret) Validate() []FieldError { return nil }
@@ -128,21 +100,13 @@ type ProxyService struct {
 }
 
 // ProxyServiceKey is the key of such a link.
-func ProxyServiceKey(proxy, service string) Key {
-	return NewKey(KindProxyService, proxy, service)
-}
+func ProxyServiceKey(proxy, service string) Key { return NewKey(KindProxyService, proxy, service) }
 
 // Key implements Object.
 func (l *ProxyService) Key() Key { return ProxyServiceKey(l.Proxy, l.Service) }
 
 // Meta implements Object.
 func (l *ProxyService) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
-
-// Owner implements Object: the link goes with its proxy.
-func (l *ProxyService) Owner() Key { return ProxyKey(l.Proxy) }
-
-// Uses implements Object: what is attached stays.
-func (l *ProxyService) Uses() []Key { return []Key{ServiceKey(l.Service)} }
 
 // Validate implements Object.
 func (l *ProxyService) Validate() []FieldError { return nil }
@@ -166,12 +130,6 @@ func (l *ProxyGlobalConfig) Key() Key { return ProxyGlobalConfigKey(l.Proxy, l.G
 
 // Meta implements Object.
 func (l *ProxyGlobalConfig) Meta() Meta { return Meta{&l.ID, &l.CreateTS, &l.UpdateTS} }
-
-// Owner implements Object: the link goes with its proxy.
-func (l *ProxyGlobalConfig) Owner() Key { return ProxyKey(l.Proxy) }
-
-// Uses implements Object: what is attached stays.
-func (l *ProxyGlobalConfig) Uses() []Key { return []Key{GlobalConfigKey(l.GlobalConfig)} }
 
 // Validate implements Object.
 func (l *ProxyGlobalConfig) Validate() []FieldError { return nil }

@@ -61,12 +61,6 @@ func (p *Proxy) Meta() Meta { return Meta{&p.ID, &p.CreateTS, &p.UpdateTS} }
 // TagList implements Tagged.
 func (p *Proxy) TagList() *Tags { return &p.Tags }
 
-// Owner implements Object: a proxy stands alone.
-func (p *Proxy) Owner() Key { return Key{} }
-
-// Uses implements Object.
-func (p *Proxy) Uses() []Key { return nil }
-
 // Validate implements Object.
 func (p *Proxy) Validate() []FieldError {
 	var v validator

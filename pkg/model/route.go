@@ -167,12 +167,6 @@ func (r *Route) Meta() Meta { return Meta{&r.ID, &r.CreateTS, &r.UpdateTS} }
 // TagList implements Tagged.
 func (r *Route) TagList() *Tags { return &r.Tags }
 
-// Owner implements Object: a route goes with its service.
-func (r *Route) Owner() Key { return ServiceKey(r.Service) }
-
-// Uses implements Object.
-func (r *Route) Uses() []Key { return nil }
-
 // Validate implements Object.
 func (r *Route) Validate() []FieldError {
 	var v validator

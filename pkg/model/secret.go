@@ -53,12 +53,6 @@ func (s *Secret) Meta() Meta { return Meta{&s.ID, &s.CreateTS, &s.UpdateTS} }
 // TagList implements Tagged.
 func (s *Secret) TagList() *Tags { return &s.Tags }
 
-// Owner implements Object: a secret stands alone.
-func (s *Secret) Owner() Key { return Key{} }
-
-// Uses implements Object.
-func (s *Secret) Uses() []Key { return nil }
-
 // Validate implements Object. Whether key and certificate belong together is
 // checked by Seal, which can read the stored half.
 func (s *Secret) Validate() []FieldError {

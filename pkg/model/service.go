@@ -21,12 +21,6 @@ func (s *Service) Meta() Meta { return Meta{&s.ID, &s.CreateTS, &s.UpdateTS} }
 // TagList implements Tagged.
 func (s *Service) TagList() *Tags { return &s.Tags }
 
-// Owner implements Object: a service stands alone.
-func (s *Service) Owner() Key { return Key{} }
-
-// Uses implements Object.
-func (s *Service) Uses() []Key { return nil }
-
 // Validate implements Object.
 func (s *Service) Validate() []FieldError {
 	var v validator

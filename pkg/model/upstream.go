@@ -91,11 +91,8 @@ func (u *Upstream) Meta() Meta { return Meta{&u.ID, &u.CreateTS, &u.UpdateTS} }
 // TagList implements Tagged.
 func (u *Upstream) TagList() *Tags { return &u.Tags }
 
-// Owner implements Object: an upstream stands alone.
-func (u *Upstream) Owner() Key { return Key{} }
-
-// Uses implements Object: the secret with the certificate authority stays.
-func (u *Upstream) Uses() []Key {
+// Names implements Namer: the secret with the certificate authority.
+func (u *Upstream) Names() []Key {
 	if u.ValidationCACertificate == "" {
 		return nil
 	}

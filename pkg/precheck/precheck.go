@@ -71,13 +71,13 @@ func madeRoutes(written []store.Written) map[model.Key][]model.Key {
 		case w.Before == nil && w.Key.Kind == model.KindRoute:
 			made[w.Key] = nil
 		case w.Before == nil && w.Key.Kind == model.KindRouteUpstream:
-			if attached, ok := made[w.After.Owner()]; ok {
-				made[w.After.Owner()] = append(attached, w.After.Uses()...)
+			if attached, ok := made[w.After.Key().Owner()]; ok {
+				made[w.After.Key().Owner()] = append(attached, model.Uses(w.After)...)
 			}
 		case w.After == nil && w.Key.Kind == model.KindRouteUpstream:
-			if attached, ok := made[w.Before.Owner()]; ok {
-				gone := w.Before.Uses()[0]
-				made[w.Before.Owner()] = slices.DeleteFunc(attached, func(k model.Key) bool { return k == gone })
+			if attached, ok := made[w.Before.Key().Owner()]; ok {
+				gone := w.Before.Key().Attached()
+				made[w.Before.Key().Owner()] = slices.DeleteFunc(attached, func(k model.Key) bool { return k == gone })
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func (c *checker) read(page []store.Written) error {
 		if w.After == nil {
 			continue
 		}
-		keys = append(keys, w.After.Uses()...)
+		keys = append(keys, model.Uses(w.After)...)
 		if key, is := routeOf(w.After); is && !c.done[key] {
 			if _, known := c.attachments[key]; !known {
 				c.attachments[key] = nil
@@ -107,8 +107,8 @@ func (c *checker) read(page []store.Written) error {
 			return err
 		}
 		for _, l := range links {
-			c.attachments[l.Owner()] = append(c.attachments[l.Owner()], l.Uses()...)
-			keys = append(keys, l.Uses()...)
+			c.attachments[l.Key().Owner()] = append(c.attachments[l.Key().Owner()], model.Uses(l)...)
+			keys = append(keys, model.Uses(l)...)
 		}
 	}
 	return c.reader.Prefetch(append(keys, routes...))
@@ -132,7 +132,7 @@ func routeOf(obj model.Object) (model.Key, bool) {
 	case *model.Route:
 		return obj.Key(), true
 	case *model.RouteUpstream, *model.RouteFilter:
-		return obj.Owner(), true
+		return obj.Key().Owner(), true
 	}
 	return model.Key{}, false
 }
@@ -220,7 +220,7 @@ func (c checker) attached(route model.Key) ([]model.Key, error) {
 	})
 	var keys []model.Key
 	for _, l := range links {
-		keys = append(keys, l.Uses()...)
+		keys = append(keys, model.Uses(l)...)
 	}
 	return keys, err
 }
@@ -254,7 +254,7 @@ func (c checker) secret(s *model.Secret) error {
 
 func (c checker) add(tree *model.RouteTree, u *model.Upstream) error {
 	tree.Upstreams = append(tree.Upstreams, u)
-	for _, key := range u.Uses() {
+	for _, key := range model.Uses(u) {
 		ca, err := store.Get[*model.Secret](c.reader, key)
 		if err != nil {
 			return err

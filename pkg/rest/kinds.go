@@ -96,7 +96,7 @@ func (s *server) addUsers(kind, user model.Kind) {
 	if user.Row().Attaches() == kind {
 		l.kind = user.Row().Owner()
 		l.path = pathOf(kind) + "/" + string(l.kind)
-		l.target = model.Object.Owner
+		l.target = func(link model.Object) model.Key { return link.Key().Owner() }
 	}
 	s.addLinked(l)
 }

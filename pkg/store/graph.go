@@ -56,7 +56,7 @@ func (g *Graph) read(kind model.Kind, keys []model.Key) error {
 		asked[key] = true
 	}
 	for _, obj := range objs {
-		for _, to := range obj.Uses() {
+		for _, to := range model.Uses(obj) {
 			if asked[to] {
 				g.from[to] = append(g.from[to], obj.Key())
 			}

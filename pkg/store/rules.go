@@ -63,13 +63,13 @@ func Put(w Writer, obj model.Object) (created bool, err error) {
 
 // check holds the rules between objects.
 func check(r Reader, obj model.Object) error {
-	if owner := obj.Owner(); owner != (model.Key{}) {
+	if owner := obj.Key().Owner(); owner != (model.Key{}) {
 		if _, err := r.Get(owner); err != nil {
 			return err
 		}
 	}
 	_, named := obj.(model.Tagged)
-	for _, key := range obj.Uses() {
+	for _, key := range model.Uses(obj) {
 		_, err := r.Get(key)
 		if model.IsKind(err, model.NotFound) && named {
 			return &model.Error{
@@ -125,7 +125,7 @@ func checkStillFits(r Reader, f *model.Filter) error {
 		if len(users) > 0 {
 			return &model.Error{
 				Kind: model.Unworkable, Path: f.Key().Path(),
-				Message: `filter "` + f.Name + `" is attached to ` + users[0].Owner().Path() + `, where the type "` + f.Type + `" cannot be`,
+				Message: `filter "` + f.Name + `" is attached to ` + users[0].Key().Owner().Path() + `, where the type "` + f.Type + `" cannot be`,
 				Hint:    "detach it there first",
 			}
 		}
@@ -215,7 +215,7 @@ func Delete(w Writer, key model.Key) error {
 			Hint:    "detach it from what referenced_by lists, then delete it",
 		}
 		for _, u := range users {
-			e.ReferencedBy = append(e.ReferencedBy, cmp.Or(u.Owner(), u.Key()).Path())
+			e.ReferencedBy = append(e.ReferencedBy, cmp.Or(u.Key().Owner(), u.Key()).Path())
 		}
 		return e
 	}

@@ -203,9 +203,9 @@ func (w *writer) keep(key model.Key, old, obj model.Object) error {
 // checkForeignKeys does what the database does too late for fn to know: the
 // row is sent with others.
 func (w *writer) checkForeignKeys(obj model.Object) error {
-	keys := []model.Key{obj.Owner()}
+	keys := []model.Key{obj.Key().Owner()}
 	if _, named := obj.(model.Tagged); !named {
-		keys = append(keys, obj.Uses()...)
+		keys = append(keys, model.Uses(obj)...)
 	}
 	for _, key := range keys {
 		if key == (model.Key{}) {
@@ -374,7 +374,7 @@ func named(obj model.Object) []model.Key {
 	if _, ok := obj.(model.Tagged); !ok {
 		return nil
 	}
-	return obj.Uses()
+	return model.Uses(obj)
 }
 
 // copyOf keeps an object as it is now: a caller may change what it has stored.
