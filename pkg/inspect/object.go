@@ -31,9 +31,9 @@ type (
 	}
 )
 
-// Objects returns the status of each of some objects of a kind; nil where
+// Objects returns the status of each of some objects; nil where
 // nothing is known.
-func (in *Inspector) Objects(r store.Reader, kind model.Kind, objs []model.Object) ([]*ObjectStatus, error) {
+func (in *Inspector) Objects(r store.Reader, objs []model.Object) ([]*ObjectStatus, error) {
 	if in.Status == nil {
 		return nil, nil
 	}

@@ -108,7 +108,7 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 		if objs, last, err = follow(r, l, keyOf(l.of, n), p); err != nil {
 			return err
 		}
-		shown, err = s.viewsOf(r, l.kind, objs, p.status)
+		shown, err = s.viewsOf(r, objs, p.status)
 		return err
 	})
 	if err != nil {

@@ -38,14 +38,14 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// viewsOf is what a reader may see of objects of a kind, each with its status
+// viewsOf is what a reader may see of objects, each with its status
 // where that is asked for and something is known.
-func (s *server) viewsOf(r store.Reader, kind model.Kind, objs []model.Object, status bool) ([]any, error) {
+func (s *server) viewsOf(r store.Reader, objs []model.Object, status bool) ([]any, error) {
 	list := views(objs)
 	if !status {
 		return list, nil
 	}
-	blocks, err := s.live.Objects(r, kind, objs)
+	blocks, err := s.live.Objects(r, objs)
 	for i, b := range blocks {
 		list[i] = withStatus{list[i], b}
 	}

@@ -60,7 +60,7 @@ func (s *server) listObjects(c *gin.Context, kind model.Kind) error {
 			objs = objs[:p.limit]
 			linkNext(c, query, kind, *objs[p.limit-1].Meta().ID)
 		}
-		shown, err = s.viewsOf(r, kind, objs, p.status)
+		shown, err = s.viewsOf(r, objs, p.status)
 		return err
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 		if obj, err = r.Get(path[len(path)-1]); err != nil {
 			return err
 		}
-		shown, err = s.viewsOf(r, kind, []model.Object{obj}, true)
+		shown, err = s.viewsOf(r, []model.Object{obj}, true)
 		return err
 	})
 	if err != nil {
