@@ -15,13 +15,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// caseSettings are the settings of the process that a case needs, by the names
-// of the flags. The zero value is that of `gatehouse serve` without flags, save
-// for the access log, which is off.
+// caseSettings are the process settings that a case needs, named after the flags.
+// The zero value means no access log, no rate-limit engine and no lists.
 type caseSettings struct {
 	AccessLog bool `json:"access_log"`
-	// RateLimitSocket is that of standalone, RateLimitAddress that of an engine
-	// elsewhere.
+	// RateLimitSocket is the Unix socket of the engine in standalone,
+	// RateLimitAddress the HOST:PORT of another engine.
 	RateLimitSocket  string   `json:"ratelimit_socket"`
 	RateLimitAddress string   `json:"ratelimit_address"`
 	UpstreamAllow    []string `json:"upstream_allow"`
@@ -44,8 +43,8 @@ func (s caseSettings) compile() compile.Settings {
 	}
 }
 
-// caseInput is what an in.yaml holds: settings, and objects by kind in the form
-// of the REST API. Their ids follow their order.
+// caseInput is the content of in.yaml: settings, and objects by kind in the form
+// of the REST API. IDs follow the order in the file.
 type caseInput struct {
 	Settings caseSettings
 	Change   model.Change
@@ -56,8 +55,8 @@ func readInput(path string) caseInput {
 	text, err := os.ReadFile(path) //nolint:gosec // a file of this test
 	Expect(err).NotTo(HaveOccurred())
 	in := caseInput{Change: model.Change{Revision: 1, Full: true}}
-	// unchecked says that the objects are such as only a database holds that was
-	// edited by hand: they are not validated.
+	// unchecked turns validation off, for objects that only a database edited by
+	// hand can contain.
 	var unchecked bool
 	sections := map[string]json.RawMessage{}
 	Expect(yaml.UnmarshalStrict(text, &sections)).To(Succeed(), path)
@@ -85,12 +84,12 @@ func readInput(path string) caseInput {
 		}
 		delete(rest, string(kind))
 	}
-	Expect(rest).To(BeEmpty(), "%s has sections that are no kind", path)
+	Expect(rest).To(BeEmpty(), "%s has sections that are not a kind", path)
 	return in
 }
 
-// readObject reads an object. A link may be written as its names, shop/root/blue.
-// The JSON of a filter or global config may be text, which keeps the order of
+// readObject reads an object. A link can be written as its names, shop/root/blue.
+// The JSON of a filter or global config can be text, which keeps the order of
 // its keys.
 func readObject(kind model.Kind, raw json.RawMessage) model.Object {
 	GinkgoHelper()

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -11,19 +10,16 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/yaml"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/form"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// caseObjects are the objects of all golden cases that the API would take.
+// caseObjects returns the valid objects of all golden cases.
 func caseObjects() (list []model.Object) {
 	GinkgoHelper()
-	paths, err := filepath.Glob("testdata/cases/*/in.yaml")
-	Expect(err).NotTo(HaveOccurred())
-	for _, path := range paths {
-		for _, e := range readInput(path).Change.Entries {
+	for _, dir := range caseDirs() {
+		for _, e := range readInput(filepath.Join(dir, "in.yaml")).Change.Entries {
 			if len(e.Object.Validate()) == 0 {
 				list = append(list, e.Object)
 			}
@@ -32,8 +28,8 @@ func caseObjects() (list []model.Object) {
 	return list
 }
 
-// keysOfType lists the JSON keys of a struct, with those of what is in it behind
-// a dot. A type within itself is not gone into again.
+// keysOfType lists the JSON keys of a struct and, after a dot, those of its
+// fields. It does not enter a type within itself.
 func keysOfType(t reflect.Type, at string, within ...reflect.Type) (keys []string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -71,7 +67,7 @@ func without(all []string, used map[string]bool) []string {
 }
 
 var _ = Describe("The golden cases", func() {
-	DescribeTable("have every field with another value than its default",
+	DescribeTable("set every field to something else than its default",
 		func(kind model.Kind) {
 			used := map[string]bool{}
 			var names []string
@@ -130,7 +126,7 @@ var _ = Describe("The golden cases", func() {
 		Entry("of globalconfig_type", model.KindGlobalConfig, "globalconfig_type", allowed(&model.GlobalConfig{Type: "?"}, "globalconfig_type")),
 	)
 
-	It("expect by hand every field that an Envoy gets", func() {
+	It("name every field that an Envoy gets in an expectation", func() {
 		sent, expected, absent := fieldsOfCases()
 		Expect(slices.Sorted(maps.Keys(sent))).NotTo(BeEmpty())
 		var missing []string
@@ -140,18 +136,18 @@ var _ = Describe("The golden cases", func() {
 			}
 		}
 		slices.Sort(missing)
-		Expect(missing).To(BeEmpty(), "name these fields in an expect.yaml: until then make golden decides what they are")
+		Expect(missing).To(BeEmpty(), "name these fields in an expect.yaml; until then only make golden decides their values")
 		names := map[string]bool{}
 		for field := range sent {
 			names[field[strings.LastIndex(field, ".")+1:]] = true
 		}
 		for field, where := range absent {
-			Expect(names[field[strings.LastIndex(field, ".")+1:]]).To(BeTrue(), "%s expects %s to be absent, and no case has a field of that name", where, field)
+			Expect(names[field[strings.LastIndex(field, ".")+1:]]).To(BeTrue(), "%s expects that %s is absent, but no case has a field of that name", where, field)
 		}
 	})
 })
 
-// allowed are the values that the message of a field's error names.
+// allowed returns the values that the error message of a field lists.
 func allowed(obj model.Object, field string) []string {
 	for _, e := range obj.Validate() {
 		if _, list, ok := strings.Cut(e.Message, " is not one of "); ok && e.Field == field {
@@ -161,37 +157,33 @@ func allowed(obj model.Object, field string) []string {
 	panic(field + " has no error that lists what is allowed")
 }
 
-// fieldsOfCases lists the fields that the Envoys of all cases get, without
-// indices and names of elements, and which of them hold a value; those that are
-// expected; and those that are expected to be absent, with the case.
+// fieldsOfCases returns the fields that the Envoys of all cases get, without the
+// indices and names of elements, true for those with a value; the fields that an
+// expectation names; and the fields that must be absent, with their case.
 func fieldsOfCases() (sent, expected map[string]bool, absent map[string]string) {
 	GinkgoHelper()
 	sent, expected, absent = map[string]bool{}, map[string]bool{}, map[string]string{}
-	files, err := filepath.Glob("testdata/cases/*/envoy/*.yaml")
-	Expect(err).NotTo(HaveOccurred())
-	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // a file of this test
-		Expect(err).NotTo(HaveOccurred())
-		var document any
-		Expect(yaml.Unmarshal(text, &document)).To(Succeed())
-		addFields(document, "", sent)
-		dir := filepath.Dir(filepath.Dir(file))
-		proxy := strings.TrimSuffix(filepath.Base(file), ".yaml")
+	for _, dir := range caseDirs() {
+		envoy := plain(buildCase(dir).envoy)
+		for _, document := range envoy.(map[string]any) {
+			addFields(document, "", sent)
+		}
 		for path, want := range readExpectation(filepath.Join(dir, "expect.yaml")).Envoy {
-			if of, rest := cutPath(path); of == proxy {
-				follow(document, rest, "", want, func(field string, have, want any) {
-					if want == nil && have == nil {
-						absent[field] = dir
-					}
-					addFields(have, field, expected)
-				})
-			}
+			proxy, rest := cutPath(path)
+			document, err := step(envoy, proxy)
+			Expect(err).NotTo(HaveOccurred())
+			follow(document, rest, "", want, func(field string, have, want any) {
+				if want == nil && have == nil {
+					absent[field] = dir
+				}
+				addFields(have, field, expected)
+			})
 		}
 	}
 	return sent, expected, absent
 }
 
-// addFields adds the fields of a value; true are those that hold no others.
+// addFields adds the fields of a value, true for those without fields of their own.
 func addFields(value any, at string, fields map[string]bool) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -209,7 +201,7 @@ func addFields(value any, at string, fields map[string]bool) {
 	}
 }
 
-// follow calls found with each place that an expected path leads to.
+// follow calls found for each place that an expected path leads to.
 func follow(from any, path, at string, want any, found func(field string, have, want any)) {
 	if path == "" {
 		below, _ := want.(map[string]any)

@@ -13,11 +13,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// unexpected compares a document, as JSON has it, with what is expected of it:
-// paths with values. A value that is a map holds further paths from there; only
-// an empty one stands for itself. null means that the last step of the path
-// leads nowhere; every step before it has to lead somewhere. The answer is a
-// sentence for each difference.
+// unexpected compares a decoded JSON document with the expected values of paths
+// and returns a sentence for each difference. A map as a value contains further
+// paths; only an empty map means itself. null means that the last step of the
+// path does not exist. Every other step must exist.
 func unexpected(document any, expected map[string]any, at string) (list []string) {
 	for _, path := range slices.Sorted(maps.Keys(expected)) {
 		want, place := expected[path], strings.TrimPrefix(at+"."+path, ".")
@@ -39,10 +38,10 @@ func unexpected(document any, expected map[string]any, at string) (list []string
 	return list
 }
 
-// lookUp follows a path: keys with dots between them. Behind a key, [2] is an
-// element of a list by its index, [-1] the last one, [shop] the one of that name or the value of a
-// map's key, and [*] all elements, from each of which the rest of the path goes
-// on. What is nowhere is nil.
+// lookUp returns the value at a path, nil if it does not exist. Dots separate the
+// keys of a path. After a key, [2] is an element of a list by its index, [-1] the
+// last one, [shop] the element of that name or the value of a key, and [*] all
+// elements: the rest of the path applies to each.
 func lookUp(document any, path string) (any, error) {
 	key, rest := cutPath(path)
 	next, err := step(document, key)
@@ -65,8 +64,8 @@ func lookUp(document any, path string) (any, error) {
 	return all, nil
 }
 
-// cutPath returns the first step of a path, a key or what is in brackets with
-// them, and the rest.
+// cutPath returns the first step of a path, which is a key or a pair of brackets
+// with its content, and the rest.
 func cutPath(path string) (key, rest string) {
 	end := strings.IndexAny(path[1:], ".[") + 1
 	if path[0] == '[' {

@@ -9,9 +9,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Gateway returns what the Envoys of a proxy must do, put together from what
-// the build keeps; nil when there is no such proxy. A host that another one has
-// taken is left out.
+// Gateway returns what the Envoys of a proxy must do, assembled from what the
+// build keeps, or nil if the proxy does not exist. It leaves out a service that
+// is not served because another one has the same host.
 func (b *Build) Gateway(proxy string) *ir.Gateway {
 	p := b.proxies[proxy]
 	if p == nil {

@@ -28,20 +28,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// A case is one chain: the build makes of in.yaml what ir.yaml and
-// conditions.yaml show, and what ir.yaml says is translated to
-// envoy/<proxy>.yaml. What matters of it stands in expect.yaml, which nobody but
-// a human writes.
+// A case is a directory. The build turns in.yaml into ir.yaml, conditions.yaml,
+// ratelimits.yaml and envoy/<proxy>.yaml, which are generated (make golden).
+// expect.yaml is written by hand and states what matters.
 
-// expectation is what expect.yaml holds.
+// expectation is the content of expect.yaml.
 type expectation struct {
-	// Shows says in a sentence what the case is about.
+	// Shows is one or two sentences on what the case shows.
 	Shows string `json:"shows"`
-	// Conditions are all conditions, by the path of their object: "CODE", or
-	// "CODE: a part of the message".
+	// Conditions lists all conditions by the path of their object, each as "CODE"
+	// or "CODE: part of the message".
 	Conditions map[string][]string `json:"conditions"`
-	// Envoy and IR have paths that begin with a proxy, RateLimits such that begin
-	// with a domain as the rate-limit engine has it; see unexpected.
+	// The paths of Envoy and IR start with a proxy, those of RateLimits with a
+	// domain as the rate-limit engine knows it; see unexpected.
 	Envoy      map[string]any `json:"envoy"`
 	IR         map[string]any `json:"ir"`
 	RateLimits map[string]any `json:"ratelimits"`
@@ -116,7 +115,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		Expect(err).NotTo(HaveOccurred())
 		want["host "+host.Name] = host.Version
 	}
-	Expect(have).To(Equal(want), "what is sent of proxy %s is not what ir.yaml says", g.Name)
+	Expect(have).To(Equal(want), "proxy %s gets something else than its ir says", g.Name)
 }
 
 // golden compares the generated files of a case with those in its directory, or
@@ -176,7 +175,7 @@ func acceptedByEnvoy(r resources) {
 	Expect(err).NotTo(HaveOccurred(), "%s", out)
 }
 
-// conditionsByPath are the conditions of a result, by the path of their object.
+// conditionsByPath returns the conditions of a result by the path of their object.
 func conditionsByPath(result engine.Result) map[string][]model.Condition {
 	conditions := map[string][]model.Condition{}
 	for _, source := range slices.Sorted(maps.Keys(result.Conditions)) {
@@ -187,7 +186,7 @@ func conditionsByPath(result engine.Result) map[string][]model.Condition {
 	return conditions
 }
 
-// expectConditions checks that there are the expected conditions and no others.
+// expectConditions checks that the conditions are the expected ones and no others.
 func expectConditions(have map[string][]model.Condition, want map[string][]string) {
 	told := map[string][]string{}
 	for path, list := range have {
@@ -205,7 +204,7 @@ func expectConditions(have map[string][]model.Condition, want map[string][]strin
 	if want == nil {
 		want = map[string][]string{}
 	}
-	Expect(told).To(Equal(want), "the conditions in expect.yaml are all that there are")
+	Expect(told).To(Equal(want), "expect.yaml lists all conditions")
 }
 
 func readExpectation(path string) (want expectation) {
@@ -216,15 +215,15 @@ func readExpectation(path string) (want expectation) {
 	return want
 }
 
-// expectByHand checks what expect.yaml says.
-func expectByHand(path string, proxies []string, conditions map[string][]model.Condition, envoy, gateways, rateLimits any) {
+// expectByHand compares a case with its expect.yaml.
+func expectByHand(path string, out caseOutput) {
 	want := readExpectation(path)
-	Expect(want.Shows).To(HaveSuffix("."), "%s: shows is a sentence that says what the case is about", path)
-	expectConditions(conditions, want.Conditions)
+	Expect(want.Shows).To(HaveSuffix("."), "%s: shows is a sentence", path)
+	expectConditions(out.conditions, want.Conditions)
 	Expect(slices.Concat(
-		unexpected(plain(envoy), want.Envoy, "envoy"),
-		unexpected(plain(gateways), want.IR, "ir"),
-		unexpected(plain(rateLimits), want.RateLimits, "ratelimits"),
+		unexpected(plain(out.envoy), want.Envoy, "envoy"),
+		unexpected(plain(out.ir), want.IR, "ir"),
+		unexpected(plain(out.rateLimits), want.RateLimits, "ratelimits"),
 	)).To(BeEmpty(), "of %s", path)
 	var named []string
 	for at := range want.Envoy {
@@ -232,10 +231,10 @@ func expectByHand(path string, proxies []string, conditions map[string][]model.C
 		named = append(named, proxy)
 	}
 	slices.Sort(named)
-	Expect(slices.Compact(named)).To(Equal(proxies), "%s says something of the Envoy of each proxy", path)
+	Expect(slices.Compact(named)).To(Equal(slices.Sorted(maps.Keys(out.envoy))), "%s has an expectation for the Envoy of each proxy", path)
 }
 
-// plain is a value as JSON has it.
+// plain returns a value as JSON decodes it.
 func plain(v any) (out any) {
 	b, err := json.Marshal(v)
 	Expect(err).NotTo(HaveOccurred())
@@ -243,48 +242,72 @@ func plain(v any) (out any) {
 	return out
 }
 
-var _ = Describe("golden case", func() {
+// caseDirs lists the directories of the cases.
+func caseDirs() []string {
 	inputs, err := filepath.Glob("testdata/cases/*/in.yaml")
 	if err != nil || len(inputs) == 0 {
 		panic(fmt.Sprintf("no golden cases: %v", err))
 	}
-	for _, path := range inputs {
-		dir := filepath.Dir(path)
+	for i := range inputs {
+		inputs[i] = filepath.Dir(inputs[i])
+	}
+	return inputs
+}
+
+// caseOutput is what the build makes of a case, by proxy or by domain.
+type caseOutput struct {
+	snapshots  map[string]*snapshot.Snapshot
+	conditions map[string][]model.Condition
+	ir         map[string]*ir.Gateway
+	envoy      map[string]resources
+	rateLimits map[string][]model.RateLimitRule
+}
+
+func buildCase(dir string) caseOutput {
+	GinkgoHelper()
+	in := readInput(filepath.Join(dir, "in.yaml"))
+	build, err := engine.NewBuild(in.Settings.compile())
+	Expect(err).NotTo(HaveOccurred())
+	result := build.Apply(in.Change)
+	out := caseOutput{
+		snapshots: result.Snapshots, conditions: conditionsByPath(result),
+		ir: map[string]*ir.Gateway{}, envoy: map[string]resources{}, rateLimits: map[string][]model.RateLimitRule{},
+	}
+	for proxy, s := range result.Snapshots {
+		out.ir[proxy], out.envoy[proxy] = build.Gateway(proxy), readable(s)
+	}
+	for _, d := range result.RateLimits {
+		out.rateLimits[d.Wire()] = d.Rules
+	}
+	return out
+}
+
+// files are those that are generated.
+func (o caseOutput) files() map[string]any {
+	files := map[string]any{"ir.yaml": o.ir, "conditions.yaml": o.conditions}
+	if len(o.rateLimits) > 0 {
+		files["ratelimits.yaml"] = o.rateLimits
+	}
+	for proxy, r := range o.envoy {
+		files["envoy/"+proxy+".yaml"] = r
+	}
+	return files
+}
+
+var _ = Describe("golden case", func() {
+	for _, dir := range caseDirs() {
 		It(filepath.Base(dir), func() {
-			in := readInput(path)
-			build, err := engine.NewBuild(in.Settings.compile())
-			Expect(err).NotTo(HaveOccurred())
-			result := build.Apply(in.Change)
-			proxies := slices.Sorted(maps.Keys(result.Snapshots))
-
-			gateways := map[string]*ir.Gateway{}
-			for _, proxy := range proxies {
-				gateways[proxy] = build.Gateway(proxy)
-			}
-			files := map[string]any{"ir.yaml": gateways, "conditions.yaml": conditionsByPath(result)}
-			rates := map[string][]model.RateLimitRule{}
-			for _, d := range result.RateLimits {
-				rates[d.Wire()] = d.Rules
-			}
-			if len(rates) > 0 {
-				files["ratelimits.yaml"] = rates
-			}
-			envoy := map[string]resources{}
-			for _, proxy := range proxies {
-				envoy[proxy] = readable(result.Snapshots[proxy])
-				files["envoy/"+proxy+".yaml"] = envoy[proxy]
-			}
-			golden(dir, files)
-
+			out := buildCase(dir)
+			golden(dir, out.files())
 			var written map[string]ir.Gateway
 			text, err := os.ReadFile(filepath.Join(dir, "ir.yaml")) //nolint:gosec // a file of this test
 			Expect(err).NotTo(HaveOccurred())
 			Expect(yaml.UnmarshalStrict(text, &written)).To(Succeed())
-			for _, proxy := range proxies {
-				expectSent(result.Snapshots[proxy], written[proxy])
-				acceptedByEnvoy(envoy[proxy])
+			for proxy, s := range out.snapshots {
+				expectSent(s, written[proxy])
+				acceptedByEnvoy(out.envoy[proxy])
 			}
-			expectByHand(filepath.Join(dir, "expect.yaml"), proxies, conditionsByPath(result), envoy, gateways, rates)
+			expectByHand(filepath.Join(dir, "expect.yaml"), out)
 		})
 	}
 })
