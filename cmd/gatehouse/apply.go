@@ -31,15 +31,15 @@ command names other files that it skips, except hidden ones.`,
 				if err := r.write(withRevision(a)); err != nil {
 					return err
 				}
-				return late(a)
+				return checkLag(a)
 			}
 			p := printer{w: r.out}
-			changes(&p, applied.Changes)
+			printChanges(&p, applied.Changes)
 			p.line("%s", summary(applied, a, isSet(cmd, "dry-run")))
-			if err := p.done(); err != nil {
+			if err := p.outputError(); err != nil {
 				return err
 			}
-			return late(a)
+			return checkLag(a)
 		},
 	}
 	withDocument(cmd)
@@ -105,7 +105,7 @@ func printEach(w io.Writer, prefix string, lines []string) error {
 	for _, line := range lines {
 		p.line("%s%s", prefix, client.Printable(line))
 	}
-	return p.done()
+	return p.outputError()
 }
 
 func summary(d client.Applied, a client.Answer, dryRun bool) string {

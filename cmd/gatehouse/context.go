@@ -171,5 +171,5 @@ func changeContexts(cmd *cobra.Command, words string, change func(*client.Contex
 	}
 	p := printer{w: cmd.OutOrStdout()}
 	p.line("%s", client.Printable(words))
-	return p.done()
+	return p.outputError()
 }

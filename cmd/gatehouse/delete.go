@@ -57,8 +57,8 @@ func send(cmd *cobra.Command, req client.Request, words func(status int) string)
 	if req.Query.Get("dry_run") != "" {
 		return r.dryRun(answer)
 	}
-	if err := r.wrote(answer, words(statusOf(answer))); err != nil {
+	if err := r.reportWrite(answer, words(statusOf(answer))); err != nil {
 		return err
 	}
-	return late(answer)
+	return checkLag(answer)
 }

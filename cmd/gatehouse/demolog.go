@@ -17,10 +17,10 @@ const (
 	largestDemoLog = 10 << 20
 )
 
-// surroundings are what the program writes to. The demo talks to a person: on a
+// programEnv returns the outputs of the program. The demo talks to a person: on a
 // terminal the log goes to a file, warnings aside, and so does the access log,
 // unless a setting says how they are to be.
-func surroundings(cfg config.Config, level slog.Leveler, stdout, stderr io.Writer) (env app.Env, err error) {
+func programEnv(cfg config.Config, level slog.Leveler, stdout, stderr io.Writer) (env app.Env, err error) {
 	env = app.Env{
 		Stdout: stdout, Stderr: stderr, AccessLog: stdout, Log: slog.New(logHandler(stderr, cfg, level)),
 		Version: buildInfo().version, Program: os.Args[0],

@@ -39,8 +39,8 @@ func diff(cmd *cobra.Command) error {
 	}
 	if r.format == formatTable {
 		p := printer{w: r.out}
-		changes(&p, applied.Changes)
-		err = p.done()
+		printChanges(&p, applied.Changes)
+		err = p.outputError()
 	} else {
 		err = r.write(a.Data)
 	}

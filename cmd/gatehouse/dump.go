@@ -38,7 +38,7 @@ same key can open.`,
 			if closing := body.Close(); err == nil {
 				err = closing
 			}
-			return failed(ctx, err)
+			return asFailure(ctx, err)
 		},
 	}
 	cmd.Flags().String("secrets", "", "how secrets are shown: references or sealed (default references)")

@@ -98,7 +98,7 @@ func (r *remote) printEvents(stream *client.EventStream) error {
 		}
 		p.line("%s  %-10s  %s", client.Printable(e.At), client.Printable(e.Event), client.Printable(describe(e)))
 	}
-	return p.done()
+	return p.outputError()
 }
 
 // describe says in words what an event is about.
@@ -110,7 +110,7 @@ func describe(e client.Event) string {
 	envoy := e.Proxy + " at " + e.Envoy
 	switch e.Event {
 	case "change":
-		return fmt.Sprintf("revision %d by %s: %s (%s)", e.Revision, e.Actor, e.Request, count(e.Changes, "change", "changes"))
+		return fmt.Sprintf("revision %d by %s: %s (%s)", e.Revision, e.Actor, e.Request, plural(e.Changes, "change", "changes"))
 	case "publish":
 		where := "no proxy"
 		if len(e.Proxies) > 0 {

@@ -68,7 +68,7 @@ func completeProxyFirst(cmd *cobra.Command, args []string, typed string) ([]stri
 	return completeObject(cmd, []string{"proxy"}, typed)
 }
 
-func mark(yes bool) string {
+func sign(yes bool) string {
 	if yes {
 		return "+"
 	}

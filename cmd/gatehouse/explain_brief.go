@@ -26,7 +26,7 @@ func shorten(list []explained) sheet {
 			e.addHead(&s)
 		}
 		if more := len(list) - briefAnswers; more > 0 {
-			s.say("and %s in other states", count(more, "group of Envoys", "groups of Envoys"))
+			s.addLine("and %s in other states", plural(more, "group of Envoys", "groups of Envoys"))
 		}
 	}
 	for i, line := range s {
@@ -39,22 +39,22 @@ func shorten(list []explained) sheet {
 
 func (e explained) addBrief(s *sheet) {
 	e.addHead(s)
-	for _, step := range e.tellingSteps() {
-		s.say("  %s", step)
+	for _, step := range e.keySteps() {
+		s.addLine("  %s", step)
 	}
 	if len(e.Hosts) > 0 {
 		before := ""
 		if others := len(e.Hosts) - 1; others > 0 {
-			before = ", before " + count(others, "other that matches", "others that match")
+			before = ", before " + plural(others, "other that matches", "others that match")
 		}
-		s.say("host: %s of service %s%s", e.Hosts[0].Domain, e.Hosts[0].Service, before)
+		s.addLine("host: %s of service %s%s", e.Hosts[0].Domain, e.Hosts[0].Service, before)
 	}
 	e.addBriefRoutes(s)
 	left := briefDescriptors
 	for _, f := range e.Filters {
 		for _, d := range f.Descriptors {
 			if d.Sent && left > 0 {
-				s.say("rate limit: %s", d.Message)
+				s.addLine("rate limit: %s", d.Message)
 				left--
 			}
 		}
@@ -64,8 +64,8 @@ func (e explained) addBrief(s *sheet) {
 	}
 }
 
-// tellingSteps are the steps that the rest does not say.
-func (e explained) tellingSteps() []string {
+// keySteps returns the steps that the rest of the text does not state.
+func (e explained) keySteps() []string {
 	said := []string{"host", "filter", "route", "forward", "answer"}
 	var list []string
 	for _, step := range e.Steps {
@@ -82,36 +82,36 @@ func (e explained) addBriefRoutes(s *sheet) {
 	if len(e.Routes) == 0 {
 		return
 	}
-	s.say("routes:")
+	s.addLine("routes:")
 	tried, chosen := e.Routes, explainedRoute{}
 	if last := e.Routes[len(e.Routes)-1]; last.Matches {
 		tried, chosen = e.Routes[:len(e.Routes)-1], last
 	}
 	if more := len(tried) - briefRoutes; more > 0 {
-		s.say("  %s before", count(more, "other", "others"))
+		s.addLine("  %s before", plural(more, "other", "others"))
 		tried = tried[more:]
 	}
 	for _, r := range tried {
-		s.say("  - %s: %s", r.Route, r.why(false))
+		s.addLine("  - %s: %s", r.Route, r.decidingCheck(false))
 	}
 	if !chosen.Matches {
 		return
 	}
-	s.say("  + %s: %s", chosen.Route, chosen.why(true))
+	s.addLine("  + %s: %s", chosen.Route, chosen.decidingCheck(true))
 	told := 0
 	for _, r := range e.Later {
 		if r.Matches && told < briefRoutes {
-			s.say("    %s %s", r.Route, r.Message)
+			s.addLine("    %s %s", r.Route, r.Message)
 			told++
 		}
 	}
 	if more := len(e.Later) + e.MoreRoutes - told; more > 0 {
-		s.say("    %s behind it", count(more, "other", "others"))
+		s.addLine("    %s behind it", plural(more, "other", "others"))
 	}
 }
 
-// why is the first check that holds, or does not.
-func (r explainedRoute) why(holds bool) string {
+// decidingCheck returns the first check that holds, or that does not.
+func (r explainedRoute) decidingCheck(holds bool) string {
 	for _, c := range r.Checks {
 		if c.Holds == holds {
 			return c.Message

@@ -96,13 +96,13 @@ func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
 	for _, line := range show(list, isSet(cmd, "all")) {
 		p.line("%s", line)
 	}
-	return p.done()
+	return p.outputError()
 }
 
 // sheet is lines of text.
 type sheet []string
 
-func (s *sheet) say(format string, args ...any) {
+func (s *sheet) addLine(format string, args ...any) {
 	*s = append(*s, strings.TrimRight(client.Printable(fmt.Sprintf(format, args...)), " "))
 }
 
@@ -111,7 +111,7 @@ func show(list []explained, all bool) []string {
 	var full sheet
 	for i, e := range list {
 		if i > 0 {
-			full.say("")
+			full.addLine("")
 		}
 		e.addAll(&full)
 	}
@@ -119,41 +119,41 @@ func show(list []explained, all bool) []string {
 		return full
 	}
 	brief := shorten(list)
-	brief.say("(%d of %d lines; --all shows everything)", len(brief)+1, len(full))
+	brief.addLine("(%d of %d lines; --all shows everything)", len(brief)+1, len(full))
 	return brief
 }
 
 func (e explained) addHead(s *sheet) {
-	s.say("%s (%s)", e.Message, e.Code)
+	s.addLine("%s (%s)", e.Message, e.Code)
 	if len(e.UnknownFilters) > 0 {
-		s.say("not known: filter %s; the answer may be different", strings.Join(e.UnknownFilters, ", "))
+		s.addLine("not known: filter %s; the answer may be different", strings.Join(e.UnknownFilters, ", "))
 	}
-	s.say("from: %s", origin(e.Envoys))
+	s.addLine("from: %s", basisText(e.Envoys))
 	if e.Status > 0 {
-		s.say("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location
+		s.addLine("answer: %d %s%s", e.Status, e.Location, strings.TrimSpace(e.Body)) // a body has no location
 	}
 }
 
 func (e explained) addAll(s *sheet) {
 	e.addHead(s)
-	s.say("steps:")
+	s.addLine("steps:")
 	for _, step := range e.Steps {
-		s.say("  %s", step.Message)
+		s.addLine("  %s", step.Message)
 	}
 	head := func(title string, n int) {
 		if n > 0 {
-			s.say("%s:", title)
+			s.addLine("%s:", title)
 		}
 	}
 	head("hosts", len(e.Hosts))
 	for i, h := range e.Hosts {
-		s.say("  %s %s: service %s %s", mark(i == 0), h.Domain, h.Service, h.Message)
+		s.addLine("  %s %s: service %s %s", sign(i == 0), h.Domain, h.Service, h.Message)
 	}
 	addRoutes := func(list []explainedRoute) {
 		for _, route := range list {
-			s.say("  %s %s %s", mark(route.Matches), route.Route, route.Message)
+			s.addLine("  %s %s %s", sign(route.Matches), route.Route, route.Message)
 			for _, c := range route.Checks {
-				s.say("      %s %s", mark(c.Holds), c.Message)
+				s.addLine("      %s %s", sign(c.Holds), c.Message)
 			}
 		}
 	}
@@ -162,28 +162,28 @@ func (e explained) addAll(s *sheet) {
 	head("routes behind it", len(e.Later))
 	addRoutes(e.Later)
 	if e.MoreRoutes > 0 {
-		s.say("  and %d more", e.MoreRoutes)
+		s.addLine("  and %d more", e.MoreRoutes)
 	}
 	head("filters", len(e.Filters))
 	for _, f := range e.Filters {
-		s.say("  %s %s", f.Name, f.Message)
+		s.addLine("  %s %s", f.Name, f.Message)
 		for _, d := range f.Descriptors {
-			s.say("      %s %s", mark(d.Sent), d.Message)
+			s.addLine("      %s %s", sign(d.Sent), d.Message)
 		}
 	}
 	if e.Forward != nil {
 		e.addForward(s, len(e.Forward.upstreams()))
 	}
-	s.say("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
+	s.addLine("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
 		e.Envoy.Listener, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
 }
 
-// origin says what an answer comes from.
-func origin(envoys []string) string {
+// basisText says which Envoys an answer is based on.
+func basisText(envoys []string) string {
 	if len(envoys) == 0 {
 		return "no Envoy is connected; this is what one should do"
 	}
-	return count(len(envoys), "Envoy", "Envoys") + ": " + strings.Join(envoys, ", ")
+	return plural(len(envoys), "Envoy", "Envoys") + ": " + strings.Join(envoys, ", ")
 }
 
 // upstreams are the lines of the upstreams, those that fail first.
@@ -209,18 +209,18 @@ func (f *explainedForward) upstreams() []string {
 // addForward adds where the request goes, with so many upstreams at most.
 func (e explained) addForward(s *sheet, most int) {
 	f := e.Forward
-	s.say("upstream sees: %s %s, Host: %s", e.Request.Method, f.Path, f.Host)
-	s.say("upstreams:")
+	s.addLine("upstream sees: %s %s, Host: %s", e.Request.Method, f.Path, f.Host)
+	s.addLine("upstreams:")
 	list := f.upstreams()
 	for _, line := range list[:min(most, len(list))] {
-		s.say("%s", line)
+		s.addLine("%s", line)
 	}
 	if more := len(list) - most; more > 0 {
-		s.say("  and %d more", more)
+		s.addLine("  and %d more", more)
 	}
 	retries := "none"
 	if f.Retries != nil {
 		retries = fmt.Sprintf("%d on %s", f.Retries.Attempts, f.Retries.On)
 	}
-	s.say("time-outs: request %s, idle %s; retries: %s", f.Timeout, f.IdleTimeout, retries)
+	s.addLine("timeouts: request %s, idle %s; retries: %s", f.Timeout, f.IdleTimeout, retries)
 }

@@ -52,7 +52,7 @@ upstream sees: POST /v2, Host: h
 upstreams:
    75.0%  blue 10.0.0.1:80 (cluster blue+green)
    25.0%  green 10.0.0.2:80 (cluster blue+green)
-time-outs: request none, idle 5m0s; retries: 2 on connect-failure
+timeouts: request none, idle 5m0s; retries: 2 on connect-failure
 envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual host "shop", route "cart", clusters ["blue+green"]
 `))
 	})
@@ -114,7 +114,7 @@ upstreams:
     1.0%  u1 10.0.0.1:81 (cluster blue)
     1.0%  u2 10.0.0.1:82 (cluster blue)
   and 37 more
-time-outs: request none, idle 5m0s; retries: none
+timeouts: request none, idle 5m0s; retries: none
 (24 of 297 lines; --all shows everything)
 `))
 			Expect(strings.Count(out, "\n")).To(Equal(24))

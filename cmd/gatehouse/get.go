@@ -117,7 +117,7 @@ func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path, tag string
 	if len(list) == 0 {
 		p := printer{w: r.errOut}
 		p.line("there are no %s", kind.Plural())
-		return p.done()
+		return p.outputError()
 	}
 	columns := append(append([]string{kind.NameField}, kind.Columns...), "tags", "update_ts")
 	heading := make([]string, len(columns))

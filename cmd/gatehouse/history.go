@@ -93,6 +93,6 @@ func (r *remote) showRevision(cmd *cobra.Command, path string) error {
 	}
 	p := printer{w: r.out}
 	p.line("revision %d at %s by %s: %s", f.Revision, client.Printable(f.At), client.Printable(f.Actor), client.Printable(f.Request))
-	changes(&p, f.Changes)
-	return p.done()
+	printChanges(&p, f.Changes)
+	return p.outputError()
 }

@@ -85,13 +85,13 @@ func importOpenAPI(cmd *cobra.Command, file string) error {
 		options := importer.Options{
 			Service: text(cmd, "service"), FQDN: text(cmd, "fqdn"), Upstreams: upstreams, NoPreflight: !isSet(cmd, "preflight"),
 		}
-		stored, err := job.stored(cmd.Context(), &options)
+		stored, err := job.readStored(cmd.Context(), &options)
 		if err != nil {
 			return err
 		}
 		plan, err := importer.Import(doc, options, stored)
 		if err != nil {
-			return fmt.Errorf("importing %s: %w", file, hinted(cmd, err))
+			return fmt.Errorf("importing %s: %w", file, withImportHint(cmd, err))
 		}
 		return job.run(cmd.Context(), options.Service, plan)
 	})
@@ -113,13 +113,13 @@ func readOpenAPI(cmd *cobra.Command, file string) (*importer.Description, error)
 	}
 	doc, err := importer.Read(cmd.Context(), data, isSet(cmd, "lenient"))
 	if err != nil {
-		return nil, &runError{fmt.Errorf("reading %s: %w", file, hinted(cmd, err))}
+		return nil, &runError{fmt.Errorf("reading %s: %w", file, withImportHint(cmd, err))}
 	}
 	return doc, nil
 }
 
-// hinted says how a document can be imported that has problems.
-func hinted(cmd *cobra.Command, err error) error {
+// withImportHint adds how to import a document that has problems.
+func withImportHint(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*importer.Error](err); ok && len(e.Problems) > 0 && !isSet(cmd, "lenient") {
 		return fmt.Errorf("%w\nWith --lenient the rest is imported.", err) //nolint:revive,staticcheck // a line of its own
 	}
@@ -143,9 +143,9 @@ type importJob struct {
 	revision int64
 }
 
-// stored reads what the server has, which has to have the upstreams and the
+// readStored reads what the server has; it must have the upstreams and the
 // proxy. It tells o to make an upstream where none was named and none is there.
-func (j *importJob) stored(ctx context.Context, o *importer.Options) (importer.Stored, error) {
+func (j *importJob) readStored(ctx context.Context, o *importer.Options) (importer.Stored, error) {
 	var s importer.Stored
 	if len(o.Upstreams) == 0 {
 		_, err := j.One(ctx, client.Path("upstream", o.Service))
@@ -259,9 +259,9 @@ func (j *importJob) report() error {
 	a := client.Answer{Revision: j.revision}
 	if j.format == formatTable {
 		p := printer{w: j.out}
-		changes(&p, j.applied.Changes)
+		printChanges(&p, j.applied.Changes)
 		p.line("%s", summary(j.applied, a, j.dryRun))
-		return p.done()
+		return p.outputError()
 	}
 	all := struct {
 		client.Applied

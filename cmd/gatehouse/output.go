@@ -34,7 +34,7 @@ func (r *remote) write(value any) error {
 	}
 	p := printer{w: r.out}
 	p.line("%s", bytes.TrimSuffix(out, []byte("\n")))
-	return p.done()
+	return p.outputError()
 }
 
 // table writes rows below headings, without spaces at the ends of lines.
@@ -52,7 +52,7 @@ func table(w io.Writer, rows ...[]string) error {
 	for line := range strings.Lines(b.String()) {
 		p.line("%s", strings.TrimRight(line, " \n"))
 	}
-	return p.done()
+	return p.outputError()
 }
 
 // cell shows a JSON value: text bare, a list of texts with commas.
@@ -108,9 +108,9 @@ func fieldsOf(object json.RawMessage) ([]client.Field, error) {
 	return list, nil
 }
 
-// changes writes a line for each object that changes, and one for each of its
+// printChanges prints a line for each object that changes, and one for each of its
 // fields.
-func changes(p *printer, list []client.Change) {
+func printChanges(p *printer, list []client.Change) {
 	signs := map[string]string{"create": "+", "update": "~", "delete": "-"}
 	for _, c := range list {
 		sign, ok := signs[c.Action]
@@ -140,8 +140,8 @@ func value(raw json.RawMessage) string {
 	return client.Printable(compact(raw))
 }
 
-// wrote reports a write that was done, in words or as data.
-func (r *remote) wrote(a client.Answer, words string) error {
+// reportWrite reports a write that was done, in words or as data.
+func (r *remote) reportWrite(a client.Answer, words string) error {
 	if r.format != formatTable {
 		return r.write(withRevision(a))
 	}
@@ -150,7 +150,7 @@ func (r *remote) wrote(a client.Answer, words string) error {
 		words += fmt.Sprintf(" (revision %d)", a.Revision)
 	}
 	p.line("%s", client.Printable(words))
-	return p.done()
+	return p.outputError()
 }
 
 // withRevision is the data of an answer and its revision.
@@ -178,12 +178,12 @@ func (r *remote) dryRun(a client.Answer) error {
 		return &runError{fmt.Errorf("reading the answer: %w", err)}
 	}
 	p := printer{w: r.out}
-	changes(&p, data.Changes)
-	p.line("%s, nothing was changed", count(len(data.Changes), "object would change", "objects would change"))
-	return p.done()
+	printChanges(&p, data.Changes)
+	p.line("%s, nothing was changed", plural(len(data.Changes), "object would change", "objects would change"))
+	return p.outputError()
 }
 
-func count(n int, one, many string) string {
+func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -90,12 +90,12 @@ func (r *remote) topEvery(ctx context.Context, path string, every time.Duration)
 		}
 		text := frame.String()
 		if inPlace {
-			text = redrawn(text)
+			text = redraw(text)
 		}
 		p := printer{w: screen}
 		p.line("%s", strings.TrimSuffix(text, "\n"))
 		if p.err != nil || every <= 0 {
-			return p.done()
+			return p.outputError()
 		}
 		select {
 		case <-ctx.Done():
@@ -108,8 +108,8 @@ func (r *remote) topEvery(ctx context.Context, path string, every time.Duration)
 	}
 }
 
-// redrawn is a text that takes the place of what the terminal shows.
-func redrawn(text string) string {
+// redraw returns a text that replaces what the terminal shows.
+func redraw(text string) string {
 	const home, toEndOfLine, toEndOfScreen = "\x1b[H", "\x1b[K", "\x1b[J"
 	return home + strings.ReplaceAll(text, "\n", toEndOfLine+"\n") + toEndOfScreen + "\n"
 }
@@ -139,8 +139,8 @@ type rateLimitCount struct {
 	Hits, Near, Over, Shadow uint64
 }
 
-// about are the rate, the time left and the routes.
-func (l rateLimitCount) about() []string {
+// columns returns the rate, the time left and the routes.
+func (l rateLimitCount) columns() []string {
 	rate, left, routes := "", "", strings.Join(l.Routes, ", ")
 	if l.Unit != "" {
 		rate = fmt.Sprintf("%d/%s", l.PerUnit, l.Unit)
@@ -189,8 +189,8 @@ func (r *remote) showTop(list []json.RawMessage) error {
 		limits, about := [][]string{{"LIMIT", "RATE", "TIME LEFT", "ROUTES", "HITS", "NEAR", "OVER", "LET THROUGH"}}, map[string][]string{}
 		for _, l := range c.Limits {
 			of := strings.Join(append([]string{l.Limit}, l.With...), " + ")
-			about[l.Limit] = l.about()
-			limits = append(limits, append(append([]string{of}, l.about()...), decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)))
+			about[l.Limit] = l.columns()
+			limits = append(limits, append(append([]string{of}, l.columns()...), decimal(l.Hits), decimal(l.Near), decimal(l.Over), decimal(l.Shadow)))
 		}
 		top := [][]string{{"LIMITED", "RATE", "TIME LEFT", "ROUTES", "OVER", "BY", ""}}
 		for _, v := range c.Top {
@@ -221,7 +221,7 @@ func (r *remote) showTop(list []json.RawMessage) error {
 	if len(silent) > 1 {
 		r.section(&p, silent)
 	}
-	return p.done()
+	return p.outputError()
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -32,7 +32,7 @@ request, and which rule each matches. Nothing is sent to an Envoy or counted.`,
 				return err
 			}
 			defer r.Close()
-			return r.showTried(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "ratelimit", "test"), Query: query})
+			return r.showRateLimitTest(cmd, client.Request{Method: http.MethodGet, Path: client.Path("proxy", args[0], "ratelimit", "test"), Query: query})
 		},
 	}
 	return withFormat(withServer(withRequest(cmd)), "", formatTable, formatJSON, formatYAML)
@@ -56,7 +56,7 @@ type tried struct {
 	}
 }
 
-func (r *remote) showTried(cmd *cobra.Command, req client.Request) error {
+func (r *remote) showRateLimitTest(cmd *cobra.Command, req client.Request) error {
 	var list []json.RawMessage
 	err := r.call(cmd.Context(), func() error {
 		answer, err := r.Do(cmd.Context(), req)
@@ -81,12 +81,12 @@ func (r *remote) showTried(cmd *cobra.Command, req client.Request) error {
 			p.line("")
 		}
 		p.line("%s", client.Printable(t.Message))
-		p.line("from: %s", client.Printable(origin(t.Envoys)))
+		p.line("from: %s", client.Printable(basisText(t.Envoys)))
 		if rows := t.rows(); len(rows) > 1 {
 			r.section(&p, rows)
 		}
 	}
-	return p.done()
+	return p.outputError()
 }
 
 func (t tried) rows() [][]string {

@@ -11,10 +11,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// hear has a server live with two signals that would kill it. SIGUSR1 has it
+// handleSignals handles two signals that would kill a server. SIGUSR1 has it
 // read its settings again, of which the log level can change while it runs.
 // SIGPIPE comes when nobody reads the log any more: the gateway goes on.
-func hear(cmd *cobra.Command, level *slog.LevelVar, log *slog.Logger) {
+func handleSignals(cmd *cobra.Command, level *slog.LevelVar, log *slog.Logger) {
 	// What is heard is not ignored: Envoy would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	again := make(chan os.Signal, 1)

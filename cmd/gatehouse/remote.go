@@ -147,12 +147,12 @@ func (r *remote) call(ctx context.Context, work func() error) error {
 	}
 	err := work()
 	stop()
-	return failed(ctx, err)
+	return asFailure(ctx, err)
 }
 
-// failed makes err a failure of the work. What ends a server in good order is a
+// asFailure turns err into a failure of the work. What ends a server in good order is a
 // failure here.
-func failed(ctx context.Context, err error) error {
+func asFailure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -179,8 +179,8 @@ func (p *printer) line(format string, args ...any) {
 	}
 }
 
-// done is the error of the output, as a failure of the work.
-func (p *printer) done() error {
+// outputError returns the error of the output, as a failure of the work.
+func (p *printer) outputError() error {
 	if p.err != nil {
 		return &runError{fmt.Errorf("writing the output: %w", p.err)}
 	}

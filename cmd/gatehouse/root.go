@@ -65,11 +65,11 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 	}
 	level := &slog.LevelVar{}
 	level.Set(levelOf(cfg))
-	env, err := surroundings(cfg, level, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	env, err := programEnv(cfg, level, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	hear(cmd, level, env.Log)
+	handleSignals(cmd, level, env.Log)
 	limitMemory(cmd.Name(), env.Log)
 	for _, w := range warnings {
 		env.Log.Warn("questionable setting", "reason", w)

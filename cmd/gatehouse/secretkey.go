@@ -50,7 +50,7 @@ func newSecretKeyRotate() *cobra.Command {
   gatehouse secret-key rotate --database-url postgres://gatehouse@db/gatehouse --secret-key-file /etc/gatehouse/secret.key`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return onDatabase(cmd, sealing(func(ctx context.Context, cfg config.Config, env app.Env) error {
+			return onDatabase(cmd, withSealNotice(func(ctx context.Context, cfg config.Config, env app.Env) error {
 				return app.RotateSecretKey(ctx, cfg, env, removeOld)
 			}))
 		},
@@ -64,12 +64,14 @@ func newSecretKeyRemoveOld() *cobra.Command {
 		Use:   "remove-old",
 		Short: "Seal the remaining secrets with the new key, and remove the old keys from the key file",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return onDatabase(cmd, sealing(app.RemoveOldSecretKeys)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return onDatabase(cmd, withSealNotice(app.RemoveOldSecretKeys))
+		},
 	}
 }
 
-// sealing shows on a terminal that work takes its time.
-func sealing(work func(context.Context, config.Config, app.Env) error) func(context.Context, config.Config, app.Env) error {
+// withSealNotice prints on a terminal that work may take long.
+func withSealNotice(work func(context.Context, config.Config, app.Env) error) func(context.Context, config.Config, app.Env) error {
 	return func(ctx context.Context, cfg config.Config, env app.Env) error {
 		if !onTerminal(env.Stderr) {
 			return work(ctx, cfg, env)

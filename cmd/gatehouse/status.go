@@ -153,7 +153,7 @@ func (r *remote) showStatus(s serverStatus) error {
 			r.section(&p, rows)
 		}
 	}
-	return p.done()
+	return p.outputError()
 }
 
 // section writes a table behind an empty line.
@@ -201,5 +201,5 @@ func (r *remote) showObjectStatus(raw json.RawMessage) error {
 		}
 		r.section(&p, rows)
 	}
-	return p.done()
+	return p.outputError()
 }

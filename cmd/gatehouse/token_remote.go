@@ -28,12 +28,12 @@ func createToken(cmd *cobra.Command, name, role string) error {
 	}
 	p := printer{w: r.out}
 	p.line("%s", client.Printable(made.Token))
-	if err := p.done(); err != nil || r.HasToken() {
+	if err := p.outputError(); err != nil || r.HasToken() {
 		return err
 	}
 	p.w = r.errOut // nobody needed a token for this call
 	p.line("its API was open until now; from now on every call needs a token: --token-file FILE, %s or a context", client.TokenFileVariable)
-	return p.done()
+	return p.outputError()
 }
 
 func listTokens(cmd *cobra.Command) error {
@@ -71,7 +71,7 @@ func revokeToken(cmd *cobra.Command, name string) error {
 	}
 	p := printer{w: r.out}
 	p.line("%s", client.Printable(fmt.Sprintf("token %q is revoked", name)))
-	return p.done()
+	return p.outputError()
 }
 
 // callTokens makes one call and says which server it used.
@@ -91,7 +91,7 @@ func callTokens(cmd *cobra.Command, req client.Request) (*remote, client.Answer,
 	case err == nil:
 		p := printer{w: r.errOut}
 		p.line("using the server %s", client.Printable(r.Server()))
-		return r, answer, p.done()
+		return r, answer, p.outputError()
 	case !answered && cmd.Context().Err() == nil:
 		err = &runError{fmt.Errorf("%w; where no server runs, name the database: --data-dir or --database-url", err)}
 	}

@@ -77,8 +77,8 @@ func (e *lagError) Error() string {
 	return b.String()
 }
 
-// late is the error of a write after which something lags.
-func late(a client.Answer) error {
+// checkLag returns an error if something lags after a write.
+func checkLag(a client.Answer) error {
 	if lags := a.Lagging(); len(lags) > 0 {
 		return &lagError{lags}
 	}

@@ -88,9 +88,9 @@ func openControlPlane(
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
 			Upstreams: upstreamLists(cfg),
 		},
-		RateLimits: known.keep(publishLimits(limits, ads)),
+		RateLimits: known.recordingInto(publishLimits(limits, ads)),
 	})
-	access, err := p.access(ctx, cfg)
+	access, err := p.accessOptions(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func openControlPlane(
 		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
 		RateLimits: limitCounts(cfg, limits), MetRates: compile.MetRates, LimitsBy: p.limitsBy,
 	}
-	if err := measure(&access, registry, env.Version); err != nil {
+	if err := addMetrics(&access, registry, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {
@@ -140,8 +140,8 @@ func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access r
 	return nil
 }
 
-// access returns the options that say who may call the API.
-func (p *controlPlane) access(ctx context.Context, cfg config.Config) (rest.Options, error) {
+// accessOptions returns the options for access to the API.
+func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (rest.Options, error) {
 	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
 	return rest.Options{Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts}, err
 }

@@ -38,9 +38,9 @@ func databaseFlag(cfg config.Config) string {
 	return "--data-dir " + cfg.DataDir
 }
 
-// sayDatabase tells the user of a command which database it works on, and which
+// printDatabase tells the user of a command which database it uses, and which
 // server does too.
-func sayDatabase(env Env, dsn string) error {
+func printDatabase(env Env, dsn string) error {
 	name := config.RedactURL(dsn)
 	if u, err := url.Parse(dsn); err == nil && u.Scheme == "sqlite" {
 		name = u.Path

@@ -47,7 +47,7 @@ func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
 	// A transaction has no context of its own; the program's outlives it.
 	ctx = context.WithoutCancel(ctx)
 	rules := func() precheck.Rules {
-		return precheck.Rules{Upstreams: upstreamLists(cfg), Machine: machine, Places: p.places(), Open: func() (bool, error) {
+		return precheck.Rules{Upstreams: upstreamLists(cfg), Machine: machine, Places: p.listenPlaces(), Open: func() (bool, error) {
 			some, err := p.store.HasTokens(ctx)
 			return !some && cfg.APIAdminToken == "", err
 		}}
@@ -57,8 +57,8 @@ func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
 	return check, warn, nil
 }
 
-// places are where the program listens.
-func (p *controlPlane) places() []egress.Place {
+// listenPlaces returns where the program listens.
+func (p *controlPlane) listenPlaces() []egress.Place {
 	list := []egress.Place{
 		{What: "Gatehouse's own API", Addr: addrPort(p.api.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.Addr().String())},
 	}

@@ -48,7 +48,7 @@ func explainer(ads *server.Server, known *rates, ill upstreams) inspect.Explain 
 			if err != nil {
 				return nil, err
 			}
-			ill.tell(ctx, proxy, g.envoys, &a)
+			ill.addHealth(ctx, proxy, g.envoys, &a)
 			list = append(list, inspect.Explained{Envoys: g.envoys, Answer: a})
 		}
 		return list, nil

@@ -64,13 +64,13 @@ func (u upstreams) isOwn(proxy string, envoys []string) bool {
 	})
 }
 
-// condition is what is said of an endpoint, and by which Envoys.
-func (v view) condition(c *explain.Cluster, e explain.Endpoint) (health.Condition, []string) {
+// conditionOf returns the condition of an endpoint, and the Envoys that report it.
+func (v view) conditionOf(c *explain.Cluster, e explain.Endpoint) (health.Condition, []string) {
 	facts := health.Facts{Protocol: c.Protocol, Checked: c.HealthCheck, Reported: v.complete}
 	var latest time.Time
 	var envoys []string
 	for at, loads := range v.loads {
-		if at.Cluster != c.Name || at.Port != e.Port || !stands(c, e, at.Address) {
+		if at.Cluster != c.Name || at.Port != e.Port || !isEndpoint(c, e, at.Address) {
 			continue
 		}
 		for _, l := range loads {
@@ -84,7 +84,7 @@ func (v view) condition(c *explain.Cluster, e explain.Endpoint) (health.Conditio
 		}
 	}
 	if seen := v.own[c.Name]; seen != nil {
-		own, tally := seen.own(e.Address, e.Port, e.DNS)
+		own, tally := seen.ownHealth(e.Address, e.Port, e.DNS)
 		facts.Own = &own
 		if tally.Fresh(time.Now(), ownWindow) && (tally.Last.After(latest) || tally.Bad() > 0 && facts.Counts.Bad() > 0) {
 			facts.Counts = tally.Counts
@@ -94,9 +94,9 @@ func (v view) condition(c *explain.Cluster, e explain.Endpoint) (health.Conditio
 	return health.Of(facts), slices.Compact(envoys)
 }
 
-// stands reports whether an address that Envoy reports is that of an endpoint:
+// isEndpoint reports whether Envoy's report of an address is about an endpoint:
 // where it is the only name of the cluster, every other address is its.
-func stands(c *explain.Cluster, e explain.Endpoint, address string) bool {
+func isEndpoint(c *explain.Cluster, e explain.Endpoint, address string) bool {
 	if !e.DNS {
 		return e.Address == address
 	}
@@ -108,8 +108,8 @@ func stands(c *explain.Cluster, e explain.Endpoint, address string) bool {
 	return true
 }
 
-// tell fills in the health of the upstreams of an answer.
-func (u upstreams) tell(ctx context.Context, proxy string, envoys []string, a *explain.Answer) {
+// addHealth adds the health of the upstreams to an answer.
+func (u upstreams) addHealth(ctx context.Context, proxy string, envoys []string, a *explain.Answer) {
 	if a.Forward == nil || len(envoys) == 0 {
 		return
 	}
@@ -122,11 +122,11 @@ func (u upstreams) tell(ctx context.Context, proxy string, envoys []string, a *e
 		c := &a.Forward.Clusters[i]
 		for k := range c.Endpoints {
 			e := &c.Endpoints[k]
-			said, _ := v.condition(c, *e)
+			said, _ := v.conditionOf(c, *e)
 			e.Health, e.HealthReason, e.HealthMessage = said.State, said.Reason, said.Message
 		}
 	}
-	a.TellHealth()
+	a.DescribeHealth()
 }
 
 // failing lists the upstreams of a proxy that fail.
@@ -137,16 +137,16 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 		bad[l.Cluster] = true
 	}
 	if u.isOwn(proxy, nil) {
-		for _, name := range u.own.ill(ctx) {
+		for _, name := range u.own.failingClusters(ctx) {
 			bad[name] = true
 		}
 	}
 	return u.list(ctx, proxy, func(r *snapshot.Resource) bool { return bad[r.Name] }, func(h inspect.UpstreamHealth) bool { return h.State.Bad() })
 }
 
-// of lists what is known of the upstreams with these names, in the clusters of a
+// healthOf lists the health of the upstreams with these names, in the clusters of a
 // proxy.
-func (u upstreams) of(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
+func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
 		return slices.ContainsFunc(r.Endpoints, func(o snapshot.Origin) bool { return names[o.Name] })
 	}
@@ -184,7 +184,7 @@ func (u upstreams) list(
 	for i := range clusters {
 		c := &clusters[i]
 		for _, e := range c.Endpoints {
-			said, envoys := v.condition(c, e)
+			said, envoys := v.conditionOf(c, e)
 			h := inspect.UpstreamHealth{
 				Proxy: proxy, Upstream: e.Upstream, Cluster: c.Name, Address: e.Address, Port: e.Port, Envoys: envoys, Condition: said,
 			}
@@ -210,7 +210,7 @@ func (u upstreams) Upstreams(ctx context.Context, proxies []string, names []stri
 		if names == nil {
 			list = append(list, u.failing(ctx, p)...)
 		} else {
-			list = append(list, u.of(ctx, p, in)...)
+			list = append(list, u.healthOf(ctx, p, in)...)
 		}
 	}
 	return list

@@ -104,14 +104,14 @@ func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name stri
 	}
 }
 
-// ill lists the clusters whose endpoints are marked as ill, and those of which
+// failingClusters lists the clusters whose endpoints are marked unhealthy, and those of which
 // requests were seen to fail.
-func (o *ownEnvoy) ill(ctx context.Context) []string {
+func (o *ownEnvoy) failingClusters(ctx context.Context) []string {
 	envoy := o.envoy.Load()
 	if envoy == nil {
 		return nil
 	}
-	list, err := envoy.Unwell(ctx)
+	list, err := envoy.FailingClusters(ctx)
 	if err != nil {
 		list = nil // what was seen is still true
 	}
@@ -141,14 +141,14 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 		before = c
 	}
 	causes := health.Causes{
-		ConnectTimeout: since(c.ConnectTimeout, before.ConnectTimeout),
-		TLS:            since(c.TLS, before.TLS), Certificate: since(c.Certificate, before.Certificate),
-		Protocol: since(c.Protocol, before.Protocol), Closed: since(c.Closed, before.Closed),
+		ConnectTimeout: increase(c.ConnectTimeout, before.ConnectTimeout),
+		TLS:            increase(c.TLS, before.TLS), Certificate: increase(c.Certificate, before.Certificate),
+		Protocol: increase(c.Protocol, before.Protocol), Closed: increase(c.Closed, before.Closed),
 	}
-	causes.Refused = less(since(c.ConnectFail, before.ConnectFail), causes.ConnectTimeout+causes.TLS+causes.Certificate)
-	if failures := since(c.CheckFailures, before.CheckFailures); failures > 0 {
+	causes.Refused = subtract(increase(c.ConnectFail, before.ConnectFail), causes.ConnectTimeout+causes.TLS+causes.Certificate)
+	if failures := increase(c.CheckFailures, before.CheckFailures); failures > 0 {
 		c.check = health.Own{
-			CheckFailures: failures, CheckBroken: since(c.CheckBroken, before.CheckBroken),
+			CheckFailures: failures, CheckBroken: increase(c.CheckBroken, before.CheckBroken),
 			CheckTLS: causes.TLS + causes.Certificate,
 		}
 	}
@@ -175,36 +175,36 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 
 // countsOf are the requests to an endpoint since it was as it was.
 func countsOf(e, was standalone.Endpoint, all health.Causes) health.Counts {
-	done := less(e.Sent, e.Active) - min(less(e.Sent, e.Active), less(was.Sent, was.Active))
+	done := subtract(e.Sent, e.Active) - min(subtract(e.Sent, e.Active), subtract(was.Sent, was.Active))
 	c := health.Counts{Succeeded: e.Success - was.Success}
 	bad := e.Error - was.Error
-	c.Failed = min(bad, less(done, c.Succeeded))
+	c.Failed = min(bad, subtract(done, c.Succeeded))
 	c.Unconnected = bad - c.Failed
 	if c.Unconnected > 0 {
 		c.Causes = health.Causes{Refused: all.Refused, ConnectTimeout: all.ConnectTimeout, TLS: all.TLS, Certificate: all.Certificate}
 	}
 	if c.Failed > 0 {
-		c.Causes.Timeout = less(e.Timeout, was.Timeout)
+		c.Causes.Timeout = subtract(e.Timeout, was.Timeout)
 		c.Causes.Protocol, c.Causes.Closed = min(all.Protocol, c.Failed), min(all.Closed, c.Failed)
-		c.Causes.ServerError = less(c.Failed, c.Causes.Timeout+c.Causes.Protocol+c.Causes.Closed)
+		c.Causes.ServerError = subtract(c.Failed, c.Causes.Timeout+c.Causes.Protocol+c.Causes.Closed)
 	}
 	return c
 }
 
-// since is how far a counter has come; one that went back began anew.
-func since(now, before uint64) uint64 {
+// increase returns how much a counter grew; one that is lower than before was reset.
+func increase(now, before uint64) uint64 {
 	if now < before {
 		return now
 	}
 	return now - before
 }
 
-// less is a-b, or 0 where that is less.
-func less(a, b uint64) uint64 { return a - min(a, b) }
+// subtract returns a-b, or 0 if that is negative.
+func subtract(a, b uint64) uint64 { return a - min(a, b) }
 
-// own is what the Envoy says of an upstream, which has several addresses where
+// ownHealth returns what the Envoy reports of an upstream, which has several addresses if
 // it is a name, and what has happened there lately.
-func (c *seenCluster) own(address string, port uint32, dns bool) (health.Own, health.Tally) {
+func (c *seenCluster) ownHealth(address string, port uint32, dns bool) (health.Own, health.Tally) {
 	said := c.check
 	tally := health.Tally{}
 	total, failed, pending, ejected := 0, 0, 0, 0

@@ -94,7 +94,7 @@ func adoptSettings(ctx context.Context, s interface {
 		return nil, err
 	}
 	if found {
-		tellListener(ctx, log, own, flags)
+		logListenerDifference(ctx, log, own, flags)
 	}
 	// Only now: a start that ended before would have forgotten to adopt them.
 	text, err := json.Marshal(given)
@@ -104,8 +104,8 @@ func adoptSettings(ctx context.Context, s interface {
 	return own, s.SetNote(ctx, note, string(text))
 }
 
-// tellListener says in the log where the stored listener differs from the flags.
-func tellListener(ctx context.Context, log *slog.Logger, own, flags *model.Proxy) {
+// logListenerDifference logs where the stored listener differs from the flags.
+func logListenerDifference(ctx context.Context, log *slog.Logger, own, flags *model.Proxy) {
 	attrs := []any{"proxy", own.Name}
 	for _, setting := range listenerSettings() {
 		if is, flag := setting.valueOf(own), setting.valueOf(flags); is != flag {

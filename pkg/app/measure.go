@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// measure makes the API show metrics, and count what it does in them.
-func measure(o *rest.Options, registry *status.Registry, version string) error {
+// addMetrics makes the API serve metrics, and count its own answers in them.
+func addMetrics(o *rest.Options, registry *status.Registry, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ type rates struct {
 	domains atomic.Pointer[[]ratelimit.Domain]
 }
 
-// keep remembers what next is given.
-func (k *rates) keep(next func(int64, []ratelimit.Domain) error) func(int64, []ratelimit.Domain) error {
+// recordingInto returns a function that calls next and remembers its arguments.
+func (k *rates) recordingInto(next func(int64, []ratelimit.Domain) error) func(int64, []ratelimit.Domain) error {
 	return func(revision int64, domains []ratelimit.Domain) error {
 		k.domains.Store(&domains)
 		return next(revision, domains)

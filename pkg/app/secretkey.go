@@ -63,7 +63,7 @@ func sealAgain(ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.K
 		return err
 	}
 	if _, err := fmt.Fprintf(env.Stdout, "sealed again: %s of the configuration, %s of its history\n",
-		counted(done.Current, "text"), counted(done.Logged, "text")); err != nil {
+		countText(done.Current, "text"), countText(done.Logged, "text")); err != nil {
 		return err
 	}
 	if !removeOld {
@@ -73,11 +73,11 @@ func sealAgain(ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.K
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Stdout, "removed from %s: %s\n", path, counted(removed, "old key"))
+	_, err = fmt.Fprintf(env.Stdout, "removed from %s: %s\n", path, countText(removed, "old key"))
 	return err
 }
 
-func counted(n int, what string) string {
+func countText(n int, what string) string {
 	if n != 1 {
 		what += "s"
 	}
@@ -103,7 +103,7 @@ func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sql
 	if err != nil {
 		return err
 	}
-	if err = sayDatabase(env, dsn); err == nil {
+	if err = printDatabase(env, dsn); err == nil {
 		err = work(db, keyring, path)
 	}
 	return errors.Join(err, db.Close())

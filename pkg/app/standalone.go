@@ -48,7 +48,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	bootstrap, err := envoy.Bootstrap(envoy.Params{
-		Node: cfg.Proxy, XDSAddr: reachable(plane.xds.Addr()), AdminSocket: dir.Join("admin.sock"),
+		Node: cfg.Proxy, XDSAddr: reachableAddr(plane.xds.Addr()), AdminSocket: dir.Join("admin.sock"),
 		Parent: running.parent,
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 		return err
 	}
 	demo := standalone.Demo{
-		API: plane.apiURL(reachable(plane.api.Addr())), Gateway: "http://" + reachable(gateway),
+		API: plane.apiURL(reachableAddr(plane.api.Addr())), Gateway: "http://" + reachableAddr(gateway),
 		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
 		Program: env.Program, LogFile: env.LogFile,
@@ -130,9 +130,9 @@ func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (
 	return "", err
 }
 
-// reachable is an address of this machine at which a listener answers: that of
+// reachableAddr returns an address of this machine at which a listener answers: that of
 // a listener on all addresses is the loopback.
-func reachable(listener net.Addr) string {
+func reachableAddr(listener net.Addr) string {
 	addr := *listener.(*net.TCPAddr)
 	switch {
 	case addr.IP.Equal(net.IPv4zero):

@@ -96,7 +96,7 @@ func withTokens(ctx context.Context, cfg config.Config, env Env, work func(store
 	if err != nil {
 		return err
 	}
-	if err = sayDatabase(env, dsn); err == nil {
+	if err = printDatabase(env, dsn); err == nil {
 		err = work(db)
 	}
 	return errors.Join(err, db.Close())

@@ -143,7 +143,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return Answer{}, c.unreachable(r, err)
+		return Answer{}, c.unreachableError(r, err)
 	}
 	a := Answer{Status: resp.StatusCode, Body: body, next: nextPage(resp.Header)}
 	a.Revision, _ = strconv.ParseInt(resp.Header.Get("Gatehouse-Revision"), 10, 64)
@@ -189,7 +189,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		if cause := context.Cause(s.ctx); cause != nil {
 			err = cause
 		}
-		err = s.client.unreachable(s.req, err)
+		err = s.client.unreachableError(s.req, err)
 	}
 	return n, err
 }
@@ -227,7 +227,7 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return nil, c.unreachable(r, err)
+		return nil, c.unreachableError(r, err)
 	}
 	if resp.StatusCode/100 == 2 {
 		for _, text := range resp.Header.Values("Gatehouse-Warning") {
@@ -240,13 +240,13 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err != nil {
-		return nil, c.unreachable(r, err)
+		return nil, c.unreachableError(r, err)
 	}
 	return nil, readProblem(r, resp, body, c.options.Token != "")
 }
 
-// unreachable says what to do when there is no answer.
-func (c *Client) unreachable(r Request, err error) error {
+// unreachableError says what to do if there is no answer.
+func (c *Client) unreachableError(r Request, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}

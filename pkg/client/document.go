@@ -145,13 +145,13 @@ func (m *merger) document() (Document, error) {
 		files[p.node] = p.file
 	}
 	d := Document{Data: data, places: map[int]string{}}
-	d.record(merged.Content[0], root, files, "")
+	d.recordLines(merged.Content[0], root, files, "")
 	return d, nil
 }
 
-// record walks two equal trees and notes where the lines of one are in the
+// recordLines walks two equal trees and notes where the lines of one are in the
 // files of the other.
-func (d Document) record(merged, source *yaml.Node, files map[*yaml.Node]string, file string) {
+func (d Document) recordLines(merged, source *yaml.Node, files map[*yaml.Node]string, file string) {
 	if f, ok := files[source]; ok {
 		file = f
 	}
@@ -159,6 +159,6 @@ func (d Document) record(merged, source *yaml.Node, files map[*yaml.Node]string,
 		d.places[merged.Line] = fmt.Sprintf("%s line %d", file, source.Line)
 	}
 	for i := range min(len(merged.Content), len(source.Content)) {
-		d.record(merged.Content[i], source.Content[i], files, file)
+		d.recordLines(merged.Content[i], source.Content[i], files, file)
 	}
 }

@@ -72,7 +72,7 @@ func (f Files) directory(dir string) (listing, error) {
 				l.below = append(l.below, path)
 				return fs.SkipDir
 			}
-		case leadsToDirectory(path, e):
+		case isDirectoryLink(path, e):
 			l.links = append(l.links, path)
 		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)):
 			l.files = append(l.files, path)
@@ -92,7 +92,7 @@ func (f Files) directory(dir string) (listing, error) {
 	return l, nil
 }
 
-func leadsToDirectory(path string, e fs.DirEntry) bool {
+func isDirectoryLink(path string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return false
 	}

@@ -109,7 +109,7 @@ func LinkPath(what, target string) (string, error) {
 		return "", err
 	}
 	if !slices.Contains(a.AttachTo, b.Name) {
-		return "", cannotAttach(a, b, what, target)
+		return "", attachError(a, b, what, target)
 	}
 	path, err := b.Path(bName)
 	if err != nil {
@@ -118,7 +118,7 @@ func LinkPath(what, target string) (string, error) {
 	return path + Path(a.Name, aName), nil
 }
 
-func cannotAttach(a, b Kind, what, target string) error {
+func attachError(a, b Kind, what, target string) error {
 	switch {
 	case slices.Contains(b.AttachTo, a.Name):
 		return fmt.Errorf("what is attached comes first: %s %s", target, what)

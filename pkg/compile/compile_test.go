@@ -50,8 +50,8 @@ var _ = Describe("Clusters", func() {
 	DescribeTable("separates upstreams that differ in", func(other func(*model.Upstream)) {
 		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a", "b"}))
 	},
-		Entry("the connect time-out", func(u *model.Upstream) { u.ConnectTimeoutSeconds = 1 }),
-		Entry("the idle time-out", func(u *model.Upstream) { u.IdleTimeoutSeconds = 1 }),
+		Entry("the connect timeout", func(u *model.Upstream) { u.ConnectTimeoutSeconds = 1 }),
+		Entry("the idle timeout", func(u *model.Upstream) { u.IdleTimeoutSeconds = 1 }),
 		Entry("keepalive", func(u *model.Upstream) { u.KeepaliveIntervalSeconds = 1 }),
 		Entry("connections", func(u *model.Upstream) { u.MaxConnections = 1 }),
 		Entry("pending requests", func(u *model.Upstream) { u.MaxPending = 1 }),

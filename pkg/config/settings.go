@@ -65,55 +65,55 @@ func serverSettings() []Setting {
 			Name: "database-url", Type: "url", commands: stores, secret: true,
 			Usage:   "database: sqlite:///abs/path.db or postgres://user:password@host/name (default: an SQLite file in --data-dir)",
 			allowed: "a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name",
-			set:     parsed(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
+			set:     setter(func(c *Config) *string { return &c.DatabaseURL }, databaseURL),
 		},
 		{
 			Name: "data-dir", Type: "directory", commands: stores,
 			Usage:   "directory for the program's own files (default: gatehouse in $XDG_DATA_HOME or ~/.local/share)",
 			allowed: "an absolute or relative path",
-			set:     parsed(func(c *Config) *string { return &c.DataDir }, anyText),
+			set:     setter(func(c *Config) *string { return &c.DataDir }, anyText),
 		},
 		{
 			Name: "api-addr", Type: "host:port", Default: "127.0.0.1:1323", commands: servers,
 			Usage:   "address of the REST API; port 0 means any free one",
 			allowed: "an address HOST:PORT such as 127.0.0.1:1323",
-			set:     parsed(func(c *Config) *string { return &c.APIAddr }, listenAddr),
+			set:     setter(func(c *Config) *string { return &c.APIAddr }, listenAddr),
 		},
 		{
 			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap},
 			Usage:   "address where Envoys fetch their configuration",
 			allowed: "an address HOST:PORT such as 127.0.0.1:18000",
-			set:     parsed(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
+			set:     setter(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
 		},
 		{
 			Name: "schema-word", Type: "word", Default: "core_db", commands: servers,
 			Usage:   "fixed word in the keys of API answers, as in insert_core_db_upstream",
 			allowed: "a word of at most 63 letters, digits and underscores that starts with a letter",
-			set:     parsed(func(c *Config) *string { return &c.SchemaWord }, word),
+			set:     setter(func(c *Config) *string { return &c.SchemaWord }, word),
 		},
 		{
 			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey},
 			Usage:   "file with the key that seals secrets; a server creates it if it is missing (default: secret.key in --data-dir)",
 			allowed: "a path",
-			set:     parsed(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
+			set:     setter(func(c *Config) *string { return &c.SecretKeyFile }, anyText),
 		},
 		{
 			Name: "allow-empty", Type: "bool", Default: "false", commands: servers,
 			Usage:   "answer Envoys even if the database seems to be lost: it is empty on purpose",
 			allowed: "true or false",
-			set:     parsed(func(c *Config) *bool { return &c.AllowEmpty }, boolean),
+			set:     setter(func(c *Config) *bool { return &c.AllowEmpty }, boolean),
 		},
 		{
 			Name: "revision-keep-age", Type: "duration", Default: "720h", commands: servers,
 			Usage:   "how long to keep revisions for history and rollback",
 			allowed: "a duration of at least 1m such as 720h",
-			set:     parsed(func(c *Config) *time.Duration { return &c.RevisionKeepAge }, keepAge),
+			set:     setter(func(c *Config) *time.Duration { return &c.RevisionKeepAge }, keepAge),
 		},
 		{
 			Name: "revision-keep-entries", Type: "number", Default: "100000", commands: servers,
 			Usage:   "how many changes of objects to keep for history and rollback",
 			allowed: "a whole number from 1 to 100000000",
-			set:     parsed(func(c *Config) *int { return &c.RevisionKeepEntries }, keepEntries),
+			set:     setter(func(c *Config) *int { return &c.RevisionKeepEntries }, keepEntries),
 		},
 		choice("access-log", servers, []string{"json", "off"}, "format of Envoy's access log on standard output",
 			func(c *Config) *string { return &c.AccessLog }),
@@ -128,13 +128,13 @@ func rateLimitSettings() []Setting {
 			Name: "ratelimit-address", Type: "host:port", commands: servers,
 			Usage:   "rate-limit engine that Envoys call; it fetches its limits from --xds-addr (default: none for serve, standalone counts itself)",
 			allowed: "an address HOST:PORT such as ratelimit.internal:18001",
-			set:     parsed(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
+			set:     setter(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
 		},
 		{
 			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // one that has a user is refused
 			Usage:   "URLs of that engine's metrics, separated by commas, for the counts in the API; all addresses of a name are read",
 			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
-			set:     parsed(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
+			set:     setter(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
 		},
 	}
 }
@@ -148,13 +148,13 @@ func upstreamSettings() []Setting {
 			Name: "upstream-allow", Type: "addresses", commands: servers,
 			Usage:   "addresses that upstreams may have: networks, addresses and DNS names, separated by commas (default: all)",
 			allowed: allowed,
-			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamAllow }, addresses),
+			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamAllow }, addresses),
 		},
 		{
 			Name: "upstream-deny", Type: "addresses", commands: servers,
 			Usage:   "addresses that upstreams must not have, even if --upstream-allow names them; a DNS name is compared as a name",
 			allowed: allowed,
-			set:     parsed(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
+			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
 	}
 }
@@ -167,13 +167,13 @@ func planSettings() []Setting {
 			Name: "cluster-wait", Type: "duration", Default: "20s", commands: servers,
 			Usage:   "how long the change of a host waits until an Envoy has a new cluster ready (first health checks, DNS); other hosts never wait",
 			allowed: "a duration from 1s to 1h such as 20s",
-			set:     parsed(func(c *Config) *time.Duration { return &c.ClusterWait }, durationWithin(time.Second, time.Hour)),
+			set:     setter(func(c *Config) *time.Duration { return &c.ClusterWait }, durationWithin(time.Second, time.Hour)),
 		},
 		{
 			Name: "removal-grace", Type: "duration", Default: "2s", commands: servers,
 			Usage:   "how long a cluster stays in an Envoy after its last route is gone, so that running requests and retries can end",
 			allowed: "a duration from 1ms to 1h such as 2s",
-			set:     parsed(func(c *Config) *time.Duration { return &c.RemovalGrace }, durationWithin(time.Millisecond, time.Hour)),
+			set:     setter(func(c *Config) *time.Duration { return &c.RemovalGrace }, durationWithin(time.Millisecond, time.Hour)),
 		},
 	}
 }
@@ -190,31 +190,31 @@ func apiSettings() []Setting {
 			Name: "api-admin-token-file", Type: "file", commands: servers,
 			Usage:   "file with the admin token of the REST API (or the token itself in " + adminTokenVariable + ")",
 			allowed: "a path",
-			set:     parsed(func(c *Config) *string { return &c.APIAdminTokenFile }, anyText),
+			set:     setter(func(c *Config) *string { return &c.APIAdminTokenFile }, anyText),
 		},
 		{
 			Name: "insecure-api", Type: "bool", Default: "false", commands: servers,
 			Usage:   "allow an --api-addr that is not loopback while there is no token: everybody who reaches the REST API can change everything",
 			allowed: "true or false",
-			set:     parsed(func(c *Config) *bool { return &c.InsecureAPI }, boolean),
+			set:     setter(func(c *Config) *bool { return &c.InsecureAPI }, boolean),
 		},
 		{
 			Name: "api-hosts", Type: "names", commands: servers,
 			Usage:   "host names of the REST API, separated by commas; addresses and localhost are always allowed",
 			allowed: "a list of host names such as api.example.com,gateway.internal, without ports",
-			set:     parsed(func(c *Config) *[]string { return &c.APIHosts }, hostNames),
+			set:     setter(func(c *Config) *[]string { return &c.APIHosts }, hostNames),
 		},
 		{
 			Name: "api-tls-cert", Type: "file", commands: servers,
 			Usage:   "PEM file with the certificate chain of the REST API, which then speaks HTTPS; read again when it changes",
 			allowed: "a path",
-			set:     parsed(func(c *Config) *string { return &c.APITLSCert }, anyText),
+			set:     setter(func(c *Config) *string { return &c.APITLSCert }, anyText),
 		},
 		{
 			Name: "api-tls-key", Type: "file", commands: servers,
 			Usage:   "PEM file with the private key of --api-tls-cert",
 			allowed: "a path",
-			set:     parsed(func(c *Config) *string { return &c.APITLSKey }, anyText),
+			set:     setter(func(c *Config) *string { return &c.APITLSKey }, anyText),
 		},
 	}
 }
@@ -238,53 +238,53 @@ func proxySettings() []Setting {
 			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap},
 			Usage:   "name of the proxy object whose configuration the Envoy receives",
 			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)",
-			set:     parsed(func(c *Config) *string { return &c.Proxy }, proxyName),
+			set:     setter(func(c *Config) *string { return &c.Proxy }, proxyName),
 		},
 		{
 			Name: "envoy", Type: "file", commands: own,
 			Usage:   "the Envoy to run (default: beside the program, then in PATH)",
 			allowed: "a path",
-			set:     parsed(func(c *Config) *string { return &c.Envoy }, anyText),
+			set:     setter(func(c *Config) *string { return &c.Envoy }, anyText),
 		},
 		{
 			Name: "http-port", Type: "port", Default: "8080", commands: own,
 			Usage: "port of the HTTP listener", allowed: "a port, 1 to 65535",
-			set: parsed(func(c *Config) *int { return &c.HTTPPort }, port),
+			set: setter(func(c *Config) *int { return &c.HTTPPort }, port),
 		},
 		{
 			Name: "https-port", Type: "port", Default: "8443", commands: own,
 			Usage: "port of the HTTPS listener, reserved for later", allowed: "a port, 1 to 65535",
-			set: parsed(func(c *Config) *int { return &c.HTTPSPort }, port),
+			set: setter(func(c *Config) *int { return &c.HTTPSPort }, port),
 		},
 		{
 			Name: "listen-ip", Type: "address", Default: "127.0.0.1", commands: own,
 			Usage:   "address of the HTTP and HTTPS listeners; 0.0.0.0 for every network",
 			allowed: "an IPv4 or IPv6 address",
-			set:     parsed(func(c *Config) *string { return &c.ListenIP }, ipAddress),
+			set:     setter(func(c *Config) *string { return &c.ListenIP }, ipAddress),
 		},
 		{
 			Name: "trusted-hops", Type: "number", Default: "0", commands: own,
 			Usage:   "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; with one too many, clients make up their address",
 			allowed: "a whole number from 0 to 10",
-			set:     parsed(func(c *Config) *int { return &c.TrustedHops }, hops),
+			set:     setter(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
 			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},
 			Usage:   "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
 			allowed: "an address IP:PORT such as 127.0.0.1:9001",
-			set:     parsed(func(c *Config) *string { return &c.AdminAddr }, ipPort),
+			set:     setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
 			Name: "admin-socket", Type: "file", commands: []string{Bootstrap},
 			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, only for the user that runs Envoy",
 			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
-			set:     parsed(func(c *Config) *string { return &c.AdminSocket }, socketPath),
+			set:     setter(func(c *Config) *string { return &c.AdminSocket }, socketPath),
 		},
 		{
 			Name: "demo", Type: "bool", Default: "false", commands: own,
 			Usage:   "run a small backend; if the store is empty, configure a first service and print the calls",
 			allowed: "true or false",
-			set:     parsed(func(c *Config) *bool { return &c.Demo }, boolean),
+			set:     setter(func(c *Config) *bool { return &c.Demo }, boolean),
 		},
 	}
 }
@@ -294,7 +294,7 @@ func choice(name string, commands, words []string, usage string, field func(*Con
 	return Setting{
 		Name: name, Type: strings.Join(words, "|"), Default: words[0], commands: commands, Usage: usage,
 		allowed: "one of " + strings.Join(words, ", "),
-		set: parsed(field, func(s string) (string, error) {
+		set: setter(field, func(s string) (string, error) {
 			if !slices.Contains(words, s) {
 				return "", errNotAllowed
 			}
@@ -304,7 +304,7 @@ func choice(name string, commands, words []string, usage string, field func(*Con
 }
 
 // parsed makes a set function from a field and the parser of its type.
-func parsed[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
+func setter[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		v, err := parse(s)
 		if err == nil {

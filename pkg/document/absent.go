@@ -40,9 +40,9 @@ func (a *applier) fillProxy(item *Item, p *model.Proxy, stored model.Object) err
 	return nil
 }
 
-// tellResets warns of the fields that go back to their defaults because the text
+// warnResets warns of fields that are reset to their defaults because the text
 // does not have them. Its author may not know that they had been set.
-func (a *applier) tellResets(item *Item, obj, stored model.Object) {
+func (a *applier) warnResets(item *Item, obj, stored model.Object) {
 	if stored == nil || item.absent == 0 {
 		return
 	}

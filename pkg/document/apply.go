@@ -123,7 +123,7 @@ func (a *applier) detach(doc *Document) error {
 		}
 	}
 	for page := range slices.Chunk(doc.Items, pageSize) {
-		unlisted, err := a.unlisted(page, attached)
+		unlisted, err := a.unlistedLinks(page, attached)
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (a *applier) detach(doc *Document) error {
 	return nil
 }
 
-// unlisted finds, by the object that has a list, the links that no list names.
-func (a *applier) unlisted(page []*Item, attached map[model.Key]bool) (map[model.Key][]model.Key, error) {
+// unlistedLinks finds, by the object that has a list, the links that no list names.
+func (a *applier) unlistedLinks(page []*Item, attached map[model.Key]bool) (map[model.Key][]model.Key, error) {
 	found, listed := map[model.Key][]model.Key{}, map[model.Key]bool{}
 	for _, item := range page {
 		for kind, links := range item.Lists {
@@ -184,7 +184,7 @@ func (a *applier) putAll(doc *Document) error {
 	for page := range slices.Chunk(doc.Items, pageSize) {
 		var keys []model.Key
 		for _, item := range page {
-			keys = append(keys, needs(item.Object)...)
+			keys = append(keys, requiredKeys(item.Object)...)
 		}
 		if err := a.w.Prefetch(keys); err != nil {
 			return err
@@ -198,8 +198,8 @@ func (a *applier) putAll(doc *Document) error {
 	return a.checkHosts()
 }
 
-// needs lists an object and what the rules of the store look at for it.
-func needs(obj model.Object) []model.Key {
+// requiredKeys lists an object and what the rules of the store look at for it.
+func requiredKeys(obj model.Object) []model.Key {
 	keys := append(model.Uses(obj), obj.Key())
 	if owner := obj.Key().Owner(); owner != (model.Key{}) {
 		keys = append(keys, owner)
@@ -226,7 +226,7 @@ func (a *applier) put(item *Item) error {
 			return err
 		}
 	}
-	a.tellResets(item, obj, stored)
+	a.warnResets(item, obj, stored)
 	if stored == nil {
 		return store.Create(a.w, obj)
 	}
@@ -338,7 +338,7 @@ func (a *applier) attach(doc *Document) error {
 func (a *applier) attachPage(page []wish) error {
 	var keys []model.Key
 	for _, wish := range page {
-		keys = append(keys, needs(wish.link)...)
+		keys = append(keys, requiredKeys(wish.link)...)
 	}
 	if err := a.w.Prefetch(keys); err != nil {
 		return err

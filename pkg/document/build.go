@@ -39,7 +39,7 @@ type entry struct {
 func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
 	var list []entry
 	has := &keys{line: n.Line, seen: map[string]bool{}}
-	for i := 0; i+1 < len(n.Content) && !b.full(); i += 2 {
+	for i := 0; i+1 < len(n.Content) && !b.hasMaxErrors(); i += 2 {
 		key, line := strings.ToLower(n.Content[i].Value), n.Content[i].Line
 		if b.key(has, key, line, at, known) {
 			list = append(list, entry{key, line, n.Content[i+1]})
@@ -106,7 +106,7 @@ func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
 		return
 	}
 	for i, element := range n.Content {
-		if b.full() {
+		if b.hasMaxErrors() {
 			return
 		}
 		b.object(kind, service, at, i, element)
@@ -234,7 +234,7 @@ func (b *builder) names(at string, n *yaml.Node) []Link {
 	seen := map[string]bool{}
 	links := []Link{}
 	for i, element := range n.Content {
-		if b.full() {
+		if b.hasMaxErrors() {
 			break
 		}
 		where := fmt.Sprintf("%s[%d]", at, i)

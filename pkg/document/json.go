@@ -37,7 +37,7 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return node, r.end()
+	return node, r.expectEnd()
 }
 
 func (r *jsonReader) token() (json.Token, error) {

@@ -16,7 +16,7 @@ func textNode(s string) *yaml.Node {
 	switch {
 	case isBlock(s):
 		n.Style = yaml.LiteralStyle
-	case !isPrintable(s), isJSONNumber(s), looksOtherwise(s):
+	case !isPrintable(s), isJSONNumber(s), isYAML11Value(s):
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
@@ -60,9 +60,9 @@ func isJSONNumber(s string) bool {
 	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && json.Valid([]byte(s))
 }
 
-// looksOtherwise reports whether a parser of YAML 1.1 would take the text for
+// isYAML11Value reports whether a parser of YAML 1.1 would take the text for
 // a truth value or a number of base 60.
-func looksOtherwise(s string) bool {
+func isYAML11Value(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off":
 		return true

@@ -31,7 +31,7 @@ func Parse(data []byte, mediaType string) (*Document, error) {
 		}
 	}
 	if err != nil {
-		return nil, unreadable(isJSON, err)
+		return nil, unreadableError(isJSON, err)
 	}
 	if len(b.errs) > 0 {
 		return nil, invalid(b.errs)
@@ -62,7 +62,7 @@ func isJSONType(mediaType string) (bool, error) {
 	}
 }
 
-func unreadable(isJSON bool, err error) error {
+func unreadableError(isJSON bool, err error) error {
 	language := "YAML"
 	if isJSON {
 		language = "JSON"
@@ -82,7 +82,7 @@ func invalid(errs []model.FieldError) error {
 }
 
 func parseYAML(data []byte) (*yaml.Node, error) {
-	if err := weighYAML(data); err != nil {
+	if err := checkYAMLParts(data); err != nil {
 		return nil, err
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))

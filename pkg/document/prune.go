@@ -62,7 +62,7 @@ func (a *applier) prune(kind model.Kind) error {
 // it before.
 func (a *applier) pruneRoutes(doc *Document) error {
 	for page := range slices.Chunk(doc.Items, pageSize) {
-		services, err := a.pruned(page)
+		services, err := a.prunableServices(page)
 		if err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (a *applier) pruneRoutes(doc *Document) error {
 	return nil
 }
 
-// pruned lists the services of a page that are there and whose routes may go.
-func (a *applier) pruned(page []*Item) (services []model.Key, err error) {
+// prunableServices lists the services of a page that exist and whose routes may be deleted.
+func (a *applier) prunableServices(page []*Item) (services []model.Key, err error) {
 	var keys []model.Key
 	for _, item := range page {
 		if key := item.Object.Key(); key.Kind == model.KindService {

@@ -41,7 +41,7 @@ func (b *builder) readJSON(data []byte) error {
 	known := knownKeys()
 	top := &keys{line: r.line, seen: map[string]bool{}}
 	for r.dec.More() {
-		if err := b.readSection(r, known, top); err != nil || b.full() {
+		if err := b.readSection(r, known, top); err != nil || b.hasMaxErrors() {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (b *builder) readJSON(data []byte) error {
 		return err
 	}
 	b.hasVersion(top)
-	return r.end()
+	return r.expectEnd()
 }
 
 // readSection reads one key at the top, with its value.
@@ -80,7 +80,7 @@ func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 		if err != nil {
 			return err
 		}
-		if b.object(kind, "", key, i, node); b.full() {
+		if b.object(kind, "", key, i, node); b.hasMaxErrors() {
 			return nil
 		}
 	}
@@ -88,16 +88,16 @@ func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 	return err
 }
 
-// end refuses what follows the document.
-func (r *jsonReader) end() error {
+// expectEnd returns an error if anything follows the document.
+func (r *jsonReader) expectEnd() error {
 	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("line %d: holds more than one JSON value", r.lineAt(r.dec.InputOffset()))
 	}
 	return nil
 }
 
-// full reports whether no more errors are reported.
-func (b *builder) full() bool { return len(b.errs) >= maxErrors }
+// hasMaxErrors reports whether there are as many errors as are reported.
+func (b *builder) hasMaxErrors() bool { return len(b.errs) >= maxErrors }
 
 // keys are those of one mapping.
 type keys struct {
@@ -132,10 +132,10 @@ func knownKeys() []string {
 	return known
 }
 
-// weighYAML bounds from above how many parts a text in YAML has, without
+// checkYAMLParts refuses a text in YAML that may have too many parts, without
 // reading it: a part needs a character that sets it off from the one before.
 // Texts that hold such characters count too.
-func weighYAML(data []byte) error {
+func checkYAMLParts(data []byte) error {
 	weight := 0
 	for i, c := range data {
 		switch c {

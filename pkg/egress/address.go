@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// plain is an address as lists and places are compared with it: lower case and
+// normalize returns an address in the form that lists and places use: lower case and
 // without the final dot of a DNS name.
-func plain(address string) string { return strings.ToLower(strings.TrimSuffix(address, ".")) }
+func normalize(address string) string { return strings.ToLower(strings.TrimSuffix(address, ".")) }
 
-// known are the IP addresses that an address surely means; none for a DNS name
+// knownAddrs returns the IP addresses that an address certainly means; none for a DNS name
 // that only a resolver knows. To connect to 0.0.0.0 is to connect to this
 // machine.
-func known(address string) []netip.Addr {
-	name := plain(address)
+func knownAddrs(address string) []netip.Addr {
+	name := normalize(address)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "localhost.localdomain" ||
 		name == "ip6-localhost" || name == "ip6-loopback" {
 		return loopbacks()

@@ -63,16 +63,16 @@ var _ = Describe("Lists", func() {
 
 	It("allow everything where there are none", func() {
 		Expect(egress.Lists{}.Refusal("127.0.0.1")).To(BeEmpty())
-		Expect(egress.Lists{}.Untold("any.example")).To(BeFalse())
+		Expect(egress.Lists{}.MayResolveToDenied("any.example")).To(BeFalse())
 	})
 
 	It("know that they do not know what a name resolves to", func() {
 		l := lists()
-		Expect(l.Untold("other.example")).To(BeTrue())
-		Expect(l.Untold("api.example.com")).To(BeFalse(), "which is allowed by name")
-		Expect(l.Untold("10.0.0.1")).To(BeFalse())
-		Expect(l.Untold("localhost")).To(BeFalse())
-		Expect(egress.Lists{Deny: entries("a.example")}.Untold("other.example")).To(BeFalse())
+		Expect(l.MayResolveToDenied("other.example")).To(BeTrue())
+		Expect(l.MayResolveToDenied("api.example.com")).To(BeFalse(), "which is allowed by name")
+		Expect(l.MayResolveToDenied("10.0.0.1")).To(BeFalse())
+		Expect(l.MayResolveToDenied("localhost")).To(BeFalse())
+		Expect(egress.Lists{Deny: entries("a.example")}.MayResolveToDenied("other.example")).To(BeFalse())
 	})
 
 	DescribeTable("refuse what is no entry",

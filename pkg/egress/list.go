@@ -29,7 +29,7 @@ func ParseEntry(text string) (Entry, error) {
 		addr = addr.Unmap()
 		return Entry{text: text, network: netip.PrefixFrom(addr, addr.BitLen())}, nil
 	}
-	name := plain(text)
+	name := normalize(text)
 	below, wildcard := strings.CutPrefix(name, "*.")
 	if !isName(below) {
 		return Entry{}, fmt.Errorf("%q is not a network, an address or a DNS name", text)
@@ -58,7 +58,7 @@ func isName(s string) bool {
 // String implements fmt.Stringer.
 func (e Entry) String() string { return e.text }
 
-func (e Entry) has(address string, addrs []netip.Addr) bool {
+func (e Entry) contains(address string, addrs []netip.Addr) bool {
 	if e.network.IsValid() {
 		for _, a := range addrs {
 			if e.network.Contains(a) {
@@ -67,7 +67,7 @@ func (e Entry) has(address string, addrs []netip.Addr) bool {
 		}
 		return false
 	}
-	name := plain(address)
+	name := normalize(address)
 	if strings.HasPrefix(e.name, ".") {
 		return strings.HasSuffix(name, e.name)
 	}
@@ -84,7 +84,7 @@ type Lists struct {
 
 // Refusal says why an upstream must not have an address; "" where it may.
 func (l Lists) Refusal(address string) string {
-	addrs := known(address)
+	addrs := knownAddrs(address)
 	if e := find(l.Deny, address, addrs); e != nil {
 		return fmt.Sprintf("its address %s is in %s, which --upstream-deny names", address, e)
 	}
@@ -94,19 +94,19 @@ func (l Lists) Refusal(address string) string {
 	return ""
 }
 
-// Untold reports whether networks are denied and the address is a DNS name,
+// MayResolveToDenied reports whether networks are denied and the address is a DNS name,
 // which may resolve into one of them, that nobody has allowed by name.
-func (l Lists) Untold(address string) bool {
+func (l Lists) MayResolveToDenied(address string) bool {
 	networks := false
 	for _, e := range l.Deny {
 		networks = networks || e.network.IsValid()
 	}
-	return networks && len(known(address)) == 0 && find(l.Allow, address, nil) == nil
+	return networks && len(knownAddrs(address)) == 0 && find(l.Allow, address, nil) == nil
 }
 
 func find(list []Entry, address string, addrs []netip.Addr) *Entry {
 	for i := range list {
-		if list[i].has(address, addrs) {
+		if list[i].contains(address, addrs) {
 			return &list[i]
 		}
 	}

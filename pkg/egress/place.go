@@ -23,7 +23,7 @@ type Machine struct {
 // address is this machine's for every Envoy that runs here.
 func (m Machine) Find(places []Place, address string, port int) *Place {
 	for i := range places {
-		if p := &places[i]; int(p.Addr.Port()) == port && m.meets(p.Addr.Addr().Unmap(), address) {
+		if p := &places[i]; int(p.Addr.Port()) == port && m.connects(p.Addr.Addr().Unmap(), address) {
 			return p
 		}
 	}
@@ -32,23 +32,23 @@ func (m Machine) Find(places []Place, address string, port int) *Place {
 
 // Local reports whether an address means this machine.
 func (m Machine) Local(address string) bool {
-	return m.named(address) || slices.ContainsFunc(known(address), m.local)
+	return m.hasName(address) || slices.ContainsFunc(knownAddrs(address), m.local)
 }
 
 func (m Machine) local(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || slices.Contains(m.Addrs, a)
 }
 
-func (m Machine) named(address string) bool {
-	return slices.ContainsFunc(m.Names, func(name string) bool { return plain(name) == plain(address) })
+func (m Machine) hasName(address string) bool {
+	return slices.ContainsFunc(m.Names, func(name string) bool { return normalize(name) == normalize(address) })
 }
 
-// meets reports whether a connection to an address may end at a listener.
-func (m Machine) meets(listener netip.Addr, address string) bool {
-	if listener.IsUnspecified() || m.named(address) {
+// connects reports whether a connection to an address may reach a listener.
+func (m Machine) connects(listener netip.Addr, address string) bool {
+	if listener.IsUnspecified() || m.hasName(address) {
 		return m.Local(address)
 	}
-	return slices.ContainsFunc(known(address), func(a netip.Addr) bool {
+	return slices.ContainsFunc(knownAddrs(address), func(a netip.Addr) bool {
 		return a == listener || a.IsLoopback() && listener.IsLoopback()
 	})
 }

@@ -171,8 +171,8 @@ func (a *Answer) step(code, message string) {
 	a.Steps = append(a.Steps, Step{code, message})
 }
 
-// end is the last step: the gateway answers by itself.
-func (a *Answer) end(code string, status int, step, message string) {
+// endWith adds the last step: the gateway answers by itself.
+func (a *Answer) endWith(code string, status int, step, message string) {
 	a.Code, a.Status, a.Message = code, status, message
 	a.step(step, message)
 }

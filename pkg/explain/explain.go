@@ -36,7 +36,7 @@ func Explain(have State, r Request) (Answer, error) {
 		Steps:   []Step{}, Hosts: []Host{}, Routes: []Route{}, Filters: []Filter{},
 	}
 	for _, h := range r.Headers {
-		if lower(h.Name) == "host" {
+		if lowerASCII(h.Name) == "host" {
 			a.Request.Host = h.Value
 		}
 	}
@@ -46,10 +46,10 @@ func Explain(have State, r Request) (Answer, error) {
 	}
 	h, message := readHeaders(r, l)
 	if message != "" {
-		a.end(BadRequest, http.StatusBadRequest, "refused", message)
+		a.endWith(BadRequest, http.StatusBadRequest, "refused", message)
 		return a, nil
 	}
-	if err := h.clean(l); err != nil {
+	if err := h.applyEarlyMutation(l); err != nil {
 		return a, err
 	}
 	if s, ok := a.readRequest(r, h, l); ok {
@@ -109,7 +109,7 @@ func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManage
 			return &l, nil
 		}
 	}
-	a.end(NoListener, 0, "listener", "the proxy has no listener for "+scheme+", so the connection is refused")
+	a.endWith(NoListener, 0, "listener", "the proxy has no listener for "+scheme+", so the connection is refused")
 	return nil, nil
 }
 
@@ -117,25 +117,25 @@ func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManage
 // it looks for a route.
 func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManager) (s subject, ok bool) {
 	if len(h[authority]) == 0 {
-		a.end(BadRequest, http.StatusBadRequest, "refused", "the request has no Host")
+		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the request has no Host")
 		return s, false
 	}
 	a.readHost(h, l)
 	plain, redirect, err := plainPath(r.Target, l)
 	switch {
 	case err != nil:
-		a.end(BadRequest, http.StatusBadRequest, "refused", err.Error())
+		a.endWith(BadRequest, http.StatusBadRequest, "refused", err.Error())
 		return s, false
 	case redirect && isGRPC(h.get("content-type")):
-		a.end(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC knows no redirect")
+		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC knows no redirect")
 		return s, false
 	case redirect:
 		a.Location = plain
-		a.end(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
+		a.endWith(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
 		return s, false
 	}
 	s = subject{headers: h, client: a.findClient(r, h, l)}
-	h.addOwn(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
+	h.mutateRequestHeaders(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {
 		a.step("path", fmt.Sprintf("path %q is read as %q", before, s.path))
@@ -148,7 +148,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) error {
 	name := bareHost(a.Request.Host)
 	hosts := findHosts(have.Hosts, name)
-	a.tellHosts(hosts)
+	a.describeHosts(hosts)
 	var vh *routev3.VirtualHost
 	var chosen *routev3.Route
 	if len(hosts) > 0 {
@@ -162,26 +162,26 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 			return err
 		}
 	}
-	a.tellUnknown(l, vh, chosen)
+	a.describeUnknown(l, vh, chosen)
 	switch up := s.headers.upgrade(); {
 	case vh == nil:
-		a.end(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
+		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
 		return nil
 	case chosen == nil:
-		a.end(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
+		a.endWith(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
 		return nil
 	case up != "" && up != "h2c" && !mayUpgrade(up, chosen, l):
 		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 		a.UnknownFilters = nil // they are not asked
-		a.end(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
+		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
 		return nil
 	}
-	if err := a.tellFilters(have, s, l, vh, chosen); err != nil {
+	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
-	return a.act(have, s, vh, chosen, l)
+	return a.applyRoute(have, s, vh, chosen, l)
 }
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
@@ -196,7 +196,7 @@ func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, 
 		}
 		a.Routes = append(a.Routes, tried)
 		if tried.Matches {
-			return r, a.tellLater(s, vh.GetRoutes()[i+1:])
+			return r, a.describeLater(s, vh.GetRoutes()[i+1:])
 		}
 	}
 	return nil, nil
@@ -206,20 +206,20 @@ func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, 
 // route says goes before what the listener says.
 func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManager) bool {
 	for _, u := range r.GetRoute().GetUpgradeConfigs() {
-		if lower(u.GetUpgradeType()) == protocol {
+		if lowerASCII(u.GetUpgradeType()) == protocol {
 			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
 		}
 	}
 	for _, u := range l.GetUpgradeConfigs() {
-		if lower(u.GetUpgradeType()) == protocol {
+		if lowerASCII(u.GetUpgradeType()) == protocol {
 			return u.GetEnabled() == nil || u.GetEnabled().GetValue()
 		}
 	}
 	return false
 }
 
-// tellFilters lists the filters with what is known of them.
-func (a *Answer) tellFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
+// describeFilters lists the filters and describes those that it knows.
+func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, f := range l.GetHttpFilters() {
 		if f.GetName() == hostFilter { // passHost has told what it does
 			continue
@@ -240,22 +240,22 @@ func (a *Answer) tellFilters(have State, s subject, l *hcmv3.HttpConnectionManag
 		}
 		told := Filter{Name: f.GetName(), Message: message}
 		if isRateLimit(told.Name) && !isOff(f, vh, r) {
-			if err := told.tellRateLimits(have, s, f, r); err != nil {
+			if err := told.describeRateLimits(have, s, f, r); err != nil {
 				return err
 			}
 		}
 		a.Filters = append(a.Filters, told)
 	}
-	return a.tellAbsent(s, l, r)
+	return a.describeAbsentDomains(s, l, r)
 }
 
-// act does what the route says.
-func (a *Answer) act(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) error {
+// applyRoute does what the route says.
+func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) error {
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_DirectResponse:
 		a.Body = action.DirectResponse.GetBody().GetInlineString()
 		status := int(action.DirectResponse.GetStatus())
-		a.end(DirectResponse, status, "answer", fmt.Sprintf("the route answers %d by itself: %s", status, strings.TrimSpace(a.Body)))
+		a.endWith(DirectResponse, status, "answer", fmt.Sprintf("the route answers %d by itself: %s", status, strings.TrimSpace(a.Body)))
 		return nil
 	case *routev3.Route_Route:
 	default:
@@ -270,7 +270,7 @@ func (a *Answer) act(have State, s subject, vh *routev3.VirtualHost, r *routev3.
 		a.Envoy.Clusters = append(a.Envoy.Clusters, c.Name)
 	}
 	if missing != "" && len(f.Clusters) == 1 {
-		a.end(NoCluster, http.StatusServiceUnavailable, "answer", "the Envoy does not have cluster "+missing)
+		a.endWith(NoCluster, http.StatusServiceUnavailable, "answer", "the Envoy does not have cluster "+missing)
 		return nil
 	}
 	a.Code = Forwarded

@@ -37,9 +37,9 @@ func isKnown(name string) bool {
 	})
 }
 
-// tellUnknown notes the filters that the request passes and that are not known.
+// describeUnknown notes the filters that the request passes and that are not known.
 // Without a service or route, vh or r is nil.
-func (a *Answer) tellUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
+func (a *Answer) describeUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
 	on := map[string]bool{} // and what was noted
 	for _, f := range l.GetHttpFilters() {
 		on[f.GetName()] = true

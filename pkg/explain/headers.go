@@ -106,9 +106,9 @@ func (h headers) dropNominated() string {
 	return ""
 }
 
-// clean makes the listener's changes to what a client has sent, which come
+// applyEarlyMutation applies the listener's changes to a client's headers, which come
 // before Envoy's own.
-func (h headers) clean(l *hcmv3.HttpConnectionManager) error {
+func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 	for _, extension := range l.GetEarlyHeaderMutationExtensions() {
 		var list earlyv3.HeaderMutation
 		if err := extension.GetTypedConfig().UnmarshalTo(&list); err != nil {
@@ -136,16 +136,16 @@ func (h headers) clean(l *hcmv3.HttpConnectionManager) error {
 	return nil
 }
 
-// addOwn makes the changes that come before the choice of a route
+// mutateRequestHeaders applies the changes that come before the choice of a route
 // (ConnectionManagerUtility::mutateRequestHeaders): what clients must not set
 // goes, what Envoy knows is added. A proxy in front is trusted to know whether
 // the client came over TLS.
-func (h headers) addOwn(r Request, path, client string, trusted bool) {
+func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bool) {
 	if up := h.upgrade(); up == "" || up == "h2c" {
 		delete(h, "upgrade")
 		delete(h, "connection")
 	}
-	for _, name := range hopByHop() {
+	for _, name := range hopByHopHeaders() {
 		delete(h, name)
 	}
 	if te := h.get("te"); !slices.ContainsFunc(strings.Split(te, ","), func(t string) bool { return strings.TrimSpace(t) == "trailers" }) {
@@ -160,7 +160,7 @@ func (h headers) addOwn(r Request, path, client string, trusted bool) {
 	proto := scheme
 	if told, there := h["x-forwarded-proto"]; trusted && there {
 		proto = told[0]
-		if known := lower(proto); known == "http" || known == "https" {
+		if known := lowerASCII(proto); known == "http" || known == "https" {
 			scheme = known
 		}
 	}
@@ -199,8 +199,8 @@ func isJoined(name string) bool {
 	}, name)
 }
 
-// hopByHop are headers that no request from outside brings past the listener.
-func hopByHop() []string {
+// hopByHopHeaders returns the headers that the listener removes from every request.
+func hopByHopHeaders() []string {
 	return []string{
 		"keep-alive", "proxy-connection", "transfer-encoding", "x-forwarded-client-cert", "x-envoy-decorator-operation",
 		"x-envoy-downstream-service-cluster", "x-envoy-downstream-service-node", "x-envoy-expected-rq-timeout-ms", "x-envoy-force-trace",

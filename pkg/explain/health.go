@@ -5,9 +5,9 @@ import "fmt"
 // maxIll bounds the upstreams whose trouble is told as steps.
 const maxIll = 3
 
-// TellHealth adds the steps that say which upstreams fail, once their health is
+// DescribeHealth adds the steps that say which upstreams fail, once their health is
 // filled in, and says so in the message.
-func (a *Answer) TellHealth() {
+func (a *Answer) DescribeHealth() {
 	if a.Forward == nil || a.Code != Forwarded {
 		return
 	}

@@ -68,7 +68,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 					return false, err
 				}
 				if c.Holds {
-					a.end(BadRequest, http.StatusBadRequest, "refused",
+					a.endWith(BadRequest, http.StatusBadRequest, "refused",
 						fmt.Sprintf("the Host %q is not one host name or address, with a port or none", a.Request.Host))
 					return false, nil
 				}
@@ -91,11 +91,11 @@ func bareHost(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.LastIndexByte(host, ']') < i {
 		host = host[:i]
 	}
-	return lower(host)
+	return lowerASCII(host)
 }
 
-// lower folds ASCII alone.
-func lower(s string) string {
+// lowerASCII folds only ASCII.
+func lowerASCII(s string) string {
 	return strings.Map(func(c rune) rune {
 		if 'A' <= c && c <= 'Z' {
 			return c + 'a' - 'A'
@@ -111,7 +111,7 @@ func findHosts(hosts []*snapshot.Host, name string) []candidate {
 	var list []candidate
 	for _, h := range hosts {
 		for _, domain := range h.Domains {
-			if kind := matchDomain(lower(domain), name); kind != "" {
+			if kind := matchDomain(lowerASCII(domain), name); kind != "" {
 				list = append(list, candidate{h, domain, kind})
 			}
 		}
@@ -144,8 +144,8 @@ func matchDomain(domain, name string) string {
 	return ""
 }
 
-// tellHosts writes down the services that were considered.
-func (a *Answer) tellHosts(list []candidate) {
+// describeHosts lists the services that were considered.
+func (a *Answer) describeHosts(list []candidate) {
 	for i, c := range list {
 		h := Host{Service: c.host.Name, Domain: c.domain, Kind: c.kind, Chosen: i == 0}
 		if h.Message = "is the best match and takes the request"; i > 0 {

@@ -5,9 +5,9 @@ import routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 // maxLater bounds the routes that are listed behind the chosen one.
 const maxLater = 20
 
-// tellLater lists routes behind the chosen one, in their order. Those that
+// describeLater lists routes after the selected one, in their order. Those that
 // would match go first where there is no room for all.
-func (a *Answer) tellLater(s subject, routes []*routev3.Route) error {
+func (a *Answer) describeLater(s subject, routes []*routev3.Route) error {
 	tried := make([]Route, len(routes))
 	matching := 0
 	for i, r := range routes {

@@ -27,7 +27,7 @@ func (a *Answer) takeConnection(have State, name string) bool {
 	refused := have.Refused[at]
 	switch refused.Open {
 	case "":
-		a.end(NoListener, 0, "listener", fmt.Sprintf("Envoy refused listener %s, so that nothing takes the connection: %s", name, refused.Text))
+		a.endWith(NoListener, 0, "listener", fmt.Sprintf("Envoy refused listener %s, so that nothing takes the connection: %s", name, refused.Text))
 		return false
 	case name:
 		a.step("listener", fmt.Sprintf("listener %s takes the connection in an older form, since Envoy refused the newest: %s", name, refused.Text))

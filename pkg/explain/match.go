@@ -49,7 +49,7 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	path, fold := s.path, m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue()
 	folded := func(text string) string {
 		if fold {
-			return lower(text)
+			return lowerASCII(text)
 		}
 		return text
 	}
@@ -84,7 +84,7 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 // checkHeader compares a header (HeaderUtility::matchHeaders). Of several
 // values one must match; turned round, none may.
 func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
-	name := lower(m.GetName())
+	name := lowerASCII(m.GetName())
 	if name == "host" {
 		name = authority
 	}
@@ -96,7 +96,7 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 	values, there := s.headers[name]
 	shown := "is not there"
 	if there {
-		shown = "is " + quoted(values)
+		shown = "is " + quoteList(values)
 	}
 	invert := m.GetInvertMatch()
 	switch spec := m.GetHeaderMatchSpecifier().(type) {
@@ -160,7 +160,7 @@ func firstParameter(query, name string) (value string, there bool) {
 func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told string, err error) {
 	folded := func(s string) string {
 		if m.GetIgnoreCase() {
-			return lower(s)
+			return lowerASCII(s)
 		}
 		return s
 	}
@@ -222,7 +222,7 @@ func fromLatin1(s string) string {
 	return string(out)
 }
 
-func quoted(values []string) string {
+func quoteList(values []string) string {
 	list := make([]string, len(values))
 	for i, v := range values {
 		list[i] = fmt.Sprintf("%q", v)

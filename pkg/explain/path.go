@@ -82,7 +82,7 @@ func resolve(path string) (string, error) {
 	var err error
 	for c.at < len(path) {
 		switch ch := path[c.at]; {
-		case c.dot(c.at) > 0:
+		case c.dotLength(c.at) > 0:
 			c.takeDot()
 		case ch == '\\':
 			c.put('/')
@@ -113,8 +113,8 @@ type canon struct {
 
 func (c *canon) put(b ...byte) { c.out = append(c.out, b...) }
 
-// dot is the length of the dot at i, which may be escaped; 0 if there is none.
-func (c *canon) dot(i int) int {
+// dotLength returns the length of the dot at i, which may be escaped; 0 if there is none.
+func (c *canon) dotLength(i int) int {
 	switch {
 	case i < len(c.in) && c.in[i] == '.':
 		return 1
@@ -137,16 +137,16 @@ func (c *canon) separator(i int) int {
 
 // takeDot leaves at on the last character that it used.
 func (c *canon) takeDot() {
-	first := c.dot(c.at)
+	first := c.dotLength(c.at)
 	after := c.at + first
 	if len(c.out) > 0 && c.out[len(c.out)-1] == '/' {
 		if n := c.separator(after); n >= 0 {
 			c.at = after + n - 1
 			return
 		}
-		if second := c.dot(after); second > 0 {
+		if second := c.dotLength(after); second > 0 {
 			if n := c.separator(after + second); n >= 0 {
-				c.up()
+				c.removeLastSegment()
 				c.at = after + second + n - 1
 				return
 			}
@@ -156,8 +156,8 @@ func (c *canon) takeDot() {
 	c.at = after - 1
 }
 
-// up removes the last segment of out, which ends in a slash.
-func (c *canon) up() {
+// removeLastSegment removes the last segment of out, which ends in a slash.
+func (c *canon) removeLastSegment() {
 	if i := strings.LastIndexByte(string(c.out[:len(c.out)-1]), '/'); i >= 0 {
 		c.out = c.out[:i+1]
 	}

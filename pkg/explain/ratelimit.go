@@ -59,8 +59,8 @@ func isRateLimit(name string) bool {
 	return name == rateLimitFilter || strings.HasPrefix(name, rateLimitFilter+"/")
 }
 
-// tellAbsent lists the domains that the route names and the listener lacks.
-func (a *Answer) tellAbsent(s subject, l *hcmv3.HttpConnectionManager, r *routev3.Route) error {
+// describeAbsentDomains lists the domains that the route names and the listener lacks.
+func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager, r *routev3.Route) error {
 	has := func(name string) bool {
 		return slices.ContainsFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == name })
 	}
@@ -106,8 +106,8 @@ func rateLimits(filter string, r *routev3.Route) ([]*routev3.RateLimit, error) {
 	return route.GetRateLimits(), nil
 }
 
-// tellRateLimits says what the engine is asked.
-func (f *Filter) tellRateLimits(have State, s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
+// describeRateLimits lists the descriptors that the rate-limit engine receives.
+func (f *Filter) describeRateLimits(have State, s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
 	var listener ratelimitv3.RateLimit
 	if err := on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
 		return fmt.Errorf("decoding the rate-limit filter: %w", err)
@@ -189,7 +189,7 @@ func (s subject) descriptor(actions []*routev3.RateLimit_Action) (Descriptor, er
 			return d, err
 		case missing == "":
 			d.Entries = append(d.Entries, e)
-		case !skips(action):
+		case !skipsIfAbsent(action):
 			return Descriptor{Message: "is not sent: " + missing, Entries: []Entry{}}, nil
 		}
 	}
@@ -204,8 +204,8 @@ func (s subject) descriptor(actions []*routev3.RateLimit_Action) (Descriptor, er
 	return d, nil
 }
 
-// skips reports whether a part that is missing leaves the others.
-func skips(action *routev3.RateLimit_Action) bool {
+// skipsIfAbsent reports whether a missing part is left out of the descriptor.
+func skipsIfAbsent(action *routev3.RateLimit_Action) bool {
 	return action.GetRequestHeaders().GetSkipIfAbsent() || action.GetQueryParameters().GetSkipIfAbsent()
 }
 
@@ -215,12 +215,12 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 	case *routev3.RateLimit_Action_RemoteAddress_:
 		return Entry{"remote_address", s.client}, "", nil
 	case *routev3.RateLimit_Action_MaskedRemoteAddress_:
-		network, err := masked(s.client, a.MaskedRemoteAddress)
+		network, err := maskAddress(s.client, a.MaskedRemoteAddress)
 		return Entry{"masked_remote_address", network}, "", err
 	case *routev3.RateLimit_Action_GenericKey_:
 		return Entry{cmp.Or(a.GenericKey.GetDescriptorKey(), "generic_key"), a.GenericKey.GetDescriptorValue()}, "", nil
 	case *routev3.RateLimit_Action_RequestHeaders_:
-		name := lower(a.RequestHeaders.GetHeaderName())
+		name := lowerASCII(a.RequestHeaders.GetHeaderName())
 		if name == "host" {
 			name = authority
 		}
@@ -231,7 +231,7 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 		return Entry{a.RequestHeaders.GetDescriptorKey(), values[0]}, "", nil
 	case *routev3.RateLimit_Action_QueryParameters_:
 		name := a.QueryParameters.GetQueryParameterName()
-		value, there := decodedParameter(s.query, name)
+		value, there := decodeParameter(s.query, name)
 		if !there {
 			return e, "query parameter " + name + " is not there", nil
 		}
@@ -272,8 +272,8 @@ func (s subject) headerMatch(m *routev3.RateLimit_Action_HeaderValueMatch) (e En
 	return Entry{cmp.Or(m.GetDescriptorKey(), "header_match"), m.GetDescriptorValue()}, "", nil
 }
 
-// masked is the network of an address.
-func masked(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress) (string, error) {
+// maskAddress returns the network of an address.
+func maskAddress(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress) (string, error) {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return "", fmt.Errorf("reading the address of the client: %w", err)
@@ -293,19 +293,19 @@ func masked(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress) (st
 	return network.String(), nil
 }
 
-// decodedParameter is the first value of a query parameter, percent-decoded:
+// decodeParameter returns the first value of a query parameter, percent-decoded:
 // unlike the conditions of a route, rate limits see it so.
-func decodedParameter(query, name string) (value string, there bool) {
+func decodeParameter(query, name string) (value string, there bool) {
 	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
-		if n, v, _ := strings.Cut(pair, "="); pair != "" && decoded(n) == name {
-			return decoded(v), true
+		if n, v, _ := strings.Cut(pair, "="); pair != "" && decodeEscapes(n) == name {
+			return decodeEscapes(v), true
 		}
 	}
 	return "", false
 }
 
-// decoded leaves an escape that is none as it is.
-func decoded(s string) string {
+// decodeEscapes decodes percent escapes; an invalid escape stays.
+func decodeEscapes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {

@@ -63,9 +63,9 @@ func Bind(obj model.Object, sent []Value, creating bool) []model.FieldError {
 			known.Add(f.Name, "is required")
 		}
 	}
-	merged := slices.Concat(known.List, others(obj.Validate(), known.bad))
+	merged := slices.Concat(known.List, withoutBad(obj.Validate(), known.bad))
 	slices.SortStableFunc(merged, func(a, b model.FieldError) int {
-		return cmp.Compare(position(table, a.Field), position(table, b.Field))
+		return cmp.Compare(indexOf(table, a.Field), indexOf(table, b.Field))
 	})
 	return append(merged, unknown.List...)
 }
@@ -77,16 +77,16 @@ func setField(f Field, obj model.Object, v Value) error {
 	return f.set(obj, v)
 }
 
-// others leaves out what is about a field that is known to be bad, or about a
+// withoutBad removes errors about a field that is known to be bad, or about a
 // part of one (Route_config.match).
-func others(errs []model.FieldError, bad map[string]bool) []model.FieldError {
+func withoutBad(errs []model.FieldError, bad map[string]bool) []model.FieldError {
 	return slices.DeleteFunc(errs, func(e model.FieldError) bool {
 		name, _, _ := strings.Cut(e.Field, ".")
 		return bad[name]
 	})
 }
 
-func position(table []Field, name string) int {
+func indexOf(table []Field, name string) int {
 	name, _, _ = strings.Cut(name, ".")
 	return slices.IndexFunc(table, func(f Field) bool { return f.Name == name })
 }

@@ -42,8 +42,8 @@ func (f Field) Copy(to, from model.Object) error {
 	return f.set(to, v)
 }
 
-// need marks a field that must be sent to create an object.
-func need(f Field) Field {
+// required marks a field that must be sent to create an object.
+func required(f Field) Field {
 	f.Required = true
 	return f
 }

@@ -12,20 +12,20 @@ func Fields(kind model.Kind) []Field {
 		return upstreamFields()
 	case model.KindService:
 		return []Field{
-			need(text("Service_Name", func(o *model.Service) *string { return &o.Name })),
-			need(text("fqdn", func(o *model.Service) *string { return &o.FQDN })),
+			required(text("Service_Name", func(o *model.Service) *string { return &o.Name })),
+			required(text("fqdn", func(o *model.Service) *string { return &o.FQDN })),
 			tags(),
 		}
 	case model.KindRoute:
 		return []Field{
-			need(text("Route_Name", func(o *model.Route) *string { return &o.Name })),
-			need(text("Route_prefix", func(o *model.Route) *string { return &o.Prefix })),
+			required(text("Route_Name", func(o *model.Route) *string { return &o.Name })),
+			required(text("Route_prefix", func(o *model.Route) *string { return &o.Prefix })),
 			object("Route_config", setRouteConfig, func(o *model.Route) any { return o.Config }),
 			tags(),
 		}
 	case model.KindProxy:
 		return []Field{
-			need(text("Name", func(o *model.Proxy) *string { return &o.Name })),
+			required(text("Name", func(o *model.Proxy) *string { return &o.Name })),
 			integer("Http_port", func(o *model.Proxy) *int { return &o.HTTPPort }),
 			integer("Https_port", func(o *model.Proxy) *int { return &o.HTTPSPort }),
 			text("Listen_ip", func(o *model.Proxy) *string { return &o.ListenIP }),
@@ -36,16 +36,16 @@ func Fields(kind model.Kind) []Field {
 		}
 	case model.KindFilter:
 		return []Field{
-			need(text("Filter_name", func(o *model.Filter) *string { return &o.Name })),
-			need(text("Filter_type", func(o *model.Filter) *string { return &o.Type })),
+			required(text("Filter_name", func(o *model.Filter) *string { return &o.Name })),
+			required(text("Filter_type", func(o *model.Filter) *string { return &o.Type })),
 			config("Filter_config", func(o *model.Filter) *model.JSON { return &o.Config }),
 			tags(),
 		}
 	case model.KindGlobalConfig:
 		return []Field{
-			need(text("globalconfig_name", func(o *model.GlobalConfig) *string { return &o.Name })),
-			need(text("globalconfig_type", func(o *model.GlobalConfig) *string { return &o.Type })),
-			need(config("config", func(o *model.GlobalConfig) *model.JSON { return &o.Config })),
+			required(text("globalconfig_name", func(o *model.GlobalConfig) *string { return &o.Name })),
+			required(text("globalconfig_type", func(o *model.GlobalConfig) *string { return &o.Type })),
+			required(config("config", func(o *model.GlobalConfig) *model.JSON { return &o.Config })),
 			tags(),
 		}
 	case model.KindSecret:
@@ -57,9 +57,9 @@ func Fields(kind model.Kind) []Field {
 func upstreamFields() []Field {
 	type u = *model.Upstream
 	return []Field{
-		need(text("Upstream_name", func(o u) *string { return &o.Name })),
-		need(text("Upstream_ip", func(o u) *string { return &o.IP })),
-		need(integer("Upstream_port", func(o u) *int { return &o.Port })),
+		required(text("Upstream_name", func(o u) *string { return &o.Name })),
+		required(text("Upstream_ip", func(o u) *string { return &o.IP })),
+		required(integer("Upstream_port", func(o u) *int { return &o.Port })),
 		integer("Upstream_weight", func(o u) *int { return &o.Weight }),
 		text("Upstream_hc_path", func(o u) *string { return &o.HCPath }),
 		text("Upstream_hc_host", func(o u) *string { return &o.HCHost }),
@@ -88,7 +88,7 @@ func upstreamFields() []Field {
 func secretFields() []Field {
 	type s = *model.Secret
 	return []Field{
-		need(text("Secret_name", func(o s) *string { return &o.Name })),
+		required(text("Secret_name", func(o s) *string { return &o.Name })),
 		text("Secret_type", func(o s) *string { return &o.Type }),
 		text("Secret_sni", func(o s) *string { return &o.SNI }),
 		text("Secret_cert", func(o s) *string { return &o.Cert }),

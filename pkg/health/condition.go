@@ -100,20 +100,20 @@ func Of(f Facts) Condition {
 		case !own.Resolved:
 			return Condition{Unresolved, NameError, "the name does not resolve to an address"}
 		case own.Failed:
-			return own.unhealthy()
+			return own.unhealthyCondition()
 		}
 	}
 	total := f.Counts.Succeeded + f.Counts.Bad()
 	bad := 2*f.Counts.Bad() >= total && total > 0
 	switch {
 	case f.Own != nil && f.Own.Ejected:
-		c := f.failing(total)
+		c := f.failingCondition(total)
 		if !bad {
 			c = Condition{Message: "it failed several times in a row"}
 		}
 		return Condition{Ejected, c.Reason, c.Message + "; it gets no requests for a moment"}
 	case bad:
-		return f.failing(total)
+		return f.failingCondition(total)
 	case f.Own != nil && f.Own.Pending:
 		return Condition{Checking, "", "its first health check is under way"}
 	case f.Own != nil && f.Own.Ill > 0:
@@ -148,7 +148,7 @@ func requests(n uint64) string {
 	return fmt.Sprintf("%d requests", n)
 }
 
-func (o *Own) unhealthy() Condition {
+func (o *Own) unhealthyCondition() Condition {
 	c := Condition{State: Unhealthy, Reason: CheckAnswer}
 	switch {
 	case o.CheckTLS > 0:
@@ -165,13 +165,13 @@ func (o *Own) unhealthy() Condition {
 	return c
 }
 
-// failing says what fails most, and why where that is known.
-func (f Facts) failing(total uint64) Condition {
+// failingCondition returns what fails most, and why if that is known.
+func (f Facts) failingCondition(total uint64) Condition {
 	c := f.Counts
-	reason, why := f.afterSending()
+	reason, why := f.requestReason()
 	what := "requests"
 	if c.Unconnected >= c.Failed {
-		reason, why = f.connecting()
+		reason, why = f.connectReason()
 	}
 	if c.Failed == 0 {
 		what = "attempts to connect"
@@ -179,10 +179,10 @@ func (f Facts) failing(total uint64) Condition {
 	return Condition{Failing, reason, fmt.Sprintf("%s; %d of its last %d %s failed", why, c.Bad(), total, what)}
 }
 
-// connecting says why no connection is made.
-func (f Facts) connecting() (reason, why string) {
+// connectReason says why no connection is made.
+func (f Facts) connectReason() (reason, why string) {
 	tls := "TLS error: the handshake fails, perhaps because the port does not speak TLS"
-	return most(NotConnected, "no connection, for a reason that load reports do not tell", []cause{
+	return mostFrequent(NotConnected, "no connection, for a reason that load reports do not tell", []cause{
 		{f.Counts.Causes.Refused, Refused, "connection refused, or the host is not reachable"},
 		{f.Counts.Causes.ConnectTimeout, ConnectTimeout, "connect timeout: nothing answers at this address"},
 		{f.Counts.Causes.TLS, TLSError, tls},
@@ -190,8 +190,8 @@ func (f Facts) connecting() (reason, why string) {
 	})
 }
 
-// afterSending says why requests that were sent fail.
-func (f Facts) afterSending() (reason, why string) {
+// requestReason says why requests that were sent fail.
+func (f Facts) requestReason() (reason, why string) {
 	speaks, perhaps := "HTTP/1.1", "; the port may speak TLS or HTTP/2"
 	switch f.Protocol {
 	case "tls":
@@ -199,7 +199,7 @@ func (f Facts) afterSending() (reason, why string) {
 	case "h2c", "h2":
 		speaks, perhaps = "HTTP/2", "; the port may speak HTTP/1.1"
 	}
-	return most(NoAnswer, "requests get a 5xx answer or none, load reports do not tell which", []cause{
+	return mostFrequent(NoAnswer, "requests get a 5xx answer or none, load reports do not tell which", []cause{
 		{f.Counts.Causes.Protocol, ProtocolError, "protocol error: what answers is not " + speaks + perhaps},
 		{f.Counts.Causes.Closed, Closed, "the connection is closed without an answer in " + speaks + perhaps},
 		{f.Counts.Causes.Timeout, Timeout, "timeout: requests are not answered in time"},
@@ -212,8 +212,8 @@ type cause struct {
 	reason, text string
 }
 
-// most is the most frequent cause, and in words the others too.
-func most(reason, unknown string, list []cause) (string, string) {
+// mostFrequent returns the most frequent cause, and a text that names the others too.
+func mostFrequent(reason, unknown string, list []cause) (string, string) {
 	var first cause
 	for _, c := range list {
 		if c.count > first.count {

@@ -46,7 +46,7 @@ func (t *Tally) Add(now time.Time, window time.Duration, c Counts) {
 	t.Succeeded += c.Succeeded
 	t.Failed += c.Failed
 	t.Unconnected += c.Unconnected
-	t.Causes = t.Causes.plus(c.Causes)
+	t.Causes = t.Causes.add(c.Causes)
 }
 
 // Fresh reports whether something was counted within the window.
@@ -54,7 +54,7 @@ func (t Tally) Fresh(now time.Time, window time.Duration) bool {
 	return !t.Last.IsZero() && now.Sub(t.Last) <= window
 }
 
-func (c Causes) plus(d Causes) Causes {
+func (c Causes) add(d Causes) Causes {
 	return Causes{
 		Refused: c.Refused + d.Refused, ConnectTimeout: c.ConnectTimeout + d.ConnectTimeout,
 		TLS: c.TLS + d.TLS, Certificate: c.Certificate + d.Certificate,
@@ -67,6 +67,6 @@ func (c Causes) plus(d Causes) Causes {
 func Sum(a, b Counts) Counts {
 	return Counts{
 		Succeeded: a.Succeeded + b.Succeeded, Failed: a.Failed + b.Failed,
-		Unconnected: a.Unconnected + b.Unconnected, Causes: a.Causes.plus(b.Causes),
+		Unconnected: a.Unconnected + b.Unconnected, Causes: a.Causes.add(b.Causes),
 	}
 }

@@ -64,7 +64,7 @@ func Import(d *Description, o Options, stored Stored) (Plan, error) {
 		return Import(located, o, stored)
 	}
 	if err == nil && len(problems) > 0 && !d.lenient {
-		err = wrong(problems)
+		err = problemsError(problems)
 	}
 	if err != nil {
 		return Plan{}, err

@@ -56,7 +56,7 @@ func read(ctx context.Context, data []byte, lenient, located bool) (*Description
 	d := &Description{doc: doc, located: located, lenient: lenient}
 	problems := check(ctx, doc)
 	if len(problems) > 0 && !lenient {
-		return nil, wrong(problems)
+		return nil, problemsError(problems)
 	}
 	sortByLine(problems)
 	for _, p := range problems {
@@ -91,8 +91,8 @@ func sortByLine(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// wrong is the error of a document with problems.
-func wrong(problems []Problem) *Error {
+// problemsError returns the error of a document with problems.
+func problemsError(problems []Problem) *Error {
 	sortByLine(problems)
 	what := "the document has errors"
 	if len(problems) == 1 {

@@ -24,7 +24,7 @@ type target struct {
 }
 
 func badServer(err error) error {
-	return wrong([]Problem{{Where: "servers[0].url", Message: err.Error()}})
+	return problemsError([]Problem{{Where: "servers[0].url", Message: err.Error()}})
 }
 
 // targetOf is the upstreams of the options, or the document's first server.

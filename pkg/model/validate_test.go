@@ -89,7 +89,7 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("weight 1000000", func(u *model.Upstream) { u.Weight = 1_000_000 }, ""),
 		Entry("weight 1000001", func(u *model.Upstream) { u.Weight = 1_000_001 }, "Upstream_weight"),
 		Entry("interval 0", func(u *model.Upstream) { u.HCIntervalSeconds = 0 }, "Upstream_hc_intervalseconds"),
-		Entry("no idle time-out, probes, retries and outlier detection", func(u *model.Upstream) {
+		Entry("no idle timeout, probes, retries and outlier detection", func(u *model.Upstream) {
 			u.IdleTimeoutSeconds, u.KeepaliveIntervalSeconds, u.MaxRetries, u.OutlierThresholdCount = 0, 0, 0, 0
 		}, ""),
 		Entry("a query in the health path", func(u *model.Upstream) { u.HCPath = "/health?x" }, "Upstream_hc_path"),

@@ -68,9 +68,9 @@ func (l *Limit) sweep(now time.Time) {
 	}
 }
 
-// Of is the address of a client; for IPv6 its network, of which one client has
+// Prefix returns the address of a client; for IPv6 its network, of which one client has
 // all addresses. The zero value stands for any that is not HOST:PORT.
-func Of(remote string) netip.Prefix {
+func Prefix(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Prefix{}

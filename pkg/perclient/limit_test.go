@@ -20,16 +20,16 @@ func TestPerClient(t *testing.T) {
 var _ = Describe("A limit", func() {
 	It("is each client's own, and comes back with time", func() {
 		l, now := perclient.New(2, time.Second), time.Now()
-		a, b := perclient.Of("192.0.2.1:1"), perclient.Of("192.0.2.2:1")
+		a, b := perclient.Prefix("192.0.2.1:1"), perclient.Prefix("192.0.2.2:1")
 		Expect([]bool{l.Allow(a, now), l.Allow(a, now), l.Allow(a, now), l.Allow(b, now)}).To(Equal([]bool{true, true, false, true}))
 		Expect(l.Allow(a, now.Add(time.Second))).To(BeTrue())
 	})
 
 	It("takes the network of an IPv6 address for the client", func() {
-		Expect(perclient.Of("[2001:db8::1]:1")).To(Equal(perclient.Of("[2001:db8::ffff]:2")))
-		Expect(perclient.Of("[2001:db8::1]:1")).NotTo(Equal(perclient.Of("[2001:db8:0:1::1]:1")))
-		Expect(perclient.Of("[::ffff:192.0.2.1]:1")).To(Equal(perclient.Of("192.0.2.1:9")))
-		Expect(perclient.Of("no address")).To(Equal(netip.Prefix{}))
+		Expect(perclient.Prefix("[2001:db8::1]:1")).To(Equal(perclient.Prefix("[2001:db8::ffff]:2")))
+		Expect(perclient.Prefix("[2001:db8::1]:1")).NotTo(Equal(perclient.Prefix("[2001:db8:0:1::1]:1")))
+		Expect(perclient.Prefix("[::ffff:192.0.2.1]:1")).To(Equal(perclient.Prefix("192.0.2.1:9")))
+		Expect(perclient.Prefix("no address")).To(Equal(netip.Prefix{}))
 	})
 
 	Describe("with all the clients that it remembers", func() {

@@ -115,7 +115,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 		if place != nil {
 			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+circle)
 		}
-		if rules.Upstreams.Untold(u.IP) {
+		if rules.Upstreams.MayResolveToDenied(u.IP) {
 			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
 		}
 	}

@@ -253,7 +253,7 @@ func (g *guard) touch(ctx context.Context, t store.Token) {
 // refuseToken answers a wrong token. Only those are counted: a valid one is
 // never turned away because of what others at its address do.
 func (g *guard) refuseToken(c *gin.Context) *problem {
-	client := perclient.Of(c.Request.RemoteAddr)
+	client := perclient.Prefix(c.Request.RemoteAddr)
 	if !g.failures.Allow(client, g.now()) {
 		c.Header("Retry-After", retryAfter)
 		return refusal(http.StatusTooManyRequests, "too_many_failures", "Too many wrong tokens",
@@ -268,7 +268,7 @@ func (g *guard) refuseToken(c *gin.Context) *problem {
 // what comes from nobody: of each address, what is over the limit of failures
 // is told at debug.
 func (g *guard) refusalLevel(c *gin.Context, id identity) slog.Level {
-	if id.actor == "" && g != nil && !g.told.Allow(perclient.Of(c.Request.RemoteAddr), g.now()) {
+	if id.actor == "" && g != nil && !g.told.Allow(perclient.Prefix(c.Request.RemoteAddr), g.now()) {
 		return slog.LevelDebug
 	}
 	return slog.LevelWarn

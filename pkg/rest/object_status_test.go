@@ -76,9 +76,9 @@ var _ = Describe("The status of an object", func() {
 			"/proxy/gw/service/bad", "")...)
 		built.wanted["gw"] = 17
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "one"})
-		registry.Sent(1, clusterURL, status.Answer{At: at("08:00:02")})
-		registry.Sent(1, routeURL, status.Answer{At: at("08:00:01")})
-		registry.Acked(1, routeURL, status.Answer{At: at("08:00:03")})
+		registry.RecordSent(1, clusterURL, status.Answer{At: at("08:00:02")})
+		registry.RecordSent(1, routeURL, status.Answer{At: at("08:00:01")})
+		registry.RecordAck(1, routeURL, status.Answer{At: at("08:00:03")})
 		registry.SetProgress(1, status.Progress{
 			Applied: 8,
 			Waiting: []status.Wait{{Host: "late", Object: model.ServiceKey("late"), Clusters: []status.Awaited{cluster("green", "red")}}},
@@ -110,9 +110,9 @@ var _ = Describe("The status of an object", func() {
 		}
 
 		By("what is under way may be anything")
-		registry.Sent(1, routeURL, status.Answer{At: at("08:00:04")})
+		registry.RecordSent(1, routeURL, status.Answer{At: at("08:00:04")})
 		Expect(a.get("/service/shop").conditions()).To(ContainElement("lag gw one slow"))
-		registry.Rejected(1, routeURL, status.Answer{At: at("08:00:05")})
+		registry.RecordNack(1, routeURL, status.Answer{At: at("08:00:05")})
 		Expect(a.get("/service/shop").conditions()).To(ContainElement(everywhere))
 	})
 

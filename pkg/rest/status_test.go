@@ -141,11 +141,11 @@ var _ = Describe("GET /status", func() {
 		a, registry, built := watched(append(shop(), "/proxy", "Name=alone&Http_port=81")...)
 		built.wanted["gw"] = 8
 		registry.Connect(status.Envoy{ID: 1, Proxy: "gw", Address: "10.1.0.1:4000", Version: "1.39.3", Connected: at("08:00:00")})
-		registry.Sent(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:01"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
-		registry.Acked(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:02"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
+		registry.RecordSent(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:01"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
+		registry.RecordAck(1, clusterURL, status.Answer{Revision: 8, At: at("08:00:02"), Resources: []status.Resource{{Name: "blue+green", Version: "v1"}}})
 		registry.SetProgress(1, status.Progress{Applied: 8})
 		registry.Connect(status.Envoy{ID: 2, Proxy: "gw", Address: "10.1.0.2:4000", Connected: at("08:01:00")})
-		registry.Rejected(2, routeURL, status.Answer{
+		registry.RecordNack(2, routeURL, status.Answer{
 			Revision: 7, At: at("08:01:02"), Text: "bad regex", Resources: []status.Resource{{Name: "gatehouse", Version: "v7"}},
 		})
 		registry.SetProgress(2, status.Progress{
@@ -205,10 +205,10 @@ var _ = Describe("GET /status", func() {
 		for id := range int64(3) {
 			registry.ConnectEngine(status.Envoy{ID: id, Address: "10.1.0.9:400" + strconv.FormatInt(id, 10), Connected: at("08:00:00")})
 		}
-		registry.Sent(1, typeURL, answer(4, "08:00:01", ""))
-		registry.Acked(1, typeURL, answer(4, "08:00:02", ""))
-		registry.Sent(2, typeURL, answer(5, "08:00:03", ""))
-		registry.Rejected(2, typeURL, answer(5, "08:00:04", "duplicate domain"))
+		registry.RecordSent(1, typeURL, answer(4, "08:00:01", ""))
+		registry.RecordAck(1, typeURL, answer(4, "08:00:02", ""))
+		registry.RecordSent(2, typeURL, answer(5, "08:00:03", ""))
+		registry.RecordNack(2, typeURL, answer(5, "08:00:04", "duplicate domain"))
 		Expect(a.get("/status").one()).To(MatchJSON(`{"replica":"one:1323","revision":0,"built_revision":0,"proxies":[],"waiting_nodes":[],"rate_limits":"none",
 			"ratelimit_engines":[
 				{"address":"10.1.0.9:4000","connected_ts":"2026-11-21T08:00:00.000000+00:00","state":"slow"},

@@ -47,8 +47,8 @@ func (k *keys) open(sealed, context []byte) (plain []byte, err error) {
 	return nil, err
 }
 
-// holds reports whether each key of other is one of these.
-func (k *keys) holds(other *keys) bool {
+// contains reports whether each key of other is one of these.
+func (k *keys) contains(other *keys) bool {
 	ids := map[uint32]bool{}
 	for _, info := range k.handle.KeysetInfo().GetKeyInfo() {
 		ids[info.GetKeyId()] = true
@@ -61,8 +61,8 @@ func (k *keys) holds(other *keys) bool {
 	return true
 }
 
-// areOf reports whether the file of info is the one that was read.
-func (k *keys) areOf(info fs.FileInfo) bool {
+// matchFile reports whether the keys were read from the file of info.
+func (k *keys) matchFile(info fs.FileInfo) bool {
 	return os.SameFile(k.info, info) && k.info.ModTime().Equal(info.ModTime()) && k.info.Size() == info.Size()
 }
 
@@ -242,7 +242,7 @@ func write(path string, m *keyset.Manager, like fs.FileInfo, place func(from, to
 		return err
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // after a rename it is gone
-	if err := errors.Join(fill(f, m, like), f.Close()); err != nil {
+	if err := errors.Join(writeKeys(f, m, like), f.Close()); err != nil {
 		return err
 	}
 	if err := place(f.Name(), path); err != nil {
@@ -255,9 +255,9 @@ func write(path string, m *keyset.Manager, like fs.FileInfo, place func(from, to
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// fill writes the keys to a new file, which has mode 0600 and gets the owner
+// writeKeys writes the keys to a new file, which has mode 0600 and gets the owner
 // and the mode of like, if that is given.
-func fill(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
+func writeKeys(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
 	if like != nil {
 		if owner, ok := like.Sys().(*syscall.Stat_t); ok {
 			if err := f.Chown(int(owner.Uid), int(owner.Gid)); err != nil {

@@ -61,7 +61,7 @@ func (k *Keyring) read() error {
 	}
 	if known := k.keys.Load(); known != nil {
 		read.before = known.before
-		if !read.holds(known) {
+		if !read.contains(known) {
 			read.before = known
 		}
 	}
@@ -73,7 +73,7 @@ func (k *Keyring) read() error {
 // is not the one that was read last.
 func (k *Keyring) current() (*keys, error) {
 	known := k.keys.Load()
-	if info, err := os.Stat(k.path); err == nil && known.areOf(info) {
+	if info, err := os.Stat(k.path); err == nil && known.matchFile(info) {
 		return known, nil
 	}
 	k.reading.Lock()

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// sayEnd shows where everything is and what to do next.
-func (d Demo) sayEnd() {
+// printSummary prints addresses, files and next steps.
+func (d Demo) printSummary() {
 	lines := []string{
 		"Gateway  " + d.Gateway + "/",
 		"API      " + d.API + "/",
@@ -20,11 +20,11 @@ func (d Demo) sayEnd() {
 			"Next     "+d.Program+" status --server "+d.API,
 			"         "+d.Program+" explain "+d.Proxy+" "+d.Gateway+"/ --server "+d.API)
 	}
-	d.say("\n%s", box(append(lines, "", "Ctrl-C ends the gateway; the configuration stays.")))
+	d.print("\n%s", frame(append(lines, "", "Ctrl-C ends the gateway; the configuration stays.")))
 }
 
-// box draws a frame around lines.
-func box(lines []string) string {
+// frame draws a frame around lines.
+func frame(lines []string) string {
 	width := 0
 	for _, line := range lines {
 		width = max(width, utf8.RuneCountInString(line))

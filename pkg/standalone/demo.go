@@ -76,23 +76,23 @@ func (d Demo) run(ctx context.Context) error {
 
 // resume runs the backend of an earlier demo, and leaves the store alone.
 func (d Demo) resume(ctx context.Context) error {
-	d.say("\nThe store holds a configuration already: the demo adds nothing to it.")
+	d.print("\nThe store holds a configuration already: the demo adds nothing to it.")
 	addr, found, err := d.storedBackend(ctx)
 	if err != nil {
 		return err
 	}
 	if !found {
-		d.sayEnd()
+		d.printSummary()
 		return nil
 	}
 	backend, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		d.say("Upstream %q points at %s, which another program has: %v.", demoName, addr, cause(err))
-		d.sayEnd()
+		d.print("Upstream %q points at %s, which another program has: %v.", demoName, addr, cause(err))
+		d.printSummary()
 		return nil
 	}
-	d.say("The backend of upstream %q runs again, at %s. Try:\n\n  %s\n", demoName, addr, call{url: d.Gateway + "/"})
-	d.sayEnd()
+	d.print("The backend of upstream %q runs again, at %s. Try:\n\n  %s\n", demoName, addr, call{url: d.Gateway + "/"})
+	d.printSummary()
 	return serveEcho(ctx, backend)
 }
 
@@ -103,13 +103,13 @@ func (d Demo) show(ctx context.Context, port int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	d.say("\nThe store is empty. These calls configure a first service; each is followed by its answer.\n")
+	d.print("\nThe store is empty. These calls configure a first service; each is followed by its answer.\n")
 	for _, c := range d.calls(port) {
 		status, body, err := c.do(ctx)
 		if err != nil {
 			return fmt.Errorf("making the demo's call %s: %w", c, err)
 		}
-		d.say("$ %s\n%d %s\n", c, status, body)
+		d.print("$ %s\n%d %s\n", c, status, body)
 		if status >= http.StatusBadRequest {
 			return fmt.Errorf("the demo's call %s was refused with status %d: %s", c, status, body)
 		}
@@ -162,12 +162,12 @@ func (d Demo) showAnswer(ctx context.Context) error {
 	for {
 		status, body, err := request.do(limit)
 		if err == nil && status == http.StatusOK {
-			d.say("And a request through Envoy:\n\n$ %s\n%d %s\n", request, status, body)
-			d.say("Try next, in a second shell: another service beside this one, and a request to it.\n")
+			d.print("And a request through Envoy:\n\n$ %s\n%d %s\n", request, status, body)
+			d.print("Try next, in a second shell: another service beside this one, and a request to it.\n")
 			for _, c := range d.next() {
-				d.say("  %s", c)
+				d.print("  %s", c)
 			}
-			d.sayEnd()
+			d.printSummary()
 			return nil
 		}
 		switch {
@@ -236,6 +236,6 @@ func (d Demo) rows(ctx context.Context, path string) ([]json.RawMessage, error) 
 	return rows, nil
 }
 
-func (d Demo) say(format string, args ...any) {
+func (d Demo) print(format string, args ...any) {
 	fmt.Fprintf(d.Out, format+"\n", args...) //nolint:errcheck // nobody to tell
 }

@@ -116,9 +116,9 @@ func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluste
 	return list, nil
 }
 
-// Unwell lists the clusters that have no endpoint, or one that gets no requests
+// FailingClusters lists the clusters that have no endpoint, or one that gets no requests
 // because of its health.
-func (e *Envoy) Unwell(ctx context.Context) ([]string, error) {
+func (e *Envoy) FailingClusters(ctx context.Context) ([]string, error) {
 	if e.running.Load() == nil {
 		return nil, errNoAdmin
 	}

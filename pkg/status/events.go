@@ -42,8 +42,8 @@ func (e *Envoy) event(name string) Event {
 	return Event{Event: name, Proxy: e.Proxy, Envoy: e.Address, Version: e.Version}
 }
 
-// answered is the event that an Envoy answered to a response.
-func (e *Envoy) answered(name, typeURL string, a Answer) Event {
+// answerEvent returns the event of an Envoy's answer to a response.
+func (e *Envoy) answerEvent(name, typeURL string, a Answer) Event {
 	v := e.event(name)
 	v.Revision, v.Type, v.Message = a.Revision, TypeName(typeURL), a.Text
 	for _, r := range a.Resources[:min(maxNamed, len(a.Resources))] {

@@ -138,18 +138,18 @@ func (r *Registry) Disconnect(id int64) {
 	delete(r.envoys, id)
 }
 
-// Sent records a response.
-func (r *Registry) Sent(id int64, typeURL string, a Answer) {
+// RecordSent records a response.
+func (r *Registry) RecordSent(id int64, typeURL string, a Answer) {
 	r.answer(id, typeURL, func(t *Answers) { t.Sent = a }, "", a)
 }
 
-// Acked records an acknowledgement.
-func (r *Registry) Acked(id int64, typeURL string, a Answer) {
+// RecordAck records an acknowledgment.
+func (r *Registry) RecordAck(id int64, typeURL string, a Answer) {
 	r.answer(id, typeURL, func(t *Answers) { t.Acked = a }, EventAck, a)
 }
 
-// Rejected records a refusal.
-func (r *Registry) Rejected(id int64, typeURL string, a Answer) {
+// RecordNack records a refusal.
+func (r *Registry) RecordNack(id int64, typeURL string, a Answer) {
 	r.answer(id, typeURL, func(t *Answers) { t.Rejected = a }, EventNack, a)
 }
 
@@ -165,12 +165,12 @@ func (r *Registry) answer(id int64, typeURL string, apply func(*Answers), event 
 	apply(&t)
 	e.Types[typeURL] = t
 	if event != "" {
-		r.feed.Publish(e.answered(event, typeURL, a))
+		r.feed.Publish(e.answerEvent(event, typeURL, a))
 	}
 }
 
-// Overdue tells that the routes of an Envoy no longer wait for a cluster.
-func (r *Registry) Overdue(id int64, cluster string) {
+// RecordOverdue records that the routes of an Envoy no longer wait for a cluster.
+func (r *Registry) RecordOverdue(id int64, cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.envoys[id]; e != nil {

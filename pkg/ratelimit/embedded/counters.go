@@ -93,7 +93,7 @@ func (c *counters) add(key id, unit int32, period int64, hits uint64) (before, a
 	switch {
 	case !there:
 		var evicted bool
-		if i, evicted = s.take(now); evicted {
+		if i, evicted = s.takeSlot(now); evicted {
 			c.evicted.Add(1)
 		}
 		s.index[key] = i
@@ -114,9 +114,9 @@ func (c *counters) add(key id, unit int32, period int64, hits uint64) (before, a
 	return before, sum, now, end
 }
 
-// take answers a slot for a new counter: that of the counter that ends first if
+// takeSlot returns a slot for a new counter: that of the counter that ends first if
 // it has ended or if there is room for no more, else a new one.
-func (s *shard) take(now int64) (i int32, evicted bool) {
+func (s *shard) takeSlot(now int64) (i int32, evicted bool) {
 	unit := int32(0)
 	for u := range s.order {
 		first := s.order[u].first

@@ -111,7 +111,7 @@ func (e *Engine) count(d *domain, limit *config.RateLimit, entries []*commonv3.R
 	s.DurationUntilReset.Seconds = end - now
 	if over := min(hits, after-min(after, most)); over > 0 {
 		e.top.add(key, now, over, func() Limited {
-			return Limited{Domain: d.wire, Key: d.tallyOf(limit).key, Value: show(entries), Shadow: limit.ShadowMode}
+			return Limited{Domain: d.wire, Key: d.tallyOf(limit).key, Value: valueText(entries), Shadow: limit.ShadowMode}
 		})
 	}
 	return s

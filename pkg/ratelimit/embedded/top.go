@@ -113,8 +113,8 @@ func (t *top) list(now int64, n int) []Limited {
 	return list[:max(0, min(n, len(list)))]
 }
 
-// show makes the readable text of a counted value.
-func show(entries []*commonv3.RateLimitDescriptor_Entry) string {
+// valueText returns the readable text of a counted value.
+func valueText(entries []*commonv3.RateLimitDescriptor_Entry) string {
 	var b strings.Builder
 	for i, e := range entries {
 		if i > 0 {

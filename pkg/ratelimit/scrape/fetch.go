@@ -63,7 +63,7 @@ func fetch(ctx context.Context, rawURL, address string, prefixes []string) (map[
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, cause(err)
+		return nil, causeOf(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
@@ -71,13 +71,13 @@ func fetch(ctx context.Context, rawURL, address string, prefixes []string) (map[
 	}
 	lines, err := linesOf(response.Body, prefixes)
 	if err != nil {
-		return nil, cause(err)
+		return nil, causeOf(err)
 	}
 	return parse(lines)
 }
 
-// cause leaves out the URL, which is shown beside the error.
-func cause(err error) error {
+// causeOf returns the error without the URL, which is shown beside it.
+func causeOf(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err

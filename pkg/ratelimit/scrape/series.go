@@ -53,13 +53,13 @@ func groups(d ratelimit.Domain) (list []*group, untold []string) {
 func seriesOf(name string) (s series, told bool) {
 	parts := append(strings.Split(utils.SanitizeStatName(name), "."), "", "")
 	s = series{parts[0], parts[1], parts[2]}
-	return s, !slices.ContainsFunc(parts[3:], misleads)
+	return s, !slices.ContainsFunc(parts[3:], hidesMetric)
 }
 
-// misleads reports whether a part of a name that the engine drops keeps it from
+// hidesMetric reports whether a part of a name that the engine drops keeps it from
 // seeing what the metric is: it looks for ".near_limit" and the like anywhere in
 // there, and not beyond the end of a line.
-func misleads(part string) bool {
+func hidesMetric(part string) bool {
 	for _, end := range names() {
 		if strings.HasPrefix(part, end) {
 			return true

@@ -240,7 +240,7 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 
 // supply returns what is new or changed, what others need first. The
 // assignment of a cluster follows the cluster, changed or not: without it Envoy
-// would warm the cluster until a time-out.
+// would warm the cluster until a timeout.
 func (s *Stream) supply(now time.Time) []*flight {
 	flights := append(s.secrets.supply(now), s.extensions.supply(now)...)
 	clusters := s.clusters.supply(now)

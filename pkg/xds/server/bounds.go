@@ -180,7 +180,7 @@ func newQuiet() quiet {
 
 // level is how loudly to tell of something.
 func level(l *perclient.Limit, address string, loud slog.Level) slog.Level {
-	if l.Allow(perclient.Of(address), time.Now()) {
+	if l.Allow(perclient.Prefix(address), time.Now()) {
 		return loud
 	}
 	return slog.LevelDebug

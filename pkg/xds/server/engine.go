@@ -165,7 +165,7 @@ func (e *engine) hear(req *discoveryv3.DiscoveryRequest) bool {
 func (e *engine) accepted(l *limits) {
 	e.settled = l
 	s := e.server
-	s.opts.Status.Acked(e.id, RateLimitType, limitsAnswer(l, ""))
+	s.opts.Status.RecordAck(e.id, RateLimitType, limitsAnswer(l, ""))
 	e.log.Info("rate-limit engine has the limits", "rev", l.revision, "resources", len(l.resources))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (e *engine) accepted(l *limits) {
 func (e *engine) refusedWith(l *limits, why string) {
 	e.settled = l
 	s := e.server
-	s.opts.Status.Rejected(e.id, RateLimitType, limitsAnswer(l, why))
+	s.opts.Status.RecordNack(e.id, RateLimitType, limitsAnswer(l, why))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.refused, e.refusal = l.version, why
@@ -218,7 +218,7 @@ func (e *engine) advance() error {
 		return fmt.Errorf("sending rate limits: %w", err)
 	}
 	e.sent = l
-	s.opts.Status.Sent(e.id, RateLimitType, limitsAnswer(l, ""))
+	s.opts.Status.RecordSent(e.id, RateLimitType, limitsAnswer(l, ""))
 	return nil
 }
 

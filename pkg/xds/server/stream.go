@@ -193,14 +193,14 @@ func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	if detail := req.GetErrorDetail(); detail != nil {
 		text := shorten(detail.GetMessage(), maxRefusal)
 		if m, guilty := st.plan.Nack(nonce, text, time.Now()); m != nil {
-			st.server.opts.Status.Rejected(st.id, m.Type, toAnswer(m, text))
+			st.server.opts.Status.RecordNack(st.id, m.Type, toAnswer(m, text))
 			st.log.Log(st.rpc.Context(), level(st.server.quiet.refusals, st.address, slog.LevelWarn), "envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
 				"resources", resourceNames(m), "guilty", guilty, "err", text)
 		}
 		return
 	}
 	if m := st.plan.Ack(nonce); m != nil {
-		st.server.opts.Status.Acked(st.id, m.Type, toAnswer(m, ""))
+		st.server.opts.Status.RecordAck(st.id, m.Type, toAnswer(m, ""))
 	}
 }
 
@@ -218,7 +218,7 @@ func (st *stream) advance() (wake time.Time, err error) {
 		if err := st.rpc.Send(toResponse(m)); err != nil {
 			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
 		}
-		st.server.opts.Status.Sent(st.id, m.Type, toAnswer(&m, ""))
+		st.server.opts.Status.RecordSent(st.id, m.Type, toAnswer(&m, ""))
 		st.log.Debug("response sent", "type_url", m.Type, "rev", m.Revision, "resources", len(m.Resources), "removed", len(m.Removed))
 	}
 	st.report()
@@ -228,7 +228,7 @@ func (st *stream) advance() (wake time.Time, err error) {
 // report tells the others how far the Envoy is.
 func (st *stream) report() {
 	for _, name := range st.plan.Overdue() {
-		st.server.opts.Status.Overdue(st.id, name)
+		st.server.opts.Status.RecordOverdue(st.id, name)
 		st.log.Warn("routes no longer wait for a cluster that is not ready", "cluster", name)
 	}
 	rev, ok := st.plan.Applied()

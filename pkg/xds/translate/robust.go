@@ -21,7 +21,7 @@ func circuitBreakers(l ir.Limits) *clusterv3.CircuitBreakers {
 }
 
 // outlierDetection counts what Envoy meets itself: refused and broken
-// connections and time-outs, never an answer. At half of the endpoints it
+// connections and timeouts, never an answer. At half of the endpoints it
 // stops, so an only one always stays.
 func outlierDetection(o *ir.Outlier) *clusterv3.OutlierDetection {
 	if o == nil {
