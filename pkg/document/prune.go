@@ -28,7 +28,10 @@ func (a *applier) pruneUsed(*Document) error {
 	if !a.opts.Prune {
 		return nil
 	}
-	for _, kind := range []model.Kind{model.KindGlobalConfig, model.KindFilter, model.KindUpstream, model.KindSecret} {
+	for _, kind := range slices.Backward(model.Kinds()) {
+		if len(kind.UserKinds()) == 0 || len(kind.OwnedKinds()) > 0 {
+			continue
+		}
 		if err := a.prune(kind); err != nil {
 			return err
 		}

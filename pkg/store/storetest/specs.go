@@ -46,6 +46,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		})
 		Describe("objects", func() { objectSpecs(h) })
 		Describe("lists", func() { listSpecs(h) })
+		Describe("the graph", func() { graphSpecs(h) })
 		Describe("rules", func() { ruleSpecs(h) })
 		Describe("revisions", func() { revisionSpecs(h) })
 		Describe("the change feed", func() { changeSpecs(h) })
