@@ -166,6 +166,8 @@ var _ = Describe("the result of many changes", func() {
 				for name, s := range live {
 					if s != nil {
 						Expect(scratch.Snapshots).To(HaveKey(name), "seed %d revision %d", seed, revision+1)
+					} else {
+						Expect(build.Gateway(name)).To(BeNil(), "seed %d revision %d", seed, revision+1)
 					}
 				}
 				for source, told := range conditions {
