@@ -41,7 +41,7 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 		return change, err
 	case change.Restored:
 		a.told = change.Revision
-		a.registry.Restored(change.Revision)
+		a.registry.RecordRestore(change.Revision)
 	case a.told < 0:
 		a.told = change.Revision
 	case a.told < change.Revision:
@@ -65,7 +65,7 @@ func (a *announcer) announce(ctx context.Context, to int64) error {
 	}
 	for _, r := range slices.Backward(list) {
 		if r.Revision > a.told { // others were compacted away
-			a.registry.Changed(status.Event{Revision: r.Revision, Actor: r.Actor, Request: r.Request, Changes: r.Changes})
+			a.registry.RecordChange(status.Event{Revision: r.Revision, Actor: r.Actor, Request: r.Request, Changes: r.Changes})
 		}
 	}
 	a.told = to

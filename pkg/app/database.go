@@ -45,7 +45,7 @@ func printDatabase(env Env, dsn string) error {
 	if u, err := url.Parse(dsn); err == nil && u.Scheme == "sqlite" {
 		name = u.Path
 	}
-	holder, err := sqlstore.Claimed(dsn)
+	holder, err := sqlstore.ClaimHolder(dsn)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ func addMetrics(o *rest.Options, registry *status.Registry, version string) erro
 	if err != nil {
 		return err
 	}
-	o.Metrics, o.Observe = m.Handler(), m.Answered
+	o.Metrics, o.Observe = m.Handler(), m.CountAnswer
 	wait := o.Wait
 	o.Wait = func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
 		lags := wait(ctx, revision, changed)
-		m.Waited(len(lags) == 0)
+		m.CountWait(len(lags) == 0)
 		return lags
 	}
 	return nil

@@ -43,7 +43,7 @@ func AdviseRateLimit(f *model.RateLimitFilter, places []RateLimitPlace, unmet fu
 			add(p, model.NoRates, "limits nothing: no globalconfig_ratelimit holds")
 			continue
 		case rates == nil:
-			add(p, model.UnknownDomain, fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q holds%s", f.Domain, p.meant(f.Domain)))
+			add(p, model.UnknownDomain, fmt.Sprintf("limits nothing: no globalconfig_ratelimit of domain %q holds%s", f.Domain, p.nearestDomain(f.Domain)))
 			continue
 		}
 		for _, message := range unmet(rates) {
@@ -66,8 +66,8 @@ func NotForwarded(key model.Key) model.Condition {
 	}
 }
 
-// meant is the domain of the proxy that a name is most like.
-func (p RateLimitPlace) meant(domain string) string {
+// nearestDomain returns the domain of the proxy that is most like a name.
+func (p RateLimitPlace) nearestDomain(domain string) string {
 	var known []string
 	for _, g := range p.Proxy.GlobalConfigs {
 		if r := RatesIn(g); r != nil {

@@ -27,7 +27,7 @@ type filterType struct {
 func filterTypes() []filterType {
 	return []filterType{
 		{name: model.FilterOIDC, closed: noLogins},
-		{name: model.FilterRateLimit, route: typed(addRateLimits), needs: rateLimitNeeds},
+		{name: model.FilterRateLimit, route: withConfig(addRateLimits), needs: rateLimitNeeds},
 	}
 }
 
@@ -52,7 +52,7 @@ const noLogins = "logins are not supported yet"
 
 // typed is a hook for one type of configuration, which is that of every filter
 // of the row's type that has no fault.
-func typed[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
+func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
 	return func(to T, spec model.Spec) {
 		if s, ok := spec.(S); ok {
 			add(to, s)

@@ -18,7 +18,7 @@ func UnmetDescriptors(f *model.RateLimitFilter, r *Rates) []string {
 	for _, d := range f.Descriptors {
 		parts := partsOf(d)
 		if !meets(parts, r.Descriptors, false) {
-			list = append(list, fmt.Sprintf("descriptor %s meets no rate of domain %q%s", shown(parts), r.Domain, nearest(parts, r.Descriptors)))
+			list = append(list, fmt.Sprintf("descriptor %s meets no rate of domain %q%s", rulePath(parts), r.Domain, nearest(parts, r.Descriptors)))
 		}
 	}
 	return list
@@ -29,8 +29,8 @@ func UnmetDescriptors(f *model.RateLimitFilter, r *Rates) []string {
 func MetRates(f *model.RateLimitFilter, rules []model.RateLimitRule) []string {
 	var list []string
 	for _, d := range f.Descriptors {
-		eachMet(partsOf(d), rules, nil, false, func(path []part) bool {
-			list = append(list, shown(path))
+		eachMatch(partsOf(d), rules, nil, false, func(path []part) bool {
+			list = append(list, rulePath(path))
 			return false
 		})
 	}
@@ -49,30 +49,30 @@ func partsOf(d model.RateLimitDescriptor) []part {
 // meets reports whether some request's descriptor has a rate under these rules;
 // rate says that the part before has one.
 func meets(parts []part, rules []model.RateLimitRule, rate bool) bool {
-	return eachMet(parts, rules, nil, rate, func([]part) bool { return true })
+	return eachMatch(parts, rules, nil, rate, func([]part) bool { return true })
 }
 
-// eachMet calls enough with each rate that some request's descriptor has under
+// eachMatch calls enough with each rate that some request's descriptor has under
 // these rules, until that says true; within are the rules around them. It follows
 // the lookup of the engine, which joins key and value with "_" and takes the
 // exact value, else a wildcard, else the key alone, and does not go back.
-func eachMet(parts []part, rules []model.RateLimitRule, within []part, rate bool, enough func([]part) bool) bool {
+func eachMatch(parts []part, rules []model.RateLimitRule, within []part, rate bool, enough func([]part) bool) bool {
 	if len(parts) == 0 {
 		return rate && enough(within)
 	}
 	p := parts[0]
-	if p.optional && eachMet(parts[1:], rules, within, rate, enough) {
+	if p.optional && eachMatch(parts[1:], rules, within, rate, enough) {
 		return true
 	}
 	best := 0
 	for _, r := range rules {
-		best = max(best, p.fit(r))
+		best = max(best, p.rank(r))
 	}
 	return slices.ContainsFunc(rules, func(r model.RateLimitRule) bool {
-		fit := p.fit(r)
+		fit := p.rank(r)
 		// Where the value is not known, any rule that fits may be taken.
 		return fit > 0 && (fit == best || p.value == "") &&
-			eachMet(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}), r.RateLimit != nil, enough)
+			eachMatch(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}), r.RateLimit != nil, enough)
 	})
 }
 
@@ -87,13 +87,13 @@ type part struct {
 	mayBe func(value string) bool
 }
 
-// fit is 3 for a rule with the part's very value, 2 for one with a wildcard, 1
+// rank returns 3 for a rule with the part's very value, 2 for one with a wildcard, 1
 // for one with the key alone and 0 for one that no value of the part meets.
-func (p part) fit(r model.RateLimitRule) int {
-	rule := joined(r.Key, r.Value)
+func (p part) rank(r model.RateLimitRule) int {
+	rule := joinEntry(r.Key, r.Value)
 	prefix, wildcard := strings.CutSuffix(rule, "*")
 	before := p.key + "_"
-	switch own := joined(p.key, p.value); {
+	switch own := joinEntry(p.key, p.value); {
 	case p.value != "" && rule == own:
 		return 3
 	case p.value != "" && wildcard && strings.HasPrefix(own, prefix):
@@ -110,7 +110,7 @@ func (p part) fit(r model.RateLimitRule) int {
 	return 0
 }
 
-func joined(key, value string) string {
+func joinEntry(key, value string) string {
 	if value == "" {
 		return key
 	}
@@ -127,8 +127,8 @@ func isNetwork(value string) bool {
 	return err == nil
 }
 
-// shown writes parts as rules are written: "generic_key=shop > remote_address".
-func shown(parts []part) string {
+// rulePath formats parts like a rule: "generic_key=shop > remote_address".
+func rulePath(parts []part) string {
 	text := make([]string, len(parts))
 	for i, p := range parts {
 		text[i] = p.key
@@ -153,10 +153,10 @@ func nearest(parts []part, rules []model.RateLimitRule) string {
 	var names []string
 	for _, path := range paths {
 		if difference(parts, path) == least && len(names) < manyRates {
-			names = append(names, shown(path))
+			names = append(names, rulePath(path))
 		}
 	}
-	name, _ := suggest.Nearest(shown(parts), names)
+	name, _ := suggest.Nearest(rulePath(parts), names)
 	return "; the nearest is " + name + differences()[least]
 }
 

@@ -41,8 +41,8 @@ func (a *advice) apply(result *Result) {
 	}
 }
 
-// attached notes the services that came to a proxy or went.
-func (a *advice) attached(before, after map[string]struct{}) {
+// servicesMoved notes the services that were attached to a proxy or detached.
+func (a *advice) servicesMoved(before, after map[string]struct{}) {
 	for s := range before {
 		if _, still := after[s]; !still {
 			a.due[s] = struct{}{}
@@ -55,9 +55,9 @@ func (a *advice) attached(before, after map[string]struct{}) {
 	}
 }
 
-// rated notes the services of a proxy, whose global configs changed, for which
+// limitsChanged notes the services of a proxy with changed global configs for which
 // that may be different.
-func (a *advice) rated(services map[string]struct{}, before, after compile.ProxyRates) {
+func (a *advice) limitsChanged(services map[string]struct{}, before, after compile.ProxyRates) {
 	first := !before.Default.SameShape(after.Default)
 	begun := (before.Default == nil) != (after.Default == nil)
 	for name := range services {

@@ -134,7 +134,7 @@ func (b *Build) Apply(change model.Change) Result {
 		delete(relisten, name)
 		if tree == nil {
 			if state := b.proxies[name]; state != nil {
-				advice.attached(state.services, nil)
+				advice.servicesMoved(state.services, nil)
 			}
 			delete(b.proxies, name)
 			delete(dirty, name)
@@ -205,9 +205,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 			p.builder.SetHost(s, nil)
 		}
 	}
-	advice.attached(p.services, wanted)
+	advice.servicesMoved(p.services, wanted)
 	if !slices.Equal(p.globals, tree.GlobalConfigs) {
-		advice.rated(wanted, before, p.rates)
+		advice.limitsChanged(wanted, before, p.rates)
 	}
 	p.services, p.globals = wanted, tree.GlobalConfigs
 	return p

@@ -120,7 +120,7 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 		}
 	}
 	// An Envoy may answer before Publish returns.
-	e.opts.Status.Published(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
+	e.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
 	publish := e.opts.Publisher.Publish
 	if change.Restored {
 		e.opts.Log.Warn("the database is another than before, as after the restore of a backup; everything is loaded anew",

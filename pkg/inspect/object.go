@@ -71,7 +71,7 @@ func (in *Inspector) see(stored int64) sight {
 		seen.envoys[e.Proxy] = append(seen.envoys[e.Proxy], e)
 	}
 	for _, c := range conditions {
-		for _, k := range concerned(c.Key) {
+		for _, k := range subjects(c.Key) {
 			seen.conditions[k] = append(seen.conditions[k], c)
 		}
 	}
@@ -98,7 +98,7 @@ func (s sight) statusOf(k model.Key, in *reach) *ObjectStatus {
 			accepted.Status, accepted.Message = false, "it cannot work as it is written: "+c.Message
 		}
 	}
-	block.Conditions = []ObjectCondition{accepted, programmed(in, block.Lagging)}
+	block.Conditions = []ObjectCondition{accepted, programmedCondition(in, block.Lagging)}
 	if rejected != "" {
 		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Rejected, Status: true, Message: rejected})
 	}
@@ -116,12 +116,12 @@ func (s sight) statusOf(k model.Key, in *reach) *ObjectStatus {
 		block.Conditions = append(block.Conditions, v)
 	}
 	if len(in.proxies) == 0 {
-		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Unattached, Status: true, Message: unattached(k)})
+		block.Conditions = append(block.Conditions, ObjectCondition{Code: model.Unattached, Status: true, Message: unattachedMessage(k)})
 	}
 	return block
 }
 
-func programmed(in *reach, lagging []status.Lag) ObjectCondition {
+func programmedCondition(in *reach, lagging []status.Lag) ObjectCondition {
 	c := ObjectCondition{Code: model.Programmed}
 	switch {
 	case len(in.proxies) == 0:
@@ -137,7 +137,7 @@ func programmed(in *reach, lagging []status.Lag) ObjectCondition {
 	return c
 }
 
-func unattached(k model.Key) string {
+func unattachedMessage(k model.Key) string {
 	switch k.Kind {
 	case model.KindService:
 		return "no proxy serves it: POST /proxy/{proxy}" + k.Path()
@@ -236,14 +236,14 @@ func clusterList(clusters []status.Awaited) string {
 // warms, and prove nothing.)
 func isExplained(e status.Envoy) bool {
 	for _, typeURL := range []string{ListenerType, RouteType} {
-		if t := e.Types[typeURL]; t.Sent.At.After(latest(t.Acked.At, t.Rejected.At)) {
+		if t := e.Types[typeURL]; t.Sent.At.After(maxTime(t.Acked.At, t.Rejected.At)) {
 			return false
 		}
 	}
 	return len(e.Waiting)+len(e.Refused) > 0
 }
 
-func latest(a, b time.Time) time.Time {
+func maxTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -21,8 +21,8 @@ func paths(keys []model.Key) []string {
 	return list
 }
 
-// concerned lists the objects that a condition on an object or link is about.
-func concerned(k model.Key) []model.Key {
+// subjects returns the objects that a condition on an object or link is about.
+func subjects(k model.Key) []model.Key {
 	if attached := k.Attached(); attached != (model.Key{}) {
 		return []model.Key{k.Owner(), attached}
 	}

@@ -43,10 +43,10 @@ func RateLimitTest(e Explained, configs []*model.GlobalConfig) RateLimitTried {
 	for _, g := range configs {
 		byID[g.ID] = g
 	}
-	return tried(e, byID)
+	return rateLimitTestOf(e, byID)
 }
 
-func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
+func rateLimitTestOf(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 	basis, envoys := e.Basis()
 	v := RateLimitTried{
 		Basis: basis, Envoys: envoys, Code: e.Code, Service: e.Service, Route: e.Route, Descriptors: []triedDescriptor{},
@@ -56,7 +56,7 @@ func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 		for _, d := range f.Descriptors {
 			t := triedDescriptor{Domain: d.Domain, Sent: d.Sent, Message: d.Message, Entries: d.Entries, Limit: d.Limit}
 			if !d.Unknown {
-				t.Config, t.Domain = known(d.Domain, configs)
+				t.Config, t.Domain = domainNames(d.Domain, configs)
 			}
 			if d.Limit != nil {
 				met++
@@ -82,9 +82,9 @@ func tried(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 	return v
 }
 
-// known are the names of a domain as the engine knows it (see
+// domainNames returns the names of a domain as the rate-limit engine knows it (see
 // compile.RatesIn): of the global config, empty when that is gone, and its own.
-func known(wire string, configs map[int64]*model.GlobalConfig) (config, domain string) {
+func domainNames(wire string, configs map[int64]*model.GlobalConfig) (config, domain string) {
 	id, domain, _ := strings.Cut(wire, "/")
 	n, _ := strconv.ParseInt(id, 36, 64)
 	g := configs[n]

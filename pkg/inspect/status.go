@@ -201,7 +201,7 @@ func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
 
 // isBelow reports whether a condition is about a part of a proxy.
 func isBelow(k model.Key, proxy string, below map[model.Key]bool) bool {
-	about := concerned(k)
+	about := subjects(k)
 	switch k.Kind {
 	case model.KindProxyService:
 		return about[0].Name() == proxy

@@ -56,9 +56,9 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Answered counts an answer of the API. path is one of the API's table; empty
+// CountAnswer counts an answer of the API. path is one of the API's table; empty
 // where there is none.
-func (m *Metrics) Answered(method, path string, status int, took time.Duration) {
+func (m *Metrics) CountAnswer(method, path string, status int, took time.Duration) {
 	if path == "" {
 		path = "none"
 	}
@@ -73,8 +73,8 @@ func (m *Metrics) Answered(method, path string, status int, took time.Duration) 
 	}
 }
 
-// Waited counts a write that waited.
-func (m *Metrics) Waited(applied bool) {
+// CountWait counts a write that waited.
+func (m *Metrics) CountWait(applied bool) {
 	result := "applied"
 	if !applied {
 		result = "lagging"

@@ -80,7 +80,7 @@ func IsKind(err error, kind ErrorKind) bool {
 func NotFoundError(key Key) *Error {
 	return &Error{
 		Kind: NotFound, Path: key.Path(),
-		Message: noun(key) + " does not exist",
+		Message: nounOf(key) + " does not exist",
 	}
 }
 
@@ -88,20 +88,20 @@ func NotFoundError(key Key) *Error {
 func ExistsError(key Key) *Error {
 	return &Error{
 		Kind: Exists, Path: key.Path(),
-		Message: noun(key) + " already exists",
+		Message: nounOf(key) + " already exists",
 		Hint:    "choose another name, or delete the existing one first",
 	}
 }
 
-// noun names an object in a sentence.
-func noun(key Key) string {
+// nounOf returns the text that names an object in a sentence.
+func nounOf(key Key) string {
 	quoted := `"` + key.Name() + `"`
 	owner := key.Owner()
 	switch {
 	case key.Attached() != (Key{}):
 		return "the link from " + string(owner.Kind) + ` "` + owner.Text() + `" to ` + string(key.Attached().Kind) + " " + quoted
 	case owner != (Key{}):
-		return string(key.Kind) + " " + quoted + " of " + noun(owner)
+		return string(key.Kind) + " " + quoted + " of " + nounOf(owner)
 	}
 	return string(key.Kind) + " " + quoted
 }

@@ -78,7 +78,7 @@ func readRateLimitFilter(v *validator, at, name string, config JSON) Spec {
 	if short {
 		var s StatedLimit
 		if v.decode(at, config, &s) {
-			f.stated(v, at, name, s)
+			f.readStated(v, at, name, s)
 		}
 		return f
 	}
@@ -93,7 +93,7 @@ func readRateLimitFilter(v *validator, at, name string, config JSON) Spec {
 		if f.Domain = *c.Domain; f.Domain == "" {
 			v.add(at+".domain", "must not be empty; leave it out instead")
 		}
-		v.notStated(at+".domain", f.Domain)
+		v.refuseStatedDomain(at+".domain", f.Domain)
 	}
 	f.Descriptors = readDescriptors(v, at+".descriptors", c.Descriptors, true)
 	return f
@@ -228,7 +228,7 @@ func (e *RateLimitEntry) validate(v *validator, at string) {
 			h.validate(v, fmt.Sprintf("%s.headers[%d]", at, i))
 		}
 	case "masked_remote_address":
-		v.between(at+".v4_prefix_mask_len", e.V4Mask, 0, 32)
-		v.between(at+".v6_prefix_mask_len", e.V6Mask, 0, 128)
+		v.checkRange(at+".v4_prefix_mask_len", e.V4Mask, 0, 32)
+		v.checkRange(at+".v6_prefix_mask_len", e.V6Mask, 0, 128)
 	}
 }

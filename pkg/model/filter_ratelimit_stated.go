@@ -33,9 +33,9 @@ type StatedLimit struct {
 	Shadow bool `json:"shadow"`
 }
 
-// stated reads the short form of a filter into the descriptors that it sends
+// readStated reads the short form of a filter into the descriptors that it sends
 // and the rule that they meet.
-func (f *RateLimitFilter) stated(v *validator, at, filter string, s StatedLimit) {
+func (f *RateLimitFilter) readStated(v *validator, at, filter string, s StatedLimit) {
 	rate := readRate(v, at+".limit", s.Limit)
 	name := RateLimitEntry{Kind: "generic_key", Key: statedFilter, Value: filter}
 	client := RateLimitEntry{Kind: "remote_address"}
@@ -100,8 +100,8 @@ func StatedRules(rules map[string]RateLimitRule) []RateLimitRule {
 	return list
 }
 
-// notStated refuses the domain of filters that state their own limit.
-func (v *validator) notStated(at, domain string) {
+// refuseStatedDomain refuses the domain of filters that state their own limit.
+func (v *validator) refuseStatedDomain(at, domain string) {
 	if domain == StatedDomain {
 		v.add(at, "%q is the domain of filters that state their own limit; choose another name", domain)
 	}

@@ -53,7 +53,7 @@ func (c *OAuthConfig) check(v *validator, at string) {
 	}
 	if s := c.ExternalOAuthService; s != nil {
 		v.address(at+".external_oauth_service.name", s.Name)
-		v.between(at+".external_oauth_service.port", s.Port, 1, 65535)
+		v.checkRange(at+".external_oauth_service.port", s.Port, 1, 65535)
 	}
 }
 

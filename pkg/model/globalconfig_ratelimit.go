@@ -62,7 +62,7 @@ func readRateLimitConfig(v *validator, at, _ string, config JSON) Spec {
 		c.Status = 0
 	}
 	if c.Shadow {
-		c.Descriptors = shadowed(c.Descriptors)
+		c.Descriptors = withShadow(c.Descriptors)
 	}
 	return &c
 }
@@ -73,14 +73,14 @@ func (c *RateLimitConfig) check(v *validator, at string) {
 	if c.Domain == "" {
 		v.add(at+".domain", "is required")
 	}
-	v.notStated(at+".domain", c.Domain)
+	v.refuseStatedDomain(at+".domain", c.Domain)
 	if c.OnError != "" {
 		v.oneOf(at+".on_error", c.OnError, []string{"allow", "deny"})
 	}
 	switch {
 	case c.Status == 0:
 	case c.Status < 400 || c.Status > 599:
-		v.between(at+".status", c.Status, 400, 599)
+		v.checkRange(at+".status", c.Status, 400, 599)
 	case !knownToEnvoy(c.Status):
 		v.add(at+".status", "%d is not a status that Envoy knows", c.Status)
 	}
@@ -93,11 +93,11 @@ func knownToEnvoy(status int) bool {
 	return (status >= 400 && status <= 431 || status >= 500 && status <= 511) && !slices.Contains(unknown, status)
 }
 
-// shadowed returns the rules with ShadowMode in each.
-func shadowed(rules []RateLimitRule) []RateLimitRule {
+// withShadow returns the rules with ShadowMode in each.
+func withShadow(rules []RateLimitRule) []RateLimitRule {
 	list := make([]RateLimitRule, len(rules))
 	for i, r := range rules {
-		r.ShadowMode, r.Descriptors = true, shadowed(r.Descriptors)
+		r.ShadowMode, r.Descriptors = true, withShadow(r.Descriptors)
 		list[i] = r
 	}
 	return list

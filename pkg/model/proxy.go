@@ -65,15 +65,15 @@ func (p *Proxy) TagList() *Tags { return &p.Tags }
 func (p *Proxy) Validate() []FieldError {
 	var v validator
 	v.name("Name", p.Name, true)
-	v.between("Http_port", p.HTTPPort, 1, 65535)
-	v.between("Https_port", p.HTTPSPort, 1, 65535)
+	v.checkRange("Http_port", p.HTTPPort, 1, 65535)
+	v.checkRange("Https_port", p.HTTPSPort, 1, 65535)
 	if p.HTTPPort == p.HTTPSPort {
 		v.add("Https_port", "must differ from Http_port")
 	}
 	if _, err := netip.ParseAddr(p.ListenIP); err != nil {
 		v.add("Listen_ip", "%q is not an IPv4 or IPv6 address, for example 0.0.0.0", p.ListenIP)
 	}
-	v.between("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
+	v.checkRange("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
 	v.oneOf("Escaped_slashes", p.EscapedSlashes, []string{SlashesRedirect, SlashesKeep, SlashesReject})
 	v.oneOf("Underscore_headers", p.UnderscoreHeaders, []string{UnderscoresReject, UnderscoresDrop, UnderscoresAllow})
 	v.tags(p.Tags)

@@ -210,7 +210,7 @@ func (c RouteConfig) validate(v *validator) {
 		v.duration(field+"timeouts.idle", c.Timeouts.Idle)
 	}
 	if c.Retries != nil {
-		v.between(field+"retries.attempts", c.Retries.Attempts, 0, 100)
+		v.checkRange(field+"retries.attempts", c.Retries.Attempts, 0, 100)
 		v.duration(field+"retries.per_try", c.Retries.PerTry)
 		c.Retries.validateWaits(v, field+"retries.")
 		for i, on := range c.Retries.On {

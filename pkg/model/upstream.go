@@ -110,18 +110,18 @@ func (u *Upstream) Validate() []FieldError {
 	var v validator
 	v.name("Upstream_name", u.Name, true)
 	v.address("Upstream_ip", u.IP)
-	v.between("Upstream_port", u.Port, 1, 65535)
-	v.between("Upstream_weight", u.Weight, 0, 1_000_000)
+	v.checkRange("Upstream_port", u.Port, 1, 65535)
+	v.checkRange("Upstream_weight", u.Weight, 0, 1_000_000)
 	if u.HCPath != "" {
 		v.urlPath("Upstream_hc_path", u.HCPath)
 	}
 	if u.HCHost != "" {
 		v.headerValue("Upstream_hc_host", u.HCHost)
 	}
-	v.between("Upstream_hc_intervalseconds", u.HCIntervalSeconds, 1, 86400)
-	v.between("Upstream_hc_timeoutseconds", u.HCTimeoutSeconds, 1, 86400)
-	v.between("Upstream_hc_unhealthythresholdcount", u.HCUnhealthyThresholdCount, 1, 1000)
-	v.between("Upstream_hc_healthythresholdcount", u.HCHealthyThresholdCount, 1, 1000)
+	v.checkRange("Upstream_hc_intervalseconds", u.HCIntervalSeconds, 1, 86400)
+	v.checkRange("Upstream_hc_timeoutseconds", u.HCTimeoutSeconds, 1, 86400)
+	v.checkRange("Upstream_hc_unhealthythresholdcount", u.HCUnhealthyThresholdCount, 1, 1000)
+	v.checkRange("Upstream_hc_healthythresholdcount", u.HCHealthyThresholdCount, 1, 1000)
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
 	if u.ValidationCACertificate != "" {
@@ -143,14 +143,14 @@ func (u *Upstream) Validate() []FieldError {
 
 func (u *Upstream) validateRobustness(v *validator) {
 	const most = 1_000_000
-	v.between("Upstream_connect_timeoutseconds", u.ConnectTimeoutSeconds, 1, 3600)
-	v.between("Upstream_idle_timeoutseconds", u.IdleTimeoutSeconds, 0, 86400)
-	v.between("Upstream_keepalive_intervalseconds", u.KeepaliveIntervalSeconds, 0, 7200)
-	v.between("Upstream_max_connections", u.MaxConnections, 1, most)
-	v.between("Upstream_max_pending", u.MaxPending, 1, most)
-	v.between("Upstream_max_requests", u.MaxRequests, 1, most)
-	v.between("Upstream_max_retries", u.MaxRetries, 0, most)
-	v.between("Upstream_outlier_thresholdcount", u.OutlierThresholdCount, 0, 1000)
-	v.between("Upstream_outlier_ejectionseconds", u.OutlierEjectionSeconds, 1, 3600)
-	v.between("Upstream_panic_thresholdpercent", u.PanicThresholdPercent, 0, 100)
+	v.checkRange("Upstream_connect_timeoutseconds", u.ConnectTimeoutSeconds, 1, 3600)
+	v.checkRange("Upstream_idle_timeoutseconds", u.IdleTimeoutSeconds, 0, 86400)
+	v.checkRange("Upstream_keepalive_intervalseconds", u.KeepaliveIntervalSeconds, 0, 7200)
+	v.checkRange("Upstream_max_connections", u.MaxConnections, 1, most)
+	v.checkRange("Upstream_max_pending", u.MaxPending, 1, most)
+	v.checkRange("Upstream_max_requests", u.MaxRequests, 1, most)
+	v.checkRange("Upstream_max_retries", u.MaxRetries, 0, most)
+	v.checkRange("Upstream_outlier_thresholdcount", u.OutlierThresholdCount, 0, 1000)
+	v.checkRange("Upstream_outlier_ejectionseconds", u.OutlierEjectionSeconds, 1, 3600)
+	v.checkRange("Upstream_panic_thresholdpercent", u.PanicThresholdPercent, 0, 100)
 }

@@ -48,7 +48,7 @@ func isAlphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-func (v *validator) between(field string, n, low, high int) {
+func (v *validator) checkRange(field string, n, low, high int) {
 	if n < low || n > high {
 		v.add(field, "%d is not between %d and %d", n, low, high)
 	}

@@ -42,14 +42,14 @@ func (c checker) address(u *model.Upstream) error {
 	}
 	return &model.Error{
 		Kind: model.Unworkable, Path: u.Key().Path(),
-		Message: u.Key().Path() + " " + leadsTo(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
+		Message: u.Key().Path() + " " + placeText(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
 		Hint:    "create a token first (gatehouse token create), or name the address of the backend itself",
 	}
 }
 
 const circle = ": requests may go round in a circle, or reach what only this machine should"
 
-func leadsTo(u *model.Upstream, place *egress.Place) string {
+func placeText(u *model.Upstream, place *egress.Place) string {
 	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
 }
 
@@ -98,7 +98,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 			break
 		}
 		if p, ok := w.After.(*model.Proxy); ok {
-			met, err := c.meetUpstreams(p, w.Before)
+			met, err := c.warnUpstreams(p, w.Before)
 			if err != nil {
 				return nil, err
 			}
@@ -113,7 +113,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 			return nil, err
 		}
 		if place != nil {
-			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+circle)
+			list = append(list, u.Key().Path()+" "+placeText(u, place)+circle)
 		}
 		if rules.Upstreams.MayResolveToDenied(u.IP) {
 			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
@@ -122,9 +122,9 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 	return list, nil
 }
 
-// meetUpstreams tells of upstreams that lead to where a proxy listens from now
+// warnUpstreams warns of upstreams with an address where a proxy listens from now
 // on.
-func (c checker) meetUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
+func (c checker) warnUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
 	was, _ := before.(*model.Proxy)
 	if len(c.rules.Places) == 0 || was != nil && slices.Equal(listeners(was), listeners(p)) {
 		return nil, nil
@@ -133,7 +133,7 @@ func (c checker) meetUpstreams(p *model.Proxy, before model.Object) ([]string, e
 	var list []string
 	for _, u := range upstreams {
 		if place := c.rules.Machine.Find(listeners(p), u.IP, u.Port); place != nil {
-			list = append(list, u.Key().Path()+" "+leadsTo(u, place)+circle)
+			list = append(list, u.Key().Path()+" "+placeText(u, place)+circle)
 		}
 	}
 	return list, err

@@ -45,7 +45,7 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 		page = page[:0]
 	}
 	if c.attachments == nil { // the page is all that was written
-		c.attachments = madeRoutes(page)
+		c.attachments = createdRoutes(page)
 	} else if err := c.read(page); err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ type checker struct {
 	attachments map[model.Key][]model.Key
 }
 
-// madeRoutes has the routes that a transaction has made with the upstreams that
+// createdRoutes returns the routes that a transaction created, with the upstreams that
 // it has attached: they have no other.
-func madeRoutes(written []store.Written) map[model.Key][]model.Key {
+func createdRoutes(written []store.Written) map[model.Key][]model.Key {
 	made := map[model.Key][]model.Key{}
 	for _, w := range written {
 		switch {
@@ -155,16 +155,16 @@ func (c checker) check(obj model.Object) error {
 	case *model.Secret:
 		return c.secret(o)
 	case *model.Service:
-		return refused(key, engine.ServiceRefusal(o))
+		return refusal(key, engine.ServiceRefusal(o))
 	case *model.Proxy:
-		return refused(key, engine.ProxyRefusal(o))
+		return refusal(key, engine.ProxyRefusal(o))
 	case *model.GlobalConfig:
-		return refused(key, engine.GlobalConfigRefusal(o))
+		return refusal(key, engine.GlobalConfigRefusal(o))
 	}
 	return nil
 }
 
-func refused(key model.Key, why error) error {
+func refusal(key model.Key, why error) error {
 	if why == nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (c checker) route(key model.Key) error {
 	if tree == nil {
 		return err
 	}
-	return refused(key, engine.RouteRefusal(tree))
+	return refusal(key, engine.RouteRefusal(tree))
 }
 
 // tree reads a route with its upstreams; nil is one that was deleted again in
@@ -193,7 +193,7 @@ func (c checker) tree(key model.Key) (*model.RouteTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	attached, err := c.attached(key)
+	attached, err := c.upstreamsOf(key)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +210,8 @@ func (c checker) tree(key model.Key) (*model.RouteTree, error) {
 	return tree, nil
 }
 
-// attached lists the upstreams of a route.
-func (c checker) attached(route model.Key) ([]model.Key, error) {
+// upstreamsOf lists the upstreams of a route.
+func (c checker) upstreamsOf(route model.Key) ([]model.Key, error) {
 	if keys, ok := c.attachments[route]; ok {
 		return keys, nil
 	}
@@ -235,7 +235,7 @@ func (c checker) upstream(u *model.Upstream) error {
 	if err := c.add(tree, u); err != nil {
 		return err
 	}
-	return refused(u.Key(), engine.RouteRefusal(tree))
+	return refusal(u.Key(), engine.RouteRefusal(tree))
 }
 
 // secret tries the upstreams whose certificates are checked with it.

@@ -99,7 +99,7 @@ func (w warner) addAll() error {
 }
 
 func (w warner) warnings(written store.Changes) ([]string, error) {
-	after, err := readHolding(w.reader)
+	after, err := readInForce(w.reader)
 	if err != nil {
 		return nil, err
 	}
@@ -175,15 +175,15 @@ func (w warner) place(link model.Key) (*place, error) {
 		}
 	}
 	for _, route := range routes {
-		if p.forwards, err = w.forwards(route); p.forwards || err != nil {
+		if p.forwards, err = w.hasUpstream(route); p.forwards || err != nil {
 			break
 		}
 	}
 	return p, err
 }
 
-// forwards reports whether a route has something to forward to.
-func (w warner) forwards(route model.Key) (bool, error) {
+// hasUpstream reports whether a route has an upstream to forward to.
+func (w warner) hasUpstream(route model.Key) (bool, error) {
 	tree, err := w.tree(route)
 	if tree == nil {
 		return false, err
@@ -197,7 +197,7 @@ type holding struct {
 	links   map[model.Key]*model.ProxyGlobalConfig
 }
 
-func readHolding(r store.Reader) (holding, error) {
+func readInForce(r store.Reader) (holding, error) {
 	h := holding{configs: map[model.Key]*model.ParsedGlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
 	configs, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
 	if err != nil {

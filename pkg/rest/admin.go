@@ -46,18 +46,18 @@ func NewAdmin(o Options, opts AdminOptions) http.Handler {
 	s := newServer(o)
 	a := &admin{server: s, opts: opts, busy: make(chan struct{}, maxAdmin)}
 	s.router.Use(s.logRequest, s.recover, s.authenticate)
-	s.router.NoRoute(a.notHere)
+	s.router.NoRoute(a.refusePath)
 	s.router.NoMethod(s.noMethod)
 	for _, path := range adminReads() {
-		s.get(path, a.pass)
+		s.get(path, a.forward)
 	}
-	s.post("/logging", a.pass)
+	s.post("/logging", a.forward)
 	return s.router
 }
 
-// pass answers what Envoy answers. Of the request it passes on the method, the
+// forward returns Envoy's answer. Of the request it passes on the method, the
 // path and the query, nothing else.
-func (a *admin) pass(c *gin.Context) error {
+func (a *admin) forward(c *gin.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), adminTime)
 	defer cancel()
 	select {
@@ -95,8 +95,8 @@ func (a *admin) pass(c *gin.Context) error {
 	return nil
 }
 
-// notHere says where the rest of Envoy's admin endpoint is.
-func (a *admin) notHere(c *gin.Context) {
+// refusePath answers 404 and names the socket of Envoy's own admin endpoint.
+func (a *admin) refusePath(c *gin.Context) {
 	a.writeProblem(c, newProblem(http.StatusNotFound, "not_found", "this port does not have "+shorten(requestPath(c))+
 		"; the user that runs the gateway has all of Envoy's admin endpoint at a Unix socket: curl --unix-socket "+a.opts.Socket+" http://envoy/help"))
 }

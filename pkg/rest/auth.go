@@ -179,7 +179,7 @@ func (g *guard) identify(c *gin.Context) (identity, error) {
 	ctx := c.Request.Context()
 	sent := c.Request.Header.Values("Authorization")
 	if len(sent) > 0 {
-		id, err := g.holder(ctx, sent)
+		id, err := g.tokenHolder(ctx, sent)
 		if model.IsKind(err, model.NotFound) {
 			return identity{}, g.refuseToken(c)
 		}
@@ -197,9 +197,9 @@ func (g *guard) identify(c *gin.Context) (identity, error) {
 	return identity{}, unauthorized(c, "this call needs a token: send it as Authorization: Bearer TOKEN")
 }
 
-// holder returns who holds the token in an Authorization header, or a NotFound
+// tokenHolder returns the holder of the token in an Authorization header, or a NotFound
 // error.
-func (g *guard) holder(ctx context.Context, sent []string) (identity, error) {
+func (g *guard) tokenHolder(ctx context.Context, sent []string) (identity, error) {
 	unknown := &model.Error{Kind: model.NotFound, Message: "the token does not exist"}
 	scheme, text, _ := strings.Cut(sent[0], " ")
 	if len(sent) != 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -222,13 +222,13 @@ func (g *guard) holder(ctx context.Context, sent []string) (identity, error) {
 	if subtle.ConstantTimeCompare(hash[:], t.Hash[:]) != 1 {
 		return identity{}, unknown
 	}
-	g.touch(ctx, t)
+	g.noteUse(ctx, t)
 	return identity{actor: t.Name, role: t.Role}, nil
 }
 
-// touch notes the use of a token, seldom enough to cost nothing. A request does
+// noteUse notes the use of a token, seldom enough to cost nothing. A request does
 // not fail for it.
-func (g *guard) touch(ctx context.Context, t store.Token) {
+func (g *guard) noteUse(ctx context.Context, t store.Token) {
 	now := g.now()
 	g.mu.Lock()
 	last := t.LastUsedTS.Time

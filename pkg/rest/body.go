@@ -25,7 +25,7 @@ const (
 	maxFields = 1000
 )
 
-func tooManyFields() error { return malformed("the body has more than %d fields", maxFields) }
+func tooManyFields() error { return malformedProblem("the body has more than %d fields", maxFields) }
 
 // readBody returns the fields of the body, in the order sent (a form: sorted
 // by name), with fields that were sent twice. An empty body of any content
@@ -78,7 +78,7 @@ func bodyError(c *gin.Context, err error, limit string) error {
 		_, _ = io.CopyN(io.Discard, c.Request.Body, maxDiscarded)
 		return newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "the body has more than "+limit)
 	}
-	return malformed("the body ended early")
+	return malformedProblem("the body ended early")
 }
 
 // decodeBody reads the three encodings that mean the same.
@@ -109,7 +109,7 @@ func decodeForm(data []byte) ([]form.Value, error) {
 	}
 	fields, err := url.ParseQuery(string(data))
 	if err != nil {
-		return nil, malformed("the form cannot be read: %s", err)
+		return nil, malformedProblem("the form cannot be read: %s", err)
 	}
 	var sent []form.Value
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -123,7 +123,7 @@ func decodeForm(data []byte) ([]form.Value, error) {
 // decodeMultipart takes a file for its content.
 func decodeMultipart(data []byte, boundary string) ([]form.Value, error) {
 	if boundary == "" {
-		return nil, malformed("multipart/form-data has no boundary parameter")
+		return nil, malformedProblem("multipart/form-data has no boundary parameter")
 	}
 	parts := multipart.NewReader(bytes.NewReader(data), boundary)
 	var sent []form.Value
@@ -135,17 +135,17 @@ func decodeMultipart(data []byte, boundary string) ([]form.Value, error) {
 			return sent, nil
 		}
 		if err != nil {
-			return nil, malformed("the multipart form cannot be read: %s", err)
+			return nil, malformedProblem("the multipart form cannot be read: %s", err)
 		}
 		if len(sent) == maxFields {
 			return nil, tooManyFields()
 		}
 		text, err := io.ReadAll(part)
 		if err != nil {
-			return nil, malformed("the multipart form cannot be read: %s", err)
+			return nil, malformedProblem("the multipart form cannot be read: %s", err)
 		}
 		if part.FormName() == "" {
-			return nil, malformed("a part of the multipart form has no name")
+			return nil, malformedProblem("a part of the multipart form has no name")
 		}
 		sent = append(sent, form.Value{Name: part.FormName(), Shape: form.IsText, Text: string(text)})
 	}
@@ -155,10 +155,10 @@ func decodeJSON(data []byte) ([]form.Value, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	first, err := dec.Token()
 	if err != nil {
-		return nil, malformed("the body is not JSON: %s", jsonError(err))
+		return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 	}
 	if first != json.Delim('{') {
-		return nil, malformed("the JSON body must be an object, such as {%q: %q}", "Name", "gw")
+		return nil, malformedProblem("the JSON body must be an object, such as {%q: %q}", "Name", "gw")
 	}
 	var sent []form.Value
 	for dec.More() {
@@ -167,23 +167,23 @@ func decodeJSON(data []byte) ([]form.Value, error) {
 		}
 		name, err := dec.Token()
 		if err != nil {
-			return nil, malformed("the body is not JSON: %s", jsonError(err))
+			return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 		}
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return nil, malformed("the body is not JSON: %s", jsonError(err))
+			return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 		}
 		v, err := form.JSONValue(name.(string), raw)
 		if err != nil {
-			return nil, malformed("the body is not JSON: %s", jsonError(err))
+			return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 		}
 		sent = append(sent, v)
 	}
 	if _, err := dec.Token(); err != nil {
-		return nil, malformed("the body is not JSON: %s", jsonError(err))
+		return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, malformed("the body goes on after the JSON object")
+		return nil, malformedProblem("the body goes on after the JSON object")
 	}
 	return sent, nil
 }

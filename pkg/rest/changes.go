@@ -48,7 +48,7 @@ func (s *server) writeChanges(c *gin.Context, status int, v any, changes *spool)
 	head = append(head, noChanges[:len(noChanges)-1]...)
 	tail = append([]byte("]"), tail...)
 	if changes.size > largeAnswer && isRead(c.Request.Method) {
-		leave, err := s.large.enter(c)
+		leave, err := s.large.acquire(c)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -112,7 +112,7 @@ func changeOf(w store.Written) change {
 // fieldChanges compares what is stored, and shows what a reader may see of it.
 func fieldChanges(before, after model.Object) []fieldChange {
 	was, is := fields(before), fields(after)
-	shownBefore, shownAfter := shown(before, was), shown(after, is)
+	shownBefore, shownAfter := redactedFields(before, was), redactedFields(after, is)
 	list := []fieldChange{}
 	for i := range max(len(was), len(is)) {
 		var c fieldChange
@@ -130,8 +130,8 @@ func fieldChanges(before, after model.Object) []fieldChange {
 	return list
 }
 
-// shown are the fields of an object as a reader may see them.
-func shown(obj model.Object, stored []field) []field {
+// redactedFields returns the fields of an object as a reader may see them.
+func redactedFields(obj model.Object, stored []field) []field {
 	if _, sealed := obj.(model.Confidential); sealed {
 		return fields(model.RedactObject(obj))
 	}

@@ -52,7 +52,7 @@ func (s *server) readConfig(c *gin.Context) error {
 		c.Header("Content-Type", contentType)
 		return nil
 	}
-	leave, err := s.large.enter(c)
+	leave, err := s.large.acquire(c)
 	if err != nil {
 		return err
 	}

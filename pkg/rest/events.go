@@ -53,7 +53,7 @@ func (s *server) streamEvents(c *gin.Context) error {
 	}
 	start.WriteString("\n")
 
-	ctx, cancel := s.untilStop(c.Request.Context())
+	ctx, cancel := s.withStop(c.Request.Context())
 	defer cancel()
 	out := newEventWriter(c)
 	err := out.send(start.Bytes())
@@ -70,7 +70,7 @@ func (s *server) streamEvents(c *gin.Context) error {
 		case <-ctx.Done():
 		case <-more:
 		case <-ping.C:
-			if !s.mayStay(c) {
+			if !s.mayContinue(c) {
 				return nil
 			}
 			// Whoever reads, and what is in between, knows that this still stands.
@@ -99,15 +99,15 @@ func (s *server) writeEvents(events []status.Event) []byte {
 	return b.Bytes()
 }
 
-// mayStay reports whether the client may still read: a stream can outlive its
+// mayContinue reports whether the client may still read: a stream can outlive its
 // token. Where the database is away nobody knows better.
-func (s *server) mayStay(c *gin.Context) bool {
+func (s *server) mayContinue(c *gin.Context) bool {
 	if s.guard == nil {
 		return true
 	}
 	ctx := c.Request.Context()
 	if sent := c.Request.Header.Values("Authorization"); len(sent) > 0 {
-		_, err := s.guard.holder(ctx, sent)
+		_, err := s.guard.tokenHolder(ctx, sent)
 		return !model.IsKind(err, model.NotFound)
 	}
 	some, err := s.guard.tokens.HasTokens(ctx)
@@ -137,8 +137,8 @@ func (w eventWriter) send(b []byte) error {
 	return nil
 }
 
-// untilStop is ctx, which ends also when the server begins to stop.
-func (s *server) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+// withStop returns a context that ends with ctx or when the server begins to stop.
+func (s *server) withStop(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if s.onStop == nil {
 		return ctx, cancel

@@ -114,8 +114,8 @@ var _ = Describe("GET /events", func() {
 		for i := range twelve {
 			twelve[i].Name = string(rune('a' + i))
 		}
-		registry.Changed(status.Event{Revision: 7, Actor: "ann", Request: "POST /upstream", Changes: 1})
-		registry.Published(7, 1, []string{"gw", "edge"}, 1500*time.Microsecond)
+		registry.RecordChange(status.Event{Revision: 7, Actor: "ann", Request: "POST /upstream", Changes: 1})
+		registry.RecordPublish(7, 1, []string{"gw", "edge"}, 1500*time.Microsecond)
 		registry.Connect(status.Envoy{ID: 3, Proxy: "gw", Address: "10.0.0.9:4000", Version: "1.39.3"})
 		registry.RecordSent(3, cluster, status.Answer{Revision: 7})
 		registry.RecordAck(3, cluster, status.Answer{Revision: 7, Resources: []status.Resource{{Name: "blue", Version: "v"}}})
@@ -124,7 +124,7 @@ var _ = Describe("GET /events", func() {
 		registry.SetProgress(3, status.Progress{Applied: 7, Waiting: []status.Wait{{Host: "shop"}}})
 		registry.Disconnect(3)
 		registry.Disconnect(3)
-		registry.Changed(status.Event{Revision: 8, Actor: "ann", Request: "DELETE /upstream/blue", Changes: 1})
+		registry.RecordChange(status.Event{Revision: 8, Actor: "ann", Request: "DELETE /upstream/blue", Changes: 1})
 		for _, want := range []string{
 			`change {"event":"change","revision":7,"actor":"ann","request":"POST /upstream","changes":1}`,
 			`publish {"event":"publish","revision":7,"changes":1,"proxies":["edge","gw"],"took_ms":1.5}`,
@@ -148,7 +148,7 @@ var _ = Describe("GET /events", func() {
 	tell := func(registry *status.Registry, from, to int) {
 		for n := from; n <= to; n++ {
 			e, _ := change(n)
-			registry.Changed(e)
+			registry.RecordChange(e)
 		}
 	}
 	expect := func(r *eventReader, from, to int) (lastID string) {
@@ -228,7 +228,7 @@ var _ = Describe("GET /events", func() {
 		const rounds, each = 12, 1000 // 48 MiB: more than a connection holds
 		for range rounds {
 			for range each {
-				registry.Changed(status.Event{Actor: long})
+				registry.RecordChange(status.Event{Actor: long})
 			}
 			for range each {
 				Expect(quick.block()[1]).To(Equal("event: change"))
@@ -291,7 +291,7 @@ var _ = Describe("GET /events", func() {
 		Expect(r.block()).To(Equal([]string{": ping"}))
 		Expect(a.send("DELETE", "/token/ci", adminToken, "").status).To(Equal(200))
 		Eventually(r.block).Should(BeNil())
-		registry.Changed(status.Event{Revision: 1})
+		registry.RecordChange(status.Event{Revision: 1})
 	})
 
 	It("has a head, takes no parameters, and is no JSON", func() {

@@ -24,7 +24,7 @@ func (s *server) addExplain() {
 }
 
 func (s *server) explainRequest(c *gin.Context) error {
-	list, err := s.explained(c, func(store.Reader) error { return nil })
+	list, err := s.explainQuery(c, func(store.Reader) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (s *server) explainRequest(c *gin.Context) error {
 	return nil
 }
 
-// explained explains the request that the query describes; more is read beside
+// explainQuery explains the request that the query describes; more is read beside
 // it.
-func (s *server) explained(c *gin.Context, more func(store.Reader) error) ([]inspect.Explained, error) {
+func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]inspect.Explained, error) {
 	query, err := readQuery(c, []string{"method", "url", "header", "address"}, "header")
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *server) explained(c *gin.Context, more func(store.Reader) error) ([]ins
 		return nil, err
 	}
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		if err := exist(r, proxyAt(n)); err != nil {
+		if err := checkExist(r, proxyAt(n)); err != nil {
 			return err
 		}
 		return more(r)

@@ -55,7 +55,7 @@ func takesNoBody(c *gin.Context, obj model.Object) error {
 func (s *server) attachOnce(c *gin.Context, m mode) (made model.Object, done written, err error) {
 	done, err = s.write(c, m, func(w store.Writer) error {
 		made = nil
-		if err := exist(w, append(m.about.Owner().Way(), m.about.Attached())); err != nil {
+		if err := checkExist(w, append(m.about.Owner().Way(), m.about.Attached())); err != nil {
 			return err
 		}
 		_, err := w.Get(m.about)
@@ -101,11 +101,11 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	var shown []any
 	var last int64
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		if err := exist(r, wayTo(l.of, n)); err != nil {
+		if err := checkExist(r, wayTo(l.of, n)); err != nil {
 			return err
 		}
 		var objs []model.Object
-		if objs, last, err = follow(r, l, keyOf(l.of, n), p); err != nil {
+		if objs, last, err = linkedPage(r, l, keyOf(l.of, n), p); err != nil {
 			return err
 		}
 		shown, err = s.viewsOf(r, objs, p.status)
@@ -121,9 +121,9 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	return nil
 }
 
-// follow returns a page of targets and, where more follow, the ID of the last
+// linkedPage returns a page of targets and, where more follow, the ID of the last
 // link of the page.
-func follow(r store.Reader, l linked, of model.Key, p page) (objs []model.Object, last int64, err error) {
+func linkedPage(r store.Reader, l linked, of model.Key, p page) (objs []model.Object, last int64, err error) {
 	q := store.Query{Kind: l.link, To: []model.Key{of}, After: p.after}
 	if p.prefix == "" && p.tag == "" {
 		q.Limit = p.limit + 1 // else the objects decide how many to look at

@@ -49,7 +49,7 @@ func (s *server) listObjects(c *gin.Context, kind model.Kind) error {
 	}
 	var shown []any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		if err := exist(r, owners); err != nil {
+		if err := checkExist(r, owners); err != nil {
 			return err
 		}
 		objs, err := r.List(q)
@@ -118,7 +118,7 @@ func (s *server) readObject(c *gin.Context, kind model.Kind, at func(names) []mo
 	var shown []any
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		path := at(n)
-		if err := exist(r, path[:len(path)-1]); err != nil {
+		if err := checkExist(r, path[:len(path)-1]); err != nil {
 			return err
 		}
 		if obj, err = r.Get(path[len(path)-1]); err != nil {
@@ -161,7 +161,7 @@ func (s *server) putObject(c *gin.Context, kind model.Kind) error {
 	m.about = obj.Key()
 	done, err := s.write(c, m, func(w store.Writer) error {
 		path := wayTo(kind, n)
-		if err := exist(w, path[:len(path)-1]); err != nil {
+		if err := checkExist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
 		if err := checkPrecondition(c, w, obj.Key()); err != nil {
@@ -210,7 +210,7 @@ func (s *server) patchObject(c *gin.Context, kind model.Kind, only []string) err
 	if err != nil {
 		return err
 	}
-	if err := checkOnly(sent, only); err != nil {
+	if err := checkFields(sent, only); err != nil {
 		return err
 	}
 	n, err := pathNames(c)
@@ -223,7 +223,7 @@ func (s *server) patchObject(c *gin.Context, kind model.Kind, only []string) err
 	m.about = path[len(path)-1]
 	var obj model.Object
 	done, err := s.write(c, m, func(w store.Writer) error {
-		if err := exist(w, path[:len(path)-1]); err != nil {
+		if err := checkExist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
 		if obj, err = w.Get(path[len(path)-1]); err != nil {
@@ -245,7 +245,7 @@ func (s *server) patchObject(c *gin.Context, kind model.Kind, only []string) err
 	return nil
 }
 
-func checkOnly(sent []form.Value, only []string) error {
+func checkFields(sent []form.Value, only []string) error {
 	if only == nil {
 		return nil
 	}
@@ -275,7 +275,7 @@ func (s *server) deleteObject(c *gin.Context, kind model.Kind, shown func(names)
 	done, err := s.write(c, m, func(w store.Writer) error {
 		path := wayTo(kind, n)
 		key := path[len(path)-1]
-		if err := exist(w, path[:len(path)-1]); err != nil {
+		if err := checkExist(w, path[:len(path)-1]); err != nil {
 			return err
 		}
 		if err := checkPreconditionOfLink(c, w, key, shown, n); err != nil {
@@ -290,8 +290,8 @@ func (s *server) deleteObject(c *gin.Context, kind model.Kind, shown func(names)
 	return nil
 }
 
-// exist returns the NotFound error of the first key that is not there.
-func exist(r store.Reader, keys []model.Key) error {
+// checkExist returns the NotFound error of the first key that does not exist.
+func checkExist(r store.Reader, keys []model.Key) error {
 	for _, key := range keys {
 		if _, err := r.Get(key); err != nil {
 			return err

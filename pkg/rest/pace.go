@@ -20,9 +20,9 @@ const (
 	maxLarge = 8
 )
 
-// paced lets a client that takes nothing hold a request for a while only. A
+// limitIdle bounds how long a client that reads nothing can hold a request. A
 // slow one gets all, however long that takes.
-func (s *server) paced(c *gin.Context) {
+func (s *server) limitIdle(c *gin.Context) {
 	rc := http.NewResponseController(c.Writer)
 	w := &pacedWriter{ResponseWriter: c.Writer, rc: rc, pace: s.pace}
 	// The request before on this connection left its last deadline.
@@ -95,9 +95,9 @@ type readers struct {
 	by map[string]int
 }
 
-// enter counts one more for the caller, whom leave counts out. Too many are
+// acquire counts one more answer for the caller until leave is called. Too many are
 // refused.
-func (r *readers) enter(c *gin.Context) (leave func(), err error) {
+func (r *readers) acquire(c *gin.Context) (leave func(), err error) {
 	who := actorOf(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()

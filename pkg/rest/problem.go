@@ -67,7 +67,7 @@ func titleOf(code string) string {
 // internalProblem says nothing about the cause, which is in the log.
 func internalProblem() *problem { return newProblem(http.StatusInternalServerError, "internal", "") }
 
-func malformed(format string, args ...any) *problem {
+func malformedProblem(format string, args ...any) *problem {
 	return newProblem(http.StatusBadRequest, "malformed_body", fmt.Sprintf(format, args...))
 }
 

@@ -144,7 +144,7 @@ func pathNames(c *gin.Context) (names, error) {
 	n := names{}
 	for _, p := range c.Params {
 		name, err := url.PathUnescape(p.Value)
-		if err != nil || !canExist(name) {
+		if err != nil || !isPossibleName(name) {
 			return nil, &model.Error{
 				Kind: model.NotFound, Path: requestPath(c),
 				Message: fmt.Sprintf("%s %q does not exist", p.Key, name),
@@ -171,9 +171,9 @@ func isTrue(query url.Values, name string) (bool, error) {
 	return false, invalidFields([]model.FieldError{{Field: name, Message: fmt.Sprintf("%q is neither true nor false", query.Get(name))}})
 }
 
-// canExist reports whether an object may have this name. Names of routes have
+// isPossibleName reports whether an object may have this name. Names of routes have
 // the plain rule of rest-api.md ("Names"), without reserved words.
-func canExist(name string) bool {
+func isPossibleName(name string) bool {
 	return len((&model.Route{Name: name, Prefix: "/"}).Validate()) == 0
 }
 

@@ -23,7 +23,7 @@ func (s *server) readRateLimits(c *gin.Context) error {
 	}
 	var scope inspect.RateLimitScope
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
-		if err := exist(r, proxyAt(n)); err != nil {
+		if err := checkExist(r, proxyAt(n)); err != nil {
 			return err
 		}
 		scope, err = inspect.RateLimitsOf(r, n[model.KindProxy])
@@ -38,7 +38,7 @@ func (s *server) readRateLimits(c *gin.Context) error {
 
 func (s *server) tryRateLimits(c *gin.Context) error {
 	var configs []*model.GlobalConfig
-	list, err := s.explained(c, func(r store.Reader) (err error) {
+	list, err := s.explainQuery(c, func(r store.Reader) (err error) {
 		configs, err = store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
 		return err
 	})

@@ -36,7 +36,7 @@ func jsonText(v any) []byte {
 func (s *server) writeJSON(c *gin.Context, status int, contentType string, v any) {
 	text := jsonText(v)
 	if len(text) > largeAnswer && isRead(c.Request.Method) {
-		leave, err := s.large.enter(c)
+		leave, err := s.large.acquire(c)
 		if err != nil {
 			s.fail(c, err)
 			return
@@ -99,7 +99,7 @@ func setRevision(c *gin.Context, revision int64) {
 // before anything is done (RFC 9110 section 12.5.1).
 func (s *server) checkAccept(c *gin.Context) {
 	accept := strings.Join(c.Request.Header.Values("Accept"), ",")
-	offered := offers(c.FullPath())
+	offered := contentTypes(c.FullPath())
 	if strings.TrimSpace(accept) == "" || accepts(accept, "application/problem+json") ||
 		slices.ContainsFunc(offered, func(mediaType string) bool { return accepts(accept, mediaType) }) {
 		return
@@ -109,8 +109,8 @@ func (s *server) checkAccept(c *gin.Context) {
 	c.Abort()
 }
 
-// offers lists what the call at a path of the router answers with.
-func offers(path string) []string {
+// contentTypes lists the content types of the call at a path of the router.
+func contentTypes(path string) []string {
 	switch path {
 	case "/":
 		return []string{"application/json", "text/html"}

@@ -97,7 +97,7 @@ func (s *server) rollback(c *gin.Context) error {
 	rows := 0
 	done, err := s.write(c, m, func(w store.Writer) error {
 		if now, err := w.Revision(); err != nil || n > now {
-			return orElse(err, noRevision(w, n))
+			return firstError(err, noRevision(w, n))
 		}
 		err := store.Rollback(w, n)
 		rows = w.Count().Total()
@@ -137,7 +137,7 @@ func noRevision(r store.Reader, n int64) error {
 	return store.CompactedError(n)
 }
 
-func orElse(err, other error) error {
+func firstError(err, other error) error {
 	if err != nil {
 		return err
 	}

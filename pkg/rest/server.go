@@ -130,7 +130,7 @@ func newServer(o Options) *server {
 // New returns the handler of the whole API.
 func New(o Options) http.Handler {
 	s := newServer(o)
-	s.router.Use(s.paced, s.logRequest, s.recover, s.authenticate, s.checkAccept)
+	s.router.Use(s.limitIdle, s.logRequest, s.recover, s.authenticate, s.checkAccept)
 	s.router.NoRoute(s.noRoute)
 	s.router.NoMethod(s.noMethod)
 
@@ -286,7 +286,7 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 		if done.warnings, err = s.warn(w, w.Written()); err != nil {
 			return err
 		}
-		if err := done.tell(w.Written(), m); err != nil {
+		if err := done.collect(w.Written(), m); err != nil {
 			return err
 		}
 		if m.dry {
@@ -308,14 +308,14 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 	}
 	if err == nil && m.wait > 0 {
 		done.lagging = s.waitApplied(c, m, done)
-		setWarnings(c, s.warnFailing(c.Request.Context(), m.awaited(done.keys)))
+		setWarnings(c, s.warnFailing(c.Request.Context(), m.waitKeys(done.keys)))
 	}
 	return done, err
 }
 
-// tell keeps what the answer or the wait needs of the changes, which can be read
+// collect stores what the answer or the wait needs of the changes, which can be read
 // only until the transaction ends.
-func (w *written) tell(changes store.Changes, m mode) (err error) {
+func (w *written) collect(changes store.Changes, m mode) (err error) {
 	if m.tells {
 		if w.changes, err = spoolChanges(changes); err != nil {
 			return err

@@ -14,7 +14,7 @@ func (s *server) addStatus() {
 	})
 	s.get("/proxy/:proxy/status", func(c *gin.Context) error {
 		return s.readStatus(c, func(r store.Reader, n names) (inspect.Scope, error) {
-			if err := exist(r, proxyAt(n)); err != nil {
+			if err := checkExist(r, proxyAt(n)); err != nil {
 				return inspect.Scope{}, err
 			}
 			return inspect.OfProxy(r, n[model.KindProxy])

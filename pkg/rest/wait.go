@@ -81,8 +81,8 @@ func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Du
 	return d
 }
 
-// awaited is what a wait is about.
-func (m mode) awaited(changed []model.Key) []model.Key {
+// waitKeys returns the keys that a wait is about.
+func (m mode) waitKeys(changed []model.Key) []model.Key {
 	if len(changed) == 0 && m.about != (model.Key{}) {
 		return []model.Key{m.about}
 	}
@@ -92,11 +92,11 @@ func (m mode) awaited(changed []model.Key) []model.Key {
 // waitApplied returns what lags behind a write when all have it, or the time is
 // over. The write is done, whatever comes of it.
 func (s *server) waitApplied(c *gin.Context, m mode, done written) []status.Lag {
-	ctx, cancel := s.untilStop(c.Request.Context())
+	ctx, cancel := s.withStop(c.Request.Context())
 	defer cancel()
 	ctx, end := context.WithTimeoutCause(ctx, m.wait, fmt.Errorf("not applied within %s", m.wait))
 	defer end()
-	return s.wait(ctx, done.revision, m.awaited(done.keys))
+	return s.wait(ctx, done.revision, m.waitKeys(done.keys))
 }
 
 // statusOf is that of the answer to a write: 202 while something lags.

@@ -47,7 +47,7 @@ func (s *server) readResources(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.read(c.Request.Context(), func(r store.Reader) error { return exist(r, proxyAt(n)) })
+	err = s.read(c.Request.Context(), func(r store.Reader) error { return checkExist(r, proxyAt(n)) })
 	if err != nil {
 		return err
 	}

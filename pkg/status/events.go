@@ -12,24 +12,24 @@ const maxNamed = 10
 // Feed is where the registry publishes what happens.
 func (r *Registry) Feed() *Feed { return r.feed }
 
-// Changed tells of a revision that was stored. The caller does so in the order
+// RecordChange records a revision that was stored. The caller does so in the order
 // of revisions, and before it is published.
-func (r *Registry) Changed(e Event) {
+func (r *Registry) RecordChange(e Event) {
 	e.Event = EventChange
 	r.feed.Publish(e)
 }
 
-// Restored tells that the database was restored from an older backup: what a
+// RecordRestore records that the database was restored from an older backup: what a
 // reader keeps of revisions may be of others with the same numbers.
-func (r *Registry) Restored(revision int64) {
+func (r *Registry) RecordRestore(revision int64) {
 	r.feed.Publish(Event{
 		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: read again what you keep, then go on with what follows",
 	})
 }
 
-// Published tells of a revision that goes to the Envoys: with how many changes
+// RecordPublish records a revision that goes to the Envoys: with how many changes
 // since the one before, for which proxies, and how long it took to build.
-func (r *Registry) Published(revision int64, changes int, proxies []string, took time.Duration) {
+func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, took time.Duration) {
 	proxies = slices.Sorted(slices.Values(proxies))
 	r.feed.Publish(Event{
 		Event: EventPublish, Revision: revision, Changes: changes, Proxies: proxies,

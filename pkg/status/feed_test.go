@@ -30,7 +30,7 @@ var _ = Describe("A feed", func() {
 		events, more := feed.After(feed.Now(), 10)
 		Expect(events).To(BeEmpty())
 		Expect(more).NotTo(BeClosed())
-		registry.Changed(status.Event{})
+		registry.RecordChange(status.Event{})
 		Expect(more).To(BeClosed())
 	})
 
@@ -43,7 +43,7 @@ var _ = Describe("A feed", func() {
 		for w := range writers {
 			group.Go(func() {
 				for n := range each {
-					registry.Changed(status.Event{Actor: fmt.Sprint(w), Revision: int64(n)})
+					registry.RecordChange(status.Event{Actor: fmt.Sprint(w), Revision: int64(n)})
 				}
 			})
 		}
@@ -78,7 +78,7 @@ var _ = Describe("A feed", func() {
 		feed := registry.Feed()
 		start := feed.Now()
 		for range 5000 {
-			registry.Changed(status.Event{})
+			registry.RecordChange(status.Event{})
 		}
 		events, more := feed.After(start, 10)
 		Expect(events).To(HaveLen(1))
@@ -89,7 +89,7 @@ var _ = Describe("A feed", func() {
 
 	DescribeTable("takes no cursor that is not its own", func(text func(own string) string) {
 		registry := status.NewRegistry()
-		registry.Changed(status.Event{})
+		registry.RecordChange(status.Event{})
 		feed := registry.Feed()
 		events, more := feed.After(status.ParseCursor(text(feed.Now().String())), 10)
 		Expect(events).To(ConsistOf(HaveField("Event", "reset")))
@@ -118,7 +118,7 @@ var _ = Describe("A feed", func() {
 	It("takes a publish of what changed no proxy", func() {
 		registry := status.NewRegistry()
 		start := registry.Feed().Now()
-		registry.Published(7, 0, nil, 2*time.Second)
+		registry.RecordPublish(7, 0, nil, 2*time.Second)
 		events, _ := registry.Feed().After(start, 10)
 		Expect(events[0].Proxies).To(BeEmpty())
 		Expect(events[0].TookMS).To(Equal(2000.0))

@@ -39,13 +39,13 @@ func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 			change.Entries, err = r.changedAfter(at.Revision)
 		} else {
 			change.Full, change.Restored = true, restored
-			change.Entries, err = r.everything()
+			change.Entries, err = r.loadAll()
 		}
 		if errors.Is(err, errUnreadable) {
 			// The rows may still be read, and everybody's changes would wait.
 			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", at.Revision, "err", err)
 			change.Full = true
-			change.Entries, err = r.everything()
+			change.Entries, err = r.loadAll()
 		}
 		return err
 	})
@@ -72,8 +72,8 @@ func (r *reader) leadsFrom(at, now model.Mark) (leads, restored bool, err error)
 	return leads, !leads, r.fail("reading the change log", err)
 }
 
-// everything loads every object, one before what refers to it.
-func (r *reader) everything() ([]model.Entry, error) {
+// loadAll loads every object, one before what refers to it.
+func (r *reader) loadAll() ([]model.Entry, error) {
 	var entries []model.Entry
 	for _, kind := range model.Kinds() {
 		list, err := r.List(store.Query{Kind: kind})

@@ -65,9 +65,9 @@ func Claim(ctx context.Context, databaseURL, as string) (release func() error, e
 	return f.Close, nil // which gives up the lock
 }
 
-// Claimed says which process has a claim on the database, in words; empty means
+// ClaimHolder describes the process that has a claim on the database; empty means
 // that none has, or that the database takes many servers.
-func Claimed(databaseURL string) (holder string, err error) {
+func ClaimHolder(databaseURL string) (holder string, err error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil || u.Scheme != "sqlite" {
 		return "", nil

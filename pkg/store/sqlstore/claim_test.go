@@ -23,21 +23,21 @@ var _ = Describe("A claim", func() {
 	})
 
 	It("is held by one at a time, who is named, and does not keep others from opening", func(ctx SpecContext) {
-		Expect(sqlstore.Claimed(url)).To(BeEmpty(), "there is no database")
+		Expect(sqlstore.ClaimHolder(url)).To(BeEmpty(), "there is no database")
 		release, err := sqlstore.Claim(ctx, url, "gatehouse serve")
 		Expect(err).NotTo(HaveOccurred())
 		me := fmt.Sprintf("process %d (gatehouse serve)", os.Getpid())
-		Expect(sqlstore.Claimed(url)).To(Equal(me))
+		Expect(sqlstore.ClaimHolder(url)).To(Equal(me))
 		_, err = sqlstore.Claim(ctx, url, "gatehouse standalone")
 		Expect(model.IsKind(err, model.Conflict)).To(BeTrue())
 		Expect(err).To(MatchError(HavePrefix("the database " + path + " is used by " + me + ", and one server at a time may use an SQLite file (stop that process")))
 		Expect(addProxy(ctx, openStore(ctx, url), "gw")).To(Succeed())
 
 		Expect(release()).To(Succeed())
-		Expect(sqlstore.Claimed(url)).To(BeEmpty())
+		Expect(sqlstore.ClaimHolder(url)).To(BeEmpty())
 		release, err = sqlstore.Claim(ctx, url, "gatehouse standalone")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(sqlstore.Claimed(url)).To(Equal(fmt.Sprintf("process %d (gatehouse standalone)", os.Getpid())))
+		Expect(sqlstore.ClaimHolder(url)).To(Equal(fmt.Sprintf("process %d (gatehouse standalone)", os.Getpid())))
 		Expect(release()).To(Succeed())
 	})
 
@@ -51,7 +51,7 @@ var _ = Describe("A claim", func() {
 			"7\tgat":                               "another process",
 		} {
 			Expect(os.WriteFile(path+".lock", []byte(text), 0o600)).To(Succeed())
-			Expect(sqlstore.Claimed(url)).To(Equal(want))
+			Expect(sqlstore.ClaimHolder(url)).To(Equal(want))
 		}
 	})
 
@@ -85,6 +85,6 @@ var _ = Describe("A claim", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(release()).To(Succeed())
 		}
-		Expect(sqlstore.Claimed("postgres://db.example/gatehouse")).To(BeEmpty())
+		Expect(sqlstore.ClaimHolder("postgres://db.example/gatehouse")).To(BeEmpty())
 	})
 })

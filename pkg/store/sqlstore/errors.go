@@ -40,13 +40,13 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 	}
 	if cause := ctx.Err(); cause != nil {
 		if errors.Is(context.Cause(ctx), errTooSlow) {
-			return s.tooSlow(fmt.Errorf("%s: %w", doing, errTooSlow))
+			return s.stepTimeoutError(fmt.Errorf("%s: %w", doing, errTooSlow))
 		}
 		return fmt.Errorf("%s: %w", doing, cause)
 	}
 	switch classify(err) {
 	case classAway:
-		return s.away(fmt.Errorf("%s: %w", doing, err))
+		return s.unavailableError(fmt.Errorf("%s: %w", doing, err))
 	case classText:
 		return &model.Error{
 			Kind: model.Invalid, Message: "the text holds a character that the database cannot store",
@@ -56,8 +56,8 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// tooSlow is the error of a step that stepTimeout has ended.
-func (s *Store) tooSlow(err error) error {
+// stepTimeoutError returns the error of a step that took longer than stepTimeout.
+func (s *Store) stepTimeoutError(err error) error {
 	return &model.Error{
 		Kind: model.Unavailable, Err: err,
 		Message: fmt.Sprintf("a step of the transaction was not done within %s and was given up; nothing was stored", s.stepTimeout),
@@ -65,8 +65,8 @@ func (s *Store) tooSlow(err error) error {
 	}
 }
 
-// away is the error of a database that does not answer.
-func (s *Store) away(err error) error {
+// unavailableError returns the error of a database that does not answer.
+func (s *Store) unavailableError(err error) error {
 	return &model.Error{Kind: model.Unavailable, Message: "the database does not answer", Hint: s.awayHint, Err: err}
 }
 
@@ -83,12 +83,12 @@ func (w *writer) failWrite(obj model.Object, doing string, err error) error {
 				Hint: "detach or delete what refers to it, then delete it", Err: err,
 			}
 		}
-		return noForeignKey(key, err)
+		return foreignKeyError(key, err)
 	}
 	return w.fail(fmt.Sprintf("%s %s %q", doing, key.Kind, key.Text()), err)
 }
 
-func noForeignKey(key model.Key, err error) error {
+func foreignKeyError(key model.Key, err error) error {
 	return &model.Error{
 		Kind: model.NotFound, Path: key.Path(),
 		Message: fmt.Sprintf("%s %q refers to an object that does not exist", key.Kind, key.Text()), Err: err,

@@ -57,12 +57,12 @@ func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
 func (m *memory) change(key model.Key, before, after model.Object) {
 	m.young.objects[key] = after
 	if old, ok := before.(*model.Service); ok {
-		if list, asked := m.ofHost(host(old)); asked {
+		if list, asked := m.servicesOfHost(host(old)); asked {
 			m.young.hosts[host(old)] = slices.DeleteFunc(slices.Clone(list), func(k model.Key) bool { return k == key })
 		}
 	}
 	if svc, ok := after.(*model.Service); ok {
-		if list, asked := m.ofHost(host(svc)); asked {
+		if list, asked := m.servicesOfHost(host(svc)); asked {
 			m.young.hosts[host(svc)] = append(slices.Clone(list), key)
 		}
 	}
@@ -70,8 +70,8 @@ func (m *memory) change(key model.Key, before, after model.Object) {
 
 func host(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
-// ofHost returns the services of a host, and whether it knows.
-func (m *memory) ofHost(name string) (keys []model.Key, known bool) {
+// servicesOfHost returns the services of a host, and whether the memory knows them.
+func (m *memory) servicesOfHost(name string) (keys []model.Key, known bool) {
 	if keys, known = m.young.hosts[name]; !known {
 		keys, known = m.old.hosts[name]
 	}

@@ -128,7 +128,7 @@ func (s *Store) open(ctx context.Context) error {
 	// What url.Parse says may quote a part of the password.
 	u, err := url.Parse(s.opts.URL)
 	if err != nil {
-		return badURL("is not a URL")
+		return urlError("is not a URL")
 	}
 	switch u.Scheme {
 	case "sqlite":
@@ -136,9 +136,9 @@ func (s *Store) open(ctx context.Context) error {
 	case "postgres", "postgresql":
 		err = s.openPostgres(ctx)
 	case "":
-		err = badURL("has no scheme")
+		err = urlError("has no scheme")
 	default:
-		err = badURL(fmt.Sprintf("has the unknown scheme %q", u.Scheme))
+		err = urlError(fmt.Sprintf("has the unknown scheme %q", u.Scheme))
 	}
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *Store) open(ctx context.Context) error {
 	return s.fail(ctx, "reading the revision", err)
 }
 
-func badURL(what string) error {
+func urlError(what string) error {
 	return &model.Error{
 		Kind: model.Invalid, Message: "the database URL " + what,
 		Hint: "use sqlite:///absolute/path.db or postgres://user:password@host:5432/name; percent-encode special characters of the password",
@@ -162,7 +162,7 @@ func badURL(what string) error {
 // prepared statements (within a transaction they are prepared anew each time).
 func gormConfig() *gorm.Config {
 	return &gorm.Config{
-		NamingStrategy:         naming(),
+		NamingStrategy:         namingStrategy(),
 		Logger:                 logger.Discard,
 		SkipDefaultTransaction: true,
 	}

@@ -42,7 +42,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	cfg, err := pgx.ParseConfig(s.opts.URL)
 	if err != nil {
 		// The reason may quote a part of the password.
-		return badURL("cannot be read")
+		return urlError("cannot be read")
 	}
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTimeout
@@ -61,7 +61,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	s.notify = func(tx *gorm.DB, mark model.Mark) error {
 		return tx.Exec("SELECT pg_notify(?, ?)", channel, strconv.FormatInt(mark.Revision, 10)+" "+mark.ID).Error
 	}
-	s.listen = func(ctx context.Context) error { return s.listenAgainAndAgain(ctx, cfg) }
+	s.listen = func(ctx context.Context) error { return s.keepListening(ctx, cfg) }
 
 	pool := s.openPostgresPool(cfg, maxWriters)
 	if err := pool.PingContext(ctx); err != nil {
@@ -73,7 +73,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 			return s.connectError(ctx, cfg, err)
 		}
 		if !found {
-			return notInUse(fmt.Sprintf("the database %q of Postgres at %s holds no tables of Gatehouse", cfg.Database, address(cfg)))
+			return notInUseError(fmt.Sprintf("the database %q of Postgres at %s holds no tables of Gatehouse", cfg.Database, address(cfg)))
 		}
 	}
 	// Asked for every second, for up to five minutes.
@@ -155,9 +155,9 @@ func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error
 	return e
 }
 
-// listenAgainAndAgain hears of the revisions of every process on this database
+// keepListening receives the revisions of every process on this database
 // until ctx ends.
-func (s *Store) listenAgainAndAgain(ctx context.Context, cfg *pgx.ConnConfig) error {
+func (s *Store) keepListening(ctx context.Context, cfg *pgx.ConnConfig) error {
 	wait := minBackOff
 	for {
 		err := s.listenOnce(ctx, cfg, func() { wait = minBackOff })

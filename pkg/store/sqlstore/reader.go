@@ -78,7 +78,7 @@ func (r *reader) ServicesOf(host string) ([]*model.Service, error) {
 
 // servicesOf returns the services of hosts in lower case.
 func (r *reader) servicesOf(hosts []string) (list []*model.Service, err error) {
-	if !storable(strings.Join(hosts, "")) {
+	if !isStorable(strings.Join(hosts, "")) {
 		return nil, nil
 	}
 	if err := r.db().Order("id").Where("lower(fqdn) IN ?", hosts).Find(&list).Error; err != nil {
@@ -93,7 +93,7 @@ func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error)
 	if !ok {
 		return nil, fmt.Errorf("reading %s: no such kind", kind)
 	}
-	condition, values := whereAny(t.key, keys)
+	condition, values := keyCondition(t.key, keys)
 	if len(values) == 0 {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 			tx = tx.Where("name < ?", end)
 		}
 	}
-	if !storable(strings.Join(q.Names, "") + q.Tag + q.NamePrefix + q.AfterName) {
+	if !isStorable(strings.Join(q.Names, "") + q.Tag + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
 	slice := t.newSlice()
@@ -170,9 +170,9 @@ func prefixEnd(prefix string) string {
 	return ""
 }
 
-// storable reports whether a row can hold the text: Postgres refuses to compare
+// isStorable reports whether a row can hold the text: Postgres refuses to compare
 // with any other.
-func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+func isStorable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // fail makes a store error of what happened in this transaction.
 func (r *reader) fail(doing string, err error) error {

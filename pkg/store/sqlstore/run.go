@@ -11,17 +11,17 @@ import (
 // away is waited for.
 func (s *Store) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.every(ctx, s.opts.PollInterval, "looking for changes", s.poll) })
-	group.Go(func() error { return s.every(ctx, compactInterval, "compacting the change log", s.compact) })
+	group.Go(func() error { return s.repeat(ctx, s.opts.PollInterval, "looking for changes", s.poll) })
+	group.Go(func() error { return s.repeat(ctx, compactInterval, "compacting the change log", s.compact) })
 	if s.listen != nil {
 		group.Go(func() error { return s.listen(ctx) })
 	}
 	return group.Wait()
 }
 
-// every does something now and after each interval until ctx ends. What went
+// repeat calls do now and after each interval until ctx ends. What went
 // wrong is tried again next time.
-func (s *Store) every(ctx context.Context, interval time.Duration, doing string, do func(context.Context) error) error {
+func (s *Store) repeat(ctx context.Context, interval time.Duration, doing string, do func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	healthy := true

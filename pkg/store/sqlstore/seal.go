@@ -66,7 +66,7 @@ func (s *Store) openCheck(db *gorm.DB) error {
 	var stored sql.NullString
 	err := db.Raw("SELECT sealed FROM seal_check").Row().Scan(&stored)
 	if errors.Is(err, sql.ErrNoRows) {
-		return notInUse("no key was ever used with this database")
+		return notInUseError("no key was ever used with this database")
 	}
 	if err != nil {
 		return s.fail(db.Statement.Context, "checking the key of the secrets", err)
@@ -75,7 +75,7 @@ func (s *Store) openCheck(db *gorm.DB) error {
 	return err
 }
 
-func notInUse(what string) error {
+func notInUseError(what string) error {
 	return &model.Error{Kind: model.NotFound, Message: what, Hint: "name the one that is in use with --data-dir or --database-url; the first start of a server makes a new one"}
 }
 

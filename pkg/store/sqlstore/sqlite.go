@@ -73,7 +73,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 func sqlitePath(u *url.URL) (string, error) {
 	path := u.Path
 	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
-		return "", badURL("does not hold an absolute path behind sqlite://, with nothing behind it")
+		return "", urlError("does not hold an absolute path behind sqlite://, with nothing behind it")
 	}
 	return path, nil
 }
@@ -104,7 +104,7 @@ func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, err
 // changes nothing in it.
 func (s *Store) checkInUse(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return notInUse("the database file " + path + " does not exist")
+		return notInUseError("the database file " + path + " does not exist")
 	}
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
 	pool, err := sql.Open("sqlite", dsn.String())
@@ -117,7 +117,7 @@ func (s *Store) checkInUse(ctx context.Context, path string) error {
 		return s.openError(ctx, path, err)
 	}
 	if !found {
-		return notInUse("the file " + path + " holds no database of Gatehouse")
+		return notInUseError("the file " + path + " holds no database of Gatehouse")
 	}
 	return nil
 }

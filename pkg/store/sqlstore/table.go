@@ -21,9 +21,9 @@ type table struct {
 	key, rest []string
 }
 
-// naming makes table and column names of Go names: HCPath becomes hc_path, and
+// namingStrategy derives table and column names from Go names: HCPath becomes hc_path, and
 // HTTPSPort, which GORM would call http_s_port, https_port.
-func naming() schema.Namer {
+func namingStrategy() schema.Namer {
 	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https", "GlobalConfig", "Globalconfig")}
 }
 
@@ -33,7 +33,7 @@ func tables() (map[model.Kind]table, error) {
 	all := map[model.Kind]table{}
 	for _, kind := range model.Kinds() {
 		obj := model.New(kind)
-		parsed, err := schema.Parse(obj, &cache, naming())
+		parsed, err := schema.Parse(obj, &cache, namingStrategy())
 		if err != nil {
 			return nil, fmt.Errorf("describing the table of kind %q: %w", kind, err)
 		}
@@ -68,7 +68,7 @@ func keyColumns(kind model.Kind) []string {
 // the kind can have such a key.
 func (t table) where(key model.Key) map[string]any {
 	names := key.Names()
-	if len(names) != len(t.key) || !storable(key.Text()) {
+	if len(names) != len(t.key) || !isStorable(key.Text()) {
 		return nil
 	}
 	where := make(map[string]any, len(names))
@@ -78,14 +78,14 @@ func (t table) where(key model.Key) map[string]any {
 	return where
 }
 
-// whereAny is the condition that selects the rows that have one of some keys in
+// keyCondition returns the condition for the rows that have one of some keys in
 // these columns, with its values; there are none where no row can have one.
-func whereAny(columns []string, keys []model.Key) (condition string, values []any) {
+func keyCondition(columns []string, keys []model.Key) (condition string, values []any) {
 	row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
 	var rows []string
 	for _, key := range keys {
 		names := key.Names()
-		if len(names) != len(columns) || !storable(key.Text()) {
+		if len(names) != len(columns) || !isStorable(key.Text()) {
 			continue
 		}
 		rows = append(rows, row)
@@ -112,11 +112,11 @@ func (t table) refersTo(keys []model.Key) (condition string, values []any) {
 				columns = append(columns, string(word))
 			}
 		}
-		return whereAny(columns, keys)
+		return keyCondition(columns, keys)
 	}
 	var names []string
 	for _, key := range keys {
-		if storable(key.Text()) {
+		if isStorable(key.Text()) {
 			names = append(names, key.Text())
 		}
 	}

@@ -93,7 +93,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string, keepAdmin bool) er
 		}
 		var row token
 		err := gorm.ErrRecordNotFound
-		if storable(name) {
+		if isStorable(name) {
 			err = tx.Where("name = ?", name).Take(&row).Error
 		}
 		if errors.Is(err, gorm.ErrRecordNotFound) {

@@ -118,7 +118,7 @@ func (w *writer) ServicesOf(host string) ([]*model.Service, error) {
 	if err := w.PrefetchHosts([]string{host}); err != nil {
 		return nil, err
 	}
-	keys, _ := w.ofHost(strings.ToLower(host))
+	keys, _ := w.servicesOfHost(strings.ToLower(host))
 	list := make([]*model.Service, len(keys))
 	for i, key := range keys {
 		svc, err := store.Get[*model.Service](w, key)
@@ -134,7 +134,7 @@ func (w *writer) ServicesOf(host string) ([]*model.Service, error) {
 func (w *writer) PrefetchHosts(hosts []string) error {
 	var unknown []string
 	for _, h := range hosts {
-		if _, known := w.ofHost(strings.ToLower(h)); !known {
+		if _, known := w.servicesOfHost(strings.ToLower(h)); !known {
 			unknown = append(unknown, strings.ToLower(h))
 		}
 	}
@@ -212,7 +212,7 @@ func (w *writer) checkForeignKeys(obj model.Object) error {
 			continue
 		}
 		if _, err := w.Get(key); model.IsKind(err, model.NotFound) {
-			return noForeignKey(obj.Key(), err)
+			return foreignKeyError(obj.Key(), err)
 		} else if err != nil {
 			return err
 		}
@@ -357,7 +357,7 @@ func (w *writer) record(key model.Key, before, after model.Object) error {
 // refer keeps the table of references in step with what an object uses. Links
 // have columns of their own for it.
 func (w *writer) refer(key model.Key, before, after model.Object) {
-	was, is := named(before), named(after)
+	was, is := namedKeys(before), namedKeys(after)
 	if slices.Equal(was, is) {
 		return
 	}
@@ -369,8 +369,8 @@ func (w *writer) refer(key model.Key, before, after model.Object) {
 	}
 }
 
-// named lists what an object names in its fields.
-func named(obj model.Object) []model.Key {
+// namedKeys lists what an object names in its fields.
+func namedKeys(obj model.Object) []model.Key {
 	if _, ok := obj.(model.Tagged); !ok {
 		return nil
 	}

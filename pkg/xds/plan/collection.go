@@ -61,7 +61,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.owed = c.subscribed || len(initial) == 0
 	c.subscribed = true
 	for name, version := range initial {
-		if c.held[name] == nil && (c.wants(name) || take(room)) {
+		if c.held[name] == nil && (c.wants(name) || takeRoom(room)) {
 			c.held[name] = &holding{sent: version, acked: version}
 		}
 	}
@@ -78,8 +78,8 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 
 func (c *collection) wants(name string) bool { return has(c.wanted, name) }
 
-// take takes one of what is left.
-func take(room *int) bool {
+// takeRoom reports whether there is room, and uses one place of it.
+func takeRoom(room *int) bool {
 	*room--
 	return *room >= 0
 }
@@ -232,8 +232,8 @@ func (c *collection) remove(names []string) {
 	}
 }
 
-// past returns, sorted, what is gone and has not been named for the grace.
-func (c *collection) past(now time.Time, grace time.Duration, next *due, named map[string]bool) []string {
+// pastGrace returns, sorted, what is gone and has not been named for the grace.
+func (c *collection) pastGrace(now time.Time, grace time.Duration, next *due, named map[string]bool) []string {
 	var removed []string
 	for name, since := range c.gone {
 		switch {
@@ -241,9 +241,9 @@ func (c *collection) past(now time.Time, grace time.Duration, next *due, named m
 			c.gone[name] = time.Time{}
 		case since.IsZero():
 			c.gone[name] = now
-			next.by(now.Add(grace))
+			next.add(now.Add(grace))
 		case now.Before(since.Add(grace)):
-			next.by(since.Add(grace))
+			next.add(since.Add(grace))
 		default:
 			removed = append(removed, name)
 		}
@@ -259,8 +259,8 @@ func (c *collection) forget(name string) {
 	delete(c.refused, name)
 }
 
-// settled reports whether everything wanted was sent and nothing refused.
-func (c *collection) settled() bool {
+// isSettled reports whether everything wanted was sent and nothing refused.
+func (c *collection) isSettled() bool {
 	return len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
 }
 

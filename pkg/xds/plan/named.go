@@ -31,7 +31,7 @@ func newNamed(typeURL string) named {
 func (n *named) subscribe(names []string, initial map[string]string, room *int) bool {
 	n.subscribed = true
 	for name, version := range initial {
-		if !n.names[name] && !has(n.all, name) && !take(room) {
+		if !n.names[name] && !has(n.all, name) && !takeRoom(room) {
 			continue
 		}
 		if n.held[name] == nil {
@@ -40,7 +40,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 		n.names[name] = true
 	}
 	for _, name := range names {
-		if !n.names[name] && !has(n.all, name) && !take(room) {
+		if !n.names[name] && !has(n.all, name) && !takeRoom(room) {
 			return false
 		}
 		n.names[name] = true
@@ -56,8 +56,8 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 	return true
 }
 
-// foreign counts the names that do not exist.
-func (n *named) foreign() int {
+// countForeign counts the names that do not exist.
+func (n *named) countForeign() int {
 	if len(n.names) == 0 {
 		return 0
 	}
@@ -97,8 +97,8 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 	}
 }
 
-// again sends a resource anew, whether it changed or not.
-func (n *named) again(name string) {
+// resend sends a resource again, even if it has not changed.
+func (n *named) resend(name string) {
 	if i, ok := slices.BinarySearchFunc(n.wanted, name, compareName); ok && n.refused[name].Version != n.wanted[i].Version {
 		n.todo[name] = n.wanted[i]
 	}

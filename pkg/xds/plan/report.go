@@ -83,13 +83,13 @@ type RefusedListener struct {
 func (s *Stream) RefusedListeners() []RefusedListener {
 	var list []RefusedListener
 	for _, r := range sortedValues(s.listeners.refused, func(a, b Refusal) int { return cmp.Compare(a.Resource, b.Resource) }) {
-		list = append(list, RefusedListener{r.Resource, r.Text, s.listeners.open(r.Resource)})
+		list = append(list, RefusedListener{r.Resource, r.Text, s.listeners.openListener(r.Resource)})
 	}
 	return list
 }
 
-// open is the listener that stands where a wanted one was refused.
-func (c *collection) open(name string) string {
+// openListener returns the listener that is open where a wanted one was refused.
+func (c *collection) openListener(name string) string {
 	if h := c.held[name]; h != nil && h.acked != "" {
 		return name
 	}

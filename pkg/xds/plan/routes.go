@@ -22,7 +22,7 @@ type routes struct {
 	ackedFor *snapshot.Snapshot
 	flight   *flight
 	since    time.Time // when the first configuration began to wait
-	again    bool      // subscribed anew: an answer is owed
+	resend   bool      // subscribed anew: an answer is owed
 	// refused are the pieces that the Envoy refused, by host; refusedWhole is
 	// the version of a configuration of which no piece is to blame.
 	refused      map[string]refusal
@@ -51,10 +51,10 @@ func newRoutes() routes {
 
 func (r *routes) subscribe(names []string, initial map[string]string, want *snapshot.Snapshot, room *int) bool {
 	for _, name := range names {
-		if !r.names[name] && (want == nil || name != want.RouteName()) && !take(room) {
+		if !r.names[name] && (want == nil || name != want.RouteName()) && !takeRoom(room) {
 			return false
 		}
-		r.again = r.again || r.names[name]
+		r.resend = r.resend || r.names[name]
 		r.names[name] = true
 		if v := initial[name]; v != "" {
 			r.reported[name] = v
@@ -63,8 +63,8 @@ func (r *routes) subscribe(names []string, initial map[string]string, want *snap
 	return true
 }
 
-// foreign counts the names of configurations that do not exist.
-func (r *routes) foreign(want *snapshot.Snapshot) int {
+// countForeign counts the names of configurations that do not exist.
+func (r *routes) countForeign(want *snapshot.Snapshot) int {
 	if want != nil && r.names[want.RouteName()] {
 		return len(r.names) - 1
 	}
@@ -205,39 +205,39 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	if r.since.IsZero() {
 		r.since = now
 	}
-	hosts, until := s.choose(now)
+	hosts, until := s.choosePieces(now)
 	if !until.IsZero() {
 		if first := r.since.Add(s.opts.WarmBound); !r.known && now.Before(first) {
 			// A first configuration that is not complete would answer 404
 			// for hosts that exist.
-			next.by(first)
-			next.by(until)
+			next.add(first)
+			next.add(until)
 			return nil
 		}
-		next.by(until)
+		next.add(until)
 	}
-	if r.known && same(hosts, r.sent) && !r.again {
+	if r.known && same(hosts, r.sent) && !r.resend {
 		return nil
 	}
 	resource := s.want.Routes(hosts)
 	if resource.Version == r.refusedWhole.Version {
 		return nil
 	}
-	if !r.known && r.reported[name] == resource.Version && !r.again {
+	if !r.known && r.reported[name] == resource.Version && !r.resend {
 		r.has(hosts, s.want)
 		r.sent = hosts
 		return nil
 	}
-	r.sent, r.again = hosts, false
+	r.sent, r.resend = hosts, false
 	r.flight = &flight{
 		Message: Message{Type: snapshot.RouteType, Resources: []*snapshot.Resource{resource}}, hosts: hosts, want: s.want,
 	}
 	return r.flight
 }
 
-// choose picks the piece of each host, and says until when one waits for a
+// choosePieces selects the piece of each host, and returns until when one waits for a
 // cluster.
-func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time) {
+func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.want.Hosts, s.routes.sent
 	if same(want, have) {
 		clear(s.routes.waiting)
@@ -269,7 +269,7 @@ func (s *Stream) choose(now time.Time) (hosts []*snapshot.Host, until time.Time)
 					missing.Since = earlier.Since
 				}
 				waiting[h.Name] = missing
-				wait.by(missing.Until)
+				wait.add(missing.Until)
 			}
 		}
 		if next != old && next != nil && (old == nil || old.Version != next.Version) {

@@ -86,9 +86,9 @@ func (s *Stream) SetRoom(names int) { s.room = names }
 
 // Foreign is how many such names are kept.
 func (s *Stream) Foreign() int {
-	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.foreign(s.want)
+	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.countForeign(s.want)
 	for _, named := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
-		n += len(named.gone) + named.foreign()
+		n += len(named.gone) + named.countForeign()
 	}
 	return n
 }
@@ -164,7 +164,7 @@ func (s *Stream) Unsubscribe(typeURL string, names []string) {
 // Ack notes that the Envoy took a message and returns it; nil for a nonce that
 // was not sent on this stream.
 func (s *Stream) Ack(nonce string) *Message {
-	f := s.land(nonce)
+	f := s.takeFlight(nonce)
 	if f == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (s *Stream) Ack(nonce string) *Message {
 // resource, or the host of a route configuration, that is to blame; empty while
 // it is looked for.
 func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty string) {
-	f := s.land(nonce)
+	f := s.takeFlight(nonce)
 	if f == nil {
 		return nil, ""
 	}
@@ -198,7 +198,7 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 	return &f.Message, s.collection(f.Type).nack(f, text, now)
 }
 
-func (s *Stream) land(nonce string) *flight {
+func (s *Stream) takeFlight(nonce string) *flight {
 	f := s.flights[nonce]
 	delete(s.flights, nonce)
 	return f
@@ -246,7 +246,7 @@ func (s *Stream) supply(now time.Time) []*flight {
 	clusters := s.clusters.supply(now)
 	for _, f := range clusters {
 		for _, r := range f.Resources {
-			s.endpoints.again(r.Name)
+			s.endpoints.resend(r.Name)
 		}
 	}
 	flights = append(append(flights, clusters...), s.endpoints.supply(now)...)
@@ -289,8 +289,8 @@ func (s *Stream) send(f *flight) Message {
 // Applied is the revision that the Envoy has in full, removals aside; false
 // while it is on the way to the one it should have, or was refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
-	if s.want == nil || !s.clusters.settled() || !s.listeners.settled() ||
-		!s.secrets.settled() || !s.extensions.settled() || !s.endpoints.settled() {
+	if s.want == nil || !s.clusters.isSettled() || !s.listeners.isSettled() ||
+		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() {
 		return 0, false
 	}
 	for _, f := range s.flights {
@@ -312,7 +312,7 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 // removableListeners go at once, since Envoy drains them, but not before the
 // ones that take their place are acknowledged.
 func (s *Stream) removableListeners() []string {
-	if len(s.listeners.gone) == 0 || !s.listeners.settled() {
+	if len(s.listeners.gone) == 0 || !s.listeners.isSettled() {
 		return nil
 	}
 	for _, f := range s.flights {
@@ -342,7 +342,7 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 			}
 		}
 	}
-	return s.clusters.past(now, s.opts.Grace, next, named)
+	return s.clusters.pastGrace(now, s.opts.Grace, next, named)
 }
 
 // removable are the secrets, extension configs and endpoints that nothing
@@ -358,7 +358,7 @@ func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 		}
 		return nil
 	}
-	return n.past(now, s.opts.Grace, next, nil)
+	return n.pastGrace(now, s.opts.Grace, next, nil)
 }
 
 // routesKnown reports whether we know every route that the Envoy has. After a
@@ -371,8 +371,8 @@ func (s *Stream) routesKnown() bool {
 // due is the earliest of some moments; the zero value is none.
 type due struct{ at time.Time }
 
-// by ignores the zero time.
-func (d *due) by(t time.Time) {
+// add lowers the due time to at; it ignores the zero time.
+func (d *due) add(t time.Time) {
 	if !t.IsZero() && (d.at.IsZero() || t.Before(d.at)) {
 		d.at = t
 	}

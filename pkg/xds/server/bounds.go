@@ -178,8 +178,8 @@ func newQuiet() quiet {
 	return quiet{perclient.New(1000, 100*time.Millisecond), perclient.New(100, time.Second)}
 }
 
-// level is how loudly to tell of something.
-func level(l *perclient.Limit, address string, loud slog.Level) slog.Level {
+// logLevel returns loud, or debug beyond the limit of an address.
+func logLevel(l *perclient.Limit, address string, loud slog.Level) slog.Level {
 	if l.Allow(perclient.Prefix(address), time.Now()) {
 		return loud
 	}

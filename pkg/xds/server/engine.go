@@ -64,7 +64,7 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 	s.engines[e] = struct{}{}
 	s.engineMoved()
 	s.mu.Unlock()
-	loud := level(s.quiet.comings, e.address, slog.LevelInfo)
+	loud := logLevel(s.quiet.comings, e.address, slog.LevelInfo)
 	e.log.Log(rpc.Context(), loud, "rate-limit engine connected", "address", e.address, "version", e.claimed)
 	defer func() {
 		s.mu.Lock()
@@ -114,7 +114,7 @@ func (e *engine) run() error {
 			if err := forEngine(req); err != nil {
 				return err
 			}
-			if !e.hear(req) && pace.ask(time.Now()) {
+			if !e.handle(req) && pace.ask(time.Now()) {
 				hear = nil
 			}
 		case <-pace.timer.C:
@@ -143,26 +143,26 @@ func (e *engine) receive(ctx context.Context, to chan<- *discoveryv3.DiscoveryRe
 	}
 }
 
-// hear takes the answer to what was sent, and reports whether it is one.
-func (e *engine) hear(req *discoveryv3.DiscoveryRequest) bool {
+// handle processes the engine's answer to a response, and reports whether req is one.
+func (e *engine) handle(req *discoveryv3.DiscoveryRequest) bool {
 	if e.sent == nil || req.GetResponseNonce() != e.nonce {
 		return false
 	}
 	l, detail := e.sent, req.GetErrorDetail()
 	e.sent = nil
 	if detail == nil {
-		e.accepted(l)
+		e.recordAck(l)
 		return true
 	}
 	text := shorten(detail.GetMessage(), maxRefusal)
-	e.refusedWith(l, text)
-	e.log.Log(e.rpc.Context(), level(e.server.quiet.refusals, e.address, slog.LevelWarn),
+	e.recordNack(l, text)
+	e.log.Log(e.rpc.Context(), logLevel(e.server.quiet.refusals, e.address, slog.LevelWarn),
 		"rate-limit engine refused the limits and keeps what it had", "rev", l.revision, "err", text)
 	return true
 }
 
-// accepted notes that the engine has l.
-func (e *engine) accepted(l *limits) {
+// recordAck notes that the engine has l.
+func (e *engine) recordAck(l *limits) {
 	e.settled = l
 	s := e.server
 	s.opts.Status.RecordAck(e.id, RateLimitType, limitsAnswer(l, ""))
@@ -173,8 +173,8 @@ func (e *engine) accepted(l *limits) {
 	s.engineMoved()
 }
 
-// refusedWith notes that the engine does not take l.
-func (e *engine) refusedWith(l *limits, why string) {
+// recordNack notes that the engine refuses l.
+func (e *engine) recordNack(l *limits, why string) {
 	e.settled = l
 	s := e.server
 	s.opts.Status.RecordNack(e.id, RateLimitType, limitsAnswer(l, why))
@@ -199,15 +199,15 @@ func (e *engine) advance() error {
 	if claimed == l.version && !doubtful {
 		// An engine that comes back claims what it last received, also when it
 		// refused that.
-		e.accepted(l)
+		e.recordAck(l)
 		return nil
 	}
 	switch l.version { // the content may be what it was before a change
 	case e.has:
-		e.accepted(l)
+		e.recordAck(l)
 		return nil
 	case e.refused:
-		e.refusedWith(l, e.refusal)
+		e.recordNack(l, e.refusal)
 		return nil
 	}
 	e.nonces++

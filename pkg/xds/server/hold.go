@@ -26,11 +26,11 @@ func (s *Server) reports(proxy string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keeper = proxy
-	s.judge()
+	s.updateHold()
 }
 
-// judge begins or ends the hold. It needs mu.
-func (s *Server) judge() (released bool) {
+// updateHold begins or ends the hold. It needs mu.
+func (s *Server) updateHold() (released bool) {
 	switch {
 	case s.held != "" && s.revision > 0:
 		s.held = ""
@@ -38,11 +38,11 @@ func (s *Server) judge() (released bool) {
 		return true
 	case s.held == "" && s.published && s.revision == 0 && s.keeper != "" && !s.opts.AllowEmpty:
 		s.held = "the database has no configuration and never had one, but an Envoy of " + s.keeper + " has one that it got before"
-		s.tellHeld()
+		s.logHold()
 	}
 	return false
 }
 
-func (s *Server) tellHeld() {
+func (s *Server) logHold() {
 	s.opts.Log.Warn("no envoy is answered, for the database seems to be lost", "reason", s.held+howOn)
 }

@@ -100,7 +100,7 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 		if err != nil {
 			return nil //nolint:nilerr // the Envoy went away
 		}
-		if failing := r.take(report, s.Snapshot(r.proxy), every, time.Now()); len(failing) > 0 && s.opts.Failing != nil {
+		if failing := r.record(report, s.Snapshot(r.proxy), every, time.Now()); len(failing) > 0 && s.opts.Failing != nil {
 			s.opts.Failing(rpc.Context(), r.parent, failing)
 		}
 	}
@@ -138,10 +138,10 @@ func (s *Server) removeReporter(r *reporter) {
 	delete(s.reporters, r.address)
 }
 
-// take keeps what a report says and returns the clusters of which requests
+// record keeps what a report says and returns the clusters of which requests
 // failed, sorted. What is about another form of a cluster than snap has, or may
 // be, is left out.
-func (r *reporter) take(report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time) (failing []string) {
+func (r *reporter) record(report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time) (failing []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.window = max(loadWindow, 2*every+every/2)

@@ -134,9 +134,9 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 	first := !s.published
 	s.revision, s.published = revision, true
 	if first && s.held != "" {
-		s.tellHeld()
+		s.logHold()
 	}
-	released := s.judge()
+	released := s.updateHold()
 	for proxy, snap := range changed {
 		if snap == nil {
 			delete(s.snapshots, proxy)
@@ -204,8 +204,8 @@ func (s *Server) Have(proxy string) []Have {
 	return list
 }
 
-// enter makes a stream known, leave forgets it.
-func (s *Server) enter(st *stream) (proxyExists bool) {
+// addStream registers a stream, removeStream forgets it.
+func (s *Server) addStream(st *stream) (proxyExists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[st] = struct{}{}
@@ -217,7 +217,7 @@ func (s *Server) enter(st *stream) (proxyExists bool) {
 	return s.snapshots[st.proxy] != nil
 }
 
-func (s *Server) leave(st *stream) {
+func (s *Server) removeStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
@@ -230,7 +230,7 @@ func (s *Server) leave(st *stream) {
 	if s.snapshots[st.proxy] != nil {
 		s.coming[st.proxy] = time.Now().Add(reconnectTime)
 	}
-	until, expected := s.expected(st.proxy)
+	until, expected := s.expectsEnvoy(st.proxy)
 	for w := range s.waits[st.proxy] {
 		w.leaveLast(st.proxy, until, expected)
 	}
@@ -246,9 +246,9 @@ func (s *Server) has(proxy string) bool {
 	return false
 }
 
-// expected reports whether an Envoy of a proxy that has none is sure to come, or
+// expectsEnvoy reports whether an Envoy of a proxy that has none is sure to come, or
 // may come back, and until when; the zero time is for ever. It needs mu.
-func (s *Server) expected(proxy string) (until time.Time, ok bool) {
+func (s *Server) expectsEnvoy(proxy string) (until time.Time, ok bool) {
 	if s.opts.Own != "" && proxy == s.opts.Own {
 		return time.Time{}, true
 	}
@@ -264,27 +264,27 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	}
 	node := first.GetNode()
 	if err := nodeID(node.GetId()); err != nil {
-		s.opts.Log.Log(rpc.Context(), level(s.quiet.refusals, addressOf(rpc), slog.LevelWarn), "envoy refused",
+		s.opts.Log.Log(rpc.Context(), logLevel(s.quiet.refusals, addressOf(rpc), slog.LevelWarn), "envoy refused",
 			"address", addressOf(rpc), "node", shorten(node.GetId(), maxName), "err", err)
 		return err
 	}
 	st := newStream(s, rpc, node.GetId())
 	st.parent = parentOf(node)
-	exists := s.enter(st)
+	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
 	})
-	loud := level(s.quiet.comings, st.address, slog.LevelInfo)
+	loud := logLevel(s.quiet.comings, st.address, slog.LevelInfo)
 	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
 	defer func() {
-		s.leave(st)
+		s.removeStream(st)
 		st.foreign.set(0)
 		s.opts.Status.Disconnect(st.id)
 		st.log.Log(context.WithoutCancel(rpc.Context()), loud, "envoy disconnected")
 	}()
 	err = st.run(first)
 	if code := status.Code(err); code == codes.InvalidArgument || code == codes.ResourceExhausted {
-		st.log.Log(context.WithoutCancel(rpc.Context()), level(s.quiet.refusals, st.address, slog.LevelWarn), "envoy cut off", "address", st.address, "err", err)
+		st.log.Log(context.WithoutCancel(rpc.Context()), logLevel(s.quiet.refusals, st.address, slog.LevelWarn), "envoy cut off", "address", st.address, "err", err)
 	}
 	return err
 }

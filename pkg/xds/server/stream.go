@@ -106,10 +106,10 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 	for {
 		select {
 		case req := <-hear:
-			if err := st.hear(req); err != nil {
+			if err := st.handle(req); err != nil {
 				return err
 			}
-			if asks(req) && pace.ask(time.Now()) {
+			if asksForMore(req) && pace.ask(time.Now()) {
 				hear = nil
 			}
 		case <-pace.timer.C:
@@ -120,7 +120,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 				st.plan.Want(snap)
 			}
 			if first != nil && st.have != nil {
-				if err := st.hear(first); err != nil {
+				if err := st.handle(first); err != nil {
 					return err
 				}
 				first, hear = nil, requests
@@ -159,9 +159,9 @@ func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDisco
 	}
 }
 
-// hear takes one request: an answer to a response, a change of subscriptions,
+// handle processes one request: an answer to a response, a change of subscriptions,
 // or both.
-func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) error {
+func (st *stream) handle(req *discoveryv3.DeltaDiscoveryRequest) error {
 	if err := checkNames(req); err != nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func (st *stream) hear(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// asks reports whether a request is more than an answer.
-func asks(req *discoveryv3.DeltaDiscoveryRequest) bool {
+// asksForMore reports whether a request is more than an answer.
+func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
 }
 
@@ -194,7 +194,7 @@ func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 		text := shorten(detail.GetMessage(), maxRefusal)
 		if m, guilty := st.plan.Nack(nonce, text, time.Now()); m != nil {
 			st.server.opts.Status.RecordNack(st.id, m.Type, toAnswer(m, text))
-			st.log.Log(st.rpc.Context(), level(st.server.quiet.refusals, st.address, slog.LevelWarn), "envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
+			st.log.Log(st.rpc.Context(), logLevel(st.server.quiet.refusals, st.address, slog.LevelWarn), "envoy refused configuration and keeps what it had", "type_url", m.Type, "rev", m.Revision,
 				"resources", resourceNames(m), "guilty", guilty, "err", text)
 		}
 		return
@@ -242,7 +242,7 @@ func (st *stream) report() {
 		st.reported = inTheWay
 		st.server.opts.Status.SetProgress(st.id, toProgress(st.applied, waiting, refused))
 	}
-	st.show()
+	st.reportProgress()
 	st.mu.Lock()
 	joins := st.joins
 	st.joins = nil
@@ -254,17 +254,17 @@ func (st *stream) report() {
 		switch lack, ok := st.plan.Reached(w.goals[st.proxy]); {
 		case ok:
 			delete(st.waits, w)
-			w.reached(st)
-		case w.ended():
+			w.noteReached(st)
+		case w.hasEnded():
 			delete(st.waits, w)
 		default:
-			w.lacks(st, lack)
+			w.noteLack(st, lack)
 		}
 	}
 }
 
-// show tells what the Envoy has, once something of it is known.
-func (st *stream) show() {
+// reportProgress records what the Envoy has, once something of it is known.
+func (st *stream) reportProgress() {
 	hosts, known := st.plan.Hosts()
 	refused := st.plan.RefusedListeners()
 	if !known && len(refused) == 0 {

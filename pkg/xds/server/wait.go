@@ -30,7 +30,7 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 		return nil
 	}
 	defer s.endWait(w)
-	alarm := time.NewTimer(w.untilAlarm())
+	alarm := time.NewTimer(w.alarmDelay())
 	defer alarm.Stop()
 	for {
 		select {
@@ -41,10 +41,10 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 			defer w.mu.Unlock()
 			return w.lags()
 		case <-w.gone:
-			alarm.Reset(w.untilAlarm())
+			alarm.Reset(w.alarmDelay())
 		case <-alarm.C:
 			w.settle()
-			alarm.Reset(w.untilAlarm())
+			alarm.Reset(w.alarmDelay())
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (s *Server) startWait(goals map[string]plan.Goal) *wait {
 			s.waits[proxy] = map[*wait]struct{}{}
 		}
 		s.waits[proxy][w] = struct{}{}
-		if until, ok := s.expected(proxy); ok {
+		if until, ok := s.expectsEnvoy(proxy); ok {
 			w.coming[proxy] = until
 		}
 		if snap := s.snapshots[proxy]; snap != nil && snap.Revision < goal.Revision {
@@ -134,15 +134,15 @@ func (w *wait) join(st *stream) {
 	w.missing[st.proxy][st] = plan.Lack{}
 }
 
-// ended reports whether nobody waits any more.
-func (w *wait) ended() bool {
+// hasEnded reports whether the wait is over.
+func (w *wait) hasEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.over
 }
 
-// lacks notes what stands in an Envoy's way.
-func (w *wait) lacks(st *stream, lack plan.Lack) {
+// noteLack notes what stands in an Envoy's way.
+func (w *wait) noteLack(st *stream, lack plan.Lack) {
 	w.mu.Lock()
 	w.missing[st.proxy][st] = lack
 	w.mu.Unlock()
@@ -151,8 +151,8 @@ func (w *wait) lacks(st *stream, lack plan.Lack) {
 	}
 }
 
-// reached counts an Envoy as done.
-func (w *wait) reached(st *stream) {
+// noteReached counts an Envoy as done.
+func (w *wait) noteReached(st *stream) {
 	w.mu.Lock()
 	delete(w.missing[st.proxy], st)
 	w.mu.Unlock()
@@ -184,8 +184,8 @@ func (w *wait) leaveLast(proxy string, until time.Time, expected bool) {
 	w.settle()
 }
 
-// untilAlarm is after what time to settle without being told to.
-func (w *wait) untilAlarm() time.Duration {
+// alarmDelay returns after what time to settle without a signal.
+func (w *wait) alarmDelay() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	after := time.Hour

@@ -222,8 +222,8 @@ func (h *RouteHead) Unavailable(host *Host) *Host {
 // Name is the name of the route configuration.
 func (h *RouteHead) Name() string { return h.name }
 
-// With puts the route configuration together from pieces, sorted by name.
-func (h *RouteHead) With(hosts []*Host) *Resource {
+// Join joins pieces, sorted by name, to a route configuration.
+func (h *RouteHead) Join(hosts []*Host) *Resource {
 	size := len(h.body)
 	for _, host := range hosts {
 		size += len(host.body) + approximateFieldOverhead

@@ -39,7 +39,7 @@ func (s *Snapshot) Routes(hosts []*Host) *Resource {
 	if slices.Equal(hosts, s.Hosts) {
 		return s.routes()
 	}
-	return s.head.With(hosts)
+	return s.head.Join(hosts)
 }
 
 // Unavailable is a host that answers 503 to everything.
@@ -108,11 +108,11 @@ func (b *Builder) SetHost(name string, parts *Parts) {
 	}
 	// What claims a domain that this host has left or come to is looked at
 	// again, the host itself first.
-	b.settle(name)
+	b.updateHost(name)
 	for _, p := range []*Parts{old, parts} {
 		if p != nil {
 			for _, n := range b.claims[p.Domain] {
-				b.settle(n)
+				b.updateHost(n)
 			}
 		}
 	}
@@ -137,8 +137,8 @@ func (b *Builder) winner(domain string) string {
 	})
 }
 
-// settle brings what is served of one host in line with what is wanted.
-func (b *Builder) settle(name string) {
+// updateHost makes the served pieces of one host what is wanted.
+func (b *Builder) updateHost(name string) {
 	want := b.parts[name]
 	delete(b.lost, name)
 	if want != nil && b.winner(want.Domain) != name {
@@ -191,7 +191,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
 		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), head: b.head,
 	}
-	s.routes = sync.OnceValue(func() *Resource { return s.head.With(s.Hosts) })
+	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
 	return s
 }
 

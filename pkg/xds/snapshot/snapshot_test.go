@@ -92,7 +92,7 @@ var _ = Describe("A resource", func() {
 		Expect(host("h", a).Version).To(Equal(host("h", a).Version))
 		Expect(host("h", a).Version).NotTo(Equal(host("h", b).Version))
 		Expect(host("h", a, b).Version).NotTo(Equal(host("h", b, a).Version), "the order of routes matters")
-		rc := func(hosts ...*snapshot.Host) string { return head().With(hosts).Version }
+		rc := func(hosts ...*snapshot.Host) string { return head().Join(hosts).Version }
 		Expect(rc(host("h", a))).To(Equal(rc(host("h", a))))
 		Expect(rc(host("h", a))).NotTo(Equal(rc(host("h", b))))
 		Expect(rc(host("h", a))).NotTo(Equal(rc(host("h", a), host("i", a))))

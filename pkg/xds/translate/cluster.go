@@ -129,7 +129,7 @@ func transportSocket(c *ir.Cluster) (*corev3.TransportSocket, error) {
 		CommonTlsContext: &tlsv3.CommonTlsContext{AlpnProtocols: []string{alpn}},
 	}
 	if c.Verify != nil {
-		verify(tls, c)
+		verifyCertificate(tls, c)
 	}
 	config, err := pack(tls)
 	return &corev3.TransportSocket{
@@ -138,9 +138,9 @@ func transportSocket(c *ir.Cluster) (*corev3.TransportSocket, error) {
 	}, err
 }
 
-// verify makes Envoy check the backend's certificate: its chain always, and the
+// verifyCertificate makes Envoy check the backend's certificate: its chain always, and the
 // name that it carries where one is known.
-func verify(tls *tlsv3.UpstreamTlsContext, c *ir.Cluster) {
+func verifyCertificate(tls *tlsv3.UpstreamTlsContext, c *ir.Cluster) {
 	context := &tlsv3.CertificateValidationContext{
 		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: c.Verify.Authorities}},
 	}

@@ -25,8 +25,8 @@ const HostFilter = "envoy.filters.http.rbac/host"
 // and a backend might read the name of another service in it.
 const oneHost = `([0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?`
 
-// notOneHost matches what hostFilter refuses.
-func notOneHost() *routev3.HeaderMatcher {
+// invalidHostMatcher matches what hostFilter refuses.
+func invalidHostMatcher() *routev3.HeaderMatcher {
 	return headerMatcher(ir.ValueMatch{Name: ":authority", Regex: oneHost, Invert: true})
 }
 
@@ -35,16 +35,16 @@ func notOneHost() *routev3.HeaderMatcher {
 func hostFilter(ir.Listener) []filterConfig {
 	refused := &rbacconfigv3.Policy{
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
-		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: notOneHost()}}},
+		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
 	}
 	return []filterConfig{{HostFilter, &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
 		Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{"host": refused},
 	}}}}
 }
 
-// hostReply makes a 400 of the filter's 403: it is the request that is wrong,
+// invalidHostReply makes a 400 of the filter's 403: it is the request that is wrong,
 // not who sent it (RFC 9112 section 3.2).
-func hostReply(ir.Listener) *hcmv3.ResponseMapper {
+func invalidHostReply(ir.Listener) *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
 			AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{
@@ -57,7 +57,7 @@ func hostReply(ir.Listener) *hcmv3.ResponseMapper {
 					}},
 				}},
 				{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{
-					HeaderFilter: &accesslogv3.HeaderFilter{Header: notOneHost()},
+					HeaderFilter: &accesslogv3.HeaderFilter{Header: invalidHostMatcher()},
 				}},
 			}},
 		}},
@@ -68,11 +68,11 @@ func hostReply(ir.Listener) *hcmv3.ResponseMapper {
 	}
 }
 
-// cleanHeaders takes away what a client must not say, before Envoy adds what it
+// removeClientHeaders removes headers that a client must not set, before Envoy adds what it
 // knows itself: everything of Envoy's own, and how the request came here, which
 // only a trusted proxy in front knows. X-Forwarded-For and X-Forwarded-Proto
 // are Envoy's business.
-func cleanHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
+func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	mutations := []*mutationv3.HeaderMutation{{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
 		RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcherv3.StringMatcher{
 			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"},

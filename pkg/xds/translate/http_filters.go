@@ -57,7 +57,7 @@ type Resources struct {
 func httpFilters() []httpFilter {
 	return []httpFilter{
 		// Refuses what is not one host, before anything is asked about it.
-		{name: HostFilter, listener: hostFilter, reply: hostReply},
+		{name: HostFilter, listener: hostFilter, reply: invalidHostReply},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},

@@ -55,7 +55,7 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	if err != nil {
 		return nil, err
 	}
-	clean, err := cleanHeaders(l)
+	clean, err := removeClientHeaders(l)
 	if err != nil {
 		return nil, err
 	}
