@@ -78,7 +78,7 @@ type Config struct {
 
 	objects map[Key]Object
 	// children lists, by owner or used object, the keys of what refers to it.
-	children map[Key]map[Key]struct{}
+	children map[Key]keySet
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
 	globals  map[Key]*ParsedGlobalConfig
@@ -88,7 +88,7 @@ type Config struct {
 func NewConfig() *Config {
 	return &Config{
 		objects:  map[Key]Object{},
-		children: map[Key]map[Key]struct{}{},
+		children: map[Key]keySet{},
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
 		globals:  map[Key]*ParsedGlobalConfig{},
@@ -127,7 +127,7 @@ func (c *Config) GlobalConfigs() []*ParsedGlobalConfig {
 // ProxiesOf lists the proxies that a service is attached to, sorted.
 func (c *Config) ProxiesOf(service string) []string {
 	var names []string
-	for k := range c.children[ServiceKey(service)] {
+	for k := range c.children[ServiceKey(service)].all {
 		if l, ok := c.objects[k].(*ProxyService); ok {
 			names = append(names, l.Proxy)
 		}
@@ -139,7 +139,7 @@ func (c *Config) ProxiesOf(service string) []string {
 // Referrers implements Graph.
 func (c *Config) Referrers(keys []Key, fn func(to, from Key)) error {
 	for _, to := range keys {
-		for from := range c.children[to] {
+		for from := range c.children[to].all {
 			if from.Owner() != to {
 				fn(to, from)
 			}
@@ -161,7 +161,7 @@ func (c *Config) Apply(ch Change) Touched {
 			changed = append(changed, key)
 		}
 	}
-	if ch.Full {
+	if ch.Full && len(c.objects) > 0 {
 		named := make(map[Key]bool, len(ch.Entries))
 		for _, e := range ch.Entries {
 			named[e.Key] = true
@@ -220,18 +220,60 @@ func parsed(obj Object) Object {
 
 func (c *Config) link(key Key, obj Object) {
 	for _, to := range references(obj) {
-		if c.children[to] == nil {
-			c.children[to] = map[Key]struct{}{}
-		}
-		c.children[to][key] = struct{}{}
+		c.children[to] = c.children[to].with(key)
 	}
 }
 
 func (c *Config) unlink(key Key, obj Object) {
 	for _, to := range references(obj) {
-		delete(c.children[to], key)
-		if len(c.children[to]) == 0 {
+		if c.children[to] = c.children[to].without(key); c.children[to].len() == 0 {
 			delete(c.children, to)
+		}
+	}
+}
+
+// keySet is a set of keys. Most have one, for which a map would be large.
+type keySet struct {
+	one  Key // the zero Key where there is none, or more has them all
+	more map[Key]struct{}
+}
+
+func (s keySet) with(key Key) keySet {
+	switch {
+	case s.more != nil:
+		s.more[key] = struct{}{}
+	case s.one == Key{} || s.one == key:
+		s.one = key
+	default:
+		s = keySet{more: map[Key]struct{}{s.one: {}, key: {}}}
+	}
+	return s
+}
+
+func (s keySet) without(key Key) keySet {
+	delete(s.more, key)
+	if s.one == key {
+		s.one = Key{}
+	}
+	return s
+}
+
+func (s keySet) len() int {
+	if s.one != (Key{}) {
+		return 1
+	}
+	return len(s.more)
+}
+
+// all yields the keys.
+func (s keySet) all(yield func(Key) bool) {
+	if s.one != (Key{}) {
+		yield(s.one)
+		return
+	}
+	for key := range s.more {
+		if !yield(key) {
+			return
 		}
 	}
 }
@@ -254,7 +296,7 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 		return
 	}
 	tree := &ServiceTree{Service: svc}
-	for k := range c.children[key] {
+	for k := range c.children[key].all {
 		if o, ok := c.objects[k].(*ServiceFilter); ok {
 			tree.Filters = append(tree.Filters, attached[*ParsedFilter](c, o)...)
 		}
@@ -266,10 +308,10 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 			old[r.Route.Name] = r
 		}
 	}
-	for k := range c.children[key] {
+	for k := range c.children[key].all {
 		if o, ok := c.objects[k].(*Route); ok {
 			have := old[o.Name]
-			if have == nil || changed.Routes[k] {
+			if have == nil || changed.Routes[o.Name] {
 				have = c.buildRoute(k, o, tree.Filters)
 			}
 			tree.Routes = append(tree.Routes, have)
@@ -281,7 +323,7 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 
 func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *RouteTree {
 	tree := &RouteTree{Route: route, ServiceFilters: ofService}
-	for k := range c.children[key] {
+	for k := range c.children[key].all {
 		switch l := c.objects[k].(type) {
 		case *RouteUpstream:
 			tree.Upstreams = append(tree.Upstreams, attached[*Upstream](c, l)...)
@@ -322,7 +364,7 @@ func (c *Config) globalConfigs(proxy string) []*ParsedGlobalConfig {
 	var list []*ParsedGlobalConfig
 	for key, g := range c.globals {
 		_, own := c.objects[ProxyGlobalConfigKey(proxy, g.Name)]
-		if own || len(c.children[key]) == 0 {
+		if own || c.children[key].len() == 0 {
 			list = append(list, g)
 		}
 	}
@@ -338,7 +380,7 @@ func (c *Config) rebuildProxy(name string) {
 		return
 	}
 	var links []*ProxyService
-	for k := range c.children[key] {
+	for k := range c.children[key].all {
 		if l, ok := c.objects[k].(*ProxyService); ok {
 			links = append(links, l)
 		}

@@ -21,8 +21,8 @@ type Reached struct {
 
 // ReachedService is the part of a service that holds an object.
 type ReachedService struct {
-	// Routes are those of the service that hold it, EveryRoute says that all do.
-	Routes     map[Key]bool
+	// Routes are the names of those that hold it, EveryRoute says that all do.
+	Routes     map[string]bool
 	EveryRoute bool
 }
 
@@ -87,7 +87,7 @@ func (r Reached) add(key Key) bool {
 	case KindService:
 		s := r.service(key.names[0])
 		if row.Path[1] == KindRoute {
-			s.Routes[RouteKey(key.names[0], key.names[1])] = true
+			s.Routes[key.names[1]] = true
 		}
 		s.EveryRoute = s.EveryRoute || row.EveryRoute
 	case KindProxy:
@@ -109,7 +109,7 @@ func (r Reached) add(key Key) bool {
 func (r Reached) service(name string) *ReachedService {
 	s := r.Services[name]
 	if s == nil {
-		s = &ReachedService{Routes: map[Key]bool{}}
+		s = &ReachedService{Routes: map[string]bool{}}
 		r.Services[name] = s
 	}
 	return s
