@@ -28,6 +28,7 @@ func filterTypes() []filterType {
 	return []filterType{
 		{name: model.FilterOIDC, closed: noLogins},
 		{name: model.FilterRateLimit, route: withConfig(addRateLimits), needs: rateLimitNeeds},
+		{name: model.FilterHeaders, host: withConfig(addHostHeaders), route: withConfig(addRouteHeaders)},
 	}
 }
 

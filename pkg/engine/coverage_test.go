@@ -103,6 +103,7 @@ var _ = Describe("The golden cases", func() {
 			func(key string) bool { return key == "route_config.query.invert" }, // which is refused
 		)),
 		Entry("of a filter that states its limit", model.KindFilter, keysOfType(reflect.TypeFor[model.StatedLimit](), "filter_config.")),
+		Entry("of a route_filter_headers", model.KindFilter, keysOfType(reflect.TypeFor[model.HeadersFilter](), "filter_config.")),
 		Entry("of a globalconfig_ratelimit", model.KindGlobalConfig, keysOfType(reflect.TypeFor[model.RateLimitConfig](), "config.")),
 	)
 

@@ -237,9 +237,16 @@ func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionM
 		}
 		if slices.Contains(a.UnknownFilters, f.GetName()) {
 			message += ", and explain does not know what it does"
+		} else if isOff(f, vh, r) && isKnown(f.GetName()) {
+			continue // the request passes without it
 		}
 		told := Filter{Name: f.GetName(), Message: message}
-		if isRateLimit(told.Name) && !isOff(f, vh, r) {
+		if told.Name == headerFilter {
+			if err := told.describeHeaders(vh, r); err != nil {
+				return err
+			}
+		}
+		if isRateLimit(told.Name) {
 			if err := told.describeRateLimits(have, s, f, r); err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ func knownFilters() []knownFilter {
 	return []knownFilter{
 		{name: hostFilter},                     // passHost
 		{name: rateLimitFilter, several: true}, // tellRateLimits
+		{name: headerFilter},                   // describeHeaders
 		{name: routerFilter},                   // act
 	}
 }

@@ -42,6 +42,8 @@ type Host struct {
 	Name string `json:"name"`
 	// Domain is an exact host in lower case, "*.suffix" or "*".
 	Domain string `json:"domain"`
+	// Headers are changed on all routes, before what the routes change.
+	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
 	Routes []*Route `json:"routes"`
 }
@@ -54,6 +56,8 @@ type Route struct {
 	// Exactly one of Forward and Respond is set.
 	Forward *Forward `json:"forward,omitempty"`
 	Respond *Respond `json:"respond,omitempty"`
+	// Headers are changed beside those of the host.
+	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for
 	// routes with Forward.
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`

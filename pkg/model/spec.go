@@ -30,6 +30,7 @@ func filterTypes() []configType {
 	return []configType{
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{"client_secret"}, read: readOIDC},
+		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 	}
 }
 
@@ -53,6 +54,7 @@ func laterTypes() []string {
 
 // The types of filters and global configs.
 const (
+	FilterHeaders         = "route_filter_headers"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterOIDC            = "http_filter_oidc"
 	GlobalConfigRateLimit = "globalconfig_ratelimit"

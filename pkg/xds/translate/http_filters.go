@@ -61,6 +61,9 @@ func httpFilters() []httpFilter {
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},
+		// After all that may answer, so that what those check is what the client
+		// has sent; what comes back passes it first.
+		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},
 		// Is always the last.
 		{name: routerFilter, listener: router},
 	}

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -53,7 +55,8 @@ func everything() (ir.Listener, *ir.Host) {
 		Address: "0.0.0.0", Port: 8080, AccessLog: true, RateLimitEngine: &ir.RateLimitEngine{Socket: "/run/engine.sock"},
 		RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
 	}
-	return listener, &ir.Host{Name: "shop", Domain: "shop.test", Routes: []*ir.Route{{
+	headers := &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet, Name: "x-team", Value: "shop"}}}
+	return listener, &ir.Host{Name: "shop", Domain: "shop.test", Headers: headers, Routes: []*ir.Route{{
 		Name: "root", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, RateLimits: limits,
 		Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: cluster, Share: 1}}},
 	}}}
@@ -113,6 +116,8 @@ func broken() map[string]translate.Message {
 		&ratelimitv3.RateLimitPerRoute{RateLimits: []*routev3.RateLimit{{}}},
 		&earlyv3.HeaderMutation{},
 		&exprv3.Descriptor{},
+		&headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{}}}},
+		&headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{}}}},
 		&streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{}}},
 		&tlsv3.UpstreamTlsContext{Sni: strings.Repeat("a", 256)},
 		&httpv3.HttpProtocolOptions{},
@@ -123,6 +128,16 @@ func broken() map[string]translate.Message {
 	}
 	return byType
 }
+
+var _ = Describe("The message of a filter", func() {
+	It("is on a route that answers by itself too", func() {
+		_, h := everything()
+		r := must(translate.Route(&ir.Route{
+			Name: "closed", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, Headers: h.Headers, Respond: &ir.Respond{Status: 503},
+		}))
+		Expect(r.GetTypedPerFilterConfig()).To(HaveKey("envoy.filters.http.header_mutation"))
+	})
+})
 
 var _ = Describe("What is packed", func() {
 	It("is checked, whatever its type", func() {
@@ -160,6 +175,9 @@ var _ = Describe("What is packed", func() {
 		}
 	},
 		Entry("the rate-limit filter", "listener", func(l *ir.Listener, _ *ir.Host) { l.RateLimit.Domain = "" }),
+		Entry("headers", "route", func(_ *ir.Listener, h *ir.Host) {
+			h.Routes[0].Headers = &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet}}}
+		}),
 		Entry("limits", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits = []ir.RateLimit{{}} }),
 		Entry("a part of a limit that is packed itself", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits[0][0].Key = "" }),
 		Entry("TLS", "cluster", func(_ *ir.Listener, h *ir.Host) {

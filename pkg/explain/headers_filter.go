@@ -1,0 +1,56 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+const headerFilter = "envoy.filters.http.header_mutation"
+
+// describeHeaders says which headers change, the service's changes before those of
+// the route, as they are made.
+func (f *Filter) describeHeaders(vh *routev3.VirtualHost, r *routev3.Route) error {
+	var request, response []string
+	for _, config := range []*anypb.Any{vh.GetTypedPerFilterConfig()[headerFilter], r.GetTypedPerFilterConfig()[headerFilter]} {
+		if config == nil {
+			continue
+		}
+		var changes headermutationv3.HeaderMutationPerRoute
+		if err := config.UnmarshalTo(&changes); err != nil {
+			return fmt.Errorf("decoding the changes of headers: %w", err)
+		}
+		request = append(request, headerChanges(changes.GetMutations().GetRequestMutations())...)
+		response = append(response, headerChanges(changes.GetMutations().GetResponseMutations())...)
+	}
+	var parts []string
+	if len(request) > 0 {
+		parts = append(parts, "of the request "+strings.Join(request, ", "))
+	}
+	if len(response) > 0 {
+		parts = append(parts, "of the answer "+strings.Join(response, ", "))
+	}
+	f.Message = "changes headers: " + strings.Join(parts, "; ")
+	return nil
+}
+
+func headerChanges(mutations []*mutationv3.HeaderMutation) []string {
+	var list []string
+	for _, m := range mutations {
+		set := m.GetAppend()
+		switch {
+		case set == nil:
+			list = append(list, "removes "+m.GetRemove())
+		case set.GetAppendAction() == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD:
+			list = append(list, "sets "+set.GetHeader().GetKey())
+		default:
+			list = append(list, "adds "+set.GetHeader().GetKey())
+		}
+	}
+	return list
+}

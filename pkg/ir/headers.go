@@ -1,0 +1,29 @@
+package ir
+
+// Headers are changes of the headers of requests and of answers, in the order in
+// which they are made.
+type Headers struct {
+	Request  []HeaderChange `json:"request,omitempty"`
+	Response []HeaderChange `json:"response,omitempty"`
+}
+
+// HeaderChange is a change of one header.
+type HeaderChange struct {
+	Action HeaderAction `json:"action"`
+	// Name is in lower case.
+	Name string `json:"name"`
+	// Value is the text as it is; empty for HeaderRemove.
+	Value string `json:"value,omitempty"`
+}
+
+// HeaderAction says how a header changes.
+type HeaderAction string
+
+// The ways to change a header.
+const (
+	HeaderRemove HeaderAction = "remove"
+	// HeaderSet replaces all values.
+	HeaderSet HeaderAction = "set"
+	// HeaderAdd adds a value.
+	HeaderAdd HeaderAction = "add"
+)

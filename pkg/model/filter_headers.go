@@ -1,0 +1,116 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// HeadersFilter is the JSON of a route_filter_headers: which headers change on
+// the way to the backend, and on the way back.
+type HeadersFilter struct {
+	Request  HeaderChanges `json:"request"`
+	Response HeaderChanges `json:"response"`
+}
+
+// HeaderChanges are made in this order: Remove, Set, Add.
+type HeaderChanges struct {
+	// Set replaces all values of a header, or makes the header; Add adds a value
+	// to those that are there. Both have values by header name.
+	Set map[string]string `json:"set"`
+	Add map[string]string `json:"add"`
+	// Remove lists names.
+	Remove []string `json:"remove"`
+}
+
+func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
+	var f HeadersFilter
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	if n := len(v.errs); f.Request.check(v, at+".request")+f.Response.check(v, at+".response") == 0 && n == len(v.errs) {
+		v.add(at, `changes no header; give request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
+	}
+	v.notIn(at+".response", f.Response, "server")
+	return &f
+}
+
+func (f *HeadersFilter) uses() []Key { return nil }
+
+// check reports what is wrong with the changes, and counts them.
+func (c HeaderChanges) check(v *validator, at string) int {
+	for _, part := range []struct {
+		name   string
+		values map[string]string
+	}{{"set", c.Set}, {"add", c.Add}} {
+		seen := map[string]bool{}
+		for _, name := range slices.Sorted(maps.Keys(part.values)) {
+			field := at + "." + part.name + "." + name
+			v.headerName(field, name, seen)
+			v.headerText(field, part.values[name])
+		}
+	}
+	seen := map[string]bool{}
+	for _, name := range c.Remove {
+		v.headerName(at+".remove", name, seen)
+	}
+	return len(c.Set) + len(c.Add) + len(c.Remove)
+}
+
+// headerName accepts a header that users may change. seen are those that came
+// before it, in lower case.
+func (v *validator) headerName(field, name string, seen map[string]bool) {
+	lower := strings.ToLower(name)
+	switch {
+	case strings.HasPrefix(name, ":") || lower == "host":
+		v.add(field, "%q cannot be changed; the rewrite of Route_config changes path and host", name)
+	case slices.Contains(connectionHeaders(), lower):
+		v.add(field, "%q belongs to the connection and cannot be changed", name)
+	case reservedHeader(lower):
+		v.add(field, "%q is set by the gateway and cannot be changed", name)
+	case seen[lower]:
+		v.add(field, "%q is named twice", name)
+	case len(name) > maxHeaderName:
+		v.add(field, "has more than %d characters", maxHeaderName)
+	default:
+		v.token(field, name)
+	}
+	seen[lower] = true
+}
+
+const (
+	maxHeaderName = 255
+	maxHeaderText = 4096
+)
+
+// headerText accepts the value of a header (RFC 9110 section 5.5).
+func (v *validator) headerText(field, s string) {
+	switch {
+	case s == "":
+		v.add(field, "is empty; remove takes a header away")
+	case len(s) > maxHeaderText:
+		v.add(field, "has more than %d bytes", maxHeaderText)
+	case s != strings.Trim(s, " \t") || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		v.add(field, "has a space at its end or a control character, which no header value can have")
+	}
+}
+
+// notIn refuses changes of a header that Envoy sets last.
+func (v *validator) notIn(at string, c HeaderChanges, header string) {
+	names := slices.Concat(slices.Collect(maps.Keys(c.Set)), slices.Collect(maps.Keys(c.Add)), c.Remove)
+	if slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, header) }) {
+		v.add(at, "%q is set by the gateway and cannot be changed", header)
+	}
+}
+
+// connectionHeaders are those of one connection (RFC 9110 section 7.6.1), and
+// the length of a body.
+func connectionHeaders() []string {
+	return []string{"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+}
+
+// reservedHeader reports whether a header says how a request came here, or is
+// Envoy's own. Backends believe these.
+func reservedHeader(lower string) bool {
+	return strings.HasPrefix(lower, "x-envoy-") || strings.HasPrefix(lower, "x-forwarded-") || lower == "forwarded" || lower == "x-real-ip"
+}

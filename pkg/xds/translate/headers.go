@@ -1,0 +1,51 @@
+package translate
+
+import (
+	"strings"
+
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// HeaderFilter is the name of the filter that changes headers as users say.
+const HeaderFilter = "envoy.filters.http.header_mutation"
+
+// headerFilter makes the changes of a host, then those of the route.
+func headerFilter(ir.Listener) []filterConfig {
+	return []filterConfig{{HeaderFilter, &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
+}
+
+func headersOfHost(h *ir.Host) ([]filterConfig, error) { return headerMutations(h.Headers), nil }
+
+func headersOfRoute(r *ir.Route) ([]filterConfig, error) { return headerMutations(r.Headers), nil }
+
+func headerMutations(h *ir.Headers) []filterConfig {
+	if h == nil {
+		return nil
+	}
+	return []filterConfig{{HeaderFilter, &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
+		RequestMutations: mutations(h.Request), ResponseMutations: mutations(h.Response),
+	}}}}
+}
+
+func mutations(changes []ir.HeaderChange) []*mutationv3.HeaderMutation {
+	var list []*mutationv3.HeaderMutation
+	for _, c := range changes {
+		if c.Action == ir.HeaderRemove {
+			list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: c.Name}})
+			continue
+		}
+		action := corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
+		if c.Action == ir.HeaderAdd {
+			action = corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD
+		}
+		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+			// Envoy takes what is between percent signs for a command.
+			Header: &corev3.HeaderValue{Key: c.Name, Value: strings.ReplaceAll(c.Value, "%", "%%")}, AppendAction: action,
+		}}})
+	}
+	return list
+}
