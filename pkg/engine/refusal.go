@@ -19,15 +19,17 @@ func RouteRefusal(t *model.RouteTree) error {
 	return nil
 }
 
-// ServiceRefusal says the same of a service, its routes left aside.
-func ServiceRefusal(s *model.Service) error {
-	_, err := encodeHost(&ir.Host{Name: s.Name, Domain: compile.Domain(s)}, nil, s.Key())
+// ServiceRefusal says the same of a service with its filters, its routes left
+// aside.
+func ServiceRefusal(t *model.ServiceTree) error {
+	host := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil)
+	_, err := encodeHost(host, nil, t.Service.Key())
 	return err
 }
 
 // ProxyRefusal says the same of a proxy.
-func ProxyRefusal(p *model.Proxy) error {
-	_, _, err := encodeListener(compile.Listener(&model.ProxyTree{Proxy: p}, compile.Settings{}, ir.Needs{}), p.Key())
+func ProxyRefusal(t *model.ProxyTree) error {
+	_, _, err := encodeListener(compile.Listener(t, compile.Settings{}, ir.Needs{}), t.Proxy.Key())
 	return err
 }
 

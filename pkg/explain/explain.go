@@ -225,11 +225,12 @@ func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionM
 			continue
 		}
 		message := "is set by the listener"
-		if isOff(f, vh, r) {
+		switch {
+		case isOff(f, vh, r):
 			message = "is off"
-		} else if r.GetTypedPerFilterConfig()[f.GetName()] != nil {
+		case r.GetTypedPerFilterConfig()[f.GetName()] != nil:
 			message = "is set by the route"
-		} else if vh.GetTypedPerFilterConfig()[f.GetName()] != nil {
+		case vh.GetTypedPerFilterConfig()[f.GetName()] != nil:
 			message = "is set by the service"
 		}
 		if f.GetName() == routerFilter {

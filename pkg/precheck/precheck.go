@@ -1,8 +1,6 @@
 package precheck
 
 import (
-	"slices"
-
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -29,6 +27,7 @@ const pageSize = 500
 func (rules Rules) Check(r store.Reader, written store.Changes) error {
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}}
 	var page []store.Written
+	first := true
 	for w, err := range written() {
 		if err != nil {
 			return err
@@ -36,85 +35,37 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 		if page = append(page, w); len(page) < pageSize {
 			continue
 		}
-		if err := c.read(page); err != nil {
+		if err := c.checkPage(page, map[model.Key][]model.Object{}); err != nil {
 			return err
 		}
-		if err := c.checkAll(page); err != nil {
-			return err
-		}
-		page = page[:0]
+		first, page = false, page[:0]
 	}
-	if c.attachments == nil { // the page is all that was written
-		c.attachments = createdRoutes(page)
-	} else if err := c.read(page); err != nil {
-		return err
+	links := map[model.Key][]model.Object{}
+	if first { // the page is all that was written
+		links = createdLinks(page)
 	}
-	return c.checkAll(page)
+	return c.checkPage(page, links)
 }
 
 type checker struct {
 	reader store.Reader
 	rules  Rules
 	own    *ownPlaces
-	// done are the routes that were checked.
+	// done are the routes and services that were checked.
 	done map[model.Key]bool
-	// attachments has the upstreams of routes, where they need not be read.
-	attachments map[model.Key][]model.Key
+
+	// The others are of one page: what was gathered, and what names its secrets.
+	config *model.Config
+	routes map[model.Key]*model.RouteTree
+	users  map[model.Key][]model.Object
 }
 
-// createdRoutes returns the routes that a transaction created, with the upstreams that
-// it has attached: they have no other.
-func createdRoutes(written []store.Written) map[model.Key][]model.Key {
-	made := map[model.Key][]model.Key{}
-	for _, w := range written {
-		switch {
-		case w.Before == nil && w.Key.Kind == model.KindRoute:
-			made[w.Key] = nil
-		case w.Before == nil && w.Key.Kind == model.KindRouteUpstream:
-			if attached, ok := made[w.After.Key().Owner()]; ok {
-				made[w.After.Key().Owner()] = append(attached, model.Uses(w.After)...)
-			}
-		case w.After == nil && w.Key.Kind == model.KindRouteUpstream:
-			if attached, ok := made[w.Before.Key().Owner()]; ok {
-				gone := w.Before.Key().Attached()
-				made[w.Before.Key().Owner()] = slices.DeleteFunc(attached, func(k model.Key) bool { return k == gone })
-			}
-		}
+// checkPage gathers what changes need to be compiled, and checks them. links are
+// those of owners that need not be read.
+func (c checker) checkPage(page []store.Written, links map[model.Key][]model.Object) error {
+	if err := c.gather(page, links); err != nil {
+		return err
 	}
-	return made
-}
-
-// read reads what the check of a page needs, and lets go what that of the page
-// before did.
-func (c *checker) read(page []store.Written) error {
-	c.attachments = map[model.Key][]model.Key{}
-	var routes, keys []model.Key
-	for _, w := range page {
-		if w.After == nil {
-			continue
-		}
-		keys = append(keys, model.Uses(w.After)...)
-		if key, is := routeOf(w.After); is && !c.done[key] {
-			if _, known := c.attachments[key]; !known {
-				c.attachments[key] = nil
-				routes = append(routes, key)
-			}
-		}
-	}
-	if len(routes) > 0 {
-		links, err := c.reader.List(store.Query{Kind: model.KindRouteUpstream, To: routes})
-		if err != nil {
-			return err
-		}
-		for _, l := range links {
-			c.attachments[l.Key().Owner()] = append(c.attachments[l.Key().Owner()], model.Uses(l)...)
-			keys = append(keys, model.Uses(l)...)
-		}
-	}
-	return c.reader.Prefetch(append(keys, routes...))
-}
-
-func (c checker) checkAll(page []store.Written) error {
 	for _, w := range page {
 		if w.After == nil {
 			continue
@@ -126,40 +77,122 @@ func (c checker) checkAll(page []store.Written) error {
 	return nil
 }
 
-// routeOf is the route that is checked for an object, if one is.
-func routeOf(obj model.Object) (model.Key, bool) {
-	switch obj.(type) {
-	case *model.Route:
-		return obj.Key(), true
-	case *model.RouteUpstream, *model.RouteFilter:
-		return obj.Key().Owner(), true
+func (c *checker) gather(page []store.Written, links map[model.Key][]model.Object) error {
+	n := newNeighbourhood(c.reader, links)
+	c.users = map[model.Key][]model.Object{}
+	var owners, keys []model.Key
+	for _, w := range page {
+		if w.After == nil {
+			continue
+		}
+		keys = append(keys, model.Uses(w.After)...)
+		if at, is := ownerOf(w.Key); is && !c.done[at] {
+			owners = append(owners, at)
+		}
 	}
-	return model.Key{}, false
+	if err := c.reader.Prefetch(keys); err != nil {
+		return err
+	}
+	if err := n.addOwners(owners); err != nil {
+		return err
+	}
+	for _, w := range page {
+		if err := c.gatherOne(n, w); err != nil {
+			return err
+		}
+	}
+	c.config = n.config()
+	c.routes = n.routes(c.config)
+	return nil
+}
+
+// gatherOne gathers a change that is not checked as a part of a service.
+func (c *checker) gatherOne(n *neighbourhood, w store.Written) error {
+	switch w.After.(type) {
+	case *model.Upstream, *model.Filter:
+		return n.try(w.After)
+	case *model.Proxy:
+		return n.add(w.After)
+	case *model.Secret:
+		if w.Before == nil {
+			return nil // what names it is new too
+		}
+		for _, kind := range []model.Kind{model.KindUpstream, model.KindFilter} {
+			users, err := c.reader.List(store.Query{Kind: kind, To: []model.Key{w.Key}})
+			if err != nil {
+				return err
+			}
+			c.users[w.Key] = append(c.users[w.Key], users...)
+		}
+		for _, u := range c.users[w.Key] {
+			if err := n.try(u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownerOf is the route or service that is checked for an object, if one is.
+func ownerOf(key model.Key) (owner model.Key, is bool) {
+	if key.Attached() != (model.Key{}) {
+		key = key.Owner()
+	}
+	return key, key.Kind == model.KindRoute || key.Kind == model.KindService
 }
 
 func (c checker) check(obj model.Object) error {
-	if key, is := routeOf(obj); is {
-		if c.done[key] {
+	key := obj.Key()
+	if owner, is := ownerOf(key); is {
+		if c.done[owner] {
 			return nil
 		}
-		c.done[key] = true
-		return c.route(key)
+		c.done[owner] = true
+		return refusal(owner, c.refusalOf(owner))
 	}
-	key := obj.Key()
 	switch o := obj.(type) {
 	case *model.Upstream:
 		if err := c.address(o); err != nil {
 			return err
 		}
-		return c.upstream(o)
+		return c.checkAlone(o)
+	case *model.Filter:
+		return c.checkAlone(o)
 	case *model.Secret:
-		return c.secret(o)
-	case *model.Service:
-		return refusal(key, engine.ServiceRefusal(o))
+		for _, u := range c.users[key] {
+			if err := c.checkAlone(u); err != nil {
+				return err
+			}
+		}
 	case *model.Proxy:
-		return refusal(key, engine.ProxyRefusal(o))
+		return refusal(key, engine.ProxyRefusal(c.config.Proxy(o.Name)))
 	case *model.GlobalConfig:
 		return refusal(key, engine.GlobalConfigRefusal(o))
+	}
+	return nil
+}
+
+// checkAlone checks an upstream or a filter alone.
+func (c checker) checkAlone(obj model.Object) error {
+	for _, at := range trials(obj.Key()) {
+		if err := refusal(obj.Key(), c.refusalOf(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusalOf says why a route or service cannot work. One that is not there was
+// deleted again in the same transaction.
+func (c checker) refusalOf(key model.Key) error {
+	if key.Kind == model.KindService {
+		if tree := c.config.Service(key.Name()); tree != nil {
+			return engine.ServiceRefusal(tree)
+		}
+		return nil
+	}
+	if tree := c.routes[key]; tree != nil {
+		return engine.RouteRefusal(tree)
 	}
 	return nil
 }
@@ -172,94 +205,4 @@ func refusal(key model.Key, why error) error {
 		Kind: model.Unworkable, Path: key.Path(),
 		Message: key.Path() + " cannot become a working configuration: " + why.Error(),
 	}
-}
-
-// route checks a route with all that is attached to it.
-func (c checker) route(key model.Key) error {
-	tree, err := c.tree(key)
-	if tree == nil {
-		return err
-	}
-	return refusal(key, engine.RouteRefusal(tree))
-}
-
-// tree reads a route with its upstreams; nil is one that was deleted again in
-// the same transaction.
-func (c checker) tree(key model.Key) (*model.RouteTree, error) {
-	route, err := store.Get[*model.Route](c.reader, key)
-	if model.IsKind(err, model.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	attached, err := c.upstreamsOf(key)
-	if err != nil {
-		return nil, err
-	}
-	tree := &model.RouteTree{Route: route, Authorities: map[string]*model.Secret{}}
-	for _, name := range attached {
-		u, err := store.Get[*model.Upstream](c.reader, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := c.add(tree, u); err != nil {
-			return nil, err
-		}
-	}
-	return tree, nil
-}
-
-// upstreamsOf lists the upstreams of a route.
-func (c checker) upstreamsOf(route model.Key) ([]model.Key, error) {
-	if keys, ok := c.attachments[route]; ok {
-		return keys, nil
-	}
-	links, err := c.reader.List(store.Query{
-		Kind: model.KindRouteUpstream, To: []model.Key{route},
-	})
-	var keys []model.Key
-	for _, l := range links {
-		keys = append(keys, model.Uses(l)...)
-	}
-	return keys, err
-}
-
-// upstream tries the upstream behind a plain route: what makes a cluster bad is
-// always one of its upstreams.
-func (c checker) upstream(u *model.Upstream) error {
-	tree := &model.RouteTree{
-		Route:       &model.Route{Service: "check", Name: "check", Prefix: "/"},
-		Authorities: map[string]*model.Secret{},
-	}
-	if err := c.add(tree, u); err != nil {
-		return err
-	}
-	return refusal(u.Key(), engine.RouteRefusal(tree))
-}
-
-// secret tries the upstreams whose certificates are checked with it.
-func (c checker) secret(s *model.Secret) error {
-	users, err := store.List[*model.Upstream](c.reader, store.Query{Kind: model.KindUpstream, To: []model.Key{s.Key()}})
-	if err != nil {
-		return err
-	}
-	for _, u := range users {
-		if err := c.upstream(u); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c checker) add(tree *model.RouteTree, u *model.Upstream) error {
-	tree.Upstreams = append(tree.Upstreams, u)
-	for _, key := range model.Uses(u) {
-		ca, err := store.Get[*model.Secret](c.reader, key)
-		if err != nil {
-			return err
-		}
-		tree.Authorities[ca.Name] = ca
-	}
-	return nil
 }

@@ -185,6 +185,17 @@ func proxy(ip string, port int) *model.Proxy {
 	return p
 }
 
+// filter is one that no API would store: it cannot be read.
+func filter() *model.Filter {
+	return &model.Filter{Name: "odd", Type: model.FilterRateLimit, Config: `{"descriptors":[{"what":"ever"}]}`}
+}
+
+func filtered(route string) *model.RouteFilter {
+	return &model.RouteFilter{Service: "shop", Route: route, Filter: "odd"}
+}
+
+const noFilter = "the route has filter odd, which cannot be read ("
+
 func ca(cert string) *model.Secret { return &model.Secret{Name: "ca", Cert: cert} }
 
 const noAuthority = "the route has upstream t, whose certificate authority has no certificate, and answers 503"
@@ -228,6 +239,11 @@ var _ = Describe("Check", func() {
 			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", noAuthority),
 		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
 			insert(append(manyRoutes(1100), uses("r1099", "t"))...), "/service/shop/route/r1099", noAuthority),
+		Entry("a filter", nil, insert(filter()), "/filter/odd", noFilter),
+		Entry("a filter that is changed", []model.Object{filter()}, replace(func() *model.Filter { f := filter(); f.Tags = model.Tags{"x"}; return f }()), "/filter/odd", noFilter),
+		Entry("a link to a filter", shop(filter()), insert(filtered("root")), "/service/shop/route/root", noFilter),
+		Entry("a route with a filter", shop(filter(), filtered("root")), replace(route("root", "/new")), "/service/shop/route/root", noFilter),
+		Entry("a route that is made with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
 		Entry("the first bad object of many",
 			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", noAuthority),
 	)

@@ -107,27 +107,29 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []string
-	keys := make([]model.Key, 0, len(w.places))
+	places, proxies := map[model.Key]*place{}, map[string]bool{}
 	for k := range w.places {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) })
-	for _, k := range keys {
 		p, err := w.place(k)
 		if err != nil {
 			return nil, err
 		}
-		if p == nil {
-			continue
+		if p != nil {
+			places[k] = p
+			for _, name := range p.proxies {
+				proxies[name] = true
+			}
 		}
+	}
+	were, are := before.trees(proxies), after.trees(proxies)
+	var list []string
+	for _, k := range slices.SortedFunc(maps.Keys(places), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
 		had := map[string]bool{}
 		if !w.places[k] {
-			for _, c := range engine.AdviseFilter(p.filter, k, p.forwards, before.trees(p.proxies)) {
+			for _, c := range places[k].advice(k, were) {
 				had[c.Message] = true
 			}
 		}
-		for _, c := range engine.AdviseFilter(p.filter, k, p.forwards, after.trees(p.proxies)) {
+		for _, c := range places[k].advice(k, are) {
 			if !had[c.Message] {
 				list = append(list, k.Path()+" "+c.Message)
 			}
@@ -141,6 +143,15 @@ type place struct {
 	filter   *model.ParsedFilter
 	forwards bool
 	proxies  []string
+}
+
+// advice says what the filter does not do, with proxies as in trees.
+func (p *place) advice(link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
+	proxies := make([]*model.ProxyTree, len(p.proxies))
+	for i, name := range p.proxies {
+		proxies[i] = trees[name]
+	}
+	return engine.AdviseFilter(p.filter, link, p.forwards, proxies)
 }
 
 // place reads the place of a link; nil is one where there is nothing to say.
@@ -184,38 +195,34 @@ func (w warner) place(link model.Key) (*place, error) {
 
 // hasUpstream reports whether a route has an upstream to forward to.
 func (w warner) hasUpstream(route model.Key) (bool, error) {
-	tree, err := w.tree(route)
-	if tree == nil {
+	n := newNeighbourhood(w.reader, map[model.Key][]model.Object{})
+	if err := n.addOwners([]model.Key{route}); err != nil {
 		return false, err
 	}
-	return engine.Forwards(tree), nil
+	tree := n.routes(n.config())[route]
+	return tree != nil && engine.Forwards(tree), nil
 }
 
-// holding are the global configs and where they are attached.
-type holding struct {
-	configs map[model.Key]*model.ParsedGlobalConfig
-	links   map[model.Key]*model.ProxyGlobalConfig
-}
+// holding are the global configs, and where they are attached.
+type holding map[model.Key]model.Object
 
 func readInForce(r store.Reader) (holding, error) {
-	h := holding{configs: map[model.Key]*model.ParsedGlobalConfig{}, links: map[model.Key]*model.ProxyGlobalConfig{}}
-	configs, err := store.List[*model.GlobalConfig](r, store.Query{Kind: model.KindGlobalConfig})
-	if err != nil {
-		return h, err
+	h := holding{}
+	for _, kind := range []model.Kind{model.KindGlobalConfig, model.KindProxyGlobalConfig} {
+		list, err := r.List(store.Query{Kind: kind})
+		if err != nil {
+			return h, err
+		}
+		for _, obj := range list {
+			h[obj.Key()] = obj
+		}
 	}
-	links, err := store.List[*model.ProxyGlobalConfig](r, store.Query{Kind: model.KindProxyGlobalConfig})
-	for _, g := range configs {
-		h.configs[g.Key()] = g.Parse()
-	}
-	for _, l := range links {
-		h.links[l.Key()] = l
-	}
-	return h, err
+	return h, nil
 }
 
 // before is h without what a transaction has written.
 func (h holding) before(written store.Changes) (holding, error) {
-	old := holding{configs: maps.Clone(h.configs), links: maps.Clone(h.links)}
+	old := maps.Clone(h)
 	seen := map[model.Key]bool{}
 	for w, err := range written(model.KindGlobalConfig, model.KindProxyGlobalConfig) {
 		if err != nil {
@@ -225,33 +232,28 @@ func (h holding) before(written store.Changes) (holding, error) {
 			continue
 		}
 		seen[w.Key] = true
-		delete(old.configs, w.Key)
-		delete(old.links, w.Key)
-		switch was := w.Before.(type) {
-		case *model.GlobalConfig:
-			old.configs[w.Key] = was.Parse()
-		case *model.ProxyGlobalConfig:
-			old.links[w.Key] = was
+		delete(old, w.Key)
+		if w.Before != nil {
+			old[w.Key] = w.Before
 		}
 	}
 	return old, nil
 }
 
-// trees are proxies with the global configs that hold for them.
-func (h holding) trees(proxies []string) []*model.ProxyTree {
-	attached := map[string]bool{}
-	for _, l := range h.links {
-		attached[l.GlobalConfig] = true
+// trees are proxies with the global configs that hold for them, by name.
+func (h holding) trees(proxies map[string]bool) map[string]*model.ProxyTree {
+	change := model.Change{Full: true}
+	for name := range proxies {
+		change.Entries = append(change.Entries, model.Entry{Key: model.ProxyKey(name), Object: &model.Proxy{Name: name}})
 	}
-	list := make([]*model.ProxyTree, len(proxies))
-	for i, name := range proxies {
-		list[i] = &model.ProxyTree{Proxy: &model.Proxy{Name: name}}
-		for _, g := range h.configs {
-			if own := h.links[model.ProxyGlobalConfigKey(name, g.Name)] != nil; own || !attached[g.Name] {
-				list[i].GlobalConfigs = append(list[i].GlobalConfigs, g)
-			}
-		}
-		slices.SortFunc(list[i].GlobalConfigs, func(a, b *model.ParsedGlobalConfig) int { return strings.Compare(a.Name, b.Name) })
+	for key, obj := range h {
+		change.Entries = append(change.Entries, model.Entry{Key: key, Object: obj})
 	}
-	return list
+	config := model.NewConfig()
+	config.Apply(change)
+	trees := make(map[string]*model.ProxyTree, len(proxies))
+	for name := range proxies {
+		trees[name] = config.Proxy(name)
+	}
+	return trees
 }

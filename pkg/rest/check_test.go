@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,8 +9,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // checked compiles writes before they are stored, as the program does.
@@ -66,5 +69,23 @@ var _ = Describe("What cannot become a working configuration", func() {
 		Expect(b.delete("/service/shop/route/root/upstream/t").status).To(Equal(200))
 		Expect(b.delete("/upstream/t").status).To(Equal(200))
 		Expect(b.patch("/service/shop/route/root", "tags=x").status).To(Equal(200))
+	})
+
+	It("is not stored where a filter makes it so", func() {
+		a := startAPI(checked)
+		a.given(everything()...)
+		// As another version stored it, which took more.
+		_, err := a.store.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+			return w.Insert(&model.Filter{Name: "odd", Type: model.FilterRateLimit, Config: `{"descriptors":[{"what":"ever"}]}`})
+		})
+		Expect(err).NotTo(HaveOccurred())
+		revision := a.revision()
+		const why = "/service/shop/route/root cannot become a working configuration: the route has filter odd, which cannot be read (Filter_config"
+		for _, query := range []string{"?dry_run=true", ""} {
+			got := a.post("/service/shop/route/root/filter/odd"+query, "")
+			Expect(got.status).To(Equal(422))
+			Expect(got.body).To(ContainSubstring(why))
+		}
+		Expect(a.revision()).To(Equal(revision))
 	})
 })

@@ -1,0 +1,205 @@
+package precheck
+
+import (
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// neighbourhood gathers objects with what they need to be compiled. It makes a
+// configuration of them, which is compiled as the whole one is.
+type neighbourhood struct {
+	reader  store.Reader
+	objects map[model.Key]model.Object
+	// links has what is attached to routes and services.
+	links map[model.Key][]model.Object
+}
+
+// newNeighbourhood takes links of owners that need not be read.
+func newNeighbourhood(r store.Reader, links map[model.Key][]model.Object) *neighbourhood {
+	return &neighbourhood{r, map[model.Key]model.Object{}, links}
+}
+
+// createdLinks has the routes and services that a transaction has made, with the
+// links that it has made: they have no other.
+func createdLinks(written []store.Written) map[model.Key][]model.Object {
+	made := map[model.Key][]model.Object{}
+	for _, w := range written {
+		if w.Before == nil && (w.Key.Kind == model.KindRoute || w.Key.Kind == model.KindService) {
+			made[w.Key] = nil
+			continue
+		}
+		owner := w.Key.Owner()
+		if list, ok := made[owner]; !ok || w.Key.Attached() == (model.Key{}) {
+			continue
+		} else if w.After == nil {
+			made[owner] = slices.DeleteFunc(list, func(l model.Object) bool { return l.Key() == w.Key })
+		} else if w.Before == nil {
+			made[owner] = append(list, w.After)
+		}
+	}
+	return made
+}
+
+// addOwners gathers routes and services, with what is attached to them and to the
+// services of the routes. One that is not there was deleted again in the same
+// transaction.
+func (n *neighbourhood) addOwners(keys []model.Key) error {
+	owners := map[model.Kind]map[model.Key]bool{model.KindService: {}, model.KindRoute: {}}
+	for _, key := range keys {
+		owners[key.Kind][key], owners[model.KindService][key.Root()] = true, true
+	}
+	for kind, of := range owners {
+		if err := n.readLinks(kind, of); err != nil {
+			return err
+		}
+		if err := n.prefetch(of); err != nil {
+			return err
+		}
+	}
+	for _, of := range owners {
+		for owner := range of {
+			if err := n.get(owner); err != nil {
+				return err
+			}
+			if n.objects[owner] == nil {
+				continue
+			}
+			for _, l := range n.links[owner] {
+				if err := n.add(l); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readLinks reads the links of owners of one kind, where they are not known.
+func (n *neighbourhood) readLinks(kind model.Kind, owners map[model.Key]bool) error {
+	var unknown []model.Key
+	for key := range owners {
+		if _, known := n.links[key]; !known {
+			n.links[key] = nil
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	for _, link := range linkKinds(kind) {
+		links, err := n.reader.List(store.Query{Kind: link, To: unknown})
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			n.links[l.Key().Owner()] = append(n.links[l.Key().Owner()], l)
+		}
+	}
+	return nil
+}
+
+// prefetch reads owners, and what is attached to them, together.
+func (n *neighbourhood) prefetch(owners map[model.Key]bool) error {
+	var keys []model.Key
+	for owner := range owners {
+		keys = append(keys, owner)
+		for _, l := range n.links[owner] {
+			keys = append(keys, model.Uses(l)...)
+		}
+	}
+	return n.reader.Prefetch(keys)
+}
+
+// linkKinds are the kinds of links to routes, or to services for all their routes.
+func linkKinds(owner model.Kind) []model.Kind {
+	return slices.DeleteFunc(owner.OwnedKinds(), func(k model.Kind) bool {
+		return k.Row().Attaches() == "" || owner == model.KindService && !k.Row().EveryRoute
+	})
+}
+
+// add gathers an object and what it uses.
+func (n *neighbourhood) add(obj model.Object) error {
+	n.objects[obj.Key()] = obj
+	for _, used := range model.Uses(obj) {
+		if err := n.get(used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// get gathers an object that is stored, and nothing where it is not.
+func (n *neighbourhood) get(key model.Key) error {
+	if n.objects[key] != nil {
+		return nil
+	}
+	obj, err := n.reader.Get(key)
+	if model.IsKind(err, model.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return n.add(obj)
+}
+
+// trials are the route and the service in which an object is tried alone. No
+// service is called so.
+func trials(key model.Key) []model.Key {
+	return []model.Key{model.RouteKey("+"+key.Path(), "+"), model.ServiceKey("+" + key.Path())}
+}
+
+// try puts an upstream or a filter on a plain route or service of its own: what
+// makes Envoy refuse a route is always one of the objects on it.
+func (n *neighbourhood) try(obj model.Object) error {
+	key := trials(obj.Key())[0]
+	service, route := key.Root().Name(), key.Name()
+	objs := []model.Object{obj, &model.Service{Name: service, FQDN: "*"}, &model.Route{Service: service, Name: route, Prefix: "/"}}
+	switch o := obj.(type) {
+	case *model.Upstream:
+		objs = append(objs, &model.RouteUpstream{Service: service, Route: route, Upstream: o.Name})
+	case *model.Filter:
+		u := model.NewUpstream()
+		u.Name, u.IP, u.Port = "+", "192.0.2.1", 80
+		objs = append(objs, u, &model.RouteUpstream{Service: service, Route: route, Upstream: u.Name})
+		if o.FitsOn(model.KindRoute) {
+			objs = append(objs, &model.RouteFilter{Service: service, Route: route, Filter: o.Name})
+		}
+		if o.FitsOn(model.KindService) {
+			objs = append(objs, &model.ServiceFilter{Service: service, Filter: o.Name})
+		}
+	}
+	for _, o := range objs {
+		if err := n.add(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config is what was gathered.
+func (n *neighbourhood) config() *model.Config {
+	change := model.Change{Full: true, Entries: make([]model.Entry, 0, len(n.objects))}
+	for key, obj := range n.objects {
+		change.Entries = append(change.Entries, model.Entry{Key: key, Object: obj})
+	}
+	config := model.NewConfig()
+	config.Apply(change)
+	return config
+}
+
+// routes are the routes of config, by their keys.
+func (n *neighbourhood) routes(config *model.Config) map[model.Key]*model.RouteTree {
+	routes := map[model.Key]*model.RouteTree{}
+	for key := range n.objects {
+		if key.Kind != model.KindService {
+			continue
+		}
+		for _, r := range config.Service(key.Name()).Routes {
+			routes[r.Route.Key()] = r
+		}
+	}
+	return routes
+}
