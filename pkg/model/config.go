@@ -161,6 +161,9 @@ func (c *Config) Apply(ch Change) Touched {
 			changed = append(changed, key)
 		}
 	}
+	if len(c.objects) == 0 {
+		c.objects = make(map[Key]Object, len(ch.Entries))
+	}
 	if ch.Full && len(c.objects) > 0 {
 		named := make(map[Key]bool, len(ch.Entries))
 		for _, e := range ch.Entries {
