@@ -163,6 +163,31 @@ upstreams:
 	})
 })
 
+var _ = It("limits the routes that are pruned to services that carried the tag before", func() {
+	const before = `version: 1
+services:
+- service_name: shop
+  fqdn: shop.test
+  routes:
+  - route_name: root
+    route_prefix: /
+  - route_name: api
+    route_prefix: /api
+`
+	const tagged = `version: 1
+services:
+- service_name: shop
+  fqdn: shop.test
+  tags: [shop]
+  routes:
+  - route_name: root
+    route_prefix: /
+`
+	c := configOf(before)
+	Expect(c.applied(tagged, document.ApplyOptions{Tag: "shop", Prune: true})).To(HaveField("Deleted", 0))
+	Expect(c.applied(tagged, document.ApplyOptions{Tag: "shop", Prune: true})).To(HaveField("Deleted", 1))
+})
+
 // pair makes a certificate with its key.
 func pair(host string) (cert, key string) {
 	GinkgoHelper()

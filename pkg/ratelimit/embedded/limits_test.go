@@ -75,14 +75,27 @@ var _ = Describe("What a limit lets through", func() {
 		k.Descriptors = []*rlsconf.RateLimitDescriptor{perUnit("k", "", "hour", 1)}
 		e := loaded(c,
 			domainOf("1/p", perUnit("q_k", "", "hour", 1), k),
-			domainOf("1/p_q", perUnit("k", "", "hour", 1)))
+			domainOf("1/p_q", perUnit("k", "", "hour", 1)),
+			domainOf("1/pk", perUnit("k", "", "hour", 1)))
 		for _, r := range []*rlsv3.RateLimitRequest{
 			ask("1/p", entry("q_k", "v")), ask("1/p_q", entry("k", "v")),
 			ask("1/p", entry("k", "v_k_v")), ask("1/p", entry("k", "v", "k", "v")),
 			ask("1/p", entry("k", "")), ask("1/p", entry("k", "\x00")), ask("1/p", entry("k", "\x01k")),
+			// the same values in another domain, and what is the same when it is put together
+			ask("1/p", entry("k", "v")), ask("1/p", entry("k", "wk")), ask("1/p", entry("k", "w", "k", "")),
+			ask("1/p", entry("k", "kx")), ask("1/pk", entry("k", "x")),
 		} {
 			Expect(passes(e, 2, r)).To(Equal("10"), "%v", r)
 		}
+	})
+
+	It("counts each unit by itself, also when a limit changes and changes back", func() {
+		e := loaded(c, domainOf("1/p", perUnit("k", "", "hour", 1)))
+		Expect(passes(e, 2, ask("1/p", entry("k", "v")))).To(Equal("10"))
+		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/p", perUnit("k", "", "minute", 1))})).To(Succeed())
+		Expect(passes(e, 2, ask("1/p", entry("k", "v")))).To(Equal("10"))
+		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/p", perUnit("k", "", "hour", 1))})).To(Succeed())
+		Expect(passes(e, 2, ask("1/p", entry("k", "v")))).To(Equal("00"))
 	})
 
 	It("knows no limit for a domain that nobody configures", func() {
