@@ -110,6 +110,14 @@ var _ = Describe("A new configuration", func() {
 		Expect(passes(e, 2, r)).To(Equal("11"))
 	})
 
+	It("holds also where nothing but the number of a limit is another", func() {
+		e := loaded(newClock(), domainOf("1/edge", perUnit("k", "", "hour", 1)))
+		r := ask("1/edge", entry("k", "v"))
+		Expect(passes(e, 2, r)).To(Equal("10"))
+		Expect(e.Load([]*rlsconf.RateLimitConfig{domainOf("1/edge", perUnit("k", "", "hour", 3))})).To(Succeed())
+		Expect(passes(e, 2, r)).To(Equal("10"))
+	})
+
 	It("is seen as a whole", func() {
 		e := loaded(newClock())
 		pair := func(n uint32) []*rlsconf.RateLimitConfig {
