@@ -101,16 +101,7 @@ func (a *advice) service(name string) (list []model.Condition) {
 }
 
 func (a *advice) filter(key model.Key, f *model.ParsedFilter, forwards bool, places []compile.RateLimitPlace) []model.Condition {
-	spec, ok := f.Spec.(*model.RateLimitFilter)
-	switch {
-	case !ok:
-		return nil
-	case !forwards:
-		return []model.Condition{compile.NotForwarded(key)}
-	case f.Fault != nil:
-		return nil
-	}
-	list := compile.AdviseRateLimit(spec, places, func(r *compile.Rates) []string {
+	return adviseFilter(f, key, forwards, places, func(spec *model.RateLimitFilter, r *compile.Rates) []string {
 		k := unmetKey{spec, r.RateLimitConfig}
 		messages, known := a.unmet[k]
 		if !known {
@@ -119,8 +110,27 @@ func (a *advice) filter(key model.Key, f *model.ParsedFilter, forwards bool, pla
 		}
 		return messages
 	})
+}
+
+// adviseFilter says why a filter limits nothing at a place, which forwards or
+// does not, on the proxies of places. unmet is compile.UnmetDescriptors, or one
+// that remembers.
+func adviseFilter(
+	f *model.ParsedFilter, at model.Key, forwards bool, places []compile.RateLimitPlace,
+	unmet func(*model.RateLimitFilter, *compile.Rates) []string,
+) []model.Condition {
+	spec, ok := f.Spec.(*model.RateLimitFilter)
+	switch {
+	case !ok:
+		return nil
+	case !forwards:
+		return []model.Condition{compile.NotForwarded(at)}
+	case f.Fault != nil:
+		return nil // it closes what it is on
+	}
+	list := compile.AdviseRateLimit(spec, places, func(r *compile.Rates) []string { return unmet(spec, r) })
 	for i := range list {
-		list[i].Key = key
+		list[i].Key = at
 	}
 	return list
 }

@@ -51,25 +51,13 @@ func Forwards(t *model.RouteTree) bool {
 // AdviseFilter says why a filter limits nothing at a place, which forwards or
 // does not, on proxies.
 func AdviseFilter(f *model.ParsedFilter, at model.Key, forwards bool, proxies []*model.ProxyTree) []model.Condition {
-	spec, ok := f.Spec.(*model.RateLimitFilter)
-	switch {
-	case !ok:
-		return nil
-	case !forwards:
-		return []model.Condition{compile.NotForwarded(at)}
-	case f.Fault != nil:
-		return nil // which is refused elsewhere
+	var domains []string
+	if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Domain != "" {
+		domains = []string{spec.Domain}
 	}
 	places := make([]compile.RateLimitPlace, len(proxies))
 	for i, p := range proxies {
-		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domainOf(spec))}
+		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domains)}
 	}
-	return compile.AdviseRateLimit(spec, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(spec, r) })
-}
-
-func domainOf(f *model.RateLimitFilter) []string {
-	if f.Domain == "" {
-		return nil
-	}
-	return []string{f.Domain}
+	return adviseFilter(f, at, forwards, places, compile.UnmetDescriptors)
 }
