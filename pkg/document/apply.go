@@ -98,7 +98,7 @@ const pageSize = 200
 
 // each calls fn with each object that q selects.
 func (a *applier) each(q store.Query, fn func(model.Object)) error {
-	for q.Limit = pageSize; ; {
+	for q.Limit = 5 * pageSize; ; {
 		objs, err := a.w.List(q)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (a *applier) each(q store.Query, fn func(model.Object)) error {
 			fn(o)
 			q.After = *o.Meta().ID
 		}
-		if len(objs) < pageSize {
+		if len(objs) < q.Limit {
 			return nil
 		}
 	}

@@ -234,8 +234,9 @@ func (w *writer) Befores(places []store.Place) ([]model.Entry, error) {
 		wanted[i] = fmt.Sprintf("(%d, %d)", at.Revision, at.Seq)
 	}
 	var rows []changeLog
-	err := w.db().Select("revision", "seq", "kind", "name", "before").
-		Where("(revision, seq) IN (VALUES " + strings.Join(wanted, ", ") + ")").Find(&rows).Error
+	// A join, as in keyCondition.
+	err := w.db().Raw("SELECT its.revision, its.seq, its.kind, its.name, its.before FROM (VALUES " + strings.Join(wanted, ", ") + ") AS wanted " +
+		"JOIN change_log AS its ON its.revision = wanted.column1 AND its.seq = wanted.column2").Scan(&rows).Error
 	if err != nil {
 		return nil, w.fail("reading the change log", err)
 	}

@@ -93,7 +93,7 @@ func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error)
 	if !ok {
 		return nil, fmt.Errorf("reading %s: no such kind", kind)
 	}
-	condition, values := keyCondition(t.key, keys)
+	condition, values := t.keyCondition(t.key, keys)
 	if len(values) == 0 {
 		return nil, nil
 	}

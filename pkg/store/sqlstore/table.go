@@ -79,10 +79,12 @@ func (t table) where(key model.Key) map[string]any {
 }
 
 // keyCondition returns the condition for the rows that have one of some keys in
-// these columns, with its values; there are none where no row can have one.
-func keyCondition(columns []string, keys []model.Key) (condition string, values []any) {
+// these columns, with its values; there are none where no row can have one. It is a
+// join: SQLite looks up pairs in an index only then, and reads the whole table for
+// "(a, b) IN".
+func (t table) keyCondition(columns []string, keys []model.Key) (condition string, values []any) {
 	row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
-	var rows []string
+	var rows, same []string
 	for _, key := range keys {
 		names := key.Names()
 		if len(names) != len(columns) || !isStorable(key.Text()) {
@@ -96,7 +98,11 @@ func keyCondition(columns []string, keys []model.Key) (condition string, values 
 	if len(rows) == 1 {
 		return fmt.Sprintf("(%s) = %s", strings.Join(columns, ", "), row), values
 	}
-	return fmt.Sprintf("(%s) IN (VALUES %s)", strings.Join(columns, ", "), strings.Join(rows, ", ")), values
+	for i, column := range columns {
+		same = append(same, fmt.Sprintf("its.%s = wanted.column%d", column, i+1))
+	}
+	return fmt.Sprintf("id IN (SELECT its.id FROM (VALUES %s) AS wanted JOIN %s AS its ON %s)",
+		strings.Join(rows, ", "), t.kind, strings.Join(same, " AND ")), values
 }
 
 // refersTo is the condition that selects the objects that refer to one of some
@@ -112,7 +118,7 @@ func (t table) refersTo(keys []model.Key) (condition string, values []any) {
 				columns = append(columns, string(word))
 			}
 		}
-		return keyCondition(columns, keys)
+		return t.keyCondition(columns, keys)
 	}
 	var names []string
 	for _, key := range keys {
