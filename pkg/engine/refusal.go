@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
@@ -22,6 +23,11 @@ func RouteRefusal(t *model.RouteTree) error {
 // ServiceRefusal says the same of a service with its filters, its routes left
 // aside.
 func ServiceRefusal(t *model.ServiceTree) error {
+	for _, f := range t.Filters {
+		if f.Fault != nil {
+			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
+		}
+	}
 	host := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil)
 	_, err := encodeHost(host, nil, t.Service.Key())
 	return err

@@ -242,6 +242,8 @@ var _ = Describe("Check", func() {
 		Entry("a filter", nil, insert(filter()), "/filter/odd", noFilter),
 		Entry("a filter that is changed", []model.Object{filter()}, replace(func() *model.Filter { f := filter(); f.Tags = model.Tags{"x"}; return f }()), "/filter/odd", noFilter),
 		Entry("a link to a filter", shop(filter()), insert(filtered("root")), "/service/shop/route/root", noFilter),
+		Entry("a link of a service to a filter", shop(filter()), insert(&model.ServiceFilter{Service: "shop", Filter: "odd"}), "/service/shop",
+			"the service has filter odd, which cannot be read ("),
 		Entry("a route with a filter", shop(filter(), filtered("root")), replace(route("root", "/new")), "/service/shop/route/root", noFilter),
 		Entry("a route that is made with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
 		Entry("the first bad object of many",
