@@ -66,7 +66,7 @@ func sendDocument(cmd *cobra.Command, dryRun bool) (*remote, client.Applied, cli
 		return none(err)
 	}
 	if len(files) == 0 {
-		return none(fmt.Errorf("say what to send: %s -f FILE, -f DIRECTORY, or -f - for the standard input", cmd.CommandPath()))
+		return none(fmt.Errorf("name the document: %s -f FILE, -f DIRECTORY, or -f - for standard input", cmd.CommandPath()))
 	}
 	wait, err := waitLimit(cmd)
 	if err != nil {

@@ -57,7 +57,7 @@ belong to a service: get route SERVICE shows all of them.`,
 func pathOf(kind client.Kind, names []string) (path string, one bool, err error) {
 	switch {
 	case kind.InService && len(names) == 0:
-		return "", false, fmt.Errorf("say of which service: gatehouse get %s SERVICE", kind.Name)
+		return "", false, fmt.Errorf("name the service: gatehouse get %s SERVICE", kind.Name)
 	case kind.InService && names[0] != "" && !strings.Contains(names[0], "/"):
 		return client.Path("service", names[0], kind.Name), false, nil
 	case len(names) == 0:

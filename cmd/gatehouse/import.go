@@ -215,7 +215,7 @@ func (j *importJob) run(ctx context.Context, service string, plan importer.Plan)
 	for _, name := range plan.Gone {
 		a, err := j.deleteRoute(ctx, service, name, false)
 		if err != nil && !notFound(err) {
-			return fmt.Errorf("the routes of the document are in place, but some that it has no more are still there; import it again: %w", err)
+			return fmt.Errorf("the routes of the document are in place, but some that it no longer has were not deleted; import it again: %w", err)
 		}
 		j.revision = max(j.revision, a.Revision)
 	}

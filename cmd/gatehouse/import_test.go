@@ -94,7 +94,7 @@ var _ = Describe("import openapi", func() {
 		importing(more)
 		r := run1(pets, args()...)
 		Expect(r.code).To(Equal(1))
-		Expect(r.stderr).To(HavePrefix("gatehouse: the routes of the document are in place, but some that it has no more are still there; import it again: DELETE /service/shop/route/old: the database is away (503 unavailable)\n"))
+		Expect(r.stderr).To(HavePrefix("gatehouse: the routes of the document are in place, but some that it no longer has were not deleted; import it again: DELETE /service/shop/route/old: the database is away (503 unavailable)\n"))
 	})
 
 	It("needs the upstream, a good document and its flags", func() {

@@ -54,14 +54,14 @@ var _ = Describe("get", func() {
 			Expect(run1("", args...)).To(Equal(result{2, "", "gatehouse: " + want + "\n"}))
 		},
 		Entry(nil, `"upstrems" is not a kind of object; did you mean upstream?`, "get", "upstrems"),
-		Entry(nil, "say of which service: gatehouse get route SERVICE", "get", "routes"),
+		Entry(nil, "name the service: gatehouse get route SERVICE", "get", "routes"),
 		Entry(nil, `"a/b/c" does not name a route; write SERVICE/ROUTE`, "get", "route", "a/b/c"),
 		Entry(nil, `--output: "xml" is not one of table, json, yaml`, "get", "upstream", "-o", "xml"),
 		Entry(nil, `--tag chooses from all upstreams; leave out the name "x"`, "get", "upstream", "x", "--tag", "y"),
 		Entry(nil, `there is no context "x", nor any other; make it with gatehouse context set x --server URL`, "get", "upstream", "--context", "x"),
 		Entry(nil, `the server "x" is not an address such as http://127.0.0.1:1323`, "get", "upstream", "--server", "x"),
 		Entry(nil, `"x" is not a revision: a whole number, see gatehouse history`, "rollback", "x"),
-		Entry(nil, "say what to send: gatehouse apply -f FILE, -f DIRECTORY, or -f - for the standard input", "apply"),
+		Entry(nil, "name the document: gatehouse apply -f FILE, -f DIRECTORY, or -f - for standard input", "apply"),
 	)
 })
 

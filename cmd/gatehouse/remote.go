@@ -157,7 +157,7 @@ func asFailure(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		err = errors.New("interrupted before the answer was there; a change may have been made all the same, see gatehouse history")
+		err = errors.New("interrupted before the answer came; the change may have been made anyway, see gatehouse history")
 	}
 	return &runError{err}
 }

@@ -136,7 +136,7 @@ func choosesDatabase(cmd *cobra.Command) (bool, error) {
 	database := cfg.Explicit["data-dir"] || cfg.Explicit["database-url"]
 	for _, name := range []string{"GATEHOUSE_SERVER", "GATEHOUSE_CONTEXT"} {
 		if database && os.Getenv(name) != "" {
-			return false, errors.New(name + " names a server, and the settings name a database: say which with --server, or with --data-dir or --database-url")
+			return false, errors.New(name + " names a server, and the settings name a database: choose one with --server, or with --data-dir or --database-url")
 		}
 	}
 	return database, nil

@@ -93,7 +93,7 @@ func callTokens(cmd *cobra.Command, req client.Request) (*remote, client.Answer,
 		p.line("using the server %s", client.Printable(r.Server()))
 		return r, answer, p.outputError()
 	case !answered && cmd.Context().Err() == nil:
-		err = &runError{fmt.Errorf("%w; where no server runs, name the database: --data-dir or --database-url", err)}
+		err = &runError{fmt.Errorf("%w; if no server runs, name the database: --data-dir or --database-url", err)}
 	}
 	return nil, client.Answer{}, err
 }

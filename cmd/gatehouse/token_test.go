@@ -96,7 +96,7 @@ var _ = Describe("token", func() {
 		GinkgoT().Setenv("GATEHOUSE_DATA_DIR", GinkgoT().TempDir())
 		Expect(run1("", "token", "list", "--server", server).stderr).To(Equal(using))
 		Expect(run1("", "token", "list")).To(Equal(result{2, "",
-			"gatehouse: GATEHOUSE_SERVER names a server, and the settings name a database: say which with --server, or with --data-dir or --database-url\n"}))
+			"gatehouse: GATEHOUSE_SERVER names a server, and the settings name a database: choose one with --server, or with --data-dir or --database-url\n"}))
 		GinkgoT().Setenv("GATEHOUSE_SERVER", "")
 		dir := newDatabase()
 		GinkgoT().Setenv("GATEHOUSE_DATA_DIR", dir)

@@ -27,9 +27,9 @@ func checkAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens s
 	case err != nil:
 		return false, err
 	case !needed && !p.local():
-		log.Warn("whoever reaches the api has it without a token", "api", addr.String(), "reason", "--insecure-api")
+		log.Warn("everybody who reaches the api can use it without a token", "api", addr.String(), "reason", "--insecure-api")
 	case !needed:
-		log.Info("the api needs no token, for only this machine reaches it", "api", addr.String())
+		log.Info("the api needs no token, because only this machine reaches it", "api", addr.String())
 	case !p.local() && cfg.APITLSCert == "":
 		log.Warn("tokens reach the api unencrypted: give --api-tls-cert, or let a proxy do TLS", "api", addr.String())
 	}
@@ -44,7 +44,7 @@ func checkAdminAccess(ctx context.Context, cfg config.Config, addr net.Addr, tok
 	case err != nil:
 		return false, err
 	case !needed && !p.local():
-		log.Warn("whoever reaches the admin port has it without a token", "admin", addr.String(), "reason", "--insecure-api")
+		log.Warn("everybody who reaches the admin port can use it without a token", "admin", addr.String(), "reason", "--insecure-api")
 	case !p.local():
 		log.Warn("tokens reach the admin port unencrypted: let a proxy do TLS", "admin", addr.String())
 	}

@@ -125,7 +125,7 @@ var _ = Describe("An API without a token", func() {
 	It("is open on loopback, and says so", func() {
 		r := serve(settings(GinkgoT().TempDir(), nil))
 		Expect(status("http://127.0.0.1:"+r.port()+"/service", "")).To(Equal(200))
-		Expect(r.log).To(gbytes.Say(`level=INFO msg="the api needs no token, for only this machine reaches it" api=127.0.0.1:\d+`))
+		Expect(r.log).To(gbytes.Say(`level=INFO msg="the api needs no token, because only this machine reaches it" api=127.0.0.1:\d+`))
 	})
 
 	It("does not start elsewhere", func() {
@@ -139,7 +139,7 @@ var _ = Describe("An API without a token", func() {
 	It("is open elsewhere on request, with a warning", func() {
 		r := serve(settings(GinkgoT().TempDir(), map[string]string{"api-addr": "0.0.0.0:0", "insecure-api": "true"}))
 		Expect(status("http://127.0.0.1:"+r.port()+"/service", "")).To(Equal(200))
-		Expect(r.log).To(gbytes.Say(`level=WARN msg="whoever reaches the api has it without a token"`))
+		Expect(r.log).To(gbytes.Say(`level=WARN msg="everybody who reaches the api can use it without a token"`))
 	})
 })
 
@@ -175,7 +175,7 @@ var _ = Describe("An API with a token", func() {
 		cfg, _, err := config.Load(config.Token, map[string]string{"data-dir": GinkgoT().TempDir()}, nil, os.ReadFile)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(app.CreateToken(context.Background(), cfg, environment(gbytes.NewBuffer()), "a b", "root", false)).To(MatchError(
-			`the token cannot be made: Token_name: "a b" may hold only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
+			`the token cannot be made: Token_name: "a b" may contain only the characters A-Z a-z 0-9 . _ -; Token_role: "root" is not one of admin, viewer`))
 	})
 })
 

@@ -86,7 +86,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 	}
 	log.Info("database open", "url", config.RedactURL(dsn), "secret_key_file", path)
 	if created {
-		log.Info("key for secrets made; keep a copy apart from the database", "file", path)
+		log.Info("key for secrets created; keep a copy apart from the database", "file", path)
 	}
 	lost, err = seemsLost(ctx, cfg, opened, path, created)
 	if err != nil {

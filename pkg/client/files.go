@@ -11,7 +11,7 @@ import (
 
 // Files says which files make a document.
 type Files struct {
-	// Paths are files, directories, and - for the standard input. Of a
+	// Paths are files, directories, and - for standard input. Of a
 	// directory the .yaml, .yml and .json files count, but for hidden ones.
 	Paths []string
 	// Recursive takes those of the directories below too.

@@ -348,7 +348,7 @@ var _ = Describe("The admin token", func() {
 		Entry("a short one", given{env: []string{"GATEHOUSE_API_ADMIN_TOKEN=hunter2"}},
 			"environment GATEHOUSE_API_ADMIN_TOKEN: the admin token has fewer than 16 characters; make one with: openssl rand -hex 32"),
 		Entry("two lines", given{flags: map[string]string{"api-admin-token-file": "/etc/gw.yaml"}, file: text + "\n" + text},
-			"--api-admin-token-file: /etc/gw.yaml: the admin token may hold only visible ASCII characters, and no space"),
+			"--api-admin-token-file: /etc/gw.yaml: the admin token may contain only visible ASCII characters, and no space"),
 	)
 
 	DescribeTable("has no key in the file", func(key, nearest string) {

@@ -222,7 +222,7 @@ func adminToken(s string) error {
 		return errors.New("the admin token has fewer than 16 characters; make one with: openssl rand -hex 32")
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("the admin token may hold only visible ASCII characters, and no space")
+		return errors.New("the admin token may contain only visible ASCII characters, and no space")
 	}
 	return nil
 }

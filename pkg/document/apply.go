@@ -82,7 +82,7 @@ func (a *applier) checkTags(doc *Document) error {
 		}
 		errs = append(errs, model.FieldError{
 			Field:   place(item.Line, item.At+".tags"),
-			Message: fmt.Sprintf("must hold %q, the tag that this call is limited to", a.opts.Tag),
+			Message: fmt.Sprintf("must have %q, the tag that this call is limited to", a.opts.Tag),
 		})
 	}
 	if len(errs) > 0 {

@@ -150,7 +150,7 @@ upstreams:
 	It("must be on every object but routes", func() {
 		_, _, err := configOf().apply(everything, document.ApplyOptions{Tag: "shop"})
 		Expect(messages(err)).To(HaveLen(8))
-		Expect(messages(err)).To(ContainElement(`line 8: upstreams["green"].tags: must hold "shop", the tag that this call is limited to`))
+		Expect(messages(err)).To(ContainElement(`line 8: upstreams["green"].tags: must have "shop", the tag that this call is limited to`))
 		Expect(messages(err)).NotTo(ContainElement(ContainSubstring("routes[")))
 	})
 

@@ -76,7 +76,7 @@ func unreadableError(isJSON bool, err error) error {
 
 func invalid(errs []model.FieldError) error {
 	return &model.Error{
-		Kind: model.Invalid, Message: "the document holds errors",
+		Kind: model.Invalid, Message: "the document contains errors",
 		Hint: "nothing was changed; errors lists each", Fields: errs,
 	}
 }
@@ -95,7 +95,7 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return nil, fmt.Errorf("line %d: holds a second document", second.Line)
+		return nil, fmt.Errorf("line %d: contains a second document", second.Line)
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	}

@@ -53,16 +53,16 @@ var _ = DescribeTable("Parse refuses", func(text string, want ...string) {
 	Entry("a merge key", "version: 1\nproxies:\n- <<: {name: gw}", "the document cannot be read as YAML: line 3: merge keys (<<) are not supported"),
 	Entry("a tag", "version: !!int 1", "the document cannot be read as YAML: line 1: tags (!) are not supported; a text that begins so needs quotes"),
 	Entry("a key that is no text", "version: 1\n? [a]\n: b", "the document cannot be read as YAML: line 2: a key must be text"),
-	Entry("two documents", "version: 1\n---\nversion: 1", "the document cannot be read as YAML: line 2: holds a second document"),
+	Entry("two documents", "version: 1\n---\nversion: 1", "the document cannot be read as YAML: line 2: contains a second document"),
 	Entry("deep YAML", "version: 1\na: "+strings.Repeat("[", 64)+strings.Repeat("]", 64), "the document cannot be read as YAML: line 2: nests deeper than 64 levels"),
 	Entry("deep JSON", "[\n"+strings.Repeat("[", 64), "the document cannot be read as JSON: line 2: nests deeper than 64 levels"),
 	Entry("bad JSON", "{\n\"version\": 1,\n}", "the document cannot be read as JSON: line 3: invalid character '}' looking for beginning of object key string"),
 	Entry("JSON that ends", "{\n\"version\": 1\n", "the document cannot be read as JSON: line 2: ends too early"),
-	Entry("two values of JSON", "{\"version\": 1}\n{}", "the document cannot be read as JSON: line 2: holds more than one JSON value"),
+	Entry("two values of JSON", "{\"version\": 1}\n{}", "the document cannot be read as JSON: line 2: contains more than one JSON value"),
 	Entry("JSON with a bad object", "{\"version\": 1,\n\"proxies\": [\n{\"name\": \"gw\"},\n{\n\"name\": \"b\",\n\"http_port\":\n0}]}",
 		`line 6: proxies["b"].http_port: 0 is not between 1 and 65535`),
 	Entry("text that is not UTF-8", "{\"version\": 1, \"proxies\": [{\"name\": \"a\xff\"}]}",
-		`line 1: proxies["a�"].name: holds text that is not valid UTF-8`),
+		`line 1: proxies["a�"].name: contains text that is not valid UTF-8`),
 )
 
 var _ = It("takes a document in any letter case, with comments", func() {

@@ -91,7 +91,7 @@ func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 // expectEnd returns an error if anything follows the document.
 func (r *jsonReader) expectEnd() error {
 	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: holds more than one JSON value", r.lineAt(r.dec.InputOffset()))
+		return fmt.Errorf("line %d: contains more than one JSON value", r.lineAt(r.dec.InputOffset()))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func checkYAMLParts(data []byte) error {
 		}
 	}
 	if weight > maxYAMLParts {
-		return fmt.Errorf("has more parts than can be read at once: %d, by its commas, colons, brackets and lines, where %d may be; "+
+		return fmt.Errorf("has more parts than can be read at once: %d, by its commas, colons, brackets and lines, and the limit is %d; "+
 			"send it as JSON, or in several documents without prune", weight, maxYAMLParts)
 	}
 	return nil

@@ -123,7 +123,7 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	e.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
 	publish := e.opts.Publisher.Publish
 	if change.Restored {
-		e.opts.Log.Warn("the database is another than before, as after the restore of a backup; everything is loaded anew",
+		e.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; everything is loaded again",
 			"rev", change.Revision)
 		publish = e.opts.Publisher.Replace
 	}

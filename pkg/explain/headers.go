@@ -43,7 +43,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 	case !slices.Contains(methods(), r.Method):
 		return nil, fmt.Sprintf("Envoy does not know the method %q (they are upper case)", r.Method)
 	case strings.ContainsFunc(r.Target, isNotPrintable):
-		return nil, fmt.Sprintf("the path %q holds a character that has to be percent-encoded", r.Target)
+		return nil, fmt.Sprintf("the path %q contains a character that has to be percent-encoded", r.Target)
 	}
 	h := headers{}
 	underscores := l.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction()
@@ -57,7 +57,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 		case strings.Contains(name, "_") && underscores == corev3.HttpProtocolOptions_REJECT_REQUEST:
 			return nil, fmt.Sprintf("the name of header %q has an underscore, which many backends confuse with a dash", line.Name)
 		case strings.ContainsFunc(value, isControl):
-			return nil, fmt.Sprintf("the value of header %q holds a control character", line.Name)
+			return nil, fmt.Sprintf("the value of header %q contains a control character", line.Name)
 		case name == "host":
 			name = authority
 		}
@@ -72,7 +72,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 		}
 	}
 	if host := h.get(authority); strings.ContainsFunc(host, isNoAuthority) {
-		return nil, fmt.Sprintf("the host %q holds a character that no host has", host)
+		return nil, fmt.Sprintf("the host %q contains a character that no host has", host)
 	}
 	if up := h.upgrade(); up != "" && up != "h2c" {
 		return h, ""

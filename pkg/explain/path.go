@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	errFragment = errors.New("the path holds a #, which clients keep to themselves")
+	errFragment = errors.New("the path contains a #, which clients never send")
 	errNUL      = errors.New("the path holds %00")
-	errSlashes  = errors.New("the path holds an escaped slash")
+	errSlashes  = errors.New("the path contains an escaped slash")
 )
 
 // plainPath is the target as routes are compared with it (Envoy's

@@ -77,7 +77,7 @@ func (r *Request) readURL(url string) (host, message string) {
 	case !ok || scheme != "http" && scheme != "https":
 		return "", fmt.Sprintf("%q does not begin with http:// or https://", url)
 	case strings.ContainsFunc(url, isNotPrintable):
-		return "", fmt.Sprintf("%q holds a character that clients percent-encode, such as a space as %%20", url)
+		return "", fmt.Sprintf("%q contains a character that clients percent-encode, such as a space as %%20", url)
 	}
 	r.TLS = scheme == "https"
 	end := strings.IndexAny(rest, "/?#")

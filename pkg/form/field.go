@@ -92,7 +92,7 @@ func object[T model.Object](name string, set func(T, string) error, get func(T) 
 		Name: name,
 		set: func(obj model.Object, v Value) error {
 			if v.Shape != IsText && v.Shape != IsObject {
-				return fmt.Errorf("must be a JSON object, or text that holds one, not %s", v.Shape)
+				return fmt.Errorf("must be a JSON object, or text that contains one, not %s", v.Shape)
 			}
 			if err := CheckJSON(v.Text); err != nil {
 				return err

@@ -126,7 +126,7 @@ var _ = Describe("Bind", func() {
 		Entry(nil, validUpstream(), "upstream_ip", `{}`, `Upstream_ip: must be text, not an object`),
 		Entry(nil, validUpstream(), "tags", `["a",1]`, `tags: must be a list of words`),
 		Entry(nil, validUpstream(), "tags", `{}`, `tags: must be a list of words, or text with commas between them, not an object`),
-		Entry(nil, validFilter(), "Filter_config", `[]`, `Filter_config: must be a JSON object, or text that holds one, not an array`),
+		Entry(nil, validFilter(), "Filter_config", `[]`, `Filter_config: must be a JSON object, or text that contains one, not an array`),
 		Entry(nil, validFilter(), "Filter_config", `{"a":1,"A":2}`, `Filter_config: has the key "A" twice in one object`),
 	)
 
@@ -138,11 +138,11 @@ var _ = Describe("Bind", func() {
 		Entry(nil, `Upstream_port: "0x50" is not a whole number`, "Upstream_port", "0x50"),
 		Entry(nil, `Upstream_port: "99999999999999999999" is far out of range`, "Upstream_port", "99999999999999999999"),
 		Entry(nil, `Upstream_port: -1 is not between 1 and 65535`, "Upstream_port", "-1"),
-		Entry(nil, `Upstream_ip: holds a NUL character`, "Upstream_ip", "a\x00b"),
-		Entry(nil, `Upstream_ip: holds text that is not valid UTF-8`, "Upstream_ip", "a\xffb"),
+		Entry(nil, `Upstream_ip: contains a NUL character`, "Upstream_ip", "a\x00b"),
+		Entry(nil, `Upstream_ip: contains text that is not valid UTF-8`, "Upstream_ip", "a\xffb"),
 		Entry(nil, `Upstream_ip: is sent more than once`, "Upstream_ip", "192.0.2.1", "upstream_IP", "192.0.2.2"),
 		Entry(nil, `Upstream_prot: unknown field; did you mean Upstream_port?`, "Upstream_prot", "80"),
-		Entry(nil, "a\x00: the name of this field holds a NUL character", "a\x00", "80"),
+		Entry(nil, "a\x00: the name of this field contains a NUL character", "a\x00", "80"),
 	)
 
 	It("reports every bad field once, in the order of the table, and the unknown ones behind", func() {

@@ -65,10 +65,10 @@ func TextOf(sent []Value, name string) string {
 // client put U+FFFD where text was not UTF-8, so it is refused like the bytes.
 func CheckText(s string) error {
 	if !utf8.ValidString(s) || strings.ContainsRune(s, utf8.RuneError) {
-		return errors.New("holds text that is not valid UTF-8")
+		return errors.New("contains text that is not valid UTF-8")
 	}
 	if strings.ContainsRune(s, 0) {
-		return errors.New("holds a NUL character")
+		return errors.New("contains a NUL character")
 	}
 	return nil
 }

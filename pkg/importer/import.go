@@ -147,12 +147,12 @@ func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error
 			return nil, badServer(err)
 		}
 		if host == "" {
-			return nil, &Error{Message: "the document's servers name no host: say with --fqdn which host the service is for, such as --fqdn api.example.com, or --fqdn '*' for any"}
+			return nil, &Error{Message: "the document's servers name no host: name the host of the service with --fqdn, such as --fqdn api.example.com, or --fqdn '*' for any"}
 		}
 		svc.FQDN = host
 	}
 	if errs := svc.Validate(); len(errs) > 0 {
-		e := &Error{Message: "the service cannot be made"}
+		e := &Error{Message: "the service cannot be created"}
 		for _, f := range errs {
 			e.Problems = append(e.Problems, Problem{Where: f.Field, Message: f.Message})
 		}

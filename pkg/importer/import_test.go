@@ -142,7 +142,7 @@ services:
 
 		o.FQDN = "no host"
 		_, err = importer.Import(doc, o, importer.Stored{})
-		Expect(err).To(MatchError(HavePrefix("the service cannot be made\n  fqdn: \"no host\" is not a host name")))
+		Expect(err).To(MatchError(HavePrefix("the service cannot be created\n  fqdn: \"no host\" is not a host name")))
 	})
 
 	DescribeTable("makes of a path", func(path, want string) {
@@ -243,11 +243,11 @@ var _ = Describe("An import without an upstream", func() {
 		_, err := load(server, importer.Options{FQDN: "*", MakeUpstream: true})
 		Expect(err).To(MatchError(want))
 	},
-		Entry("relative", "{url: /v1}", "the document's servers name no host: say with --upstream where requests go"),
-		Entry("none", "", "the document's servers name no host: say with --upstream where requests go"),
+		Entry("relative", "{url: /v1}", "the document's servers name no host: name the upstream with --upstream"),
+		Entry("none", "", "the document's servers name no host: name the upstream with --upstream"),
 		Entry("not HTTP", "{url: 'ftp://a.example'}", "the document has an error; nothing was changed\n"+
-			`  servers[0].url: "ftp://a.example" is neither http nor https; say with --upstream where requests go`),
-		Entry("a port that is none", "{url: 'http://a.example:99999'}", "the upstream cannot be made from the document's first server; say with --upstream where requests go\n"+
+			`  servers[0].url: "ftp://a.example" is neither http nor https; name the upstream with --upstream`),
+		Entry("a port that is none", "{url: 'http://a.example:99999'}", "the upstream cannot be created from the document's first server; name the upstream with --upstream\n"+
 			"  Upstream_port: 99999 is not between 1 and 65535"),
 	)
 })
@@ -313,7 +313,7 @@ var _ = Describe("A document that cannot be imported", func() {
 		Entry("something else", "version: 1\n", `the document says openapi: ""; this program reads OpenAPI 3, such as openapi: "3.1.0"`),
 		Entry("no YAML", "a: [\n", "the document cannot be read: line 1: did not find expected node content"),
 		Entry("no host", "openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths: {/a: {get: {"+ok+"}}}\n",
-			"the document's servers name no host: say with --fqdn which host the service is for, such as --fqdn api.example.com, or --fqdn '*' for any"),
+			"the document's servers name no host: name the host of the service with --fqdn, such as --fqdn api.example.com, or --fqdn '*' for any"),
 		Entry("nothing in it", withPaths("  {}\n"), "the document describes no operation that could become a route; see its paths"),
 		Entry("other files", withPaths("  /a: {$ref: 'http://127.0.0.1:1/x.yaml'}\n"),
 			`the document cannot be read: encountered disallowed external reference: "http://127.0.0.1:1/x.yaml"; references to other files and servers are not followed: bundle the document into one file first`),

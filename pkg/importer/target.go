@@ -42,9 +42,9 @@ func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	case err != nil:
 		return t, badServer(err)
 	case u == nil || u.Hostname() == "":
-		return t, &Error{Message: "the document's servers name no host: say with --upstream where requests go"}
+		return t, &Error{Message: "the document's servers name no host: name the upstream with --upstream"}
 	case u.Scheme != "http" && u.Scheme != "https":
-		return t, badServer(fmt.Errorf("%q is neither http nor https; say with --upstream where requests go", u))
+		return t, badServer(fmt.Errorf("%q is neither http nor https; name the upstream with --upstream", u))
 	}
 	host := strings.ToLower(u.Hostname())
 	if svc.FQDN != host {
@@ -61,7 +61,7 @@ func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	// A port that is no number is found by Validate.
 	t.made.Port, _ = strconv.Atoi(cmp.Or(u.Port(), strconv.Itoa(t.made.Port)))
 	if errs := t.made.Validate(); len(errs) > 0 {
-		e := &Error{Message: "the upstream cannot be made from the document's first server; say with --upstream where requests go"}
+		e := &Error{Message: "the upstream cannot be created from the document's first server; name the upstream with --upstream"}
 		for _, f := range errs {
 			e.Problems = append(e.Problems, Problem{Where: f.Field, Message: f.Message})
 		}

@@ -120,7 +120,7 @@ func isShort(names []string) (short bool, err error) {
 		}
 	}
 	if short && full != "" {
-		return true, fmt.Errorf("has %s beside per and limit; use either the short form or domain and descriptors", full)
+		return true, fmt.Errorf("has %s together with per and limit; use either the short form or domain and descriptors", full)
 	}
 	return short, nil
 }

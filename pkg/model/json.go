@@ -61,7 +61,7 @@ func decodeStrict(text string, v any) error {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("holds more than one JSON value")
+		return errors.New("contains more than one JSON value")
 	}
 	return nil
 }

@@ -200,16 +200,16 @@ func parseCertificates(text string) ([]*x509.Certificate, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("holds a PEM block %q; only CERTIFICATE is possible here", block.Type)
+			return nil, fmt.Errorf("contains a PEM block %q; only CERTIFICATE is possible here", block.Type)
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("holds a certificate that cannot be read: %w", err)
+			return nil, fmt.Errorf("contains a certificate that cannot be read: %w", err)
 		}
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("holds no PEM certificate (-----BEGIN CERTIFICATE-----)")
+		return nil, errors.New("contains no PEM certificate (-----BEGIN CERTIFICATE-----)")
 	}
 	return certs, nil
 }
@@ -220,7 +220,7 @@ func checkPrivateKey(text string) error {
 	block, _ := pem.Decode([]byte(text))
 	switch {
 	case block == nil:
-		return errors.New("holds no PEM key (-----BEGIN PRIVATE KEY-----)")
+		return errors.New("contains no PEM key (-----BEGIN PRIVATE KEY-----)")
 	case strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "":
 		return errors.New("is encrypted; decrypt it first, it is stored sealed")
 	}
@@ -238,7 +238,7 @@ func checkPrivateKey(text string) error {
 			return fmt.Errorf("is on the curve %s; Envoy needs P-256, P-384 or P-521", k.Curve.Params().Name)
 		}
 	default:
-		return errors.New("is neither an RSA nor an ECDSA key, which are those that Envoy takes")
+		return errors.New("is neither an RSA nor an ECDSA key; Envoy accepts no other")
 	}
 	return nil
 }

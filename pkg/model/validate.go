@@ -32,7 +32,7 @@ func (v *validator) name(field, name string, noReserved bool) {
 	case len(name) > 253:
 		v.add(field, "has %d characters; at most 253 are allowed", utf8.RuneCountInString(name))
 	case strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) }):
-		v.add(field, "%q may hold only the characters A-Z a-z 0-9 . _ -", name)
+		v.add(field, "%q may contain only the characters A-Z a-z 0-9 . _ -", name)
 	case name == "." || name == "..":
 		v.add(field, "%q would not survive in a URL path", name)
 	case noReserved && slices.Contains(reservedNames(), name):
@@ -125,7 +125,7 @@ func (v *validator) urlPath(field, s string) {
 	case strings.ContainsAny(s, "?#"):
 		v.add(field, "%q must be a path without query (?) and fragment (#)", s)
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		v.add(field, "%q holds a space, a control character or a character that a URL has to percent-encode", s)
+		v.add(field, "%q contains a space, a control character or a character that a URL has to percent-encode", s)
 	}
 }
 
@@ -135,7 +135,7 @@ func (v *validator) pathRegex(field, s string) {
 		return
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		v.add(field, "%q holds a space or a control character, which no path does (a form sends + as %%2B)", s)
+		v.add(field, "%q contains a space or a control character, which no path contains (a form sends + as %%2B)", s)
 		return
 	}
 	v.regex(field, s)

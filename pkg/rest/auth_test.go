@@ -229,11 +229,11 @@ var _ = Describe("A token", func() {
 		a.send("POST", "/token", adminToken, fields).expectProblem(400, invalid("/token", errs...))
 	},
 		Entry(nil, "", "Token_name", "is required", "Token_role", "is required: admin or viewer"),
-		Entry(nil, "Token_name=a%2Fb&Token_role=root", "Token_name", `\"a/b\" may hold only the characters A-Z a-z 0-9 . _ -`,
+		Entry(nil, "Token_name=a%2Fb&Token_role=root", "Token_name", `\"a/b\" may contain only the characters A-Z a-z 0-9 . _ -`,
 			"Token_role", `\"root\" is not one of admin, viewer`),
 		Entry(nil, "token_name=a&Token_role=admin&x=1", "x", "unknown field; known are Token_name, Token_role"),
 		Entry(nil, "Token_name=a&token_name=b&Token_role=admin", "Token_name", "is sent more than once"),
-		Entry(nil, "Token_name=Admin&Token_role=admin", "Token_name", `\"Admin\" stands for another actor in the history; choose another name`),
+		Entry(nil, "Token_name=Admin&Token_role=admin", "Token_name", `\"Admin\" is the name of another actor in the history; choose another name`),
 	)
 
 	It("has a name of its own", func() {
@@ -249,7 +249,7 @@ var _ = Describe("A token", func() {
 		bob := a.makeToken(ann, "bob", "admin")
 		Expect(a.send("DELETE", "/token/ann", bob, "").status).To(Equal(200))
 		a.send("DELETE", "/token/bob", bob, "").expectProblem(409, refused(409, "conflict", "Another object claims the same",
-			`token \"bob\" is the last one of an admin; without it nobody could change anything; make another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url`, "/token/bob"))
+			`token \"bob\" is the last one of an admin; without it nobody could change anything; create another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url`, "/token/bob"))
 		Expect(a.send("GET", "/service", bob, "").status).To(Equal(200))
 	})
 })

@@ -106,7 +106,7 @@ var _ = Describe("Explain", func() {
 		Entry("no url", "", "url", "is missing: give the URL that a client would ask for, such as http://shop.example.com/cart"),
 		Entry("no scheme", "url=shop.test", "url", `\"shop.test\" does not begin with http:// or https://`),
 		Entry("no host", "url=http:///cart", "url", `\"http:///cart\" has no host`),
-		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" holds a character that clients percent-encode, such as a space as %20`),
+		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" contains a character that clients percent-encode, such as a space as %20`),
 		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),
 		Entry("an empty method", "url=http://a&method=", "method", `is empty; leave it out for GET`),
 		Entry("no address", "url=http://a&address=a", "address", `\"a\" is not an IPv4 or IPv6 address`),

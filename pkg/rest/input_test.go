@@ -117,7 +117,7 @@ var _ = Describe("Bad fields", func() {
 		return all["name"] + "&" + all["ip"] + "&" + all["port"]
 	}
 	name := func(n string) string { return "Upstream_name=" + n + "&" + rest("name") }
-	const badName = `may hold only the characters A-Z a-z 0-9 . _ -`
+	const badName = `may contain only the characters A-Z a-z 0-9 . _ -`
 
 	DescribeTable("of a form are all named", func(path, body string, errs ...string) { reject(path, form, body, errs...) },
 		Entry(nil, "/upstream", "", "Upstream_name", "is required", "Upstream_ip", "is required", "Upstream_port", "is required"),
@@ -156,11 +156,11 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name(".."), "Upstream_name", `\"..\" would not survive in a URL path`),
 		Entry(nil, "/upstream", name("dump"), "Upstream_name", `\"dump\" is reserved for a call of the API`),
 		Entry(nil, "/upstream", name(strings.Repeat("x", 254)), "Upstream_name", `has 254 characters; at most 253 are allowed`),
-		Entry(nil, "/upstream", name("a%00b"), "Upstream_name", "holds a NUL character"),
-		Entry(nil, "/upstream", name("a%FFb"), "Upstream_name", "holds text that is not valid UTF-8"),
-		Entry(nil, "/upstream", name("a\xffb"), "Upstream_name", "holds text that is not valid UTF-8"),
-		Entry(nil, "/upstream", name("blue")+"&x%FF=1", `x\ufffd`, "the name of this field holds text that is not valid UTF-8"),
-		Entry(nil, "/upstream", name("blue")+"&x%00=1", `x\u0000`, "the name of this field holds a NUL character"),
+		Entry(nil, "/upstream", name("a%00b"), "Upstream_name", "contains a NUL character"),
+		Entry(nil, "/upstream", name("a%FFb"), "Upstream_name", "contains text that is not valid UTF-8"),
+		Entry(nil, "/upstream", name("a\xffb"), "Upstream_name", "contains text that is not valid UTF-8"),
+		Entry(nil, "/upstream", name("blue")+"&x%FF=1", `x\ufffd`, "the name of this field contains text that is not valid UTF-8"),
+		Entry(nil, "/upstream", name("blue")+"&x%00=1", `x\u0000`, "the name of this field contains a NUL character"),
 
 		Entry(nil, "/upstream", name("a")+"&Upstream_name=b", "Upstream_name", "is sent more than once"),
 		Entry(nil, "/upstream", name("a")+"&UPSTREAM_NAME=a", "Upstream_name", "is sent more than once"),
@@ -191,7 +191,7 @@ var _ = Describe("Bad fields", func() {
 	route := func(config string) string {
 		return `{"Route_Name":"r","Route_prefix":"/","Route_config":` + config + `}`
 	}
-	const notJSON = "must be a JSON object, or text that holds one, not "
+	const notJSON = "must be a JSON object, or text that contains one, not "
 	DescribeTable("of a JSON body are all named", func(path, body string, errs ...string) {
 		reject(path, "application/json", body, errs...)
 	},
@@ -207,9 +207,9 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", `{"Upstream_name":"a","Upstream_ip":"b","Upstream_port":1e999}`, "Upstream_port", `\"1e999\" is not a whole number`),
 		Entry(nil, "/upstream", `{"Upstream_name":"a","Upstream_ip":"b","Upstream_port":18446744073709551617}`, "Upstream_port", `\"18446744073709551617\" is far out of range`),
 		Entry(nil, "/service", `{"Service_Name":"a","service_name":"a","fqdn":"*","fqdn":"*"}`, "Service_Name", "is sent more than once", "fqdn", "is sent more than once"),
-		Entry(nil, "/service", `{"Service_Name":"a\u0000","fqdn":"\ud800"}`, "Service_Name", "holds a NUL character", "fqdn", "holds text that is not valid UTF-8"),
-		Entry(nil, "/service", "{\"Service_Name\":\"a\xff\",\"fqdn\":\"*\"}", "Service_Name", "holds text that is not valid UTF-8"),
-		Entry(nil, "/service", "{\"Service_Name\":\"a\",\"fqdn\":\"*\",\"b\xff\":1}", "b\ufffd", "the name of this field holds text that is not valid UTF-8"),
+		Entry(nil, "/service", `{"Service_Name":"a\u0000","fqdn":"\ud800"}`, "Service_Name", "contains a NUL character", "fqdn", "contains text that is not valid UTF-8"),
+		Entry(nil, "/service", "{\"Service_Name\":\"a\xff\",\"fqdn\":\"*\"}", "Service_Name", "contains text that is not valid UTF-8"),
+		Entry(nil, "/service", "{\"Service_Name\":\"a\",\"fqdn\":\"*\",\"b\xff\":1}", "b\ufffd", "the name of this field contains text that is not valid UTF-8"),
 		Entry(nil, "/service", `{"Service_Name":"a","fqdn":"*","fqnd":1}`, "fqnd", "unknown field; did you mean fqdn?"),
 		Entry(nil, "/service/shop/route", route("1"), "Route_config", notJSON+"a number"),
 		Entry(nil, "/service/shop/route", route("null"), "Route_config", notJSON+"null"),
@@ -218,7 +218,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/service/shop/route", route(`{"match":1}`), "Route_config",
 			"is not a route configuration: cannot unmarshal number into Go struct field RouteConfig.match of type string"),
 		Entry(nil, "/service/shop/route", route(`{"rewrite":{"host":"a","host":"b"}}`), "Route_config", `has the key \"host\" twice in one object`),
-		Entry(nil, "/service/shop/route", route(`{"rewrite":{"host":"a\u0000"}}`), "Route_config", "holds a NUL character"),
+		Entry(nil, "/service/shop/route", route(`{"rewrite":{"host":"a\u0000"}}`), "Route_config", "contains a NUL character"),
 		Entry("deep Route_config", "/service/shop/route", route(strings.Repeat(`{"a":`, 65)+"1"+strings.Repeat("}", 65)), "Route_config", "nests deeper than 64 levels"),
 	)
 

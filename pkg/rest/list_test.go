@@ -137,10 +137,10 @@ var _ = Describe("Lists", func() {
 		Entry("of another version", "after="+encode("v2 upstream 1"), "after", garbage(encode("v2 upstream 1"))),
 		Entry("written otherwise", "after="+encode("v1 upstream 01"), "after", garbage(encode("v1 upstream 01"))),
 		Entry(nil, "after=x&limit=y", "limit", limit("y"), "after", garbage("x")),
-		Entry(nil, "name=%00", "name", "holds a NUL character"),
-		Entry(nil, "name=%FF", "name", "holds text that is not valid UTF-8"),
+		Entry(nil, "name=%00", "name", "contains a NUL character"),
+		Entry(nil, "name=%FF", "name", "contains text that is not valid UTF-8"),
 		Entry(nil, "limi=1", "limi", "unknown query parameter; did you mean limit?"),
-		Entry(nil, "tag=%FF", "tag", "holds text that is not valid UTF-8"),
+		Entry(nil, "tag=%FF", "tag", "contains text that is not valid UTF-8"),
 		Entry(nil, "Limit=1", "Limit", "unknown query parameter; did you mean limit?"),
 		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name, tag, status"),
 	)

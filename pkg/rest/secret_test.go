@@ -169,7 +169,7 @@ var _ = Describe("Secrets", func() {
 			_, key, err := ed25519.GenerateKey(rand.Reader)
 			Expect(err).NotTo(HaveOccurred())
 			return pemKey(key)
-		}, "is neither an RSA nor an ECDSA key, which are those that Envoy takes"),
+		}, "is neither an RSA nor an ECDSA key; Envoy accepts no other"),
 		Entry("on a small curve", func() string {
 			key, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 			Expect(err).NotTo(HaveOccurred())
@@ -184,7 +184,7 @@ var _ = Describe("Secrets", func() {
 			}))
 		}, "is encrypted; decrypt it first, it is stored sealed"),
 		Entry("a certificate", func() string { return newPair("x").cert }, "is not a private key in PKCS #8, PKCS #1 or SEC 1 form"),
-		Entry("no PEM", func() string { return "hunter2" }, "holds no PEM key (-----BEGIN PRIVATE KEY-----)"),
+		Entry("no PEM", func() string { return "hunter2" }, "contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
 	)
 
 	It("take an RSA key of 2048 bits", func() {
@@ -201,7 +201,7 @@ var _ = Describe("Secrets", func() {
 		Entry(nil, "Secret_value=v&Secret_sni=a.example.com", "Secret_value", "cannot stand beside a certificate, a key or a host name; a secret holds either"),
 		Entry(nil, "Secret_type=tls&Secret_value=v", "Secret_type", `\"tls\" does not fit what the secret holds`),
 		Entry(nil, "Secret_type=x", "Secret_type", `\"x\" is not one of tls, generic`),
-		Entry(nil, "Secret_cert=hunter2", "Secret_cert", "holds no PEM certificate (-----BEGIN CERTIFICATE-----)"),
+		Entry(nil, "Secret_cert=hunter2", "Secret_cert", "contains no PEM certificate (-----BEGIN CERTIFICATE-----)"),
 		Entry(nil, "Secret_sni=a b", "Secret_sni", `\"a b\" is not a host name such as shop.example.com, *.example.com or *`),
 	)
 

@@ -6,6 +6,6 @@
 // is sealed with a key that the file does not hold at that moment; what opened
 // once opens until the program ends; a key file is replaced as a whole and
 // under a lock, never written in place, and is never replaced by a new one; a
-// file that other users can get at is refused; no error holds a text that was
+// file that other users can get at is refused; no error contains a text that was
 // given or any part of a key.
 package seal

@@ -143,7 +143,7 @@ func (e *Envoy) stop(ctx context.Context, p *process) exit {
 			return x
 		case <-limit.C:
 		}
-		e.opts.Log.Warn("envoy does not obey a signal", "signal", s.String())
+		e.opts.Log.Warn("envoy ignores a signal", "signal", s.String())
 	}
 	return exit{reason: "not at all: it survived SIGKILL"}
 }

@@ -108,7 +108,7 @@ func sweep(parent string, log *slog.Logger) {
 		case err == nil:
 			log.Info("removed what a killed process left", "dir", path)
 		case !errors.Is(err, fs.ErrNotExist):
-			log.Warn("what a killed process left stays behind", "dir", path, "err", err)
+			log.Warn("cannot remove what a killed process left", "dir", path, "err", err)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (t Token) Validate() []model.FieldError {
 		errs = append(errs, model.FieldError{Field: "Token_name", Message: e.Message})
 	}
 	if slices.Contains(reservedActors(), strings.ToLower(t.Name)) {
-		errs = append(errs, model.FieldError{Field: "Token_name", Message: fmt.Sprintf("%q stands for another actor in the history; choose another name", t.Name)})
+		errs = append(errs, model.FieldError{Field: "Token_name", Message: fmt.Sprintf("%q is the name of another actor in the history; choose another name", t.Name)})
 	}
 	switch t.Role {
 	case RoleAdmin, RoleViewer:

@@ -44,24 +44,24 @@ func documents() []body {
 		return body{name, http.MethodPut, "/config", contentType, text, http.StatusBadRequest, says}
 	}
 	return []body{
-		put("empty objects", json, "the document holds errors", fillUp(`{"version":1,"services":[`, "{},", "{}]}", 39*megabyte/10)),
+		put("empty objects", json, "the document contains errors", fillUp(`{"version":1,"services":[`, "{},", "{}]}", 39*megabyte/10)),
 		put("empty objects in YAML", yaml, "more parts than", fillUp("version: 1\nservices: [", "{},", "{}]\n", 39*megabyte/10)),
-		put("as many parts as are read", yaml, "the document holds errors", fillUp("version: 1\nproxies: [{name: a, services: [", "1,", "1]}]\n", 2_490_000)),
-		put("16 MB of them", json, "the document holds errors", fillUp(`{"version":1,"services":[`, "{},", "{}]}", 16*megabyte)),
+		put("as many parts as are read", yaml, "the document contains errors", fillUp("version: 1\nproxies: [{name: a, services: [", "1,", "1]}]\n", 2_490_000)),
+		put("16 MB of them", json, "the document contains errors", fillUp(`{"version":1,"services":[`, "{},", "{}]}", 16*megabyte)),
 		put("16 MB of them in YAML", yaml, "more parts than", fillUp("version: 1\nservices:\n", "- {}\n", "", 16*megabyte)),
 		put("routes of one service", json, "an object has more parts than 300000", fillUp(`{"version":1,"services":[{"service_name":"a","fqdn":"b.example","routes":[`, "{},", "{}]}]}", 16*megabyte)),
 		put("names of one list", json, "an object has more parts than 300000", fillUp(`{"version":1,"proxies":[{"name":"a","services":[`, "1,", "1]}]}", 16*megabyte)),
 		put("names of one list in YAML", yaml, "more parts than", fillUp("version: 1\nproxies: [{name: a, services: [", "1,", "1]}]\n", 16*megabyte)),
 		put("parts of one field", json, "an object has more parts than 300000", fillUp(`{"version":1,"filters":[{"filter_name":"a","filter_type":"ratelimit","filter_config":{"descriptors":[`, "{},", "{}]}}]}", 16*megabyte)),
-		put("unknown keys at the top", json, "the document holds errors", fillUp(`{"version":1`, `,"a":{}`, "}", 16*megabyte)),
+		put("unknown keys at the top", json, "the document contains errors", fillUp(`{"version":1`, `,"a":{}`, "}", 16*megabyte)),
 		put("unknown keys of an object", json, "an object has more parts than 300000", fillUp(`{"version":1,"services":[{"fqdn":"a"`, `,"b":0`, "}]}", 16*megabyte)),
 		put("deep nesting", json, "nests deeper than 64 levels", fillUp(`{"version":1,"services":`, "[", "", 16*megabyte)),
 		put("deep nesting of objects", json, "nests deeper than 64 levels", fillUp(`{"version":1,"services":`, `{"a":`, "", 16*megabyte)),
 		put("deep nesting in YAML", yaml, "", fillUp("version: 1\nservices: ", "[", "", 16*megabyte)),
 		put("dashes in YAML", yaml, "", fillUp("version: 1\nservices:\n", "- ", "", 16*megabyte)),
-		put("a key of 16 MB", json, "the document holds errors", fillUp(`{"version":1,"`, "a", `":[]}`, 16*megabyte)),
+		put("a key of 16 MB", json, "the document contains errors", fillUp(`{"version":1,"`, "a", `":[]}`, 16*megabyte)),
 		put("a key of 16 MB in YAML", yaml, "", fillUp("version: 1\n", "a", ": []\n", 16*megabyte)),
-		put("a name of 16 MB", json, "the document holds errors", fillUp(`{"version":1,"services":[{"service_name":"`, "a", `"}]}`, 16*megabyte)),
+		put("a name of 16 MB", json, "the document contains errors", fillUp(`{"version":1,"services":[{"service_name":"`, "a", `"}]}`, 16*megabyte)),
 		put("aliases that multiply", yaml, "anchors (&) and aliases (*) are not supported", func() string {
 			b := "version: 1\na: &a [x,x,x,x,x,x,x,x,x]\n"
 			for c := 'b'; c <= 'i'; c++ {

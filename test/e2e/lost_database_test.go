@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("A database that was lost", func() {
-	const held = "no envoy is answered, for the database seems to be lost"
+	const held = "no envoy is answered, because the database seems to be lost"
 	var api, xds string
 	startOn := func(dir string, more ...string) *testkit.Gatehouse {
 		GinkgoHelper()

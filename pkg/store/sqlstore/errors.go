@@ -49,7 +49,7 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 		return s.unavailableError(fmt.Errorf("%s: %w", doing, err))
 	case classText:
 		return &model.Error{
-			Kind: model.Invalid, Message: "the text holds a character that the database cannot store",
+			Kind: model.Invalid, Message: "the text contains a character that the database cannot store",
 			Hint: "send valid UTF-8 without the NUL character", Err: err,
 		}
 	}

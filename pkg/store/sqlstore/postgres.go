@@ -165,7 +165,7 @@ func (s *Store) keepListening(ctx context.Context, cfg *pgx.ConnConfig) error {
 			return nil
 		}
 		if wait == minBackOff {
-			s.log.Warn("lost the connection that hears of changes, connecting again", "err", err)
+			s.log.Warn("lost the connection for notifications of changes, reconnecting", "err", err)
 		}
 		select {
 		case <-ctx.Done():

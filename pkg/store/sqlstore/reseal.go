@@ -172,7 +172,7 @@ func resealError(key model.Key, where string, err error) error {
 	}
 	e := &model.Error{
 		Kind: model.Conflict, Path: key.Path(), Err: err,
-		Message: fmt.Sprintf("%s %q holds a text that no key opens, so nothing was sealed again", key.Kind, key.Text()),
+		Message: fmt.Sprintf("%s %q contains a text that no key opens, so nothing was sealed again", key.Kind, key.Text()),
 		Hint:    "give it again, or delete it, then repeat this",
 	}
 	if where != "it" {

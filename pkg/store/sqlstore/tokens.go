@@ -110,7 +110,7 @@ func (s *Store) DeleteToken(ctx context.Context, name string, keepAdmin bool) er
 			if admins == 1 {
 				return &model.Error{
 					Kind: model.Conflict, Path: tokenPath(name), Message: fmt.Sprintf("token %q is the last one of an admin", name),
-					Hint: "without it nobody could change anything; make another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url",
+					Hint: "without it nobody could change anything; create another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url",
 				}
 			}
 		}

@@ -155,7 +155,7 @@ func secretSpecs(h *harness) {
 		sealer.set("old", "new")
 		_, err := resealer.Reseal(ctx)
 		Expect(err).To(And(beOfKind(model.Conflict), MatchError(HavePrefix(
-			`secret "token" holds a text that no key opens, so nothing was sealed again (give it again, or delete it, then repeat this)`))))
+			`secret "token" contains a text that no key opens, so nothing was sealed again (give it again, or delete it, then repeat this)`))))
 		_, err = h.remove(ctx, model.SecretKey("token"))
 		Expect(err).NotTo(HaveOccurred())
 		_, err = resealer.Reseal(ctx)

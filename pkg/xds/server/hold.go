@@ -44,5 +44,5 @@ func (s *Server) updateHold() (released bool) {
 }
 
 func (s *Server) logHold() {
-	s.opts.Log.Warn("no envoy is answered, for the database seems to be lost", "reason", s.held+howOn)
+	s.opts.Log.Warn("no envoy is answered, because the database seems to be lost", "reason", s.held+howOn)
 }

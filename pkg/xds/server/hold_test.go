@@ -98,7 +98,7 @@ var _ = Describe("a database without a configuration", func() {
 		Eventually(told(second)).Should(ContainElement(snapshot.ClusterType))
 		Eventually(told(fresh)).Should(ContainElement(snapshot.ClusterType), "though its proxy did not change")
 		Expect(e.next().GetResources()).To(HaveLen(1))
-		Expect(strings.Count(string(log.Contents()), "no envoy is answered, for the database seems to be lost")).To(Equal(1))
+		Expect(strings.Count(string(log.Contents()), "no envoy is answered, because the database seems to be lost")).To(Equal(1))
 		Expect(log).To(gbytes.Say("envoys are answered again"))
 	})
 
