@@ -85,7 +85,7 @@ test-unit: ## run the tests that start no other program
 
 .PHONY: golden
 golden: ## write the golden files anew and delete stale ones
-	go test ./pkg/engine -run TestEngine -count=1 -update
+	go test ./pkg/build -run TestBuild -count=1 -update
 
 .PHONY: endpoints
 endpoints: ## write docs/endpoints.md anew, from the specs of the REST API

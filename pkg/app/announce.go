@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -15,12 +15,12 @@ import (
 // maxAnnounced is how many revisions of one step are told of: the newest.
 const maxAnnounced = 1000
 
-// announcer is a source that tells the registry of each revision that the engine
+// announcer is a source that tells the registry of each revision that the build loop
 // reads, whichever process wrote it. It is for one goroutine.
 type announcer struct {
-	engine.Source
+	build.Source
 	store interface {
-		ReadForEngine(ctx context.Context, fn func(store.Reader) error) error
+		ReadForBuild(ctx context.Context, fn func(store.Reader) error) error
 	}
 	registry *status.Registry
 	log      *slog.Logger
@@ -33,7 +33,7 @@ func newAnnouncer(s *sqlstore.Store, registry *status.Registry, log *slog.Logger
 	return &announcer{Source: s, store: s, registry: registry, log: log, told: -1}
 }
 
-// Since implements engine.Source.
+// Since implements build.Source.
 func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	change, err := a.Source.Since(ctx, at)
 	switch {
@@ -56,7 +56,7 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 // announce tells of what is new up to a revision.
 func (a *announcer) announce(ctx context.Context, to int64) error {
 	var list []store.Revision
-	err := a.store.ReadForEngine(ctx, func(r store.Reader) (err error) {
+	err := a.store.ReadForBuild(ctx, func(r store.Reader) (err error) {
 		list, err = r.Revisions(to+1, int(min(to-a.told, maxAnnounced)))
 		return err
 	})

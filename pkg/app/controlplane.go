@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
@@ -28,11 +28,11 @@ import (
 // apiDrain is how long running API requests may take to finish at the end.
 const apiDrain = 3 * time.Second
 
-// controlPlane is the store, the engine and the two servers.
+// controlPlane is the store, the build loop and the two servers.
 type controlPlane struct {
 	log      *slog.Logger
 	store    *sqlstore.Store
-	engine   *engine.Engine
+	loop     *build.Loop
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
@@ -82,7 +82,7 @@ func openControlPlane(
 	p.held = ads.Held
 	p.grpc = ads.GRPC()
 	known := &rates{}
-	p.engine = engine.New(engine.Options{
+	p.loop = build.NewLoop(build.Options{
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
@@ -98,7 +98,7 @@ func openControlPlane(
 	if access.Check, access.Warn, err = p.checks(ctx, cfg); err != nil {
 		return nil, err
 	}
-	access.Wait = waitApplied(p.engine, ads, cfg.RateLimitAddress != "")
+	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Held: ads.Held, Replica: replica(p.api),
 		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
@@ -171,7 +171,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	defer p.close()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
-	group.Go(func() error { return p.engine.Run(ctx) })
+	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(p.serveAPI)
 	group.Go(func() error {
 		if err := p.grpc.Serve(p.xds); err != nil {
@@ -203,7 +203,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 // ready says why the control plane cannot serve yet.
 func (p *controlPlane) ready() error {
 	select {
-	case <-p.engine.Ready():
+	case <-p.loop.Ready():
 		if why := p.held(); why != "" {
 			return errors.New("Envoys are held: " + why)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -12,12 +12,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// waitApplied serves ?wait=applied: the engine knows which proxies a change
+// waitApplied serves ?wait=applied: the build loop knows which proxies a change
 // reaches, the xDS server when their Envoys have it, and with limited also when
 // the rate-limit engines do.
-func waitApplied(engine *engine.Engine, xds *server.Server, limited bool) rest.Wait {
+func waitApplied(loop *build.Loop, xds *server.Server, limited bool) rest.Wait {
 	return func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
-		reach, err := engine.Reach(ctx, changed)
+		reach, err := loop.Reach(ctx, changed)
 		if err != nil { // only when ctx ended
 			return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
 		}

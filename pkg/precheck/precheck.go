@@ -1,8 +1,8 @@
 package precheck
 
 import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -165,9 +165,9 @@ func (c checker) check(obj model.Object) error {
 			}
 		}
 	case *model.Proxy:
-		return refusal(key, engine.ProxyRefusal(c.config.Proxy(o.Name)))
+		return refusal(key, build.ProxyRefusal(c.config.Proxy(o.Name)))
 	case *model.GlobalConfig:
-		return refusal(key, engine.GlobalConfigRefusal(o))
+		return refusal(key, build.GlobalConfigRefusal(o))
 	}
 	return nil
 }
@@ -187,12 +187,12 @@ func (c checker) checkAlone(obj model.Object) error {
 func (c checker) refusalOf(key model.Key) error {
 	if key.Kind == model.KindService {
 		if tree := c.config.Service(key.Name()); tree != nil {
-			return engine.ServiceRefusal(tree)
+			return build.ServiceRefusal(tree)
 		}
 		return nil
 	}
 	if tree := c.routes[key]; tree != nil {
-		return engine.RouteRefusal(tree)
+		return build.RouteRefusal(tree)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -151,7 +151,7 @@ func (p *place) advice(link model.Key, trees map[string]*model.ProxyTree) []mode
 	for i, name := range p.proxies {
 		proxies[i] = trees[name]
 	}
-	return engine.AdviseFilter(p.filter, link, p.forwards, proxies)
+	return build.AdviseFilter(p.filter, link, p.forwards, proxies)
 }
 
 // place reads the place of a link; nil is one where there is nothing to say.
@@ -200,7 +200,7 @@ func (w warner) hasUpstream(route model.Key) (bool, error) {
 		return false, err
 	}
 	tree := n.routes(n.config())[route]
-	return tree != nil && engine.Forwards(tree), nil
+	return tree != nil && build.Forwards(tree), nil
 }
 
 // holding are the global configs, and where they are attached.

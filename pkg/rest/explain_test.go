@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -22,7 +22,7 @@ import (
 // without an upstream.
 func shopState() explain.State {
 	GinkgoHelper()
-	build, err := engine.NewBuild(compile.Settings{})
+	build, err := build.NewBuild(compile.Settings{})
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
 	proxy.Name = "gw"

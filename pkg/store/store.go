@@ -32,7 +32,7 @@ type Store interface {
 	Close() error
 }
 
-// Source is what the engine reads.
+// Source is what the build loop reads.
 type Source interface {
 	// Since returns what changed after a revision: the entries of the change log
 	// where it still holds them, else (and for the zero Mark) everything.

@@ -16,8 +16,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -84,7 +84,7 @@ func publishFirst(l *lab, addr string) string {
 func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
 	GinkgoHelper()
 	l.revision++
-	build, err := engine.NewBuild(compile.Settings{})
+	build, err := build.NewBuild(compile.Settings{})
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
 	proxy.Name, proxy.HTTPPort, proxy.ListenIP, proxy.TrustedHops = proxyName, l.port, "127.0.0.1", l.hops

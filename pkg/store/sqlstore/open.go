@@ -61,7 +61,7 @@ type Store struct {
 	log    *slog.Logger
 	tables map[model.Kind]table
 	// w begins the transactions that write, r those that read for callers of the
-	// API. build reads for the engine, access for the checks of tokens and of
+	// API. build reads for the build loop, access for the checks of tokens and of
 	// readiness: each has connections of its own, so that none waits for what
 	// others do.
 	w, r, build, access *gorm.DB

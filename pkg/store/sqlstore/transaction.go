@@ -16,8 +16,8 @@ func (s *Store) Read(ctx context.Context, fn func(store.Reader) error) error {
 	return s.view(ctx, func(r *reader) error { return fn(r) })
 }
 
-// ReadForEngine is Read with the connections that Since has.
-func (s *Store) ReadForEngine(ctx context.Context, fn func(store.Reader) error) error {
+// ReadForBuild is Read with the connections that Since has.
+func (s *Store) ReadForBuild(ctx context.Context, fn func(store.Reader) error) error {
 	return s.viewIn(ctx, s.build, func(r *reader) error { return fn(r) })
 }
 

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -21,10 +21,10 @@ type Reach struct {
 // change of these objects reaches, and where in them. It goes by what was read
 // after the call and not by a revision: that of a write may have the number of
 // another one that was lost with the restore of a backup.
-func (e *Engine) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
+func (l *Loop) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
 	q := question{keys: keys, answer: make(chan map[string]Reach, 1)}
 	select {
-	case e.questions <- q:
+	case l.questions <- q:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -92,7 +92,7 @@ var _ = Describe("the reach of a change", func() {
 		src.mu.Unlock()
 		reach, err := loop.Reach(context.Background(), []model.Key{model.ProxyKey("gw")})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(reach).To(Equal(map[string]engine.Reach{"gw": {Listeners: true}}))
+		Expect(reach).To(Equal(map[string]build.Reach{"gw": {Listeners: true}}))
 		Expect(pub).To(Receive(HaveKey("gw")))
 		By("a source that fails")
 		src.mu.Lock()

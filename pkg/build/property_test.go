@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -126,8 +126,8 @@ func versions(s *snapshot.Snapshot) map[string]string {
 	return all
 }
 
-func newBuild() *engine.Build {
-	b, err := engine.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
+func newBuild() *build.Build {
+	b, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
 	Expect(err).NotTo(HaveOccurred())
 	return b
 }

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type Publisher interface {
 	Replace(revision int64, changed map[string]*snapshot.Snapshot)
 }
 
-// Options of an Engine; all but Settings and RateLimits are required.
+// Options of a Loop; all but Settings and RateLimits are required.
 type Options struct {
 	Source    Source
 	Publisher Publisher
@@ -45,25 +45,25 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Engine is the loop. Use New.
-type Engine struct {
+// Loop reads changes and publishes what it builds from them. Use NewLoop.
+type Loop struct {
 	opts      Options
 	ready     chan struct{}
 	questions chan question
 }
 
-// New returns an engine that has not read anything yet.
-func New(opts Options) *Engine {
-	return &Engine{opts: opts, ready: make(chan struct{}), questions: make(chan question)}
+// NewLoop returns a loop that has not read anything yet.
+func NewLoop(opts Options) *Loop {
+	return &Loop{opts: opts, ready: make(chan struct{}), questions: make(chan question)}
 }
 
 // Ready is closed when the first complete configuration was published.
-func (e *Engine) Ready() <-chan struct{} { return e.ready }
+func (l *Loop) Ready() <-chan struct{} { return l.ready }
 
 // Run works until ctx ends. An error of the source is logged and tried again:
 // what is published stays in force meanwhile.
-func (e *Engine) Run(ctx context.Context) error {
-	build, err := NewBuild(e.opts.Settings)
+func (l *Loop) Run(ctx context.Context) error {
+	build, err := NewBuild(l.opts.Settings)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	for {
 		again := (<-chan time.Time)(nil)
 		asked := len(waiting)
-		if err := e.step(ctx, build); err != nil {
+		if err := l.step(ctx, build); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
-			e.opts.Log.Warn("configuration cannot be read; what is live stays live", "err", err, "retry_in", delay)
+			l.opts.Log.Warn("configuration cannot be read; what is live stays live", "err", err, "retry_in", delay)
 			again = time.After(delay)
 			delay = min(2*delay, lastDelay)
 		} else {
@@ -89,10 +89,10 @@ func (e *Engine) Run(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return nil
-			case q := <-e.questions:
+			case q := <-l.questions:
 				waiting = append(waiting, q)
 				changed = again == nil // else it is tried soon
-			case <-e.opts.Source.Changed():
+			case <-l.opts.Source.Changed():
 				changed = true
 			case <-again:
 				changed = true
@@ -102,8 +102,8 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // step brings everything to the newest revision.
-func (e *Engine) step(ctx context.Context, build *Build) error {
-	change, err := e.opts.Source.Since(ctx, build.config.Mark())
+func (l *Loop) step(ctx context.Context, build *Build) error {
+	change, err := l.opts.Source.Since(ctx, build.config.Mark())
 	if err != nil {
 		return fmt.Errorf("reading changes since revision %d: %w", build.Revision(), err)
 	}
@@ -113,35 +113,35 @@ func (e *Engine) step(ctx context.Context, build *Build) error {
 	}
 	start := time.Now()
 	result := build.Apply(change)
-	// The engine knows a domain before an Envoy asks in it.
-	if e.opts.RateLimits != nil && result.RateLimits != nil {
-		if err := e.opts.RateLimits(change.Revision, result.RateLimits); err != nil {
-			e.opts.Log.Error("the rate-limit engine keeps what it had", "err", err)
+	// The rate-limit engine knows a domain before an Envoy uses it.
+	if l.opts.RateLimits != nil && result.RateLimits != nil {
+		if err := l.opts.RateLimits(change.Revision, result.RateLimits); err != nil {
+			l.opts.Log.Error("the rate-limit engine keeps what it had", "err", err)
 		}
 	}
 	// An Envoy may answer before Publish returns.
-	e.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
-	publish := e.opts.Publisher.Publish
+	l.opts.Status.RecordPublish(change.Revision, len(change.Entries), slices.Collect(maps.Keys(result.Snapshots)), time.Since(start))
+	publish := l.opts.Publisher.Publish
 	if change.Restored {
-		e.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; everything is loaded again",
+		l.opts.Log.Warn("the database has changed under the running program, as after the restore of a backup; everything is loaded again",
 			"rev", change.Revision)
-		publish = e.opts.Publisher.Replace
+		publish = l.opts.Publisher.Replace
 	}
 	publish(change.Revision, result.Snapshots)
 	for source, conditions := range result.Conditions {
-		e.opts.Status.SetConditions(source, conditions)
+		l.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {
 			level := slog.LevelWarn
 			if c.Code == model.NoUpstream { // what every new route begins with
 				level = slog.LevelDebug
 			}
-			e.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
+			l.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 		}
 	}
-	e.opts.Log.Info("configuration published", "rev", change.Revision, "changes", len(change.Entries),
+	l.opts.Log.Info("configuration published", "rev", change.Revision, "changes", len(change.Entries),
 		"proxies", len(result.Snapshots), "took", time.Since(start).Round(time.Microsecond))
 	if first {
-		close(e.ready)
+		close(l.ready)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
@@ -176,7 +176,7 @@ func acceptedByEnvoy(r resources) {
 }
 
 // conditionsByPath returns the conditions of a result by the path of their object.
-func conditionsByPath(result engine.Result) map[string][]model.Condition {
+func conditionsByPath(result build.Result) map[string][]model.Condition {
 	conditions := map[string][]model.Condition{}
 	for _, source := range slices.Sorted(maps.Keys(result.Conditions)) {
 		for _, c := range result.Conditions[source] {
@@ -266,7 +266,7 @@ type caseOutput struct {
 func buildCase(dir string) caseOutput {
 	GinkgoHelper()
 	in := readInput(filepath.Join(dir, "in.yaml"))
-	build, err := engine.NewBuild(in.Settings.compile())
+	build, err := build.NewBuild(in.Settings.compile())
 	Expect(err).NotTo(HaveOccurred())
 	result := build.Apply(in.Change)
 	out := caseOutput{

@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -76,9 +76,9 @@ func (p publisher) next() map[string]*snapshot.Snapshot {
 	return changed
 }
 
-// startLoop runs an engine until the end of the spec.
-func startLoop(src *source, pub publisher) *engine.Engine {
-	loop := engine.New(engine.Options{
+// startLoop runs a loop until the end of the spec.
+func startLoop(src *source, pub publisher) *build.Loop {
+	loop := build.NewLoop(build.Options{
 		Source: src, Publisher: pub, Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ var _ = Describe("the loop", func() {
 	var (
 		src  *source
 		pub  publisher
-		loop *engine.Engine
+		loop *build.Loop
 	)
 	start := func() { loop = startLoop(src, pub) }
 	proxy := model.Entry{Key: model.ProxyKey("gw"), Object: proxyNamed("gw")}

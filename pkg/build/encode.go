@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"

@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package engine_test
+package build_test
 
 import (
 	"flag"
@@ -11,7 +11,7 @@ import (
 // update writes the golden files instead of comparing them (make golden).
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestEngine(t *testing.T) {
+func TestBuild(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "engine")
+	RunSpecs(t, "Build")
 }

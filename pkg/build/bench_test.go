@@ -1,11 +1,11 @@
-package engine_test
+package build_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -15,7 +15,7 @@ import (
 func BenchmarkApply(b *testing.B) {
 	for _, services := range []int{10, 1_000, 3_000, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			build, err := engine.NewBuild(compile.Settings{})
+			build, err := build.NewBuild(compile.Settings{})
 			if err != nil {
 				b.Fatal(err)
 			}

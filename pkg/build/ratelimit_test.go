@@ -1,17 +1,17 @@
-package engine_test
+package build_test
 
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/engine"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 var _ = Describe("The rate limits of a build", func() {
 	It("are known from the first change on, also where there are none: an engine opens its ports with them", func() {
-		build, err := engine.NewBuild(compile.Settings{})
+		build, err := build.NewBuild(compile.Settings{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(build.Apply(model.Change{}).RateLimits).To(And(BeEmpty(), Not(BeNil())))
 		Expect(build.Apply(model.Change{Revision: 1}).RateLimits).To(BeNil())
@@ -24,7 +24,7 @@ var _ = Describe("The rate limits of a build", func() {
 	}
 
 	It("leave out what the engine would refuse, and say so", func() {
-		build, err := engine.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
+		build, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
 		Expect(err).NotTo(HaveOccurred())
 		result := build.Apply(model.Change{Revision: 1, Full: true, Entries: []model.Entry{
 			rates(35, "bad", `{"domain":"edge","descriptors":[{"key":"a"},{"key":"a"}]}`),
@@ -39,7 +39,7 @@ var _ = Describe("The rate limits of a build", func() {
 	})
 
 	It("say when nobody counts", func() {
-		build, err := engine.NewBuild(compile.Settings{})
+		build, err := build.NewBuild(compile.Settings{})
 		Expect(err).NotTo(HaveOccurred())
 		result := build.Apply(model.Change{Revision: 1, Full: true, Entries: []model.Entry{rates(1, "rates", `{"domain":"edge"}`)}})
 		Expect(result.Conditions["rate limits"]).To(HaveLen(1))
