@@ -277,7 +277,7 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 		return false, time.Time{}
 	case !h.warms:
 		// Envoy reads a stream in order: the cluster is there when the route
-		// is read, and its acknowledgement may be held back by another's
+		// is read, and its acknowledgment may be held back by another's
 		// warming.
 		return true, time.Time{}
 	}

@@ -54,7 +54,7 @@ var _ = Describe("a goal", func() {
 	shop := func(revision int64) plan.Goal { return plan.Goal{Revision: revision, Hosts: []string{"shop"}} }
 	fast, slow := cluster("fast", 1, false), cluster("slow", 1, true)
 
-	It("is reached with the acknowledgement of the host, and not before", func() {
+	It("is reached with the acknowledgment of the host, and not before", func() {
 		s.Want(world(1, host("shop", fast)))
 		Expect(reached(shop(1))).To(BeFalse())
 		next()
