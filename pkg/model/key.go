@@ -6,52 +6,47 @@ import (
 )
 
 // Key identifies an object: its kind and the names that lead to it, for example
-// {route, shop, root}. It is comparable.
+// {route, shop, root}. It is comparable, and small, since maps have many.
 type Key struct {
 	Kind Kind
-	// names are in the order of KindRow.Path.
-	names parts
-	// parts is the number of names.
-	parts uint8
+	// text is the names, joined by slashes, which no name holds.
+	text string
 }
 
 // NewKey returns the key of a kind with these names, in the order of
-// KindRow.Path: of a route that of its service and its own. There are at most
-// three.
+// KindRow.Path: of a route that of its service and its own.
 func NewKey(kind Kind, names ...string) Key {
-	k := Key{Kind: kind}
-	k.parts = uint8(copy(k.names[:], names)) //nolint:gosec // at most maxParts
-	return k
+	return Key{kind, strings.Join(names, "/")}
 }
 
 // ParseKey reads what Text wrote. Of a kind that does not exist, and of a text
-// that no object of the kind has, all of it is one name, and ok is false.
+// that no object of the kind has, ok is false.
 func ParseKey(kind Kind, text string) (key Key, ok bool) {
 	row := kind.Row()
-	names := strings.Split(text, "/")
-	if row.New == nil || len(names) != row.parts() {
-		return NewKey(kind, text), false
-	}
-	return NewKey(kind, names...), true
+	return Key{kind, text}, row.New != nil && strings.Count(text, "/")+1 == row.parts()
 }
 
-// Text joins the names by slashes, as the change log has them. Names hold none.
-func (k Key) Text() string {
-	if k.parts == 1 {
-		return k.names[0]
+// Text joins the names by slashes, as the change log has them.
+func (k Key) Text() string { return k.text }
+
+// split returns the names, and how many there are.
+func (k Key) split() (names parts, n int) {
+	rest, more := k.text, k.text != ""
+	for ; more && n < maxParts; n++ {
+		names[n], rest, more = strings.Cut(rest, "/")
 	}
-	return strings.Join(k.names[:k.parts], "/")
+	return names, n
 }
 
 // Names are the names, in the order of KindRow.Path.
-func (k Key) Names() []string { return slices.Clone(k.names[:k.parts]) }
+func (k Key) Names() []string {
+	names, n := k.split()
+	return names[:n]
+}
 
 // Name is the name of the object itself, or, of a link, of what it attaches.
 func (k Key) Name() string {
-	if k.parts == 0 {
-		return ""
-	}
-	return k.names[k.parts-1]
+	return k.text[strings.LastIndexByte(k.text, '/')+1:]
 }
 
 // Part is the name of the object of a kind on the way to this one, or its own;
@@ -61,7 +56,8 @@ func (k Key) Part(kind Kind) string {
 	row := k.Kind.Row()
 	for i, word := range row.Path {
 		if word == kind {
-			return k.names[i]
+			names, _ := k.split()
+			return names[i]
 		}
 	}
 	return ""
@@ -70,18 +66,18 @@ func (k Key) Part(kind Kind) string {
 // Root is the outermost object on the way to this one: the service of a route
 // or of what is attached to it. An object that stands alone is its own.
 func (k Key) Root() Key {
-	row := k.Kind.Row()
-	return NewKey(row.Path[0], k.names[0])
+	name, _, _ := strings.Cut(k.text, "/")
+	return Key{k.Kind.Row().Path[0], name}
 }
 
 // Owner is the object that this one is a part of and is deleted with. The zero
 // Key means none.
 func (k Key) Owner() Key {
-	row := k.Kind.Row()
-	if k.parts < 2 {
+	owner := k.Kind.Row().Owner()
+	if owner == "" {
 		return Key{}
 	}
-	return NewKey(row.Path[k.parts-2], k.names[:k.parts-1]...)
+	return Key{owner, k.text[:max(0, strings.LastIndexByte(k.text, '/'))]}
 }
 
 // Way lists the objects that lead to this one, its owners, outermost first, and
@@ -102,7 +98,7 @@ func (k Key) Attached() Key {
 	if kind == "" {
 		return Key{}
 	}
-	return NewKey(kind, k.Name())
+	return Key{kind, k.Name()}
 }
 
 // New returns an object of this key with the defaults set, or nil for a kind
@@ -112,7 +108,8 @@ func (k Key) New() Object {
 	if row.New == nil {
 		return nil
 	}
-	return row.New(k.names)
+	names, _ := k.split()
+	return row.New(names)
 }
 
 // Path is the object's place in the REST API, for example
@@ -120,7 +117,7 @@ func (k Key) New() Object {
 func (k Key) Path() string {
 	row := k.Kind.Row()
 	var path strings.Builder
-	for i, name := range k.names[:k.parts] {
+	for i, name := range k.Names() {
 		path.WriteString("/" + string(row.Path[i]) + "/" + name)
 	}
 	return path.String()

@@ -52,63 +52,62 @@ const maxParts = 3
 // parts are the names that make a key.
 type parts = [maxParts]string
 
-// table has a row for each kind, an object before what refers to it. It is an
-// array, so that a call allocates nothing.
-func table() [13]KindRow {
-	type path = [maxParts]Kind
-	return [...]KindRow{
-		{Kind: KindSecret, Path: path{KindSecret}, New: func(n parts) Object { return &Secret{Name: n[0]} }},
-		{
-			Kind: KindUpstream, Path: path{KindUpstream}, Names: [2]Kind{KindSecret},
-			New: func(n parts) Object { u := NewUpstream(); u.Name = n[0]; return u },
-		},
-		{
-			Kind: KindFilter, Path: path{KindFilter}, Names: [2]Kind{KindSecret, KindUpstream},
-			New: func(n parts) Object { return &Filter{Name: n[0]} },
-		},
-		{
-			Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret}, Everywhere: true,
-			New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
-		},
-		{Kind: KindService, Path: path{KindService}, New: func(n parts) Object { return &Service{Name: n[0]} }},
-		{
-			Kind: KindRoute, Path: path{KindService, KindRoute},
-			New: func(n parts) Object { return &Route{Service: n[0], Name: n[1]} },
-		},
-		{Kind: KindProxy, Path: path{KindProxy}, New: func(n parts) Object { p := NewProxy(); p.Name = n[0]; return p }},
-		{
-			Kind: KindRouteUpstream, Path: path{KindService, KindRoute, KindUpstream},
-			New: func(n parts) Object { return &RouteUpstream{Service: n[0], Route: n[1], Upstream: n[2]} },
-		},
-		{
-			Kind: KindRouteFilter, Path: path{KindService, KindRoute, KindFilter},
-			New: func(n parts) Object { return &RouteFilter{Service: n[0], Route: n[1], Filter: n[2]} },
-		},
-		{
-			Kind: KindServiceFilter, Path: path{KindService, KindFilter}, EveryRoute: true,
-			New: func(n parts) Object { return &ServiceFilter{Service: n[0], Filter: n[1]} },
-		},
-		{
-			Kind: KindServiceSecret, Path: path{KindService, KindSecret},
-			New: func(n parts) Object { return &ServiceSecret{Service: n[0], Secret: n[1]} },
-		},
-		{
-			Kind: KindProxyService, Path: path{KindProxy, KindService},
-			New: func(n parts) Object { return &ProxyService{Proxy: n[0], Service: n[1]} },
-		},
-		{
-			Kind: KindProxyGlobalConfig, Path: path{KindProxy, KindGlobalConfig},
-			New: func(n parts) Object { return &ProxyGlobalConfig{Proxy: n[0], GlobalConfig: n[1]} },
-		},
-	}
+// path is KindRow.Path.
+type path = [maxParts]Kind
+
+// table has a row for each kind, an object before what refers to it.
+var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
+	{Kind: KindSecret, Path: path{KindSecret}, New: func(n parts) Object { return &Secret{Name: n[0]} }},
+	{
+		Kind: KindUpstream, Path: path{KindUpstream}, Names: [2]Kind{KindSecret},
+		New: func(n parts) Object { u := NewUpstream(); u.Name = n[0]; return u },
+	},
+	{
+		Kind: KindFilter, Path: path{KindFilter}, Names: [2]Kind{KindSecret, KindUpstream},
+		New: func(n parts) Object { return &Filter{Name: n[0]} },
+	},
+	{
+		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret}, Everywhere: true,
+		New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
+	},
+	{Kind: KindService, Path: path{KindService}, New: func(n parts) Object { return &Service{Name: n[0]} }},
+	{
+		Kind: KindRoute, Path: path{KindService, KindRoute},
+		New: func(n parts) Object { return &Route{Service: n[0], Name: n[1]} },
+	},
+	{Kind: KindProxy, Path: path{KindProxy}, New: func(n parts) Object { p := NewProxy(); p.Name = n[0]; return p }},
+	{
+		Kind: KindRouteUpstream, Path: path{KindService, KindRoute, KindUpstream},
+		New: func(n parts) Object { return &RouteUpstream{Service: n[0], Route: n[1], Upstream: n[2]} },
+	},
+	{
+		Kind: KindRouteFilter, Path: path{KindService, KindRoute, KindFilter},
+		New: func(n parts) Object { return &RouteFilter{Service: n[0], Route: n[1], Filter: n[2]} },
+	},
+	{
+		Kind: KindServiceFilter, Path: path{KindService, KindFilter}, EveryRoute: true,
+		New: func(n parts) Object { return &ServiceFilter{Service: n[0], Filter: n[1]} },
+	},
+	{
+		Kind: KindServiceSecret, Path: path{KindService, KindSecret},
+		New: func(n parts) Object { return &ServiceSecret{Service: n[0], Secret: n[1]} },
+	},
+	{
+		Kind: KindProxyService, Path: path{KindProxy, KindService},
+		New: func(n parts) Object { return &ProxyService{Proxy: n[0], Service: n[1]} },
+	},
+	{
+		Kind: KindProxyGlobalConfig, Path: path{KindProxy, KindGlobalConfig},
+		New: func(n parts) Object { return &ProxyGlobalConfig{Proxy: n[0], GlobalConfig: n[1]} },
+	},
 }
 
 // Row returns the row of the kind. A kind that is not in the table has one with
 // its own name in the path and without New.
 func (k Kind) Row() KindRow {
-	for _, row := range table() {
-		if row.Kind == k {
-			return row
+	for i := range table {
+		if table[i].Kind == k {
+			return table[i]
 		}
 	}
 	return KindRow{Kind: k, Path: [maxParts]Kind{k}}
@@ -154,7 +153,7 @@ func (k Kind) UserKinds() []Kind {
 
 func kindsWhere(is func(KindRow) bool) []Kind {
 	var kinds []Kind
-	for _, row := range table() {
+	for _, row := range table {
 		if is(row) {
 			kinds = append(kinds, row.Kind)
 		}

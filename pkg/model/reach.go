@@ -83,20 +83,21 @@ func Reach(g Graph, keys []Key) (Reached, error) {
 // is none.
 func (r Reached) add(key Key) bool {
 	row := key.Kind.Row()
+	names, _ := key.split()
 	switch row.Path[0] {
 	case KindService:
-		s := r.service(key.names[0])
+		s := r.service(names[0])
 		if row.Path[1] == KindRoute {
-			s.Routes[key.names[1]] = true
+			s.Routes[names[1]] = true
 		}
 		s.EveryRoute = s.EveryRoute || row.EveryRoute
 	case KindProxy:
-		p := r.proxy(key.names[0])
+		p := r.proxy(names[0])
 		switch row.Path[1] {
 		case "":
 			p.Listeners = true
 		case KindService:
-			p.Services[key.names[1]] = true
+			p.Services[names[1]] = true
 		default:
 			p.All = true
 		}

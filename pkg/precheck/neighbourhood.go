@@ -146,9 +146,10 @@ func (n *neighbourhood) get(key model.Key) error {
 }
 
 // trials are the route and the service in which an object is tried alone. No
-// service is called so.
+// service has such a name.
 func trials(key model.Key) []model.Key {
-	return []model.Key{model.RouteKey("+"+key.Path(), "+"), model.ServiceKey("+" + key.Path())}
+	service := "+" + string(key.Kind) + "+" + key.Name()
+	return []model.Key{model.RouteKey(service, "+"), model.ServiceKey(service)}
 }
 
 // try puts an upstream or a filter on a plain route or service of its own: what
