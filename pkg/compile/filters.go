@@ -51,7 +51,7 @@ func globalConfigTypes() []globalConfigType {
 
 const noLogins = "logins are not supported yet"
 
-// typed is a hook for one type of configuration, which is that of every filter
+// withConfig is a hook for one type of configuration, which is that of every filter
 // of the row's type that has no fault.
 func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
 	return func(to T, spec model.Spec) {
