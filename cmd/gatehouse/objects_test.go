@@ -83,7 +83,7 @@ var _ = Describe("A failure", func() {
 		cancel()
 		r := runIn(ctx, "", "get", "upstream")
 		Expect(r.code).To(Equal(1))
-		Expect(r.stderr).To(HavePrefix("gatehouse: interrupted before the answer was there"))
+		Expect(r.stderr).To(HavePrefix("gatehouse: interrupted before the answer came"))
 	})
 })
 

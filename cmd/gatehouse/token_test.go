@@ -110,7 +110,7 @@ var _ = Describe("token", func() {
 		Expect(l.Close()).To(Succeed())
 		r := run1("", "token", "create", "ann", "--role", "admin", "--server", server)
 		Expect([]any{r.code, r.stdout}).To(Equal([]any{1, ""}))
-		Expect(r.stderr).To(And(HavePrefix("gatehouse: calling "+server+": "), HaveSuffix("; where no server runs, name the database: --data-dir or --database-url\n")))
+		Expect(r.stderr).To(And(HavePrefix("gatehouse: calling "+server+": "), HaveSuffix("; if no server runs, name the database: --data-dir or --database-url\n")))
 	})
 
 	It("refuses what makes no sense together", func() {

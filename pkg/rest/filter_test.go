@@ -113,7 +113,7 @@ var _ = Describe("Filters", func() {
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"all","limit":"4294967296/day"}`, "Filter_config.limit",
 			`\"4294967296/day\" must be a number, a slash and a unit, such as 5/minute; units are second, minute, hour, day, week, month, year`),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"all","limit":"5/day","domain":"shop"}`, "Filter_config",
-			"has domain beside per and limit; use either the short form or domain and descriptors"),
+			"has domain together with per and limit; use either the short form or domain and descriptors"),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"all","limit":"5/day","status":503}`, "Filter_config", `unknown field \"status\"`),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"domain":"stated-by-filters","descriptors":[{"path":"x"}]}`, "Filter_config.domain",
 			`\"stated-by-filters\" is the domain of filters that state their own limit; choose another name`),
