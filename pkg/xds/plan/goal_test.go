@@ -203,6 +203,7 @@ var _ = Describe("a goal", func() {
 			_, ok := s.Applied()
 			Expect(ok).To(BeFalse())
 			ack(all...)
+			Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeFalse(), "the old one is open")
 			Expect(next()).To(Equal([]string{"listeners -http"}))
 			Expect(reached(plan.Goal{Revision: 2, Listeners: true})).To(BeFalse(), "it is open until the Envoy has read that")
 			ack(all...)
