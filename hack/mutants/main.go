@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	list := flags.Bool("list", false, "run nothing: list the mutants, and which are stale")
 	verbose := flags.Bool("v", false, "say which spec caught each")
-	timeout := flags.Duration("timeout", time.Minute, "how long the specs of one mutant may take; one that makes them hang is caught")
+	timeout := flags.Duration("timeout", 5*time.Minute, "how long the specs of one mutant may take; one that makes them hang is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

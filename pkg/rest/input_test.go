@@ -272,6 +272,8 @@ var _ = Describe("Bodies that cannot be read", func() {
 		Entry(nil, "application/json", `{"fqdn":"*"}}`, 400, malformed("the body goes on after the JSON object")),
 		Entry(nil, "application/json", `[{"fqdn":"*"}]`, 400, malformed(`the JSON body must be an object, such as {\"Name\": \"gw\"}`)),
 		Entry(nil, "application/json", `null`, 400, malformed(`the JSON body must be an object, such as {\"Name\": \"gw\"}`)),
+		Entry("a form of 1001 fields", form, strings.Repeat("a=1&", 1000)+"a=1", 400, malformed("the body has more than 1000 fields")),
+		Entry("JSON of 1001 fields", "application/json", "{"+strings.Repeat(`"a":1,`, 1000)+`"a":1}`, 400, malformed("the body has more than 1000 fields")),
 		Entry("deep JSON", "application/json", `{"a":`+strings.Repeat("[", 100_000), 400, malformed("the body is not JSON: invalid character '[' exceeded max depth")),
 		Entry(nil, "multipart/form-data", "x", 400, malformed("multipart/form-data has no boundary parameter")),
 		Entry(nil, multi, "--b\r\nContent-Disposition: form-data; name=fqdn\r\n\r\n*", 400, malformed("the multipart form cannot be read: unexpected EOF")),
