@@ -62,6 +62,7 @@ type flight struct {
 	holdings []*holding       // one for each resource of a collection
 	hosts    []*snapshot.Host // of a route configuration
 	want     *snapshot.Snapshot
+	gone     int // how many of Removed the Envoy had; they are kept until it answers
 }
 
 // NewStream returns the state of a stream on which nothing was said yet.
@@ -89,6 +90,9 @@ func (s *Stream) Foreign() int {
 	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.countForeign(s.want)
 	for _, named := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
 		n += len(named.gone) + named.countForeign()
+	}
+	for _, f := range s.flights {
+		n += f.gone
 	}
 	return n
 }
@@ -219,17 +223,18 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 	}
 	if removed := s.removableListeners(); len(removed) > 0 {
 		s.listeners.remove(removed)
-		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType, Removed: removed}}))
+		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType, Removed: removed}, gone: len(removed)}))
 	}
 	if removed := s.removableClusters(now, &next); len(removed) > 0 {
 		s.clusters.remove(removed)
-		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}}))
+		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}, gone: len(removed)}))
 	}
 	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
 		removed := s.removable(n, now, &next)
 		n.remove(removed)
+		gone := len(removed)
 		if removed = append(removed, n.refuse()...); len(removed) > 0 {
-			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}}))
+			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}, gone: gone}))
 		}
 	}
 	if s.needsProof() {
