@@ -54,7 +54,11 @@ func (c HeaderChanges) check(v *validator, at string) int {
 	for _, name := range c.Remove {
 		v.headerName(at+".remove", name, seen)
 	}
-	return len(c.Set) + len(c.Add) + len(c.Remove)
+	n := len(c.Set) + len(c.Add) + len(c.Remove)
+	if n > maxHeaders {
+		v.add(at, "changes %d headers; a filter may change at most %d, because receivers refuse messages with too many", n, maxHeaders)
+	}
+	return n
 }
 
 // headerName accepts a header that users may change. seen are those that came
@@ -79,6 +83,8 @@ func (v *validator) headerName(field, name string, seen map[string]bool) {
 }
 
 const (
+	// maxHeaders is half of what Envoy and many backends take in one message.
+	maxHeaders    = 50
 	maxHeaderName = 255
 	maxHeaderText = 4096
 )

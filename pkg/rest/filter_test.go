@@ -87,6 +87,8 @@ var _ = Describe("Filters", func() {
 			"Filter_config.response.set.x-real-ip", `\"x-real-ip\" is set by the gateway and cannot be changed`,
 			"Filter_config.response.add.x-tail", "has a space at its end or a control character, which no header value can have",
 			"Filter_config.response", `\"server\" is set by the gateway and cannot be changed`),
+		Entry("too many headers", `Filter_type=route_filter_headers&Filter_config={"request":{"remove":["`+strings.Join(numbered("x", 0, 51), `","`)+`"]}}`,
+			"Filter_config.request", "changes 51 headers; a filter may change at most 50, because receivers refuse messages with too many"),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"response":{}}`,
 			"Filter_config", `changes no header; give request or response, such as {\"request\":{\"set\":{\"x-team\":\"shop\"}}}`),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"request":{"replace":{}}}`, "Filter_config", `unknown field \"replace\"`),

@@ -274,6 +274,7 @@ var _ = Describe("Route_config", Ordered, func() {
 		},
 		Entry("nothing by itself", "keep", "/shop", ``, "/shop/a?b=c", "/shop/a?b=c", ""),
 		Entry("the prefix", "replace", "/shop", `{"rewrite":{"prefix":"/v2"}}`, "/shop/a?b=c", "/v2/a?b=c", ""),
+		Entry("a prefix that ends in a slash", "slash", "/shop/", `{"rewrite":{"prefix":"/v2"}}`, "/shop/a", "/v2/a", ""),
 		Entry("the prefix away", "strip", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop/a?b=c", "/a?b=c", ""),
 		Entry("the prefix away from the prefix itself", "strip-all", "/shop", `{"rewrite":{"prefix":"/"}}`, "/shop", "/", ""),
 		Entry("by expression", "groups", "/user/", `{"rewrite":{"regex":"^/user/([^/]+)/(.*)$","substitution":"/u/\\1?\\2"}}`, "/user/anna/cart", "/u/anna?cart", ""),

@@ -192,6 +192,11 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 			Pattern:      regex("^" + regexp.QuoteMeta(prefix) + "/*"),
 			Substitution: strings.ReplaceAll(r.Prefix, `\`, `\\`),
 		}
+	case m.PathKind == ir.PathPrefix && strings.HasSuffix(m.Path, "/") || isPrefix && prefix == "":
+		// Envoy would turn /a into /v2a where / becomes /v2.
+		if r.Prefix != "" {
+			out.PrefixRewrite = strings.TrimSuffix(r.Prefix, "/") + "/"
+		}
 	case r.Prefix != "":
 		out.PrefixRewrite = r.Prefix
 	}
