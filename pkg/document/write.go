@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -225,13 +226,17 @@ func (p *printer) section(key string, nodes []*yaml.Node) error {
 		p.open = key
 		p.put(key + ":\n")
 	}
-	enc := yaml.NewEncoder(p.w)
-	enc.SetIndent(2)
-	enc.CompactSeqIndent()
-	if err := enc.Encode(sequence(nodes...)); err != nil {
-		return err
+	// One by one: an encoder keeps all that it was given, so that many nodes cost
+	// more than each of them alone.
+	for _, n := range nodes {
+		enc := yaml.NewEncoder(p.w)
+		enc.SetIndent(2)
+		enc.CompactSeqIndent()
+		if err := errors.Join(enc.Encode(sequence(n)), enc.Close()); err != nil {
+			return err
+		}
 	}
-	return enc.Close()
+	return nil
 }
 
 func (p *printer) jsonSection(key string, nodes []*yaml.Node, first bool) error {
