@@ -96,7 +96,7 @@ mutants: ## break the code in one place at a time, and see that the specs notice
 	@go run ./hack/mutants $(ARGS)
 
 .PHONY: bench
-bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a hand-written Envoy configuration and no rate limit (25 minutes; ARGS="--only rps")
+bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
 # A fuzzer that minimizes each input for long finds less.

@@ -3,9 +3,12 @@
 // that both sides see the same machine. Ratios count, not times.
 //
 //   - latency: from a call that changes one route until Envoy serves it
-//   - bulk: thousands of routes in one go
+//   - document: all routes in one PUT /config, again unchanged, and with changes
+//   - bulk: thousands of routes, created one by one
 //   - start: from nothing to the first answer with thousands of stored routes
+//   - streams: a thousand Envoys on one replica
 //   - rps: requests per second through an Envoy that Gatehouse configures
+//   - accesslog: what forms of the access log cost an Envoy
 //   - ratelimit: requests per second with a limit, beside none: counted by
 //     standalone, by the stock engine in Redis, and by Envoy itself
 //   - idle: what it costs to do nothing
@@ -13,11 +16,14 @@
 //   - domains: rate-limit global configs, 1,000 beside one, and a million addresses
 //
 // The other side is the floor (test/bench/floor), a bare SnapshotCache of
-// go-control-plane, and for rps an Envoy with a configuration written by hand
-// (static.yaml.tmpl). Both sides hold the same routes (test/bench/layout),
-// which is checked, and have an Envoy each, started alike. Backends and
-// clients are in this process. Scale, ratelimit and domains have no other side
-// but Gatehouse itself, with less to hold or to do.
+// go-control-plane whose messages are written as a person would write them
+// (docs/adr/0049), and for rps an Envoy with a configuration written by hand
+// (static.yaml.tmpl). Both sides hold the same routes (test/bench/layout) and
+// have an Envoy each, started alike; streams has test/bench/envoys in place of
+// them. Latency has a third side, a floor with the same messages as Gatehouse,
+// which is checked. Backends and clients are in this process. Accesslog, scale,
+// ratelimit and domains have no other side but the same program with less to
+// hold or to do.
 //
 // It asserts nothing about time: the exit code is 0 unless something broke.
 // It needs Linux for /proc.

@@ -162,7 +162,7 @@ func domainsDocument(n, port int) []byte {
 		fmt.Fprintf(&b, "- {globalconfig_name: %s, globalconfig_type: globalconfig_ratelimit, config: %s}\n", domainName(i), domainJSON(i, 1))
 	}
 	fmt.Fprintf(&b, "proxies:\n- {name: %s, http_port: %d, https_port: %d, listen_ip: %s}\n",
-		layout.Node, port, port%60000+1, layout.Address)
+		layout.Node, port, httpsPort(port), layout.Address)
 	return []byte(b.String())
 }
 

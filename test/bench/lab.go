@@ -29,6 +29,8 @@ type lab struct {
 	// ends end what else was started, the last one first.
 	ends    []func() error
 	started int
+	// summary is what the program takes, from the parts that measured it.
+	summary rows
 }
 
 // machine is where the numbers come from.
@@ -42,7 +44,7 @@ type machine struct {
 }
 
 func newLab(ctx context.Context, opts options) (*lab, error) {
-	for flag, path := range map[string]*string{"gatehouse": &opts.gatehouse, "floor": &opts.floor, "envoy": &opts.envoy} {
+	for flag, path := range map[string]*string{"gatehouse": &opts.gatehouse, "floor": &opts.floor, "envoys": &opts.envoys, "envoy": &opts.envoy} {
 		found, err := exec.LookPath(*path)
 		if err != nil {
 			return nil, fmt.Errorf("looking for --%s: %w: `make bench` builds what is needed", flag, err)
@@ -143,14 +145,15 @@ func (l *lab) printLogs(to io.Writer) {
 	}
 }
 
-// runEnvoy starts an Envoy alike for every side.
-func (l *lab) runEnvoy(name string, config []byte, concurrency int) (*process, error) {
+// runEnvoy starts an Envoy alike for every side. Args are more of its flags.
+func (l *lab) runEnvoy(name string, config []byte, concurrency int, args ...string) (*process, error) {
 	file := l.file("envoy.yaml")
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, err
 	}
-	return l.run(name, l.opts.envoy, "-c", file, "--disable-hot-restart", "--log-level", "warning",
-		"--concurrency", strconv.Itoa(concurrency))
+	return l.run(name, l.opts.envoy, append([]string{
+		"-c", file, "--disable-hot-restart", "--log-level", "warning", "--concurrency", strconv.Itoa(concurrency),
+	}, args...)...)
 }
 
 func bootstrap(xdsAddr, adminSocket string) ([]byte, error) {

@@ -18,8 +18,13 @@ import (
 // options are the flags.
 type options struct {
 	only                     []string
-	gatehouse, floor, envoy  string
+	gatehouse, envoy         string
+	floor, envoys            string
+	streams, streamRoutes    int
+	streamChanges            int
 	json                     string
+	bulkRounds               int
+	document, documentRounds int
 	sizes, starts            []int
 	samples, bulk            int
 	startRounds              int
@@ -44,9 +49,12 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"latency", (*lab).latency},
+		{"document", (*lab).whole},
 		{"bulk", (*lab).bulk},
 		{"start", (*lab).start},
+		{"streams", (*lab).streams},
 		{"rps", (*lab).rps},
+		{"accesslog", (*lab).accessLog},
 		{"ratelimit", (*lab).ratelimit},
 		{"idle", (*lab).idle},
 		{"scale", (*lab).scale},
@@ -114,6 +122,13 @@ func run(ctx context.Context, opts options, out, progress io.Writer) (err error)
 		r.Sections = append(r.Sections, sections...)
 		fmt.Fprintf(progress, "%s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
+	if len(l.summary) > 0 {
+		s := section{Title: "What the program takes", Beside: "floor", Rows: l.summary, Notes: []string{"From the tables above."}}
+		if err := s.write(out); err != nil {
+			return err
+		}
+		r.Sections = append(r.Sections, s)
+	}
 	if err := r.writeVerdict(out); err != nil || opts.json == "" {
 		return err
 	}
@@ -131,14 +146,21 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.json, "json", "", "file to write the results to, as JSON")
 	f.StringVar(&o.gatehouse, "gatehouse", "bin/gatehouse", "the program")
 	f.StringVar(&o.floor, "floor", "bin/bench/floor", "the floor")
+	f.StringVar(&o.envoys, "envoys", "bin/bench/envoys", "the streams of many Envoys")
 	f.StringVar(&o.envoy, "envoy", "bin/envoy", "the Envoy")
 	sizes := f.String("sizes", "10,1000,3000,10000", "latency: hosts that are there, with a route each")
-	f.IntVar(&o.samples, "samples", 200, "latency: changes of each kind for each side and size")
+	f.IntVar(&o.samples, "samples", 100, "latency: changes of each kind for each side; fewer above 2,000 hosts")
 	f.DurationVar(&o.poll, "poll", 200*time.Microsecond, "latency: pause between two questions to an Envoy")
-	f.IntVar(&o.bulk, "bulk", 5000, "bulk: routes")
+	f.IntVar(&o.document, "document", 5000, "document: routes")
+	f.IntVar(&o.documentRounds, "document-rounds", 3, "document: loads of each side")
+	f.IntVar(&o.bulk, "bulk", 2000, "bulk: routes; Gatehouse gets three calls for each")
+	f.IntVar(&o.bulkRounds, "bulk-rounds", 3, "bulk: loads of each side")
 	f.IntVar(&o.bulkConns, "bulk-connections", 4, "bulk: connections to the API")
-	starts := f.String("starts", "1000,5000", "start: stored routes")
-	f.IntVar(&o.startRounds, "start-rounds", 7, "start: starts of each side")
+	starts := f.String("starts", "1000,5000,50000", "start: stored routes")
+	f.IntVar(&o.startRounds, "start-rounds", 5, "start: starts of each side; 3 at most from 50,000 routes on")
+	f.IntVar(&o.streams, "streams", 1000, "streams: Envoys of each side")
+	f.IntVar(&o.streamRoutes, "stream-routes", 3000, "streams: hosts that are there, with a route each")
+	f.IntVar(&o.streamChanges, "stream-changes", 10, "streams: changes of each side")
 	f.IntVar(&o.rpsStarts, "rps-starts", 8, "rps: Envoys of each side and setting, one after the other")
 	f.IntVar(&o.rpsRounds, "rps-rounds", 50, "rps: rounds with each Envoy")
 	f.DurationVar(&o.rpsRound, "rps-round", 50*time.Millisecond, "rps: length of a round")

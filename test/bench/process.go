@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -109,6 +110,66 @@ func usageOf(name string, pid int) (usage, error) {
 		*to = kb * 1024
 	}
 	return u, nil
+}
+
+// mainThread is the CPU time of the main thread, which in an Envoy reads the
+// configuration.
+func (p *process) mainThread() (time.Duration, error) {
+	return threadTime(fmt.Sprintf("/proc/%d/schedstat", p.cmd.Process.Pid))
+}
+
+// threads is the CPU time of all threads that have not ended, which is more
+// exact than usage.
+func (p *process) threads() (sum time.Duration, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	for _, file := range files {
+		d, err := threadTime(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum += d
+	}
+	return sum, err
+}
+
+// threadTime is the first number of a schedstat, in nanoseconds
+// (Documentation/scheduler/sched-stats.rst of Linux).
+func threadTime(file string) (time.Duration, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("reading the CPU time of a thread: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	n, err := strconv.ParseInt(first, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading the CPU time of a thread in %s: %w", file, err)
+	}
+	return time.Duration(n), nil
+}
+
+// idle waits until the process has stopped working.
+func (p *process) idle(ctx context.Context) error {
+	const interval, little = 200 * time.Millisecond, 10 * time.Millisecond
+	before, err := p.threads()
+	for err == nil {
+		if err = sleep(ctx, interval); err != nil {
+			break
+		}
+		var now time.Duration
+		if now, err = p.threads(); now-before < little {
+			break
+		}
+		before = now
+	}
+	return err
+}
+
+// forgetPeak makes the memory now the most there was (proc(5), clear_refs).
+func (p *process) forgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
 }
 
 // children are the processes that a process has started.

@@ -208,7 +208,7 @@ services:
 proxies:
 - {name: %s, http_port: %d, https_port: %d, listen_ip: %s, services: [%s]}
 `, r.Upstream, layout.Address, r.Port, r.Service, r.FQDN(), filters, r.Name, r.Prefix, r.Upstream,
-		layout.Node, port, port%60000+1, layout.Address, r.Service)
+		layout.Node, port, httpsPort(port), layout.Address, r.Service)
 	return []byte(b.String())
 }
 

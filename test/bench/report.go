@@ -20,7 +20,9 @@ type report struct {
 
 // section is one table: Gatehouse beside something else.
 type section struct {
-	Title  string `json:"title"`
+	Title string `json:"title"`
+	// Of is whose number is first; empty: Gatehouse's.
+	Of     string `json:"of,omitempty"`
 	Beside string `json:"beside"`
 	Rows   []row  `json:"rows"`
 	// Notes say how it was measured.
@@ -75,7 +77,7 @@ func (r row) verdict() string {
 	case r.Met == nil:
 		return ""
 	case *r.Met:
-		return "ok"
+		return "met"
 	}
 	return "MISSED"
 }
@@ -88,7 +90,7 @@ func (r *report) writeHead(to io.Writer) error {
 
 // write prints the section in Markdown that reads well in a terminal.
 func (s section) write(to io.Writer) error {
-	table := [][]string{{"", "gatehouse", s.Beside, "ratio", "aim", ""}}
+	table := [][]string{{"", cmp.Or(s.Of, "gatehouse"), s.Beside, "ratio", "aim", ""}}
 	for _, r := range s.Rows {
 		line := []string{r.What, number(r.Gatehouse, r.Unit), "", "", r.Aim, r.verdict()}
 		if r.Beside != nil {
@@ -143,27 +145,32 @@ func number(v float64, unit string) string {
 	return fmt.Sprintf("%.*f %s", digits, v, unit)
 }
 
-// writeVerdict counts the aims.
+// writeVerdict has a line for every aim.
 func (r *report) writeVerdict(to io.Writer) error {
-	var missed []string
-	aims := 0
+	var lines strings.Builder
+	met, aims := 0, 0
 	for _, s := range r.Sections {
 		for _, row := range s.Rows {
 			if row.Met == nil {
 				continue
 			}
 			aims++
-			if !*row.Met {
-				missed = append(missed, fmt.Sprintf("- %s: %s (%s)", s.Title, row.What, row.Aim))
+			if *row.Met {
+				met++
 			}
+			fmt.Fprintf(&lines, "%-6s  %s: %s: %s (%s)\n", row.verdict(), s.Title, row.What, row.held(), row.Aim)
 		}
 	}
-	text := fmt.Sprintf("\n%d of %d aims met.\n", aims-len(missed), aims)
-	if len(missed) > 0 {
-		text += "Missed:\n" + strings.Join(missed, "\n") + "\n"
-	}
-	_, err := io.WriteString(to, text)
+	_, err := fmt.Fprintf(to, "\n## Aims\n\n%s\n%d of %d aims met.\n", lines.String(), met, aims)
 	return err
+}
+
+// held is what is held against the aim: the ratio, or the number itself.
+func (r row) held() string {
+	if strings.HasSuffix(r.Aim, " x") && r.Ratio != nil {
+		return fmt.Sprintf("%.2f x", *r.Ratio)
+	}
+	return number(r.Gatehouse, r.Unit)
 }
 
 func (r *report) writeJSON(file string) error {

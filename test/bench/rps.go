@@ -67,18 +67,18 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 	if err != nil {
 		return nil, err
 	}
-	var results [2]loads
+	results := make([]loads, 2)
 	for range l.opts.rpsStarts {
 		side, err := gatehouse.start()
 		if err != nil {
 			return nil, err
 		}
-		other, err := l.startByHand(route, byHand{accessLog: accessLog, concurrency: 1})
+		other, err := l.startByHand(route, byHand{log: map[bool]string{true: "json"}[accessLog], concurrency: 1})
 		if err != nil {
 			return nil, err
 		}
 		targets := []*target{{local(side.ports.http), side.envoy, side.program}, &other.target}
-		if err := l.rounds(ctx, targets, route, &results); err != nil {
+		if err := l.rounds(ctx, targets, route, results); err != nil {
 			return nil, err
 		}
 		for _, t := range targets {
@@ -87,19 +87,25 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 			}
 		}
 	}
+	table := besideLoads(map[bool]string{false: "access log off", true: "access log json"}[accessLog], results[0], results[1])
+	table[0] = table[0].atLeast(0.97)
+	return table, nil
+}
+
+// besideLoads are the requests per second, and what each cost. The ratio of the
+// rates is the median of those of neighboring rounds.
+func besideLoads(what string, a, b loads) []row {
 	var ratios []float64
-	for i, rate := range results[0].rate {
-		ratios = append(ratios, rate/results[1].rate[i])
+	for i, rate := range a.rate {
+		ratios = append(ratios, rate/b.rate[i])
 	}
-	what := map[bool]string{false: "access log off", true: "access log json"}[accessLog]
-	rate := beside(what, "req/s", quantile(results[0].rate, 0.5), quantile(results[1].rate, 0.5))
+	rate := beside(what, "req/s", quantile(a.rate, 0.5), quantile(b.rate, 0.5))
 	rate.Ratio = new(round(quantile(ratios, 0.5)))
-	cpu := beside(what+", Envoy's CPU for a request", "us", results[0].cost(), results[1].cost())
-	return []row{rate.atLeast(0.97), cpu}, nil
+	return []row{rate, beside(what+", Envoy's CPU for a request", "us", a.cost(), b.cost())}
 }
 
 // rounds loads the targets in turns.
-func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route, to *[2]loads) error {
+func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route, to []loads) error {
 	for _, t := range targets {
 		w := wire{addr: t.addr}
 		_, err := w.until(ctx, requestFor(route), http.StatusOK, time.Millisecond)
@@ -125,8 +131,14 @@ func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route,
 
 // byHand is how to start an Envoy that needs no control plane.
 type byHand struct {
-	accessLog, limited bool
-	concurrency        int
+	// log is the form of the access log: json, text, or envoy for Envoy's
+	// own; empty: none.
+	log string
+	// logFile is where it goes; empty: to stdout.
+	logFile     string
+	limited     bool
+	concurrency int
+	args        []string // more of Envoy
 }
 
 // handMade is such an Envoy.
@@ -150,18 +162,19 @@ func (l *lab) startByHand(r layout.Route, s byHand) (*handMade, error) {
 		Address                   string
 		ListenerPort, BackendPort int
 		AdminPort                 int
-		AccessLog, Limited        bool
-	}{r, layout.Address, list[0], r.Port, list[1], s.accessLog, s.limited})
+		Log, LogFile              string
+		Limited                   bool
+	}{r, layout.Address, list[0], r.Port, list[1], s.log, s.logFile, s.limited})
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration by hand: %w", err)
 	}
-	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), s.concurrency)
+	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), s.concurrency, s.args...)
 	return &handMade{target{local(list[0]), envoy, nil}, list[1]}, err
 }
 
 // load asks over some connections for a while, which makes one round.
 func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration, to *loads) error {
-	before, err := t.envoy.usage()
+	before, err := t.envoy.threads()
 	if err != nil {
 		return err
 	}
@@ -193,12 +206,12 @@ func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.
 		return err
 	}
 	took := time.Since(began)
-	after, err := t.envoy.usage()
+	after, err := t.envoy.threads()
 	if err != nil {
 		return err
 	}
 	to.rate = append(to.rate, float64(total.Load())/took.Seconds())
 	to.requests += total.Load()
-	to.cpu += after.cpu - before.cpu
+	to.cpu += after - before
 	return nil
 }

@@ -93,23 +93,7 @@ func (l *lab) fill(ctx context.Context, services int) (*filled, error) {
 		return nil, err
 	}
 	f.cpu = after.cpu - before.cpu
-	return f, f.settle(ctx)
-}
-
-// settle waits until the program has built what was written.
-func (f *filled) settle(ctx context.Context) error {
-	const interval, idle = 300 * time.Millisecond, 30 * time.Millisecond
-	last := -idle
-	for {
-		u, err := f.program.usage()
-		if err != nil || u.cpu-last < idle {
-			return err
-		}
-		last = u.cpu
-		if err := sleep(ctx, interval); err != nil {
-			return err
-		}
-	}
+	return f, f.program.idle(ctx)
 }
 
 // nobodyPort is that of upstreams without an Envoy that would connect: that of
@@ -131,7 +115,7 @@ func documentOf(n, port int) []byte {
 		}
 	}
 	fmt.Fprintf(&b, "proxies:\n- name: %s\n  http_port: %d\n  https_port: %d\n  listen_ip: %s\n  services:\n",
-		layout.Node, port, port%60000+1, layout.Address)
+		layout.Node, port, httpsPort(port), layout.Address)
 	for i := range n {
 		fmt.Fprintf(&b, "  - %s\n", serviceName(i))
 	}

@@ -39,7 +39,7 @@ func seed(ctx context.Context, database string, port int, routes []layout.Route)
 
 func objects(port int, routes []layout.Route) []model.Object {
 	proxy := model.NewProxy()
-	proxy.Name, proxy.ListenIP, proxy.HTTPPort, proxy.HTTPSPort = layout.Node, layout.Address, port, port%60000+1
+	proxy.Name, proxy.ListenIP, proxy.HTTPPort, proxy.HTTPSPort = layout.Node, layout.Address, port, httpsPort(port)
 	list := []model.Object{proxy}
 	known := map[string]bool{}
 	for _, r := range routes {
@@ -55,3 +55,6 @@ func objects(port int, routes []layout.Route) []model.Object {
 	}
 	return list
 }
+
+// httpsPort is another port than that of HTTP; nothing listens there yet.
+func httpsPort(httpPort int) int { return httpPort%60000 + 1 }

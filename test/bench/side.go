@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -34,6 +30,8 @@ type sidePorts struct{ api, xds, http, admin int }
 
 // calls change what a control plane holds. They return when it has answered.
 type calls interface {
+	// ready waits until the control plane has something for an Envoy.
+	ready(ctx context.Context) error
 	// services makes services that have no routes yet.
 	services(ctx context.Context, names []string) error
 	// create makes a route that has no upstream yet: it answers 503.
@@ -44,6 +42,10 @@ type calls interface {
 	add(ctx context.Context, r layout.Route) error
 	// remove takes the route and its upstream away: it answers 404.
 	remove(ctx context.Context, r layout.Route) error
+	// document holds all routes, for load.
+	document(routes []layout.Route) ([]byte, error)
+	// load makes the routes of a document all that there is, in one call.
+	load(ctx context.Context, document []byte) error
 }
 
 // setting is how to start a side.
@@ -51,8 +53,9 @@ type setting struct {
 	routes      []layout.Route
 	accessLog   bool
 	concurrency int
-	// coalesce is for the floor only.
-	coalesce bool
+	// For the floor only: one SetSnapshot for many changes; the same messages as
+	// Gatehouse's rather than those that a person would write.
+	coalesce, sameMessages bool
 }
 
 // prepared is a side that is ready to be started, any number of times.
@@ -96,7 +99,7 @@ func (l *lab) prepareGatehouse(ctx context.Context, s setting) (*prepared, error
 		accessLog = "json"
 	}
 	p.database, p.concurrency = database, s.concurrency
-	p.calls = newGatehouseCalls(p.ports.api)
+	p.calls = gatehouseCalls{newCaller(p.ports.api), p.ports.http}
 	p.program = func() (*process, error) {
 		return l.run(p.name, l.opts.gatehouse, "serve", "--data-dir", dataDirOf(database), "--database-url", database, "--access-log", accessLog,
 			"--api-addr", local(p.ports.api), "--xds-addr", local(p.ports.xds))
@@ -109,7 +112,14 @@ func dataDirOf(database string) string { return strings.TrimPrefix(database, "sq
 
 // prepareFloor stores the routes in a file.
 func (l *lab) prepareFloor(s setting) (*prepared, error) {
-	p, err := l.prepare("floor")
+	name := "floor"
+	if s.coalesce {
+		name = "floor, coalescing"
+	}
+	if s.sameMessages {
+		name = "floor, same messages"
+	}
+	p, err := l.prepare(name)
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +132,11 @@ func (l *lab) prepareFloor(s setting) (*prepared, error) {
 		return nil, err
 	}
 	p.concurrency = s.concurrency
-	p.calls = newFloorCalls(p.ports.api)
+	p.calls = floorCalls{newCaller(p.ports.api)}
 	p.program = func() (*process, error) {
 		return l.run(p.name, l.opts.floor, "-routes", file, "-http-port", strconv.Itoa(p.ports.http),
 			"-access-log="+strconv.FormatBool(s.accessLog), "-coalesce="+strconv.FormatBool(s.coalesce),
-			"-api-addr", local(p.ports.api), "-xds-addr", local(p.ports.xds))
+			"-by-hand="+strconv.FormatBool(!s.sameMessages), "-api-addr", local(p.ports.api), "-xds-addr", local(p.ports.xds))
 	}
 	return p, nil
 }
@@ -134,13 +144,36 @@ func (l *lab) prepareFloor(s setting) (*prepared, error) {
 // start starts the control plane and its Envoy at once, and waits for
 // nothing.
 func (p *prepared) start() (*side, error) {
-	s := &side{name: p.name, calls: p.calls, ports: p.ports, adminSocket: p.adminSocket, wire: wire{addr: local(p.ports.http)}}
-	var err error
-	if s.program, err = p.program(); err != nil {
+	s, err := p.startProgram()
+	if err != nil {
 		return nil, err
 	}
+	return s, p.startEnvoy(s)
+}
+
+// startProgram starts the control plane alone.
+func (p *prepared) startProgram() (*side, error) {
+	program, err := p.program()
+	return &side{
+		name: p.name, program: program, calls: p.calls, ports: p.ports, adminSocket: p.adminSocket, wire: wire{addr: local(p.ports.http)},
+	}, err
+}
+
+func (p *prepared) startEnvoy(s *side) (err error) {
 	s.envoy, err = p.lab.runEnvoy(p.name+"-envoy", p.bootstrap, p.concurrency)
-	return s, err
+	return err
+}
+
+// startServing returns when the last of the routes is served.
+func (p *prepared) startServing(ctx context.Context, routes []layout.Route) (*side, error) {
+	s, err := p.start()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.served(ctx, routes); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	return s, nil
 }
 
 // both starts Gatehouse and the floor with the same routes, and returns when
@@ -156,16 +189,13 @@ func (l *lab) both(ctx context.Context, s setting) ([]*side, error) {
 	}
 	var list []*side
 	for _, p := range []*prepared{gatehouse, floor} {
-		side, err := p.start()
+		side, err := p.startServing(ctx, s.routes)
 		if err != nil {
 			return nil, err
 		}
-		if err := side.served(ctx, s.routes); err != nil {
-			return nil, fmt.Errorf("starting %s: %w", p.name, err)
-		}
 		list = append(list, side)
 	}
-	return list, same(ctx, list[0], list[1])
+	return list, nil
 }
 
 // served waits until the Envoy listens and serves the last of the routes.
@@ -184,166 +214,4 @@ func requestFor(r layout.Route) []byte { return get(r.FQDN(), r.Prefix) }
 func (s *side) stop(l *lab) error {
 	s.wire.close()
 	return l.stop(s.program, s.envoy)
-}
-
-// caller sends calls to a control plane.
-type caller struct {
-	base   string
-	client *http.Client
-}
-
-func newCaller(port int) caller {
-	return caller{"http://" + local(port), &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: patience,
-	}}
-}
-
-// send makes one call and reads its answer to the end.
-func (c caller) send(ctx context.Context, method, path, contentType string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	if len(body) > 0 {
-		req.Header.Set("Content-Type", contentType)
-	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s %s: status %d: %s", method, path, resp.StatusCode, text)
-	}
-	return err
-}
-
-// ready waits until the program answers.
-func (c caller) ready(ctx context.Context) error {
-	return eventually(ctx, "the program to be ready", func() error { return c.send(ctx, http.MethodGet, "/ready", "", nil) })
-}
-
-// gatehouseCalls are the calls of the specification.
-type gatehouseCalls struct{ caller }
-
-func newGatehouseCalls(port int) calls { return gatehouseCalls{newCaller(port)} }
-
-func (c gatehouseCalls) form(ctx context.Context, path string, fields ...string) error {
-	form := url.Values{}
-	for i := 0; i < len(fields); i += 2 {
-		form.Set(fields[i], fields[i+1])
-	}
-	return c.send(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", []byte(form.Encode()))
-}
-
-func (c gatehouseCalls) services(ctx context.Context, names []string) error {
-	for _, name := range names {
-		if err := c.form(ctx, "/service", "Service_Name", name, "fqdn", layout.FQDN(name)); err != nil {
-			return err
-		}
-		if err := c.form(ctx, "/proxy/"+layout.Node+"/service/"+name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c gatehouseCalls) create(ctx context.Context, r layout.Route) error {
-	err := c.form(ctx, "/upstream", "Upstream_name", r.Upstream, "Upstream_ip", layout.Address,
-		"Upstream_port", strconv.Itoa(r.Port))
-	if err != nil {
-		return err
-	}
-	return c.form(ctx, "/service/"+r.Service+"/route", "Route_Name", r.Name, "Route_prefix", r.Prefix)
-}
-
-func (c gatehouseCalls) attach(ctx context.Context, r layout.Route) error {
-	return c.form(ctx, "/service/"+r.Service+"/route/"+r.Name+"/upstream/"+r.Upstream)
-}
-
-func (c gatehouseCalls) add(ctx context.Context, r layout.Route) error {
-	if err := c.create(ctx, r); err != nil {
-		return err
-	}
-	return c.attach(ctx, r)
-}
-
-func (c gatehouseCalls) remove(ctx context.Context, r layout.Route) error {
-	if err := c.send(ctx, http.MethodDelete, "/service/"+r.Service+"/route/"+r.Name, "", nil); err != nil {
-		return err
-	}
-	return c.send(ctx, http.MethodDelete, "/upstream/"+r.Upstream, "", nil)
-}
-
-// handed is when the newest route configuration was handed to gRPC.
-func (c gatehouseCalls) handed(ctx context.Context) (time.Time, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/status", nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer resp.Body.Close()
-	type envoy struct {
-		Types []struct {
-			Type string
-			Sent struct{ At time.Time }
-		}
-	}
-	var answer struct {
-		Data struct {
-			Status []struct{ Proxies []struct{ Envoys []envoy } } `json:"core_db_status"`
-		}
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return time.Time{}, fmt.Errorf("reading the status: %w", err)
-	}
-	for _, status := range answer.Data.Status {
-		for _, proxy := range status.Proxies {
-			for _, e := range proxy.Envoys {
-				for _, t := range e.Types {
-					if t.Type == "route" {
-						return t.Sent.At, nil
-					}
-				}
-			}
-		}
-	}
-	return time.Time{}, errors.New("the status tells of no route configuration that was sent")
-}
-
-// floorCalls are those of test/bench/floor.
-type floorCalls struct{ caller }
-
-func newFloorCalls(port int) calls { return floorCalls{newCaller(port)} }
-
-func (c floorCalls) route(ctx context.Context, call string, r layout.Route) error {
-	text, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	method, path, _ := strings.Cut(call, " ")
-	return c.send(ctx, method, path, "application/json", text)
-}
-
-// services come with their first route.
-func (c floorCalls) services(context.Context, []string) error { return nil }
-
-func (c floorCalls) create(ctx context.Context, r layout.Route) error {
-	return c.route(ctx, "POST /route", r)
-}
-
-func (c floorCalls) attach(ctx context.Context, r layout.Route) error {
-	return c.route(ctx, "POST /upstream", r)
-}
-
-func (c floorCalls) add(ctx context.Context, r layout.Route) error {
-	return c.route(ctx, "POST /both", r)
-}
-
-func (c floorCalls) remove(ctx context.Context, r layout.Route) error {
-	return c.route(ctx, "DELETE /route", r)
 }

@@ -11,7 +11,6 @@ import (
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
@@ -68,7 +67,7 @@ func (f *floor) publish(ctx context.Context) error {
 
 func (f *floor) snapshot() (*cachev3.Snapshot, error) {
 	f.version++
-	routes := translate.RouteConfiguration()
+	routes := f.world.form.routeConfiguration()
 	var clusters []types.Resource
 	for _, s := range f.world.sorted {
 		routes.VirtualHosts = append(routes.VirtualHosts, s.host)

@@ -33,13 +33,18 @@ func run() error {
 	httpPort := flag.Int("http-port", 0, "port of the Envoy's listener")
 	accessLog := flag.Bool("access-log", true, "write an access log")
 	routes := flag.String("routes", "", "JSON file with the routes to start with")
+	hand := flag.Bool("by-hand", false, "messages as a person would write them, not Gatehouse's")
 	coalesce := flag.Bool("coalesce", false, "one SetSnapshot for all changes that come while one runs")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	listen := ir.Listener{Address: layout.Address, Port: *httpPort, AccessLog: *accessLog}
-	world, err := newWorld(listen, *routes)
+	var messages form = asGatehouse{}
+	if *hand {
+		messages = byHand{}
+	}
+	world, err := newWorld(messages, listen, *routes)
 	if err != nil {
 		return err
 	}
@@ -80,34 +85,30 @@ func serve(ctx context.Context, f *floor, api *http.Server, apiAddr, xdsAddr str
 	}
 }
 
-// handler is the calls. All take a layout.Route as JSON.
+// handler is the calls. All take a layout.Route as JSON, PUT /routes a list.
 func (f *floor) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("POST /route", f.change(f.world.addRoute))
-	mux.HandleFunc("POST /upstream", f.change(f.world.attach))
-	mux.HandleFunc("POST /both", f.change(func(r layout.Route) error {
-		if err := f.world.addRoute(r); err != nil {
-			return err
-		}
-		return f.world.attach(r)
-	}))
-	mux.HandleFunc("DELETE /route", f.change(f.world.remove))
+	mux.HandleFunc("POST /route", change(f, f.world.addRoute))
+	mux.HandleFunc("POST /upstream", change(f, f.world.attach))
+	mux.HandleFunc("POST /both", change(f, f.world.add))
+	mux.HandleFunc("DELETE /route", change(f, f.world.remove))
+	mux.HandleFunc("PUT /routes", change(f, f.world.replace))
 	return mux
 }
 
 // change answers when apply has changed the memory, and only then begins to
 // publish.
-func (f *floor) change(apply func(layout.Route) error) http.HandlerFunc {
+func change[T any](f *floor, apply func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		var r layout.Route
-		if err := json.NewDecoder(req.Body).Decode(&r); err != nil {
+		var body T
+		if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if err := apply(r); err != nil {
+		if err := apply(body); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}

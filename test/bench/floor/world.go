@@ -11,16 +11,22 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
+// form is how messages are written.
+type form interface {
+	// routeConfiguration has no hosts yet.
+	routeConfiguration() *routev3.RouteConfiguration
+	// build makes the messages of a service.
+	build(*service) error
+}
+
 // world is the configuration, and the messages made of it.
 type world struct {
+	form     form
 	listener *listenerv3.Listener
 	services map[string]*service
 	sorted   []*service // by name
@@ -28,18 +34,25 @@ type world struct {
 }
 
 type service struct {
-	tree     *model.ServiceTree
+	name     string
+	routes   []*route
 	host     *routev3.VirtualHost
 	clusters []*clusterv3.Cluster
 }
 
+type route struct {
+	layout.Route
+	id       int64
+	attached bool // to its upstream; without one it answers 503
+}
+
 // newWorld holds what is in a JSON file of routes; without a name it is empty.
-func newWorld(l ir.Listener, file string) (*world, error) {
+func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	listener, err := translate.Listener(l)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{listener: listener, services: map[string]*service{}}
+	w := &world{form: f, listener: listener, services: map[string]*service{}}
 	if file == "" {
 		return w, nil
 	}
@@ -51,23 +64,34 @@ func newWorld(l ir.Listener, file string) (*world, error) {
 	if err := json.Unmarshal(text, &routes); err != nil {
 		return nil, fmt.Errorf("reading the routes in %s: %w", file, err)
 	}
-	for _, r := range routes {
-		w.put(r, upstream(r))
-	}
-	for _, s := range w.sorted {
-		if err := s.build(); err != nil {
-			return nil, err
-		}
-	}
-	return w, nil
+	return w, w.replace(routes)
 }
 
-// addRoute adds a route that has no upstream yet: it answers 503.
-func (w *world) addRoute(r layout.Route) error {
+// replace makes these routes, with their upstreams, all that there is.
+func (w *world) replace(routes []layout.Route) error {
+	w.services, w.sorted = map[string]*service{}, nil
+	for _, r := range routes {
+		w.put(r, true)
+	}
+	for _, s := range w.sorted {
+		if err := w.form.build(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addRoute adds a route that has no upstream yet.
+func (w *world) addRoute(r layout.Route) error { return w.create(r, false) }
+
+// add adds a route with its upstream.
+func (w *world) add(r layout.Route) error { return w.create(r, true) }
+
+func (w *world) create(r layout.Route, attached bool) error {
 	if s := w.services[r.Service]; s != nil && s.find(r.Name) >= 0 {
 		return fmt.Errorf("route %q is there already", r.Name)
 	}
-	return w.put(r).build()
+	return w.form.build(w.put(r, attached))
 }
 
 // attach gives a route its upstream.
@@ -76,8 +100,8 @@ func (w *world) attach(r layout.Route) error {
 	if err != nil {
 		return err
 	}
-	s.tree.Routes[i] = &model.RouteTree{Route: s.tree.Routes[i].Route, Upstreams: []*model.Upstream{upstream(r)}}
-	return s.build()
+	s.routes[i].attached = true
+	return w.form.build(s)
 }
 
 // remove takes a route and its upstream away.
@@ -86,8 +110,8 @@ func (w *world) remove(r layout.Route) error {
 	if err != nil {
 		return err
 	}
-	s.tree.Routes = slices.Delete(s.tree.Routes, i, i+1)
-	return s.build()
+	s.routes = slices.Delete(s.routes, i, i+1)
+	return w.form.build(s)
 }
 
 func (w *world) route(r layout.Route) (*service, int, error) {
@@ -103,60 +127,21 @@ func (w *world) route(r layout.Route) (*service, int, error) {
 }
 
 // put adds a route, and its service when it is new.
-func (w *world) put(r layout.Route, upstreams ...*model.Upstream) *service {
+func (w *world) put(r layout.Route, attached bool) *service {
 	s := w.services[r.Service]
 	if s == nil {
-		s = &service{tree: &model.ServiceTree{Service: &model.Service{Name: r.Service, FQDN: r.FQDN()}}}
+		s = &service{name: r.Service}
 		w.services[r.Service] = s
 		i, _ := slices.BinarySearchFunc(w.sorted, r.Service, func(s *service, name string) int {
-			return cmp.Compare(s.tree.Service.Name, name)
+			return cmp.Compare(s.name, name)
 		})
 		w.sorted = slices.Insert(w.sorted, i, s)
 	}
 	w.lastID++
-	s.tree.Routes = append(s.tree.Routes, &model.RouteTree{
-		Route:     &model.Route{ID: w.lastID, Service: r.Service, Name: r.Name, Prefix: r.Prefix},
-		Upstreams: upstreams,
-	})
+	s.routes = append(s.routes, &route{r, w.lastID, attached})
 	return s
 }
 
-func upstream(r layout.Route) *model.Upstream {
-	u := model.NewUpstream()
-	u.Name, u.IP, u.Port = r.Upstream, layout.Address, r.Port
-	return u
-}
-
-func (s *service) find(route string) int {
-	return slices.IndexFunc(s.tree.Routes, func(t *model.RouteTree) bool { return t.Route.Name == route })
-}
-
-// build makes the messages of one service anew.
-func (s *service) build() (err error) {
-	s.clusters = nil
-	host := compile.Host(s.tree, func(t *model.RouteTree) *ir.Route {
-		r, _ := compile.Route(t, egress.Lists{})
-		return r
-	})
-	if s.host, err = translate.VirtualHost(host); err != nil {
-		return err
-	}
-	for _, r := range host.Routes {
-		route, err := translate.Route(r)
-		if err != nil {
-			return err
-		}
-		s.host.Routes = append(s.host.Routes, route)
-		if r.Forward == nil {
-			continue
-		}
-		for _, c := range r.Forward.Clusters {
-			cluster, err := translate.Cluster(c.Cluster)
-			if err != nil {
-				return err
-			}
-			s.clusters = append(s.clusters, cluster)
-		}
-	}
-	return nil
+func (s *service) find(name string) int {
+	return slices.IndexFunc(s.routes, func(r *route) bool { return r.Name == name })
 }
