@@ -64,5 +64,5 @@ func refusedListeners(have server.Have) []explain.RefusedListener {
 }
 
 func stateOf(s *snapshot.Snapshot, hosts []*snapshot.Host) explain.State {
-	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, RouteName: s.RouteName(), Hosts: hosts}
+	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, Routes: s.RouteConfiguration(), Hosts: hosts}
 }

@@ -16,9 +16,10 @@ import (
 // State is what an Envoy has.
 type State struct {
 	Listeners, Clusters []*snapshot.Resource
-	// RouteName is the name of the route configuration that the hosts are in.
-	RouteName string
-	Hosts     []*snapshot.Host
+	// Routes is the route configuration that the hosts are in, without them; nil
+	// without a listener.
+	Routes *routev3.RouteConfiguration
+	Hosts  []*snapshot.Host
 	// Refused are the listeners whose form in Listeners the Envoy refused.
 	Refused []RefusedListener
 	// Limits finds the limits that the descriptors of one request meet in a
@@ -105,7 +106,7 @@ func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManage
 			if !a.takeConnection(have, resource.Name) {
 				return nil, nil
 			}
-			a.Envoy.RouteConfiguration = have.RouteName
+			a.Envoy.RouteConfiguration = have.Routes.GetName()
 			return &l, nil
 		}
 	}

@@ -34,18 +34,8 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if f.Path, err = rewrite(s, r); err != nil {
 		return nil, "", err
 	}
-	policy := action.GetRetryPolicy()
-	if policy == nil {
-		policy = vh.GetRetryPolicy()
-	}
-	if policy.GetRetryOn() != "" {
-		f.Retries = &Retries{Attempts: 1, On: policy.GetRetryOn()}
-		if policy.GetNumRetries() != nil {
-			f.Retries.Attempts = policy.GetNumRetries().GetValue()
-		}
-		if policy.GetPerTryTimeout() != nil {
-			f.Retries.PerTry = duration(policy.GetPerTryTimeout())
-		}
+	if f.Retries, err = retries(have.Routes, vh, r); err != nil {
+		return nil, "", err
 	}
 	missing, err = f.addClusters(have, action)
 	return f, missing, err

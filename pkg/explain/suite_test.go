@@ -73,7 +73,7 @@ func stateWith(change func(*hcmv3.HttpConnectionManager), hosts ...*snapshot.Hos
 	filter.ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: packed}
 	r, err := snapshot.NewListener(l)
 	Expect(err).NotTo(HaveOccurred())
-	return explain.State{Listeners: []*snapshot.Resource{r}, RouteName: "gatehouse", Hosts: hosts}
+	return explain.State{Listeners: []*snapshot.Resource{r}, Routes: &routev3.RouteConfiguration{Name: "gatehouse"}, Hosts: hosts}
 }
 
 // ask explains a GET.

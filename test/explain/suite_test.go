@@ -113,7 +113,7 @@ func (l *lab) live() {
 }
 
 func stateOf(s *snapshot.Snapshot) explain.State {
-	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, RouteName: s.RouteName(), Hosts: s.Hosts}
+	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, Routes: s.RouteConfiguration(), Hosts: s.Hosts}
 }
 
 func listen(ctx context.Context, addr string) net.Listener {

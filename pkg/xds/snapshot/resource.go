@@ -194,7 +194,7 @@ const (
 
 // RouteHead is a route configuration without its hosts.
 type RouteHead struct {
-	name        string
+	config      *routev3.RouteConfiguration
 	body        []byte
 	sum         hash
 	unavailable *Route
@@ -208,7 +208,7 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*
 		return nil, fmt.Errorf("encoding route configuration %q: %w", rc.GetName(), err)
 	}
 	fixed, err := NewRoute(unavailable)
-	return &RouteHead{name: rc.GetName(), body: body, sum: sum, unavailable: fixed}, err
+	return &RouteHead{config: rc, body: body, sum: sum, unavailable: fixed}, err
 }
 
 // Unavailable is the host with a fixed answer in place of its routes, and without
@@ -220,7 +220,7 @@ func (h *RouteHead) Unavailable(host *Host) *Host {
 }
 
 // Name is the name of the route configuration.
-func (h *RouteHead) Name() string { return h.name }
+func (h *RouteHead) Name() string { return h.config.GetName() }
 
 // Join joins pieces, sorted by name, to a route configuration.
 func (h *RouteHead) Join(hosts []*Host) *Resource {
@@ -236,7 +236,7 @@ func (h *RouteHead) Join(hosts []*Host) *Resource {
 		sums.Write(host.sum[:])
 	}
 	return &Resource{
-		Name: h.name, Version: hash(sums.Sum(nil)).String(),
+		Name: h.Name(), Version: hash(sums.Sum(nil)).String(),
 		Body: &anypb.Any{TypeUrl: RouteType, Value: body},
 	}
 }

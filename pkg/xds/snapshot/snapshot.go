@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
 // Snapshot is what one proxy should have at one revision.
@@ -31,6 +33,15 @@ func (s *Snapshot) RouteName() string {
 		return ""
 	}
 	return s.head.Name()
+}
+
+// RouteConfiguration is the proxy's route configuration without its hosts; nil
+// when it has none. Nobody changes it.
+func (s *Snapshot) RouteConfiguration() *routev3.RouteConfiguration {
+	if s.head == nil {
+		return nil
+	}
+	return s.head.config
 }
 
 // Routes is the route configuration of the given hosts. That of all hosts of

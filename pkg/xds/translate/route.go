@@ -2,13 +2,10 @@ package translate
 
 import (
 	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -20,15 +17,10 @@ const websocket = "websocket"
 // VirtualHost is a host without its routes: they are added one by one, from
 // bytes that are kept (see snapshot.NewHost).
 func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
-	retries, err := retryPolicy(defaultRetries(nil), 0)
-	if err != nil {
-		return nil, err
-	}
 	filters, err := hostFilters(h)
 	return &routev3.VirtualHost{
 		Name:                 h.Name,
 		Domains:              []string{h.Domain},
-		RetryPolicy:          retries,
 		TypedPerFilterConfig: filters,
 	}, err
 }
@@ -39,6 +31,9 @@ func RouteConfiguration() *routev3.RouteConfiguration {
 		Name:                     RouteConfigName,
 		IgnorePortInHostMatching: true,
 		ResponseHeadersToRemove:  []string{unhealthy},
+		RequestHeadersToAdd:      defaultRetries(),
+		// So that a route can remove these headers.
+		MostSpecificHeaderMutationsWins: true,
 		// Clusters are not looked up while the message is read: the planner
 		// sends a route only after its clusters.
 		ValidateClusters: wrapperspb.Bool(false),
@@ -60,9 +55,9 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		}}
 		return out, nil
 	}
-	action, err := routeAction(r.Forward, r.Match)
+	action := routeAction(r.Forward, r.Match)
 	out.Action = &routev3.Route_Route{Route: action}
-	return out, err
+	return out, applyRetries(out, action, r)
 }
 
 func routeMatch(m ir.Match) *routev3.RouteMatch {
@@ -139,7 +134,7 @@ func stringMatcher(v ir.ValueMatch) *matcherv3.StringMatcher {
 
 func regex(expr string) *matcherv3.RegexMatcher { return &matcherv3.RegexMatcher{Regex: expr} }
 
-func routeAction(f *ir.Forward, m ir.Match) (*routev3.RouteAction, error) {
+func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	out := &routev3.RouteAction{Timeout: seconds(f.Timeout)}
 	applyClusters(out, f.Clusters)
 	applyRewrite(out, f.Rewrite, m)
@@ -151,7 +146,7 @@ func routeAction(f *ir.Forward, m ir.Match) (*routev3.RouteAction, error) {
 			{UpgradeType: websocket, Enabled: wrapperspb.Bool(false)},
 		}
 	}
-	return out, applyRetries(out, f, m.Methods)
+	return out
 }
 
 func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
@@ -200,87 +195,4 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 	case r.Prefix != "":
 		out.PrefixRewrite = r.Prefix
 	}
-}
-
-// applyRetries leaves a route alone for which the policy of the virtual host
-// is right.
-func applyRetries(out *routev3.RouteAction, f *ir.Forward, methods []string) (err error) {
-	endpoints, retries := endpointCount(f.Clusters), defaultRetries(methods)
-	if f.Retries == nil && endpoints <= 1 && !idempotent(methods) {
-		return nil
-	}
-	if f.Retries != nil {
-		on := retries.On
-		retries = *f.Retries
-		if len(retries.On) == 0 {
-			retries.On = on
-		}
-	}
-	out.RetryPolicy, err = retryPolicy(retries, endpoints)
-	return err
-}
-
-// defaultRetries cannot repeat a request that has reached a backend, except
-// where all methods of the route may be repeated. The first wait is below
-// Envoy's 25 ms, which is seen in the p99.
-func defaultRetries(methods []string) ir.Retries {
-	r := ir.Retries{
-		Attempts: 2, On: []string{"connect-failure", "refused-stream", "reset-before-request"},
-		Backoff: 5 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
-	}
-	if idempotent(methods) {
-		r.On = append(r.On, "reset")
-	}
-	return r
-}
-
-// idempotent reports whether a request that is repeated does no more than one
-// (RFC 9110 section 9.2.2). No methods are all methods.
-func idempotent(methods []string) bool {
-	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
-		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
-	})
-}
-
-// endpointCount is how many endpoints a request may go to; a DNS name may be
-// many.
-func endpointCount(clusters []ir.WeightedCluster) int {
-	n := 0
-	for _, c := range clusters {
-		for _, e := range c.Endpoints {
-			n++
-			if e.DNS {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// retryPolicy avoids the endpoints that the request has tried where there are
-// others; where there are none that would only cost time, for every request.
-func retryPolicy(r ir.Retries, endpoints int) (*routev3.RetryPolicy, error) {
-	out := &routev3.RetryPolicy{
-		RetryOn:    strings.Join(r.On, ","),
-		NumRetries: u32(r.Attempts),
-		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
-			BaseInterval: seconds(r.Backoff), MaxInterval: seconds(r.MaxBackoff),
-		},
-	}
-	if r.Attempts == 0 {
-		out.RetryOn = ""
-	}
-	if r.PerTry > 0 {
-		out.PerTryTimeout = seconds(r.PerTry)
-	}
-	if endpoints <= 1 {
-		return out, nil
-	}
-	predicate, err := pack(&previoushostsv3.PreviousHostsPredicate{})
-	out.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
-		Name:       "envoy.retry_host_predicates.previous_hosts",
-		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: predicate},
-	}}
-	out.HostSelectionRetryMaxAttempts = 3
-	return out, err
 }

@@ -1,0 +1,181 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/net/websocket"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// retryRoute is a route and what its retries are.
+type retryRoute struct {
+	name, config string
+	upstreams    []string
+	// explained is what explain says of them; empty means none.
+	retries   int
+	explained string
+}
+
+// retryRoutes are a route of each kind of retries, for two upstreams.
+func retryRoutes(one, other string) []retryRoute {
+	const where = "connect-failure,refused-stream,reset-before-request"
+	lone, both := []string{one}, []string{one, other}
+	return []retryRoute{
+		{"default", "", lone, 2, where},
+		{"post", `{"methods":["POST","GET"]}`, lone, 2, where},
+		{"idempotent", `{"methods":["GET"]}`, lone, 2, where + ",reset"},
+		{"stated", `{"retries":{"attempts":5,"on":["5xx"]}}`, lone, 5, "5xx"},
+		{"number", `{"methods":["GET"],"retries":{"attempts":1}}`, lone, 1, where + ",reset"},
+		{"off", `{"retries":{"attempts":0}}`, lone, 0, ""},
+		{"off-idempotent", `{"methods":["GET"],"retries":{"attempts":0,"on":["5xx"]}}`, lone, 0, ""},
+		{"two", "", both, 2, where},
+		{"two-idempotent", `{"methods":["GET"]}`, both, 2, where + ",reset"},
+		{"two-stated", `{"retries":{"attempts":3,"on":["gateway-error"]}}`, both, 3, "gateway-error"},
+		{"two-off", `{"retries":{"attempts":0}}`, both, 0, ""},
+	}
+}
+
+var _ = Describe("The retries of a route", func() {
+	const host = "shop.example"
+	// retried counts the retries that the Envoy of a gateway has made.
+	retried := func(g *testkit.Gatehouse) (n int) {
+		GinkgoHelper()
+		for line := range strings.Lines(read(adminOf(g), "/stats?filter=[.]upstream_rq_retry$")) {
+			_, count, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			more, err := strconv.Atoi(count)
+			Expect(err).NotTo(HaveOccurred(), line)
+			n += more
+		}
+		return n
+	}
+	addRoutes := func(gw gateway, routes []retryRoute) {
+		GinkgoHelper()
+		post(gw.api, "/service", "Service_Name=shop", "fqdn="+host)
+		for _, r := range routes {
+			addRoute(gw.api, "shop", r.name, "/"+r.name+"/", r.config, r.upstreams...)
+		}
+		addProxy(gw.api, "gw", gw.port, "shop")
+	}
+
+	It("are as many as explain says, whatever a client asks for", func() {
+		g, gw := standalone()
+		blue, green := backend("blue"), backend("green")
+		addUpstream(gw.api, blue)
+		addUpstream(gw.api, green)
+		routes := retryRoutes("blue", "green")
+		addRoutes(gw, routes)
+		gw.expect(host, "/default/", "blue")
+		blue.Kill()
+		green.Kill()
+		for _, r := range routes {
+			for _, asked := range [][]string{
+				nil,
+				{"X-Envoy-Retry-On: 5xx,reset,connect-failure", "X-Envoy-Max-Retries: 9"},
+				{"X-Envoy-Max-Retries: 0"},
+				{"X-Envoy-Retry-Grpc-On: unavailable", "Content-Type: application/grpc"},
+				{"Connection: X-Envoy-Retry-On, X-Envoy-Max-Retries"},
+			} {
+				before := retried(g)
+				answer := gw.get(host, "/"+r.name+"/", asked...)
+				Expect(answer.Header.Get(testkit.BackendHeader)).To(BeEmpty())
+				Expect(retried(g)-before).To(Equal(r.retries), "%s: %q", r.name, asked)
+			}
+			explained := read(gw.api, "/proxy/gw/explain?url=http://"+host+"/"+r.name+"/")
+			if r.retries == 0 {
+				Expect(explained).NotTo(ContainSubstring(`"retries"`), r.name)
+				continue
+			}
+			Expect(explained).To(ContainSubstring(fmt.Sprintf(`"retries":{"attempts":%d,"on":%q}`, r.retries, r.explained)), r.name)
+		}
+	})
+
+	DescribeTable("stay within the gateway: a backend does not see them",
+		func(protocol string) {
+			_, gw := standalone()
+			blue, green := backendWith("blue", testkit.BackendOptions{Protocol: protocol}), backendWith("green", testkit.BackendOptions{Protocol: protocol})
+			addUpstream(gw.api, blue, "Upstream_protocol="+protocol)
+			addUpstream(gw.api, green, "Upstream_protocol="+protocol)
+			routes := retryRoutes("blue", "green")
+			addRoutes(gw, routes)
+			gw.expect(host, "/default/", "blue")
+			hidden := func(r reply) {
+				GinkgoHelper()
+				Expect(r.Status).To(Equal(http.StatusOK))
+				for name := range r.Echo.Headers {
+					Expect(strings.ToLower(name)).NotTo(Or(ContainSubstring("retr"), ContainSubstring("attempt")))
+				}
+			}
+			for _, r := range routes {
+				hidden(gw.get(host, "/"+r.name+"/"))
+				hidden(gw.get(host, "/"+r.name+"/", "X-Envoy-Retry-On: 5xx", "X-Envoy-Max-Retries: 9"))
+				hidden(gw.get(host, "/"+r.name+"/", "Content-Type: application/grpc"))
+			}
+			before := blue.Requests()
+			blue.FailNext(2)
+			hidden(gw.get(host, "/stated/"))
+			Expect(blue.Requests()-before).To(Equal(3), "it was the third attempt")
+		},
+		Entry("over HTTP/1.1", "http"),
+		Entry("over HTTP/2", "h2c"),
+	)
+
+	It("are not seen by a websocket's backend either", func() {
+		_, gw := standalone()
+		seen := make(chan http.Header, 1)
+		backend := httptest.NewServer(websocket.Server{Handler: func(ws *websocket.Conn) { seen <- ws.Request().Header }})
+		DeferCleanup(backend.Close)
+		at, err := url.Parse(backend.URL)
+		Expect(err).NotTo(HaveOccurred())
+		post(gw.api, "/upstream", "Upstream_name=ws", "Upstream_ip="+at.Hostname(), "Upstream_port="+at.Port())
+		routes := []retryRoute{{name: "default", upstreams: []string{"ws"}}, {name: "off", config: `{"retries":{"attempts":0}}`, upstreams: []string{"ws"}}}
+		addRoutes(gw, routes)
+		gw.expect(host, "/off/", strconv.Itoa(http.StatusBadRequest)) // it takes nothing but websockets
+		for _, r := range routes {
+			ws, err := openWebsocket(gw, "ws://"+host+"/"+r.name+"/")
+			Expect(err).NotTo(HaveOccurred())
+			var header http.Header
+			Eventually(seen).Should(Receive(&header))
+			Expect(header.Get("Upgrade")).To(Equal("websocket"))
+			Expect(header).NotTo(Or(HaveKey("X-Envoy-Retry-On"), HaveKey("X-Envoy-Max-Retries")))
+			Expect(ws.Close()).To(Succeed())
+		}
+	})
+
+	It("are as they were where a filter changes headers", func() {
+		g, gw := standalone()
+		blue := backend("blue")
+		addUpstream(gw.api, blue)
+		addRoutes(gw, retryRoutes("blue", "blue")[:6])
+		// What a database holds that was edited is not asked here: such a filter closes its route.
+		refused, err := gw.api.Post(limit(), "/filter", "Filter_name=retry", "Filter_type=route_filter_headers",
+			`Filter_config={"request":{"set":{"X-Envoy-Retry-On":"5xx"},"remove":["x-envoy-max-retries"]}}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(refused.Status).To(Equal(http.StatusBadRequest), refused.Body)
+		for name, value := range map[string]string{"service": "of-service", "route": "of-route"} {
+			post(gw.api, "/filter", "Filter_name="+name, "Filter_type=route_filter_headers",
+				`Filter_config={"request":{"set":{"x-team":"`+value+`"},"add":{"x-tag":"`+value+`"}},"response":{"set":{"x-by":"`+value+`"}}}`)
+		}
+		applied(gw.api, http.MethodPost, "/service/shop/filter/service")
+		for _, name := range []string{"default", "off"} {
+			applied(gw.api, http.MethodPost, "/service/shop/route/"+name+"/filter/route")
+			a := gw.get(host, "/"+name+"/", "X-Tag: client")
+			Expect(a.Echo.Headers.Values("X-Team")).To(Equal([]string{"of-route"}), name)
+			Expect(a.Echo.Headers.Values("X-Tag")).To(Equal([]string{"client", "of-service", "of-route"}), name)
+			Expect(a.Header.Values("X-By")).To(Equal([]string{"of-route"}), name)
+		}
+		blue.Kill()
+		for name, want := range map[string]int{"default": 2, "stated": 5, "off": 0} {
+			before := retried(g)
+			Expect(gw.get(host, "/"+name+"/").Header.Values("X-By")).NotTo(BeEmpty(), "filters work on the gateway's own 503")
+			Expect(retried(g)-before).To(Equal(want), name)
+		}
+	})
+})
