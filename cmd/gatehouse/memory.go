@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/app"
@@ -21,5 +22,13 @@ func limitMemory(command string, log *slog.Logger) {
 	if limit := app.MemoryLimit(os.DirFS("/"), share); limit > 0 {
 		debug.SetMemoryLimit(limit)
 		log.Info("memory is limited by the control group", "limit_mb", limit>>20, "change_with", "GOMEMLIMIT")
+	}
+}
+
+// sampleMemory switches off the samples of allocations that a profile of memory
+// consists of, unless somebody can read one.
+func sampleMemory(debugAddr string) {
+	if debugAddr == "" {
+		runtime.MemProfileRate = 0
 	}
 }

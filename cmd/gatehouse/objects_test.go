@@ -177,6 +177,7 @@ var _ = Describe("Shell completion", func() {
 		Expect(complete("attach", "filter/limit", "")).To(Equal("route/\nservice/\n:6\n"))
 		Expect(complete("attach", "filter/limit", "route/shop/")).To(Equal("route/shop/root\n:4\n"))
 		Expect(complete("get", "-o", "")).To(Equal("table\njson\nyaml\n:4\n"))
+		Expect(complete("serve", "--debug")).To(HavePrefix("--debug-addr\t"))
 	})
 
 	It("offers nothing when no server is there", func() {
@@ -209,5 +210,9 @@ var _ = Describe("Help", func() {
 				Expect(good(cmd.Name(), "--help")).To(ContainSubstring("gatehouse "+cmd.Name()), cmd.Name())
 			}
 		}
+	})
+
+	It("says how to take a profile", func() {
+		Expect(good("serve", "--help")).To(And(ContainSubstring("\n  gatehouse serve --debug-addr 127.0.0.1:6060 "), ContainSubstring("--debug-addr ip:port")))
 	})
 })

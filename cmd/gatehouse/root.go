@@ -41,7 +41,8 @@ func newServe() *cobra.Command {
 object; "gatehouse bootstrap" prints their configuration.`,
 		Example: `  gatehouse serve
   gatehouse serve --database-url postgres://gatehouse:secret@db.example/gatehouse --log-format json
-  GATEHOUSE_API_ADDR=127.0.0.1:0 gatehouse serve --config /etc/gatehouse.yaml`,
+  GATEHOUSE_API_ADDR=127.0.0.1:0 gatehouse serve --config /etc/gatehouse.yaml
+  gatehouse serve --debug-addr 127.0.0.1:6060   # then: go tool pprof http://127.0.0.1:6060/debug/pprof/heap`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd, app.Serve) },
 	})
 }
@@ -63,6 +64,7 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 	if err != nil {
 		return err
 	}
+	sampleMemory(cfg.DebugAddr)
 	level := &slog.LevelVar{}
 	level.Set(levelOf(cfg))
 	env, err := programEnv(cfg, level, cmd.OutOrStdout(), cmd.ErrOrStderr())

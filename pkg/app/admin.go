@@ -45,10 +45,16 @@ func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, chil
 
 // run serves until ctx ends.
 func (a *adminPort) run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = a.http.Close() }) // nobody waits for an answer
+	return serveUntil(ctx, a.http, a.listener, "the admin endpoint")
+}
+
+// serveUntil serves until ctx ends, and then cuts off the requests that still
+// run: nobody waits for their answers.
+func serveUntil(ctx context.Context, server *http.Server, l net.Listener, what string) error {
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := a.http.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving the admin endpoint: %w", err)
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving %s: %w", what, err)
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ type controlPlane struct {
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
+	// debug serves profiles; nil where no setting asks for it.
+	debug *debugServer
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
@@ -67,6 +69,11 @@ func openControlPlane(
 	}
 	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
 		return nil, err
+	}
+	if cfg.DebugAddr != "" {
+		if p.debug, err = openDebug(ctx, cfg, env.Log); err != nil {
+			return nil, err
+		}
 	}
 	var lost string
 	if p.store, lost, err = openStore(ctx, cfg, env.Log); err != nil {
@@ -179,6 +186,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 		}
 		return nil
 	})
+	if p.debug != nil {
+		group.Go(func() error { return p.debug.run(ctx) })
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		p.log.Info("stopping")
@@ -195,6 +205,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 	where := []any{"api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String()}
 	if p.admin != "" {
 		where = append(where, "admin", p.admin)
+	}
+	if p.debug != nil {
+		where = append(where, "debug", p.debug.url())
 	}
 	p.log.Info("gatehouse is up", append(where, "rate_limits", p.limitsBy)...)
 	return group.Wait()
@@ -219,6 +232,9 @@ func (p *controlPlane) close() {
 		if l != nil {
 			_ = l.Close()
 		}
+	}
+	if p.debug != nil {
+		_ = p.debug.listener.Close()
 	}
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {

@@ -65,6 +65,9 @@ func (p *controlPlane) listenPlaces() []egress.Place {
 	if p.admin != "" {
 		list = append(list, egress.Place{What: "Envoy's admin endpoint", Addr: addrPort(p.admin)})
 	}
+	if p.debug != nil {
+		list = append(list, egress.Place{What: "Gatehouse's own debug server", Addr: addrPort(p.debug.listener.Addr().String())})
+	}
 	return list
 }
 

@@ -56,6 +56,9 @@ type Config struct {
 	LogFormat string
 	// AccessLog is json or off: what Envoys write about each request.
 	AccessLog string
+	// DebugAddr is IP:PORT of the debug server, which serves profiles; always a
+	// loopback address. Empty means that there is none.
+	DebugAddr string
 
 	// RateLimitAddress is HOST:PORT of the rate-limit engine; empty means that
 	// standalone counts itself, and that with serve nothing is limited.

@@ -124,10 +124,11 @@ cluster-wait: 5s
 removal-grace: 50ms
 upstream-allow: 10.0.0.0/8, *.shop.example
 upstream-deny: 10.9.0.0/16
+debug-addr: "[::1]:6060"
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(29))
+		Expect(cfg.Explicit).To(HaveLen(30))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -140,6 +141,7 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
+			DebugAddr:        "[::1]:6060",
 			RateLimitMetrics: []*url.URL{{Scheme: "http", Host: "a.example:18004", Path: "/metrics"}, {Scheme: "https", Host: "[::1]", Path: "/stats"}},
 		}))
 	})
@@ -184,6 +186,7 @@ var _ = Describe("A bad setting", func() {
 		xdsAddr  = `is not an address HOST:PORT such as 127.0.0.1:18000`
 		name     = `is not a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)`
 		hosts    = `is not a list of host names such as api.example.com,gateway.internal, without ports`
+		debug    = `is not a loopback address IP:PORT such as 127.0.0.1:6060: profiles show what the program does and holds, so only this machine may read them (from elsewhere through ssh -L)`
 		database = `is not a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name`
 	)
 	long := strings.Repeat("n", 254)
@@ -245,6 +248,12 @@ var _ = Describe("A bad setting", func() {
 		Entry(nil, "ratelimit-address", ":18001", "is not an address HOST:PORT such as ratelimit.internal:18001"),
 		Entry(nil, "ratelimit-address", "10.0.0.1:0", "is not an address HOST:PORT such as ratelimit.internal:18001"),
 		Entry(nil, "removal-grace", "2h", "is not a duration from 1ms to 1h such as 2s"),
+		Entry(nil, "debug-addr", "0.0.0.0:6060", debug),
+		Entry(nil, "debug-addr", ":6060", debug),
+		Entry(nil, "debug-addr", "[::]:6060", debug),
+		Entry(nil, "debug-addr", "192.0.2.1:6060", debug),
+		Entry(nil, "debug-addr", "localhost:6060", debug),
+		Entry(nil, "debug-addr", "127.0.0.1", debug),
 		Entry(nil, "revision-keep-entries", "0", "is not a whole number from 1 to 100000000"),
 	)
 

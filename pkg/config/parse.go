@@ -119,6 +119,19 @@ func ipPort(s string) (string, error) {
 	return s, err
 }
 
+// loopbackAddr accepts an IP address that only this machine reaches; or nothing.
+// It accepts no name: what a name resolves to may change.
+func loopbackAddr(s string) (string, error) {
+	if s == "" {
+		return s, nil
+	}
+	addr, err := netip.ParseAddrPort(s)
+	if err != nil || !addr.Addr().IsLoopback() {
+		return "", errNotAllowed
+	}
+	return s, nil
+}
+
 // socketPath accepts what the address of a Unix socket has room for; or nothing.
 func socketPath(s string) (string, error) {
 	if s != "" && (!path.IsAbs(s) || len(s) > 107 || strings.ContainsFunc(s, unicode.IsControl)) {

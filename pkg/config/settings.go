@@ -55,7 +55,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), apiSettings(), logSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), apiSettings(), diagnosticSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
@@ -219,7 +219,8 @@ func apiSettings() []Setting {
 	}
 }
 
-func logSettings() []Setting {
+// diagnosticSettings say what the program tells of itself.
+func diagnosticSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	level := choice("log-level", servers, []string{"debug", "info", "warn", "error"}, "lowest level to log",
 		func(c *Config) *string { return &c.LogLevel })
@@ -228,6 +229,13 @@ func logSettings() []Setting {
 		level,
 		choice("log-format", servers, []string{"auto", "text", "json"}, "format of the log; auto is text on a terminal, else json",
 			func(c *Config) *string { return &c.LogFormat }),
+		{
+			Name: "debug-addr", Type: "ip:port", commands: servers,
+			Usage: "loopback address of the debug server, which serves profiles of CPU and memory at /debug/pprof/; port 0 means any free one (default: no debug server)",
+			allowed: "a loopback address IP:PORT such as 127.0.0.1:6060: profiles show what the program does and holds, " +
+				"so only this machine may read them (from elsewhere through ssh -L)",
+			set: setter(func(c *Config) *string { return &c.DebugAddr }, loopbackAddr),
+		},
 	}
 }
 

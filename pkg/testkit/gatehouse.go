@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // Gatehouse is a running gatehouse serve or standalone.
@@ -17,6 +18,8 @@ type Gatehouse struct {
 	XDSAddr string
 	// Admin is the admin port, where there is one.
 	Admin API
+	// Debug is the debug server, where there is one, at the path of its profiles.
+	Debug API
 }
 
 // StartGatehouse runs the program until it says that it is up. Give
@@ -54,7 +57,9 @@ func (g *Gatehouse) readAddresses() error {
 	api, _ := records[0]["api"].(string)
 	xds, _ := records[0]["xds"].(string)
 	admin, _ := records[0]["admin"].(string)
+	debug, _ := records[0]["debug"].(string)
 	g.API, g.XDSAddr, g.Admin = API{URL: api}, xds, API{URL: "http://" + admin}
+	g.Debug = API{URL: strings.TrimSuffix(debug, "/")}
 	return nil
 }
 

@@ -76,6 +76,7 @@ var _ = Describe("A program that cannot start", func() {
 		Entry("of xDS", "xds-addr", "xDS server", false),
 		Entry("of the HTTP listener", "http-port", "nvoy", true),
 		Entry("of the admin endpoint", "admin-addr", "nvoy", false),
+		Entry("of the debug server", "debug-addr", "debug server", false),
 	)
 
 	It("says that the database file cannot be written", func() {
