@@ -11,17 +11,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 )
 
-// RouteRefusal says why a route cannot become a working configuration. A route
-// that has no upstream yet can.
-func RouteRefusal(t *model.RouteTree) error {
-	if r := (builder{clusters: clusterCache{}}).route(t); r.condition != nil && r.condition.Code == model.Quarantined {
-		return errors.New(r.condition.Message)
+// RouteRefusals says which routes of one configuration cannot become a working one.
+type RouteRefusals struct{ clusters clusterCache }
+
+// NewRouteRefusals returns what makes each cluster of a configuration once.
+func NewRouteRefusals() RouteRefusals { return RouteRefusals{clusterCache{}} }
+
+// Of says why a route cannot become a working configuration. A route that has no
+// upstream yet can.
+func (r RouteRefusals) Of(t *model.RouteTree) error {
+	if made := (builder{clusters: r.clusters}).route(t); made.condition != nil && made.condition.Code == model.Quarantined {
+		return errors.New(made.condition.Message)
 	}
 	return nil
 }
 
-// ServiceRefusal says the same of a service with its filters, its routes left
-// aside.
+// ServiceRefusal says why a service with its filters cannot become a working
+// configuration, its routes left aside.
 func ServiceRefusal(t *model.ServiceTree) error {
 	for _, f := range t.Filters {
 		if f.Fault != nil {

@@ -37,7 +37,7 @@ type Result struct {
 // where a listener is. A secret without contents keeps those that are stored. An
 // error of the store names the object and its line and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
-	a := &applier{w: w, opts: opts, named: map[model.Key]bool{}}
+	a := &applier{w: w, opts: opts, named: map[model.Key]bool{}, done: map[model.Key]bool{}}
 	for _, item := range doc.Items {
 		a.named[item.Object.Key()] = true
 	}
@@ -45,7 +45,7 @@ func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 		return Result{}, err
 	}
 	before := w.Count()
-	steps := []func(*Document) error{a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed}
+	steps := []func(*Document) error{a.compare, a.detach, a.pruneOwners, a.putAll, a.attach, a.pruneUsed}
 	for _, step := range steps {
 		if err := step(doc); err != nil {
 			return Result{}, err
@@ -64,6 +64,11 @@ type applier struct {
 	result Result
 	// named are the objects of the document.
 	named map[model.Key]bool
+	// different are the items that the steps behind compare work on. there are those
+	// of them that have an object in the store.
+	different, there []*Item
+	// done are the links with a list at both ends that were looked at.
+	done map[model.Key]bool
 	// moved are the services whose host was changed.
 	moved []*Item
 	// resets counts the objects of which fields went back to their defaults.
@@ -119,10 +124,10 @@ func (a *applier) detach(doc *Document) error {
 	attached := map[model.Key]bool{} // the links that have a list at both ends
 	for _, item := range doc.Items {
 		for _, l := range item.Lists[model.KindProxyService] {
-			attached[newLink(model.KindProxyService, item.Object, l.Name).Key()] = true
+			attached[linkKey(model.KindProxyService, item.Object.Key(), l.Name)] = true
 		}
 	}
-	for page := range slices.Chunk(doc.Items, pageSize) {
+	for page := range slices.Chunk(a.there, pageSize) {
 		unlisted, err := a.unlistedLinks(page, attached)
 		if err != nil {
 			return err
@@ -148,14 +153,25 @@ func (a *applier) unlistedLinks(page []*Item, attached map[model.Key]bool) (map[
 	for _, item := range page {
 		for kind, links := range item.Lists {
 			for _, l := range links {
-				listed[newLink(kind, item.Object, l.Name).Key()] = true
+				listed[linkKey(kind, item.Object.Key(), l.Name)] = true
 			}
 		}
 	}
+	err := a.links(page, func(of, link model.Key) {
+		if !listed[link] && !attached[link] {
+			found[of] = append(found[of], link)
+		}
+	})
+	return found, err
+}
+
+// links calls fn with the links that the lists of items are about, and with the
+// item that each is of.
+func (a *applier) links(items []*Item, fn func(of, link model.Key)) error {
 	for _, kind := range []model.Kind{model.KindService, model.KindRoute, model.KindProxy} {
 		for _, list := range listsOf(kind) {
 			var ends []model.Key
-			for _, item := range page {
+			for _, item := range items {
 				if _, there := item.Lists[list.kind]; there && item.Object.Key().Kind == kind {
 					ends = append(ends, item.Object.Key())
 				}
@@ -168,20 +184,18 @@ func (a *applier) unlistedLinks(page []*Item, attached map[model.Key]bool) (map[
 				if of.Kind != kind { // the one link that both ends may name
 					of = link.Key().Attached()
 				}
-				if key := link.Key(); !listed[key] && !attached[key] {
-					found[of] = append(found[of], key)
-				}
+				fn(of, link.Key())
 			})
 			if err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
-func (a *applier) putAll(doc *Document) error {
-	for page := range slices.Chunk(doc.Items, pageSize) {
+func (a *applier) putAll(*Document) error {
+	for page := range slices.Chunk(a.different, pageSize) {
 		var keys []model.Key
 		for _, item := range page {
 			keys = append(keys, requiredKeys(item.Object)...)
@@ -308,20 +322,16 @@ type wish struct {
 }
 
 // attach makes the links that are named and not there.
-func (a *applier) attach(doc *Document) error {
-	done := map[model.Key]bool{} // the links that both ends may name
+func (a *applier) attach(*Document) error {
 	var page []wish
-	for _, item := range doc.Items {
+	for _, item := range a.different {
 		for _, list := range listsOf(item.Object.Key().Kind) {
 			for i, l := range item.Lists[list.kind] {
-				link := newLink(list.kind, item.Object, l.Name)
-				if done[link.Key()] {
+				key := linkKey(list.kind, item.Object.Key(), l.Name)
+				if a.isDone(key) {
 					continue
 				}
-				if list.kind == model.KindProxyService {
-					done[link.Key()] = true
-				}
-				page = append(page, wish{link, l.Line, fmt.Sprintf("%s.%s[%d]", item.At, list.key, i)})
+				page = append(page, wish{key.New(), l.Line, fmt.Sprintf("%s.%s[%d]", item.At, list.key, i)})
 				if len(page) < pageSize {
 					continue
 				}

@@ -3,7 +3,9 @@ package document
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,6 +18,8 @@ import (
 // builder makes the objects of a tree and collects what is wrong with them.
 type builder struct {
 	items map[model.Kind][]*Item
+	// keysOf are the keys of an object of each kind that was met.
+	keysOf map[model.Kind]objectKeys
 	// seen has the line of each object.
 	seen map[model.Key]int
 	errs []model.FieldError
@@ -25,6 +29,33 @@ func (b *builder) fail(line int, at, format string, args ...any) {
 	if len(b.errs) < maxErrors {
 		b.errs = append(b.errs, model.FieldError{Field: place(line, at), Message: fmt.Sprintf(format, args...)})
 	}
+}
+
+// objectKeys are the keys that an object of a kind may have.
+type objectKeys struct {
+	// known has all of them; those of the fields come first.
+	known  []string
+	fields []form.Field
+	lists  map[string]model.Kind
+}
+
+func (b *builder) keysFor(kind model.Kind) objectKeys {
+	if k, met := b.keysOf[kind]; met {
+		return k
+	}
+	k := objectKeys{fields: form.Fields(kind), lists: map[string]model.Kind{}}
+	for _, f := range k.fields {
+		k.known = append(k.known, fieldKey(f))
+	}
+	for _, l := range listsOf(kind) {
+		k.known = append(k.known, l.key)
+		k.lists[l.key] = l.kind
+	}
+	if kind == model.KindService {
+		k.known = append(k.known, routesKey)
+	}
+	b.keysOf[kind] = k
+	return k
 }
 
 // entry is one key of a mapping with its value.
@@ -38,7 +69,7 @@ type entry struct {
 // compared without regard to case.
 func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
 	var list []entry
-	has := &keys{line: n.Line, seen: map[string]bool{}}
+	has := &keys{line: n.Line}
 	for i := 0; i+1 < len(n.Content) && !b.hasMaxErrors(); i += 2 {
 		key, line := strings.ToLower(n.Content[i].Value), n.Content[i].Line
 		if b.key(has, key, line, at, known) {
@@ -50,20 +81,20 @@ func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
 
 // key checks one key of a mapping.
 func (b *builder) key(has *keys, key string, line int, at string, known []string) bool {
-	where := strings.TrimPrefix(at+"."+clip(key), ".")
-	if err := form.CheckText(key); err != nil {
-		b.fail(line, at, "a key %s", err)
-		return false
-	}
+	where := func() string { return strings.TrimPrefix(at+"."+clip(key), ".") }
 	if !slices.Contains(known, key) {
-		b.fail(line, where, "%s", unknown(key, known))
+		if err := form.CheckText(key); err != nil {
+			b.fail(line, at, "a key %s", err)
+		} else {
+			b.fail(line, where(), "%s", unknown(key, known))
+		}
 		return false
 	}
-	if has.seen[key] {
-		b.fail(line, where, "is there twice")
+	if slices.Contains(has.seen, key) {
+		b.fail(line, where(), "is there twice")
 		return false
 	}
-	has.seen[key] = true
+	has.seen = append(has.seen, key)
 	return true
 }
 
@@ -79,9 +110,9 @@ func (b *builder) document(root *yaml.Node) {
 		b.fail(root.Line, "", "the document must begin with version: %d, not with %s", Version, shape(root))
 		return
 	}
-	top := &keys{line: root.Line, seen: map[string]bool{}}
+	top := &keys{line: root.Line}
 	for _, e := range b.entries(root, "", knownKeys()) {
-		top.seen[e.key] = true
+		top.seen = append(top.seen, e.key)
 		b.topValue(e)
 	}
 	b.hasVersion(top)
@@ -94,7 +125,7 @@ func (b *builder) version(e entry) {
 }
 
 func (b *builder) hasVersion(top *keys) {
-	if !top.seen["version"] {
+	if !slices.Contains(top.seen, "version") {
 		b.fail(top.line, "version", "is required; write version: %d", Version)
 	}
 }
@@ -114,44 +145,30 @@ func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
 }
 
 func (b *builder) object(kind model.Kind, service, section string, i int, n *yaml.Node) {
-	at := fmt.Sprintf("%s[%d]", section, i)
 	if n.Kind != yaml.MappingNode {
-		b.fail(n.Line, at, "must be an object, not %s", shape(n))
+		b.fail(n.Line, fmt.Sprintf("%s[%d]", section, i), "must be an object, not %s", shape(n))
 		return
 	}
-	fields := form.Fields(kind)
-	lists := map[string]model.Kind{}
-	var known []string
-	for _, f := range fields {
-		known = append(known, fieldKey(f))
-	}
-	for _, l := range listsOf(kind) {
-		known = append(known, l.key)
-		lists[l.key] = l.kind
-	}
-	if kind == model.KindService {
-		known = append(known, routesKey)
-	}
+	of := b.keysFor(kind)
 	// The first field of each kind is its name.
-	name := nameOf(n, known[0])
+	name := nameOf(n, of.known[0])
+	at := section + "[" + strconv.Itoa(i) + "]"
 	if name != "" {
-		at = fmt.Sprintf("%s[%q]", section, clip(name))
+		at = section + "[" + strconv.Quote(clip(name)) + "]"
 	}
 	item := &Item{Object: model.New(kind), Line: n.Line, At: at, Lists: map[model.Kind][]Link{}}
 	if r, ok := item.Object.(*model.Route); ok {
 		r.Service = service
 	}
-	for i := range fields {
-		item.absent |= 1 << i
-	}
-	var sent []form.Value
-	lines, unread := map[string]int{}, map[string]bool{}
-	for _, e := range b.entries(n, at, known) {
-		lines[e.key] = e.line
-		if i := slices.Index(known, e.key); i < len(fields) {
+	item.absent = 1<<len(of.fields) - 1
+	sent := make([]form.Value, 0, len(of.known))
+	entries := b.entries(n, at, of.known)
+	var unread []string
+	for _, e := range entries {
+		if i := slices.Index(of.known, e.key); i < len(of.fields) {
 			item.absent &^= 1 << i
 		}
-		list, isList := lists[e.key]
+		list, isList := of.lists[e.key]
 		switch {
 		case isList:
 			item.Lists[list] = b.names(at+"."+e.key, e.value)
@@ -160,37 +177,37 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 		default:
 			if v, err := value(e.key, e.value); err != nil {
 				b.fail(e.line, at+"."+e.key, "%s", err)
-				unread[e.key] = true
+				unread = append(unread, e.key)
 			} else {
 				sent = append(sent, v)
 			}
 		}
 	}
-	b.bind(item, sent, lines, unread)
+	b.bind(item, of.fields, sent, entries, unread)
 	b.add(item, name)
 }
 
 // bind puts the fields into the object and reports those that are bad, but for
 // the unread ones, of which it is known.
-func (b *builder) bind(item *Item, sent []form.Value, lines map[string]int, unread map[string]bool) {
-	errs := form.Bind(item.Object, sent, true)
+func (b *builder) bind(item *Item, fields []form.Field, sent []form.Value, entries []entry, unread []string) {
+	errs := form.BindFields(item.Object, fields, sent, true)
 	if p, ok := item.Object.(*model.Proxy); ok && settlePorts(item, p) {
-		errs = form.Bind(item.Object, sent, true)
+		errs = form.BindFields(item.Object, fields, sent, true)
 	}
 	for _, e := range errs {
 		field := lowerField(e.Field)
 		first, _, _ := strings.Cut(field, ".")
-		if unread[first] {
+		if slices.Contains(unread, first) {
 			continue
 		}
-		line, ok := lines[first]
-		if !ok {
-			line = item.Line
+		line := item.Line
+		if i := slices.IndexFunc(entries, func(e entry) bool { return e.key == first }); i >= 0 {
+			line = entries[i].line
 		}
 		b.fail(line, item.At+"."+field, "%s", e.Message)
 	}
 	// An empty list in it is stored as none.
-	if r, ok := item.Object.(*model.Route); ok {
+	if r, ok := item.Object.(*model.Route); ok && !reflect.ValueOf(r.Config).IsZero() {
 		if text, err := json.Marshal(r.Config); err == nil {
 			if config, err := model.ParseRouteConfig(string(text)); err == nil {
 				r.Config = config
@@ -231,27 +248,41 @@ func (b *builder) names(at string, n *yaml.Node) []Link {
 		b.fail(n.Line, at, "must be a list of names, not %s; leave it out to say nothing", shape(n))
 		return nil
 	}
-	seen := map[string]bool{}
-	links := []Link{}
+	var seen map[string]bool
+	if len(n.Content) > 1 {
+		seen = make(map[string]bool, len(n.Content))
+	}
+	links := make([]Link, 0, len(n.Content))
 	for i, element := range n.Content {
 		if b.hasMaxErrors() {
 			break
 		}
-		where := fmt.Sprintf("%s[%d]", at, i)
-		switch {
-		case shape(element) != form.IsText:
-			b.fail(element.Line, where, "must be a name, not %s", shape(element))
-		case element.Value == "":
-			b.fail(element.Line, where, "must be a name, not empty")
-		case form.CheckText(element.Value) != nil:
-			b.fail(element.Line, where, "%s", form.CheckText(element.Value))
-		case seen[element.Value]:
-			b.fail(element.Line, where, "%q is there twice", clip(element.Value))
+		if message := badName(element, seen); message != "" {
+			b.fail(element.Line, fmt.Sprintf("%s[%d]", at, i), "%s", message)
 		}
-		seen[element.Value] = true
+		if seen != nil {
+			seen[element.Value] = true
+		}
 		links = append(links, Link{Name: element.Value, Line: element.Line})
 	}
 	return links
+}
+
+// badName says why an element of a list is no name; seen has those before it.
+func badName(n *yaml.Node, seen map[string]bool) string {
+	if is := shape(n); is != form.IsText {
+		return "must be a name, not " + string(is)
+	}
+	if n.Value == "" {
+		return "must be a name, not empty"
+	}
+	if err := form.CheckText(n.Value); err != nil {
+		return err.Error()
+	}
+	if seen[n.Value] {
+		return strconv.Quote(clip(n.Value)) + " is there twice"
+	}
+	return ""
 }
 
 // nameOf returns the text under key, or "".
@@ -297,7 +328,7 @@ func shape(n *yaml.Node) form.Shape {
 // value is a field as the forms take it.
 func value(name string, n *yaml.Node) (form.Value, error) {
 	v := form.Value{Name: name, Shape: shape(n), Text: n.Value}
-	if v.Shape == form.IsText {
+	if v.Shape == form.IsText || n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && isJSONNumber(n.Value) {
 		return v, nil
 	}
 	text, err := jsonText(n)

@@ -74,13 +74,12 @@ func listsOf(kind model.Kind) []section {
 	return nil
 }
 
-// newLink makes the link of kind from owner to what is called name.
-func newLink(kind model.Kind, owner model.Object, name string) model.Object {
-	names := append(owner.Key().Names(), name)
-	if from := owner.Key(); kind.Row().Attaches() == from.Kind { // the one link that both ends may name
-		names = []string{name, from.Name()}
+// linkKey is the key of the link of a kind from owner to what is called name.
+func linkKey(kind model.Kind, owner model.Key, name string) model.Key {
+	if kind.Row().Attaches() == owner.Kind { // the one link that both ends may name
+		return model.NewKey(kind, name, owner.Name())
 	}
-	return model.NewKey(kind, names...).New()
+	return model.NewKey(kind, owner.Text(), name)
 }
 
 // isAbsent says whether the text does not have the field of that place.

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,83 +14,125 @@ import (
 // maxDepth bounds the nesting of a document.
 const maxDepth = 64
 
-// jsonReader makes of JSON the tree that the YAML parser makes of YAML.
+// jsonReader makes of JSON the tree that the YAML parser makes of YAML. The JSON is
+// known to be well formed: see checkJSON.
 type jsonReader struct {
-	dec  *json.Decoder
 	data []byte
-	// line is the line of offset at.
-	line int
-	at   int64
+	// at is how far it was read. line is the line of the offset counted.
+	at, line, counted int
 	// parts counts those of the tree that is read.
 	parts int
+	// text makes the node of a text.
+	text func(string) *yaml.Node
 }
 
-func newJSONReader(data []byte) *jsonReader {
-	r := &jsonReader{dec: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}
-	r.dec.UseNumber()
-	return r
+// newJSONReader reads JSON that checkJSON has passed.
+func newJSONReader(data []byte, text func(string) *yaml.Node) *jsonReader {
+	return &jsonReader{data: data, line: 1, text: text}
 }
 
-// parseJSON reads one JSON value with its lines.
+// parseJSON reads one JSON value, to be written as YAML.
 func parseJSON(data []byte) (*yaml.Node, error) {
-	r := newJSONReader(data)
-	node, err := r.value(0)
-	if err != nil {
+	if err := checkJSON(data); err != nil {
 		return nil, err
 	}
-	return node, r.expectEnd()
+	return newJSONReader(data, textNode).value()
 }
 
-func (r *jsonReader) token() (json.Token, error) {
-	token, err := r.dec.Token()
-	line := r.lineAt(r.dec.InputOffset())
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, fmt.Errorf("line %d: %w", r.lineAt(syntax.Offset), err)
+// checkJSON refuses what is not one JSON value, or nests too deeply.
+func checkJSON(data []byte) error {
+	if json.Valid(data) {
+		return checkDepth(data)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, fmt.Errorf("line %d: ends too early", line)
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, new(json.RawMessage)); !errors.As(err, &syntax) {
+		return err
 	}
-	return token, err
+	read := data[:min(len(data), int(syntax.Offset))]
+	if err := checkDepth(read); err != nil {
+		return err
+	}
+	line := 1 + bytes.Count(bytes.TrimRight(read, " \t\r\n"), []byte("\n"))
+	switch {
+	case strings.HasSuffix(syntax.Error(), "after top-level value"):
+		return fmt.Errorf("line %d: contains more than one JSON value", line)
+	case len(read) == len(data) && strings.HasPrefix(syntax.Error(), "unexpected end"):
+		return fmt.Errorf("line %d: ends too early", line)
+	}
+	return fmt.Errorf("line %d: %w", line, syntax)
 }
 
-// lineAt is the line of an offset, which must not lie before that of the last
-// call: no token reaches over a line's end.
-func (r *jsonReader) lineAt(offset int64) int {
-	if offset = min(offset, int64(len(r.data))); offset > r.at {
-		r.line += bytes.Count(r.data[r.at:offset], []byte("\n"))
-		r.at = offset
+// checkDepth refuses the beginning of a JSON value that nests too deeply.
+func checkDepth(data []byte) error {
+	depth, line, quoted := 0, 1, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '\n':
+			line++
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("line %d: nests deeper than %d levels", line, maxDepth)
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
 	}
+	return nil
+}
+
+// peek skips space and returns what comes next.
+func (r *jsonReader) peek() byte {
+	for strings.IndexByte(" \t\r\n", r.data[r.at]) >= 0 {
+		r.at++
+	}
+	return r.data[r.at]
+}
+
+// next reports whether an object or an array, the opening bracket of which was
+// read, has one more element, and goes there or behind the closing bracket.
+func (r *jsonReader) next() bool {
+	c := r.peek()
+	if c == ',' {
+		r.at++
+		c = r.peek()
+	}
+	if c == ']' || c == '}' {
+		r.at++
+		return false
+	}
+	return true
+}
+
+// lineHere is the line of what comes next.
+func (r *jsonReader) lineHere() int {
+	r.peek()
+	r.line += bytes.Count(r.data[r.counted:r.at], []byte("\n"))
+	r.counted = r.at
 	return r.line
 }
 
-func (r *jsonReader) value(depth int) (*yaml.Node, error) {
-	token, err := r.token()
-	if err != nil {
-		return nil, err
-	}
-	return r.valueOf(token, depth)
-}
-
-// valueOf reads the value that begins with a token.
-func (r *jsonReader) valueOf(token json.Token, depth int) (node *yaml.Node, err error) {
-	line := r.line
+// value reads what comes next.
+func (r *jsonReader) value() (node *yaml.Node, err error) {
+	line := r.lineHere()
 	if r.parts++; r.parts > maxParts {
 		return nil, fmt.Errorf("line %d: an object has more parts than %d", line, maxParts)
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		if depth == maxDepth {
-			return nil, fmt.Errorf("line %d: nests deeper than %d levels", line, maxDepth)
-		}
-		node, err = r.nested(t, depth)
-	case string:
-		node = textNode(t)
-	case json.Number:
-		node = plainNode(t.String(), "")
-	case bool:
-		node = plainNode(fmt.Sprint(t), "!!bool")
+	switch c := r.peek(); c {
+	case '{', '[':
+		node, err = r.nested(c)
+	case '"':
+		node = r.text(r.string())
+	case 't', 'f':
+		node = plainNode(r.word(), "!!bool")
+	case 'n':
+		node = plainNode(r.word(), "!!null")
 	default:
-		node = plainNode("null", "!!null")
+		node = plainNode(r.word(), "")
 	}
 	if err != nil {
 		return nil, err
@@ -98,30 +141,62 @@ func (r *jsonReader) valueOf(token json.Token, depth int) (node *yaml.Node, err 
 	return node, nil
 }
 
-func (r *jsonReader) nested(open json.Delim, depth int) (*yaml.Node, error) {
+func (r *jsonReader) nested(open byte) (*yaml.Node, error) {
 	node := sequence()
 	if open == '{' {
 		node = mapping()
 	}
-	for r.dec.More() {
+	for r.at++; r.next(); {
 		if open == '{' {
-			token, err := r.token()
-			if err != nil {
-				return nil, err
-			}
-			text, _ := token.(string) // the decoder lets no other key pass
-			key := textNode(text)
-			key.Line = r.line
+			text, line := r.key()
+			key := r.text(text)
+			key.Line = line
 			node.Content = append(node.Content, key)
 		}
-		value, err := r.value(depth + 1)
+		value, err := r.value()
 		if err != nil {
 			return nil, err
 		}
 		node.Content = append(node.Content, value)
 	}
-	_, err := r.token() // the closing bracket
-	return node, err
+	return node, nil
+}
+
+// key reads a key of an object, with the colon.
+func (r *jsonReader) key() (text string, line int) {
+	line = r.lineHere()
+	text = r.string()
+	r.peek()
+	r.at++
+	return text, line
+}
+
+// string reads the text that comes next.
+func (r *jsonReader) string() string {
+	start, plain := r.at, true
+	for r.at++; r.data[r.at] != '"'; r.at++ {
+		if r.data[r.at] == '\\' {
+			r.at++
+			plain = false
+		}
+	}
+	r.at++
+	raw := r.data[start:r.at]
+	if plain && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1])
+	}
+	var text string
+	_ = json.Unmarshal(raw, &text) // it is well formed
+	return text
+}
+
+// word reads the number, or true, false or null, that comes next.
+func (r *jsonReader) word() string {
+	start := r.at
+	for r.at < len(r.data) && strings.IndexByte(",]} \t\r\n", r.data[r.at]) < 0 {
+		r.at++
+	}
+	return string(r.data[start:r.at])
 }
 
 // jsonText is the JSON of a node, in the form in which the store keeps it.

@@ -22,6 +22,11 @@ func textNode(s string) *yaml.Node {
 	return n
 }
 
+// quotedNode is a scalar that is a text, whatever it looks like.
+func quotedNode(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
+}
+
 // plainNode is a number, true, false or null, as JSON writes it.
 func plainNode(text, tag string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}

@@ -21,7 +21,7 @@ func Parse(data []byte, mediaType string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{seen: map[model.Key]int{}, items: map[model.Kind][]*Item{}}
+	b := &builder{seen: map[model.Key]int{}, items: map[model.Kind][]*Item{}, keysOf: map[model.Kind]objectKeys{}}
 	if isJSON {
 		err = b.readJSON(data)
 	} else {

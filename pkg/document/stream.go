@@ -1,11 +1,7 @@
 package document
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -26,72 +22,52 @@ const (
 // readJSON reads a document object by object, and stops when there are as many
 // errors as are reported.
 func (b *builder) readJSON(data []byte) error {
-	r := newJSONReader(data)
-	token, err := r.token()
-	if err != nil {
+	if err := checkJSON(data); err != nil {
 		return err
 	}
-	if token != json.Delim('{') {
-		node, err := r.valueOf(token, 0)
+	r := newJSONReader(data, quotedNode)
+	if r.peek() != '{' {
+		node, err := r.value()
 		if err == nil {
 			b.document(node)
 		}
 		return err
 	}
 	known := knownKeys()
-	top := &keys{line: r.line, seen: map[string]bool{}}
-	for r.dec.More() {
+	top := &keys{line: r.lineHere()}
+	for r.at++; r.next(); {
 		if err := b.readSection(r, known, top); err != nil || b.hasMaxErrors() {
 			return err
 		}
 	}
-	if _, err := r.token(); err != nil { // the closing bracket
-		return err
-	}
 	b.hasVersion(top)
-	return r.expectEnd()
+	return nil
 }
 
 // readSection reads one key at the top, with its value.
 func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
-	token, err := r.token()
-	if err != nil {
-		return err
-	}
-	text, _ := token.(string) // the decoder lets no other key pass
-	key, line := strings.ToLower(text), r.line
+	text, line := r.key()
+	key := strings.ToLower(text)
 	ok := b.key(top, key, line, "", known)
-	if token, err = r.token(); err != nil {
-		return err
-	}
-	at := slices.IndexFunc(sections(), func(s section) bool { return s.key == key })
-	if !ok || at < 0 || token != json.Delim('[') {
+	kind := kindOf(key)
+	if !ok || kind == "" || r.peek() != '[' {
 		r.parts = 0
-		node, err := r.valueOf(token, 1)
+		node, err := r.value()
 		if err == nil && ok {
 			b.topValue(entry{key, line, node})
 		}
 		return err
 	}
-	kind := sections()[at].kind
-	for i := 0; r.dec.More(); i++ {
+	r.at++
+	for i := 0; r.next(); i++ {
 		r.parts = 0
-		node, err := r.value(2)
+		node, err := r.value()
 		if err != nil {
 			return err
 		}
 		if b.object(kind, "", key, i, node); b.hasMaxErrors() {
 			return nil
 		}
-	}
-	_, err = r.token()
-	return err
-}
-
-// expectEnd returns an error if anything follows the document.
-func (r *jsonReader) expectEnd() error {
-	if _, err := r.dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("line %d: contains more than one JSON value", r.lineAt(r.dec.InputOffset()))
 	}
 	return nil
 }
@@ -102,7 +78,7 @@ func (b *builder) hasMaxErrors() bool { return len(b.errs) >= maxErrors }
 // keys are those of one mapping.
 type keys struct {
 	line int
-	seen map[string]bool
+	seen []string
 }
 
 // topValue takes a value at the top of the document.

@@ -37,9 +37,13 @@ func (e *Errors) Add(name, format string, args ...any) {
 // could be read; creating tells that fields not sent are missing, where
 // otherwise they keep what obj has.
 func Bind(obj model.Object, sent []Value, creating bool) []model.FieldError {
-	table := Fields(obj.Key().Kind)
+	return BindFields(obj, Fields(obj.Key().Kind), sent, creating)
+}
+
+// BindFields is Bind with the table of the kind of obj, for those who bind many.
+func BindFields(obj model.Object, table []Field, sent []Value, creating bool) []model.FieldError {
 	var known, unknown Errors
-	seen := map[string]bool{}
+	seen := make([]bool, len(table))
 	for _, v := range sent {
 		at := slices.IndexFunc(table, func(f Field) bool { return strings.EqualFold(f.Name, v.Name) })
 		if at < 0 {
@@ -49,17 +53,17 @@ func Bind(obj model.Object, sent []Value, creating bool) []model.FieldError {
 			continue
 		}
 		f := table[at]
-		if seen[f.Name] {
+		if seen[at] {
 			known.Add(f.Name, "is sent more than once")
 			continue
 		}
-		seen[f.Name] = true
+		seen[at] = true
 		if err := setField(f, obj, v); err != nil {
 			known.Add(f.Name, "%s", err)
 		}
 	}
-	for _, f := range table {
-		if creating && f.Required && !seen[f.Name] {
+	for i, f := range table {
+		if creating && f.Required && !seen[i] {
 			known.Add(f.Name, "is required")
 		}
 	}

@@ -47,7 +47,7 @@ func FuzzRoute(f *testing.F) {
 		}
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port = "u", "192.0.2.1", 80
-		if err := build.RouteRefusal(&model.RouteTree{Route: route, Upstreams: []*model.Upstream{u}}); err != nil && err.Error() == "" {
+		if err := build.NewRouteRefusals().Of(&model.RouteTree{Route: route, Upstreams: []*model.Upstream{u}}); err != nil && err.Error() == "" {
 			t.Fatal("refused without a reason")
 		}
 	})

@@ -145,10 +145,13 @@ func (n *neighbourhood) get(key model.Key) error {
 	return n.add(obj)
 }
 
-// trials are the route and the service in which an object is tried alone. No
-// service has such a name.
+// trials are the route and, where it may be on one, the service in which an object
+// is tried alone. No service has such a name.
 func trials(key model.Key) []model.Key {
 	service := "+" + string(key.Kind) + "+" + key.Name()
+	if key.Kind == model.KindUpstream {
+		return []model.Key{model.RouteKey(service, "+")}
+	}
 	return []model.Key{model.RouteKey(service, "+"), model.ServiceKey(service)}
 }
 

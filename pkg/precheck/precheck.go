@@ -55,9 +55,10 @@ type checker struct {
 	done map[model.Key]bool
 
 	// The others are of one page: what was gathered, and what names its secrets.
-	config *model.Config
-	routes map[model.Key]*model.RouteTree
-	users  map[model.Key][]model.Object
+	config   *model.Config
+	routes   map[model.Key]*model.RouteTree
+	refusals build.RouteRefusals
+	users    map[model.Key][]model.Object
 }
 
 // checkPage gathers what changes need to be compiled, and checks them. links are
@@ -103,6 +104,7 @@ func (c *checker) gather(page []store.Written, links map[model.Key][]model.Objec
 	}
 	c.config = n.config()
 	c.routes = n.routes(c.config)
+	c.refusals = build.NewRouteRefusals()
 	return nil
 }
 
@@ -192,7 +194,7 @@ func (c checker) refusalOf(key model.Key) error {
 		return nil
 	}
 	if tree := c.routes[key]; tree != nil {
-		return build.RouteRefusal(tree)
+		return c.refusals.Of(tree)
 	}
 	return nil
 }

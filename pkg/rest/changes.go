@@ -3,24 +3,16 @@ package rest
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"io"
 	"reflect"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
-
-// change is what a write did to one object, in words.
-type change struct {
-	// Action is create, update or delete.
-	Action string        `json:"action"`
-	Path   string        `json:"path"`
-	Kind   model.Kind    `json:"kind"`
-	Fields []fieldChange `json:"fields"`
-}
 
 // changeList stands in an answer for the changes that writeChanges puts there.
 type changeList struct{}
@@ -31,14 +23,6 @@ const noChanges = `"changes":[]`
 
 // MarshalJSON implements json.Marshaler.
 func (changeList) MarshalJSON() ([]byte, error) { return []byte("[]"), nil }
-
-// fieldChange is a field that is different. Before or After is missing where
-// there was or is no object.
-type fieldChange struct {
-	Field  string          `json:"field"`
-	Before json.RawMessage `json:"before,omitempty"`
-	After  json.RawMessage `json:"after,omitempty"`
-}
 
 // writeChanges answers with v as writeJSON does, with the text of spoolChanges as
 // its list of changes, and closes that.
@@ -81,24 +65,38 @@ func spoolChanges(changes store.Changes) (*spool, error) {
 
 func writeAll(to io.Writer, changes store.Changes) error {
 	out := bufio.NewWriterSize(to, paceBytes)
-	first := true
+	p := changePrinter{fields: map[model.Kind][]string{}}
 	for w, err := range changes() {
 		if err != nil {
 			return err
 		}
-		if !first {
+		if len(p.text) > 0 {
 			_ = out.WriteByte(',') // Flush has the error of every write
 		}
-		first = false
-		if _, err := out.Write(jsonText(changeOf(w))); err != nil {
+		p.print(w)
+		if _, err := out.Write(p.text); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
 }
 
-// changeOf says what a transaction did to one object. A secret text is not in it.
-func changeOf(w store.Written) change {
+// changePrinter writes changes as JSON, field by field: encoding/json looks at each
+// value anew, which costs several times more, and a document may change 100,000
+// objects.
+type changePrinter struct {
+	// text is the change that was printed last.
+	text []byte
+	// fields are the names of the fields of each kind, by their place in its type;
+	// empty for what the store assigns.
+	fields map[model.Kind][]string
+}
+
+// print writes what a transaction did to one object: its action (create, update or
+// delete), its path and kind, and the fields that are different, each with what it
+// was and is, of which one is missing where there was or is no object. A secret text
+// is not in it.
+func (p *changePrinter) print(w store.Written) {
 	action := "update"
 	switch {
 	case w.Before == nil:
@@ -106,59 +104,91 @@ func changeOf(w store.Written) change {
 	case w.After == nil:
 		action = "delete"
 	}
-	return change{Action: action, Path: w.Key.Path(), Kind: w.Key.Kind, Fields: fieldChanges(w.Before, w.After)}
-}
-
-// fieldChanges compares what is stored, and shows what a reader may see of it.
-func fieldChanges(before, after model.Object) []fieldChange {
-	was, is := fields(before), fields(after)
-	shownBefore, shownAfter := redactedFields(before, was), redactedFields(after, is)
-	list := []fieldChange{}
-	for i := range max(len(was), len(is)) {
-		var c fieldChange
-		var old, now json.RawMessage
-		if before != nil {
-			c.Field, old, c.Before = was[i].name, was[i].text, shownBefore[i].text
-		}
-		if after != nil {
-			c.Field, now, c.After = is[i].name, is[i].text, shownAfter[i].text
-		}
-		if !bytes.Equal(old, now) {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// redactedFields returns the fields of an object as a reader may see them.
-func redactedFields(obj model.Object, stored []field) []field {
-	if _, sealed := obj.(model.Confidential); sealed {
-		return fields(model.RedactObject(obj))
-	}
-	return stored
-}
-
-// field is a field of an object that its user has set, as JSON.
-type field struct {
-	name string
-	text json.RawMessage
-}
-
-// fields are those of an object in their order, without what the store assigns.
-// They are taken one by one: to take the JSON of the whole object apart again
-// costs several times more, and a document may change 100,000 objects.
-func fields(obj model.Object) []field {
-	if obj == nil {
-		return nil
-	}
-	v := reflect.ValueOf(obj).Elem()
-	var list []field
-	for i := 1; i < v.NumField(); i++ { // the first is the ID
-		name := v.Type().Field(i).Tag.Get("json")
-		if name == "create_ts" || name == "update_ts" {
+	p.text = append(p.text[:0], `{"action":"`+action+`","path":`...)
+	p.text = appendText(p.text, w.Key.Path())
+	p.text = append(p.text, `,"kind":"`+string(w.Key.Kind)+`","fields":[`...)
+	start := len(p.text)
+	was, shownBefore := valuesOf(w.Before)
+	is, shownAfter := valuesOf(w.After)
+	for i, name := range p.fieldsOf(cmp.Or(w.After, w.Before)) {
+		if name == "" || was.IsValid() && is.IsValid() && isSame(was.Field(i), is.Field(i)) {
 			continue
 		}
-		list = append(list, field{name, jsonText(v.Field(i).Interface())})
+		if len(p.text) > start {
+			p.text = append(p.text, ',')
+		}
+		p.text = append(p.text, `{"field":"`+name+`"`...)
+		if was.IsValid() {
+			p.text = appendValue(append(p.text, `,"before":`...), shownBefore.Field(i))
+		}
+		if is.IsValid() {
+			p.text = appendValue(append(p.text, `,"after":`...), shownAfter.Field(i))
+		}
+		p.text = append(p.text, '}')
 	}
-	return list
+	p.text = append(p.text, "]}"...)
+}
+
+// fieldsOf returns the fields of an object.
+func (p *changePrinter) fieldsOf(obj model.Object) []string {
+	kind := obj.Key().Kind
+	if names, known := p.fields[kind]; known {
+		return names
+	}
+	typ := reflect.TypeOf(obj).Elem()
+	names := make([]string, typ.NumField())
+	for i := 1; i < len(names); i++ { // the first is the ID
+		if name := typ.Field(i).Tag.Get("json"); name != "create_ts" && name != "update_ts" {
+			names[i] = name
+		}
+	}
+	p.fields[kind] = names
+	return names
+}
+
+// valuesOf returns the struct of an object as it is stored, and as a reader may see
+// it; none of nil.
+func valuesOf(obj model.Object) (stored, shown reflect.Value) {
+	if obj == nil {
+		return stored, shown
+	}
+	stored = reflect.ValueOf(obj).Elem()
+	if _, sealed := obj.(model.Confidential); sealed {
+		return stored, reflect.ValueOf(model.RedactObject(obj)).Elem()
+	}
+	return stored, stored
+}
+
+// isSame reports whether two values of a field are the same in JSON.
+func isSame(a, b reflect.Value) bool {
+	if isPlain(a) {
+		return a.Equal(b)
+	}
+	return bytes.Equal(jsonText(a.Interface()), jsonText(b.Interface()))
+}
+
+// isPlain reports whether a value is a text or an integer that has no JSON of its own.
+func isPlain(v reflect.Value) bool {
+	return (v.Kind() == reflect.String || v.Kind() == reflect.Int) && v.Type().PkgPath() == ""
+}
+
+// appendValue appends a value as jsonText writes it.
+func appendValue(to []byte, v reflect.Value) []byte {
+	switch {
+	case !isPlain(v):
+		return append(to, jsonText(v.Interface())...)
+	case v.Kind() == reflect.Int:
+		return strconv.AppendInt(to, v.Int(), 10)
+	}
+	return appendText(to, v.String())
+}
+
+// appendText appends a text as jsonText writes it.
+func appendText(to []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return append(to, jsonText(s)...)
+		}
+	}
+	return append(append(append(to, '"'), s...), '"')
 }

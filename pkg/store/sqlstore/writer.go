@@ -49,21 +49,27 @@ func (w *writer) Mark() (model.Mark, error) { return w.parent, nil }
 
 // Get implements store.Reader.
 func (w *writer) Get(key model.Key) (model.Object, error) {
+	obj, err := w.lookUp(key)
+	if err == nil && obj == nil {
+		err = model.NotFoundError(key)
+	}
+	return copyOf(obj), err
+}
+
+// lookUp is Get for those who do not change what they get; nil is what is not there.
+func (w *writer) lookUp(key model.Key) (model.Object, error) {
 	if obj, known := w.recall(key); known {
-		if obj == nil {
-			return nil, model.NotFoundError(key)
-		}
-		return copyOf(obj), nil
+		return obj, nil
 	}
 	if err := w.makeRoom(); err != nil {
 		return nil, err
 	}
 	obj, err := w.reader.Get(key)
-	switch {
-	case err == nil:
-		w.young.objects[obj.Key()] = copyOf(obj)
-	case model.IsKind(err, model.NotFound):
-		w.young.objects[key] = nil
+	if model.IsKind(err, model.NotFound) {
+		obj, err = nil, nil
+	}
+	if err == nil {
+		w.young.objects[key] = obj
 	}
 	return obj, err
 }
@@ -174,12 +180,12 @@ func (w *writer) Insert(obj model.Object) error {
 	key := obj.Key()
 	// Asked first because on Postgres a refused INSERT ends the transaction,
 	// and fn may want to go on.
-	_, err := w.Get(key)
-	if err == nil {
-		return model.ExistsError(key)
-	}
-	if !model.IsKind(err, model.NotFound) {
+	stored, err := w.lookUp(key)
+	if err != nil {
 		return err
+	}
+	if stored != nil {
+		return model.ExistsError(key)
 	}
 	if err := w.checkForeignKeys(obj); err != nil {
 		return err
@@ -211,10 +217,12 @@ func (w *writer) checkForeignKeys(obj model.Object) error {
 		if key == (model.Key{}) {
 			continue
 		}
-		if _, err := w.Get(key); model.IsKind(err, model.NotFound) {
-			return foreignKeyError(obj.Key(), err)
-		} else if err != nil {
+		to, err := w.lookUp(key)
+		if err != nil {
 			return err
+		}
+		if to == nil {
+			return foreignKeyError(obj.Key(), model.NotFoundError(key))
 		}
 	}
 	return nil
