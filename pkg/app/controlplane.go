@@ -88,7 +88,7 @@ func openControlPlane(
 	})
 	p.held = ads.Held
 	p.grpc = ads.GRPC()
-	known := &rates{}
+	known := &knownLimits{}
 	p.loop = build.NewLoop(build.Options{
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
@@ -109,7 +109,7 @@ func openControlPlane(
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Held: ads.Held, Replica: replica(p.api),
 		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
-		RateLimits: limitCounts(cfg, limits), MetRates: compile.MetRates, LimitsBy: p.limitsBy,
+		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
 	}
 	if err := addMetrics(&access, registry, env.Version); err != nil {
 		return nil, err

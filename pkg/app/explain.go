@@ -12,7 +12,7 @@ import (
 
 // explainer explains from what the connected Envoys have, or should have while
 // there are none.
-func explainer(ads *server.Server, known *rates, ill upstreams) inspect.Explain {
+func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {
 			state  explain.State

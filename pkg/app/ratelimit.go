@@ -12,6 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
@@ -56,8 +57,8 @@ func (l *limiter) socket() string {
 
 // publishLimits gives the rate-limit engines what is limited: the one in this
 // process, whose counters go on, and those that get it over xDS.
-func publishLimits(l *limiter, ads *server.Server) func(int64, []ratelimit.Domain) error {
-	return func(revision int64, domains []ratelimit.Domain) error {
+func publishLimits(l *limiter, ads *server.Server) func(int64, []*limits.Domain) error {
+	return func(revision int64, domains []*limits.Domain) error {
 		configs := ratelimit.Configs(domains)
 		var err error
 		if l != nil {

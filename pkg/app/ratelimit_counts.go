@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/scrape"
 )
 
@@ -41,16 +39,16 @@ func limitCounts(cfg config.Config, l *limiter) inspect.RateLimits {
 }
 
 func unknownCounts(note string) inspect.RateLimits {
-	return func(_ context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
-		return slices.Repeat([]inspect.RateLimitCounts{{Note: note}}, len(configs))
+	return func(_ context.Context, domains []*limits.Domain) []inspect.RateLimitCounts {
+		return slices.Repeat([]inspect.RateLimitCounts{{Note: note}}, len(domains))
 	}
 }
 
 // counts is what the engine in this process has counted.
-func (l *limiter) counts(_ context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
+func (l *limiter) counts(_ context.Context, domains []*limits.Domain) []inspect.RateLimitCounts {
 	stats, most := l.engine.Stats(), l.engine.Top(math.MaxInt) // those of other domains among them
-	list := make([]inspect.RateLimitCounts, len(configs))
-	for i, d := range domainsOf(configs) {
+	list := make([]inspect.RateLimitCounts, len(domains))
+	for i, d := range domains {
 		c := inspect.RateLimitCounts{Counted: true, Top: []inspect.RateLimited{}}
 		for _, s := range stats {
 			if s.Domain == d.Wire() {
@@ -70,8 +68,8 @@ func (l *limiter) counts(_ context.Context, configs []*model.ParsedGlobalConfig)
 // scrapedCounts asks stock engines. They know no values: the metric that has
 // them (detailed_metric) never forgets one.
 func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
-	return func(ctx context.Context, configs []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
-		counts, asked := s.Counts(ctx, domainsOf(configs))
+	return func(ctx context.Context, domains []*limits.Domain) []inspect.RateLimitCounts {
+		counts, asked := s.Counts(ctx, domains)
 		var engines []inspect.RateLimitEngine
 		counted := false
 		for _, e := range asked {
@@ -82,7 +80,7 @@ func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
 			counted = counted || e.Err == nil
 			engines = append(engines, v)
 		}
-		list := make([]inspect.RateLimitCounts, len(configs))
+		list := make([]inspect.RateLimitCounts, len(domains))
 		for i, of := range counts {
 			c := inspect.RateLimitCounts{Counted: counted, Engines: engines, Note: noteSilent}
 			if counted {
@@ -100,15 +98,4 @@ func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
 		}
 		return list
 	}
-}
-
-// domainsOf are the domains of global configs as the engines know them.
-func domainsOf(configs []*model.ParsedGlobalConfig) []ratelimit.Domain {
-	domains := make([]ratelimit.Domain, len(configs))
-	for i, g := range configs {
-		if r := compile.RatesIn(g); r != nil {
-			domains[i] = ratelimit.Domain{ID: r.ID, Domain: r.Domain, Rules: r.Descriptors}
-		}
-	}
-	return domains
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
@@ -23,12 +23,7 @@ type Build struct {
 	loaded   bool
 	services map[string]*service
 	proxies  map[string]*proxy
-	// refusals are what the rate-limit engine says to global configs.
-	refusals map[*model.ParsedGlobalConfig]error
-	// stated are the rules of the filters that state their own limit, by name.
-	stated map[string]model.RateLimitRule
-	// advised are the services with a filter that limits nothing.
-	advised map[string]bool
+	limits   rateLimits
 }
 
 // service is what was made of one service.
@@ -58,9 +53,9 @@ type proxy struct {
 	// closed says why no service is served; nil means that all are. refused says
 	// why there is no listener.
 	closed, refused *model.Condition
-	// globals hold for the proxy; rates are what counts there.
+	// globals hold for the proxy; limits are what counts there.
 	globals []*model.ParsedGlobalConfig
-	rates   compile.ProxyRates
+	limits  limits.Proxy
 	// needs is what the routes of its services need of the listener.
 	needs ir.Needs
 	// listener is the version of the listener, and relistened the revision at
@@ -77,7 +72,7 @@ type Result struct {
 	Conditions map[string][]model.Condition
 	// RateLimits are the domains that the rate-limit engine has to know; nil
 	// means that they are as they were.
-	RateLimits []ratelimit.Domain
+	RateLimits []*limits.Domain
 }
 
 // NewBuild returns a build of the empty configuration.
@@ -92,8 +87,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	}
 	return &Build{
 		settings: settings, head: head, config: model.NewConfig(),
-		services: map[string]*service{}, proxies: map[string]*proxy{}, refusals: map[*model.ParsedGlobalConfig]error{},
-		stated: map[string]model.RateLimitRule{}, advised: map[string]bool{},
+		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(),
 	}, nil
 }
 
@@ -109,11 +103,10 @@ func (b *Build) Apply(change model.Change) Result {
 	result := Result{Snapshots: map[string]*snapshot.Snapshot{}, Conditions: map[string][]model.Condition{}}
 	dirty := map[string]*proxy{}
 	relisten := map[string]*model.ProxyTree{}
-	advice := newAdvice(b)
 
 	clusters := clusterCache{}
 	for _, name := range touched.Services {
-		advice.due[name] = struct{}{}
+		b.limits.due[name] = struct{}{}
 		needed := b.needsOf(name)
 		parts, conditions := b.applyService(name, clusters)
 		result.Conditions["service "+name] = conditions
@@ -134,7 +127,7 @@ func (b *Build) Apply(change model.Change) Result {
 		delete(relisten, name)
 		if tree == nil {
 			if state := b.proxies[name]; state != nil {
-				advice.servicesMoved(state.services, nil)
+				b.limits.servicesMoved(state.services, nil)
 			}
 			delete(b.proxies, name)
 			delete(dirty, name)
@@ -142,12 +135,12 @@ func (b *Build) Apply(change model.Change) Result {
 			result.Conditions["proxy "+name] = nil
 			continue
 		}
-		dirty[name] = b.applyProxy(tree, advice)
+		dirty[name] = b.applyProxy(tree)
 	}
 	for name, tree := range relisten {
 		b.applyListener(tree, b.proxies[name], tree.Services)
 	}
-	advice.apply(&result)
+	b.adviseServices(&result)
 	for name, state := range dirty {
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
 		conditions := conflicts(name, state.builder.Conflicts())
@@ -158,9 +151,8 @@ func (b *Build) Apply(change model.Change) Result {
 		}
 		result.Conditions["proxy "+name] = conditions
 	}
-	restated := b.applyStated(change)
-	if all || restated || slices.ContainsFunc(change.Entries, func(e model.Entry) bool { return e.Key.Kind == model.KindGlobalConfig }) {
-		b.applyRateLimits(&result)
+	if b.limits.apply(change, b.config) || all {
+		b.collectDomains(&result)
 	}
 	return result
 }
@@ -178,7 +170,7 @@ func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, 
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.
-func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
+func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
@@ -189,7 +181,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 	if p.closed = compile.ClosedProxy(tree); p.closed != nil {
 		services = nil
 	}
-	before := p.rates
+	before := p.limits
 	b.applyListener(tree, p, services)
 	wanted := map[string]struct{}{}
 	for _, s := range services {
@@ -205,9 +197,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree, advice *advice) *proxy {
 			p.builder.SetHost(s, nil)
 		}
 	}
-	advice.servicesMoved(p.services, wanted)
+	b.limits.servicesMoved(p.services, wanted)
 	if !slices.Equal(p.globals, tree.GlobalConfigs) {
-		advice.limitsChanged(wanted, before, p.rates)
+		b.limitsChanged(wanted, before, p.limits)
 	}
 	p.services, p.globals = wanted, tree.GlobalConfigs
 	return p
@@ -219,7 +211,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	// Without a listener the proxy serves nothing, which is what is left of one
 	// that Envoy would refuse.
 	p.needs = b.needsOf(services...)
-	p.rates = compile.RatesOf(tree, p.needs.RateLimitDomains)
+	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	version := ""
 	if l, named, err := encodeListener(compile.Listener(tree, b.settings, p.needs), tree.Proxy.Key()); err == nil {
 		p.builder.SetListeners([]*snapshot.Resource{l}, named)

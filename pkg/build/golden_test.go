@@ -277,7 +277,7 @@ func buildCase(dir string) caseOutput {
 		out.ir[proxy], out.envoy[proxy] = build.Gateway(proxy), readable(s)
 	}
 	for _, d := range result.RateLimits {
-		out.rateLimits[d.Wire()] = d.Rules
+		out.rateLimits[d.Wire()] = d.Descriptors
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -40,7 +40,7 @@ type Options struct {
 	Status    *status.Registry
 	// RateLimits takes the domains of the rate-limit engine from a revision on,
 	// before that is published; nil means that there is none.
-	RateLimits func(revision int64, domains []ratelimit.Domain) error
+	RateLimits func(revision int64, domains []*limits.Domain) error
 	Settings   compile.Settings
 	Log        *slog.Logger
 }

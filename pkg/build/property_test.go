@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
@@ -139,7 +139,7 @@ var _ = Describe("the result of many changes", func() {
 			w, build := newWriter(seed), newBuild()
 			live := map[string]*snapshot.Snapshot{}
 			conditions := map[string][]model.Condition{}
-			var rates []ratelimit.Domain
+			var rates []*limits.Domain
 			for revision := range int64(80) {
 				change := model.Change{Revision: revision + 1}
 				for range 1 + w.rng.IntN(4) {

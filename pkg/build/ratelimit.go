@@ -5,24 +5,97 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// applyRateLimits collects the domains anew. What the engine would refuse is
-// left out: it would refuse everything with it.
-func (b *Build) applyRateLimits(result *Result) {
-	result.RateLimits = []ratelimit.Domain{}
+// rateLimits is what a build remembers of rate limits, so that it looks again
+// only at what a change touches. Use newRateLimits.
+type rateLimits struct {
+	// refusals are what the rate-limit engine says to global configs.
+	refusals map[*model.ParsedGlobalConfig]error
+	// stated are the rules of the filters that state their own limit, by name.
+	stated map[string]model.RateLimitRule
+	// advised are the services with a filter that limits nothing, and due those
+	// whose filters have to be looked at in the running Apply.
+	advised, due map[string]struct{}
+}
+
+func newRateLimits() rateLimits {
+	return rateLimits{
+		refusals: map[*model.ParsedGlobalConfig]error{}, stated: map[string]model.RateLimitRule{},
+		advised: map[string]struct{}{}, due: map[string]struct{}{},
+	}
+}
+
+// apply keeps the rules that filters state themselves, and reports whether a
+// change may be one of the domains.
+func (l *rateLimits) apply(change model.Change, config *model.Config) (changed bool) {
+	if change.Full {
+		l.stated, changed = map[string]model.RateLimitRule{}, true
+	}
+	for _, e := range change.Entries {
+		changed = changed || e.Key.Kind == model.KindGlobalConfig
+		if e.Key.Kind != model.KindFilter {
+			continue
+		}
+		before, had := l.stated[e.Key.Name()]
+		delete(l.stated, e.Key.Name())
+		// A filter with a fault closes its routes.
+		if f := config.Filter(e.Key.Name()); f != nil && f.Fault == nil {
+			if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Stated != nil {
+				l.stated[f.Name] = *spec.Stated
+			}
+		}
+		after, has := l.stated[e.Key.Name()]
+		changed = changed || had != has || !reflect.DeepEqual(before, after)
+	}
+	return changed
+}
+
+// servicesMoved notes the services that were attached to a proxy or detached.
+func (l *rateLimits) servicesMoved(before, after map[string]struct{}) {
+	for s := range before {
+		if _, still := after[s]; !still {
+			l.due[s] = struct{}{}
+		}
+	}
+	for s := range after {
+		if _, was := before[s]; !was {
+			l.due[s] = struct{}{}
+		}
+	}
+}
+
+// limitsChanged notes the services of a proxy with changed global configs whose
+// filters may limit nothing now, or something again.
+func (b *Build) limitsChanged(services map[string]struct{}, before, after limits.Proxy) {
+	first := !before.Default.SameShape(after.Default)
+	begun := (before.Default == nil) != (after.Default == nil)
+	for name := range services {
+		needs := b.services[name].needs
+		if first && needs.RateLimits || begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
+			// Of a domain that is not there, another one may now be the nearest.
+			return after.Named[d] == nil || !before.Named[d].SameShape(after.Named[d])
+		}) {
+			b.limits.due[name] = struct{}{}
+		}
+	}
+}
+
+// collectDomains collects the domains anew. What the engine would refuse is left
+// out: it would refuse everything with it.
+func (b *Build) collectDomains(result *Result) {
+	result.RateLimits = []*limits.Domain{}
 	var conditions []model.Condition
 	refusals := map[*model.ParsedGlobalConfig]error{}
 	for _, g := range b.config.GlobalConfigs() {
-		rates := compile.RatesIn(g)
-		if rates == nil {
+		domain := limits.DomainOf(g)
+		if domain == nil {
 			continue
 		}
-		domain := rateLimitDomain(rates)
-		refusal, known := b.refusals[g]
+		refusal, known := b.limits.refusals[g]
 		if !known {
 			refusal = ratelimit.Check(domain)
 		}
@@ -38,12 +111,12 @@ func (b *Build) applyRateLimits(result *Result) {
 		}
 		result.RateLimits = append(result.RateLimits, domain)
 	}
-	b.refusals = refusals
-	if len(b.stated) > 0 {
-		result.RateLimits = append(result.RateLimits, rateLimitDomain(compile.StatedRates(b.stated)))
+	b.limits.refusals = refusals
+	if len(b.limits.stated) > 0 {
+		result.RateLimits = append(result.RateLimits, limits.StatedDomain(b.limits.stated))
 	}
 	if !b.settings.RateLimits() {
-		for _, name := range slices.Sorted(maps.Keys(b.stated)) {
+		for _, name := range slices.Sorted(maps.Keys(b.limits.stated)) {
 			conditions = append(conditions, noEngine(model.FilterKey(name)))
 		}
 	}
@@ -57,30 +130,49 @@ func noEngine(key model.Key) model.Condition {
 	}
 }
 
-// applyStated keeps the rules that filters state themselves, and reports
-// whether one may be different.
-func (b *Build) applyStated(change model.Change) (changed bool) {
-	if change.Full {
-		b.stated, changed = map[string]model.RateLimitRule{}, true
-	}
-	for _, e := range change.Entries {
-		if e.Key.Kind != model.KindFilter {
-			continue
+// adviseServices says which filters of the services that are due limit nothing.
+func (b *Build) adviseServices(result *Result) {
+	advisor := limits.NewAdvisor()
+	for name := range b.limits.due {
+		list := b.adviseService(name, advisor)
+		_, before := b.limits.advised[name]
+		if len(list) > 0 {
+			b.limits.advised[name] = struct{}{}
+		} else {
+			delete(b.limits.advised, name)
 		}
-		before, had := b.stated[e.Key.Name()]
-		delete(b.stated, e.Key.Name())
-		// A filter with a fault closes its routes.
-		if f := b.config.Filter(e.Key.Name()); f != nil && f.Fault == nil {
-			if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Stated != nil {
-				b.stated[f.Name] = *spec.Stated
-			}
+		if before || len(list) > 0 {
+			result.Conditions["rate limits of service "+name] = list
 		}
-		after, has := b.stated[e.Key.Name()]
-		changed = changed || had != has || !reflect.DeepEqual(before, after)
 	}
-	return changed
+	b.limits.due = map[string]struct{}{} // clear would keep the room of the largest change
 }
 
-func rateLimitDomain(r *compile.Rates) ratelimit.Domain {
-	return ratelimit.Domain{ID: r.ID, Domain: r.Domain, Rules: r.Descriptors}
+func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model.Condition) {
+	tree, built := b.config.Service(name), b.services[name]
+	if tree == nil || built == nil || built.closed {
+		return nil
+	}
+	var places []limits.Place
+	for _, p := range b.config.ProxiesOf(name) {
+		if state := b.proxies[p]; state != nil && state.closed == nil {
+			places = append(places, limits.Place{Proxy: b.config.Proxy(p), Limits: state.limits})
+		}
+	}
+	if len(places) == 0 {
+		return nil // which the service itself says
+	}
+	forwards := func(r *model.RouteTree) bool { return built.routes[r].ir.Forward != nil }
+	for _, f := range tree.Filters {
+		if len(tree.Routes) > 0 {
+			link := model.ServiceFilterKey(name, f.Name)
+			list = append(list, advisor.Advise(link, f, slices.ContainsFunc(tree.Routes, forwards), places)...)
+		}
+	}
+	for _, r := range tree.Routes {
+		for _, f := range r.Filters {
+			list = append(list, advisor.Advise(model.RouteFilterKey(name, r.Route.Name, f.Name), f, forwards(r), places)...)
+		}
+	}
+	return list
 }

@@ -32,7 +32,7 @@ var _ = Describe("The rate limits of a build", func() {
 		}})
 		Expect(result.RateLimits).To(HaveLen(1))
 		Expect(result.RateLimits[0].Wire()).To(Equal("10/edge"), "36 in base 36")
-		Expect(result.RateLimits[0].Rules[0].ShadowMode).To(BeTrue())
+		Expect(result.RateLimits[0].Descriptors[0].ShadowMode).To(BeTrue())
 		Expect(result.Conditions["rate limits"]).To(HaveLen(1))
 		Expect(result.Conditions["rate limits"][0].Code).To(Equal("Quarantined"))
 		Expect(result.Conditions["rate limits"][0].Key).To(Equal(model.GlobalConfigKey("bad")))

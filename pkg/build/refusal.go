@@ -9,6 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // RouteRefusals says which routes of one configuration cannot become a working one.
@@ -47,29 +48,15 @@ func ProxyRefusal(t *model.ProxyTree) error {
 
 // GlobalConfigRefusal says the same of a global config.
 func GlobalConfigRefusal(g *model.GlobalConfig) error {
-	r := compile.RatesIn(g.Parse())
-	if r == nil {
+	d := limits.DomainOf(g.Parse())
+	if d == nil {
 		return nil
 	}
-	return ratelimit.Check(rateLimitDomain(r))
+	return ratelimit.Check(d)
 }
 
 // Forwards reports whether a route sends requests to an upstream.
 func Forwards(t *model.RouteTree) bool {
 	r, _ := compile.Route(t, egress.Lists{})
 	return r.Forward != nil
-}
-
-// AdviseFilter says why a filter limits nothing at a place, which forwards or
-// does not, on proxies.
-func AdviseFilter(f *model.ParsedFilter, at model.Key, forwards bool, proxies []*model.ProxyTree) []model.Condition {
-	var domains []string
-	if spec, ok := f.Spec.(*model.RateLimitFilter); ok && spec.Domain != "" {
-		domains = []string{spec.Domain}
-	}
-	places := make([]compile.RateLimitPlace, len(proxies))
-	for i, p := range proxies {
-		places[i] = compile.RateLimitPlace{Proxy: p, Rates: compile.RatesOf(p, domains)}
-	}
-	return adviseFilter(f, at, forwards, places, compile.UnmetDescriptors)
 }

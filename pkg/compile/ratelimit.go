@@ -5,90 +5,11 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
-
-// idBase writes the id of a global config without the characters that join the
-// keys of the engine's counters.
-const idBase = 36
-
-// Rates are those of one domain.
-type Rates struct {
-	// ID is that of the domain, in the engine and beside its name there.
-	ID string
-	*model.RateLimitConfig
-}
-
-// RatesIn are what a globalconfig_ratelimit says; nil for one of another type.
-func RatesIn(g *model.ParsedGlobalConfig) *Rates {
-	c, ok := g.Spec.(*model.RateLimitConfig)
-	if !ok {
-		return nil
-	}
-	return &Rates{strconv.FormatInt(g.ID, idBase), c}
-}
-
-// SameShape reports whether the same descriptors meet a rate of r and of o,
-// which may be nil: the rates are different in their numbers only.
-func (r *Rates) SameShape(o *Rates) bool {
-	if r == nil || o == nil {
-		return r == o
-	}
-	return r.RateLimitConfig == o.RateLimitConfig || r.Domain == o.Domain && sameShape(r.Descriptors, o.Descriptors)
-}
-
-func sameShape(a, b []model.RateLimitRule) bool {
-	return slices.EqualFunc(a, b, func(a, b model.RateLimitRule) bool {
-		return a.Key == b.Key && a.Value == b.Value && (a.RateLimit == nil) == (b.RateLimit == nil) && sameShape(a.Descriptors, b.Descriptors)
-	})
-}
-
-// ProxyRates are the rates that count on one proxy. The zero value has none.
-type ProxyRates struct {
-	// Default are for filters that name no domain.
-	Default *Rates
-	// Named has those of each domain that filters name and the proxy has.
-	Named map[string]*Rates
-}
-
-// statedID is that of the domain of filters that state their own limit. No
-// global config has it: theirs begin at 1.
-const statedID = "0"
-
-// StatedRates are the rates that filters state themselves. rules holds them by
-// the names of the filters.
-func StatedRates(rules map[string]model.RateLimitRule) *Rates {
-	return &Rates{statedID, &model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)}}
-}
-
-// RatesOf chooses the rates of a proxy: of those that hold for it, the first by
-// name, and the first by name for each of some domains. Those that filters state
-// themselves hold on every proxy.
-func RatesOf(t *model.ProxyTree, domains []string) ProxyRates {
-	p := ProxyRates{Named: map[string]*Rates{}}
-	if slices.Contains(domains, model.StatedDomain) {
-		p.Named[model.StatedDomain] = StatedRates(nil)
-	}
-	for _, g := range t.GlobalConfigs {
-		if p.Default != nil && len(p.Named) == len(domains) {
-			break
-		}
-		r := RatesIn(g)
-		if r == nil {
-			continue
-		}
-		if p.Default == nil {
-			p.Default = r
-		}
-		if _, have := p.Named[r.Domain]; !have && slices.Contains(domains, r.Domain) {
-			p.Named[r.Domain] = r
-		}
-	}
-	return p
-}
 
 // addRateLimitServices says where the engine is, if there is one, and how the
 // listener asks it.
@@ -100,23 +21,22 @@ func addRateLimitServices(l *ir.Listener, t *model.ProxyTree, s Settings, needs 
 	if s.RateLimitAddress == "" {
 		l.RateLimitEngine.Socket = s.RateLimitSocket
 	}
-	rates := RatesOf(t, needs.RateLimitDomains)
-	if rates.Default != nil {
-		l.RateLimit = rateLimitService(rates.Default)
+	domains := limits.OfProxy(t, needs.RateLimitDomains)
+	if domains.Default != nil {
+		l.RateLimit = rateLimitService(domains.Default)
 	}
-	for domain, r := range rates.Named {
+	for name, d := range domains.Named {
 		if l.DomainLimits == nil {
 			l.DomainLimits = map[string]*ir.RateLimitService{}
 		}
-		l.DomainLimits[domain] = rateLimitService(r)
+		l.DomainLimits[name] = rateLimitService(d)
 	}
 }
 
-func rateLimitService(r *Rates) *ir.RateLimitService {
+func rateLimitService(d *limits.Domain) *ir.RateLimitService {
 	return &ir.RateLimitService{
-		Domain: model.WireDomain(r.ID, r.Domain),
-		Deny:   r.OnError == "deny", Headers: r.Headers == nil || *r.Headers,
-		Status: cmp.Or(r.Status, http.StatusTooManyRequests),
+		Domain: d.Wire(), Deny: d.OnError == "deny", Headers: d.Headers == nil || *d.Headers,
+		Status: cmp.Or(d.Status, http.StatusTooManyRequests),
 	}
 }
 
@@ -131,22 +51,22 @@ func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
 	if r.Forward == nil {
 		return
 	}
-	var limits []ir.RateLimit
+	var sent []ir.RateLimit
 	for _, d := range f.Descriptors {
 		var limit ir.RateLimit
 		for _, e := range d {
 			limit = append(limit, rateLimitEntry(e))
 		}
-		limits = append(limits, limit)
+		sent = append(sent, limit)
 	}
 	if f.Domain == "" {
-		r.RateLimits = append(r.RateLimits, limits...)
+		r.RateLimits = append(r.RateLimits, sent...)
 		return
 	}
 	if r.DomainLimits == nil {
 		r.DomainLimits = map[string][]ir.RateLimit{}
 	}
-	r.DomainLimits[f.Domain] = append(r.DomainLimits[f.Domain], limits...)
+	r.DomainLimits[f.Domain] = append(r.DomainLimits[f.Domain], sent...)
 }
 
 func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {
@@ -156,9 +76,9 @@ func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {
 	}
 	switch e.Kind {
 	case "path":
-		out.Key = cmp.Or(e.Key, e.Kind)
+		out.Key = e.SentKey()
 	case "method":
-		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":method", cmp.Or(e.Key, e.Kind)
+		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":method", e.SentKey()
 	case "masked_remote_address":
 		out.V4Mask, out.V6Mask = cmp.Or(e.V4Mask, 32), cmp.Or(e.V6Mask, 64)
 	}

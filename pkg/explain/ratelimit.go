@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -12,6 +11,8 @@ import (
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 const (
@@ -213,12 +214,12 @@ func skipsIfAbsent(action *routev3.RateLimit_Action) bool {
 func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing string, err error) {
 	switch a := action.GetActionSpecifier().(type) {
 	case *routev3.RateLimit_Action_RemoteAddress_:
-		return Entry{"remote_address", s.client}, "", nil
+		return Entry{sentKey("remote_address", ""), s.client}, "", nil
 	case *routev3.RateLimit_Action_MaskedRemoteAddress_:
 		network, err := maskAddress(s.client, a.MaskedRemoteAddress)
-		return Entry{"masked_remote_address", network}, "", err
+		return Entry{sentKey("masked_remote_address", ""), network}, "", err
 	case *routev3.RateLimit_Action_GenericKey_:
-		return Entry{cmp.Or(a.GenericKey.GetDescriptorKey(), "generic_key"), a.GenericKey.GetDescriptorValue()}, "", nil
+		return Entry{sentKey("generic_key", a.GenericKey.GetDescriptorKey()), a.GenericKey.GetDescriptorValue()}, "", nil
 	case *routev3.RateLimit_Action_RequestHeaders_:
 		name := lowerASCII(a.RequestHeaders.GetHeaderName())
 		if name == "host" {
@@ -269,8 +270,11 @@ func (s subject) headerMatch(m *routev3.RateLimit_Action_HeaderValueMatch) (e En
 	case !wanted && failed < 0:
 		return e, "all conditions on headers hold", nil
 	}
-	return Entry{cmp.Or(m.GetDescriptorKey(), "header_match"), m.GetDescriptorValue()}, "", nil
+	return Entry{sentKey("header_value_match", m.GetDescriptorKey()), m.GetDescriptorValue()}, "", nil
 }
+
+// sentKey is the key that Envoy sends for an action.
+func sentKey(kind, key string) string { return model.RateLimitEntry{Kind: kind, Key: key}.SentKey() }
 
 // maskAddress returns the network of an address.
 func maskAddress(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress) (string, error) {

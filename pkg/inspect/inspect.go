@@ -25,9 +25,6 @@ type Sources struct {
 	// RateLimits tells what rate limits have counted; nil means that nobody
 	// counts.
 	RateLimits RateLimits
-	// MetRates lists the paths of the rates that requests with a filter may meet,
-	// for the same; nil means that it is not known.
-	MetRates func(*model.RateLimitFilter, []model.RateLimitRule) []string
 	// LimitsBy is who counts requests, for the status; empty means "none".
 	LimitsBy string
 	// Held says why no Envoy is answered; nil or empty means that they are.
@@ -84,8 +81,8 @@ type Inspector struct {
 	Sources
 }
 
-// New returns an Inspector. Of its Sources only Status, RateLimits, MetRates and
-// Upstreams are nil.
+// New returns an Inspector. Of its Sources only Status, RateLimits and Upstreams
+// are nil.
 func New(s Sources) *Inspector {
 	if s.Snapshots == nil {
 		s.Snapshots = noSnapshots{}

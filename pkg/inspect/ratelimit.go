@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// RateLimits tells what was counted under some globalconfig_ratelimit, for each
-// in their order.
-type RateLimits func(ctx context.Context, configs []*model.ParsedGlobalConfig) []RateLimitCounts
+// RateLimits tells what was counted in some domains, for each in their order.
+type RateLimits func(ctx context.Context, domains []*limits.Domain) []RateLimitCounts
 
-// RateLimitCounts is what was counted under one globalconfig_ratelimit.
+// RateLimitCounts is what was counted in one domain.
 type RateLimitCounts struct {
 	// Counted is false where nobody counts, or nobody says what was counted.
 	Counted bool
@@ -87,21 +87,21 @@ type RateLimitStatus struct {
 
 // RateLimitScope are the rate limits of a proxy, as they are stored.
 type RateLimitScope struct {
-	configs []*model.ParsedGlobalConfig
-	views   []RateLimitStatus
+	domains []*limits.Domain
+	views   []RateLimitStatus // one for each domain
 	places  []limitPlace
 }
 
 // RateLimitsOf reads the rate limits of a proxy.
 func RateLimitsOf(r store.Reader, proxy string) (s RateLimitScope, err error) {
-	if s.configs, s.views, err = rateLimitConfigs(r, proxy); err != nil {
+	if s.domains, s.views, err = rateLimitDomains(r, proxy); err != nil {
 		return s, err
 	}
 	if s.places, err = limitPlaces(r, proxy); err != nil {
 		return s, err
 	}
-	if stated := statedLimits(s.places); stated != nil {
-		s.configs = append(s.configs, stated)
+	if rules := statedRules(s.places); len(rules) > 0 {
+		s.domains = append(s.domains, limits.StatedDomain(rules))
 		s.views = append(s.views, RateLimitStatus{Domain: model.StatedDomain, Limits: []RateLimit{}})
 	}
 	return s, nil
@@ -109,21 +109,21 @@ func RateLimitsOf(r store.Reader, proxy string) (s RateLimitScope, err error) {
 
 // RateLimitStatus says what the rate limits of a proxy have counted.
 func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) []RateLimitStatus {
-	if in.RateLimits == nil || len(scope.configs) == 0 {
+	if in.RateLimits == nil || len(scope.domains) == 0 {
 		return scope.views
 	}
-	for i, counts := range in.RateLimits(ctx, scope.configs) {
+	for i, counts := range in.RateLimits(ctx, scope.domains) {
 		v := &scope.views[i]
 		v.Counted, v.Note, v.Engines = counts.Counted, counts.Note, counts.Engines
 		v.Limits, v.Top = append(v.Limits, counts.Limits...), counts.Top
-		in.describeLimits(v.Limits, scope.configs[i], scope.places, i == 0)
+		in.describeLimits(v.Limits, scope.domains[i], scope.places, i == 0)
 	}
 	return scope.views
 }
 
-// rateLimitConfigs are those that a proxy may use: of those that hold for it, the
+// rateLimitDomains are those that a proxy may use: of those that hold for it, the
 // first by name of each domain. One that is attached to no proxy holds for all.
-func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.ParsedGlobalConfig, views []RateLimitStatus, err error) {
+func rateLimitDomains(r store.Reader, proxy string) (domains []*limits.Domain, views []RateLimitStatus, err error) {
 	links, err := r.List(store.Query{Kind: model.KindProxyGlobalConfig})
 	if err != nil {
 		return nil, nil, err
@@ -141,16 +141,15 @@ func rateLimitConfigs(r store.Reader, proxy string) (configs []*model.ParsedGlob
 	}
 	views = []RateLimitStatus{}
 	for _, g := range all {
-		parsed := g.Parse()
-		config, ok := parsed.Spec.(*model.RateLimitConfig)
-		if holds := own[g.Key()] || !attached[g.Key()]; !holds || !ok {
+		d := limits.DomainOf(g.Parse())
+		if holds := own[g.Key()] || !attached[g.Key()]; !holds || d == nil {
 			continue
 		}
-		if slices.ContainsFunc(views, func(v RateLimitStatus) bool { return v.Domain == config.Domain }) {
+		if slices.ContainsFunc(views, func(v RateLimitStatus) bool { return v.Domain == d.Domain }) {
 			continue
 		}
-		configs = append(configs, parsed)
-		views = append(views, RateLimitStatus{Config: g.Name, Domain: config.Domain, Limits: []RateLimit{}})
+		domains = append(domains, d)
+		views = append(views, RateLimitStatus{Config: g.Name, Domain: d.Domain, Limits: []RateLimit{}})
 	}
-	return configs, views, nil
+	return domains, views, nil
 }

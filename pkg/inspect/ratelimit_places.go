@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -54,51 +55,40 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 	return places, nil
 }
 
-// statedLimits are those that the filters at places state themselves, as one
-// global config that is not stored; nil where there are none.
-func statedLimits(places []limitPlace) *model.ParsedGlobalConfig {
+// statedRules are those that the filters at places state themselves, by the names
+// of the filters.
+func statedRules(places []limitPlace) map[string]model.RateLimitRule {
 	rules := map[string]model.RateLimitRule{}
 	for _, p := range places {
 		if p.filter.Stated != nil {
 			rules[p.name] = *p.filter.Stated
 		}
 	}
-	if len(rules) == 0 {
-		return nil
-	}
-	return &model.ParsedGlobalConfig{
-		GlobalConfig: &model.GlobalConfig{Type: model.GlobalConfigRateLimit},
-		Spec:         &model.RateLimitConfig{Domain: model.StatedDomain, Descriptors: model.StatedRules(rules)},
-	}
+	return rules
 }
 
-// describeLimits says of limits under a global config which rate they are, how
-// long their window still takes, and which places they are for. Filters that name
-// no domain are for the first global config.
-func (in *Inspector) describeLimits(limits []RateLimit, g *model.ParsedGlobalConfig, places []limitPlace, first bool) {
-	config, ok := g.Spec.(*model.RateLimitConfig)
-	if !ok {
-		return
-	}
-	rates, routes := map[string]*model.RateLimit{}, map[string][]string{}
-	addRates(rates, "", config.Descriptors)
+// describeLimits says of limits of a domain which rate they have, how long their
+// window still takes, and which places they are for. Filters that name no domain
+// are for the first one.
+func (in *Inspector) describeLimits(list []RateLimit, d *limits.Domain, places []limitPlace, first bool) {
+	routes := map[string][]string{}
 	for _, p := range places {
-		if in.MetRates == nil || p.filter.Domain != config.Domain && (p.filter.Domain != "" || !first) {
-			continue
-		}
-		for _, path := range in.MetRates(p.filter, config.Descriptors) {
-			routes[path] = append(routes[path], p.at)
+		if p.filter.Domain == d.Domain || p.filter.Domain == "" && first {
+			for _, path := range limits.Met(p.filter, d.Descriptors) {
+				routes[path] = append(routes[path], p.at)
+			}
 		}
 	}
+	byPath := limits.ByPath(d.Descriptors)
 	now := in.Now().Unix()
-	for i := range limits {
-		l := &limits[i]
+	for i := range list {
+		l := &list[i]
 		at := routes[l.Limit]
 		slices.Sort(at)
 		at = slices.Compact(at)
 		l.Routes = at[:min(len(at), mostRoutes)]
 		l.MoreRoutes = len(at) - len(l.Routes)
-		rate := rates[l.Limit]
+		rate := byPath[l.Limit]
 		if rate == nil || rate.Unlimited {
 			continue
 		}
@@ -106,21 +96,6 @@ func (in *Inspector) describeLimits(limits []RateLimit, g *model.ParsedGlobalCon
 		if window := windowSeconds(rate.Unit); window > 0 {
 			l.ResetsIn = window - now%window
 		}
-	}
-}
-
-// addRates notes the rates of rules by their paths, which are written like those
-// of the counts.
-func addRates(to map[string]*model.RateLimit, within string, rules []model.RateLimitRule) {
-	for _, r := range rules {
-		path := within + r.Key
-		if r.Value != "" {
-			path += "=" + r.Value
-		}
-		if r.RateLimit != nil {
-			to[path] = r.RateLimit
-		}
-		addRates(to, path+" > ", r.Descriptors)
 	}
 }
 

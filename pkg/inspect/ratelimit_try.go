@@ -2,11 +2,11 @@ package inspect
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 type (
@@ -43,10 +43,6 @@ func RateLimitTest(e Explained, configs []*model.GlobalConfig) RateLimitTried {
 	for _, g := range configs {
 		byID[g.ID] = g
 	}
-	return rateLimitTestOf(e, byID)
-}
-
-func rateLimitTestOf(e Explained, configs map[int64]*model.GlobalConfig) RateLimitTried {
 	basis, envoys := e.Basis()
 	v := RateLimitTried{
 		Basis: basis, Envoys: envoys, Code: e.Code, Service: e.Service, Route: e.Route, Descriptors: []triedDescriptor{},
@@ -56,7 +52,7 @@ func rateLimitTestOf(e Explained, configs map[int64]*model.GlobalConfig) RateLim
 		for _, d := range f.Descriptors {
 			t := triedDescriptor{Domain: d.Domain, Sent: d.Sent, Message: d.Message, Entries: d.Entries, Limit: d.Limit}
 			if !d.Unknown {
-				t.Config, t.Domain = domainNames(d.Domain, configs)
+				t.Config, t.Domain = domainNames(d.Domain, byID)
 			}
 			if d.Limit != nil {
 				met++
@@ -82,17 +78,16 @@ func rateLimitTestOf(e Explained, configs map[int64]*model.GlobalConfig) RateLim
 	return v
 }
 
-// domainNames returns the names of a domain as the rate-limit engine knows it (see
-// compile.RatesIn): of the global config, empty when that is gone, and its own.
+// domainNames returns the names of a domain as Envoy and the engine know it: of
+// the global config, empty when that is gone, and its own.
 func domainNames(wire string, configs map[int64]*model.GlobalConfig) (config, domain string) {
-	id, domain, _ := strings.Cut(wire, "/")
-	n, _ := strconv.ParseInt(id, 36, 64)
-	g := configs[n]
+	id, domain := limits.ParseWire(wire)
+	g := configs[id]
 	if g == nil {
 		return "", domain
 	}
-	if c, ok := g.Parse().Spec.(*model.RateLimitConfig); ok {
-		domain = c.Domain
+	if d := limits.DomainOf(g.Parse()); d != nil {
+		domain = d.Domain
 	}
 	return g.Name, domain
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // RateLimitFilter is the JSON of a route_filter_ratelimit: what of a request is
-// counted, as descriptors that the rates of a domain match.
+// counted, as descriptors that the rules of a domain match.
 type RateLimitFilter struct {
 	// Domain is that of a globalconfig_ratelimit; empty means the one of the
 	// proxy.
@@ -47,6 +48,16 @@ type RateLimitEntry struct {
 	// Headers must match, or with NoMatch not, for the value to be sent.
 	Headers []ValueMatch `json:"headers"`
 	NoMatch bool         `json:"no_match"`
+}
+
+// SentKey is the key that Envoy sends for the entry: its own, or that of the
+// kind (config.route.v3.RateLimit.Action). A kind without descriptor_key has a
+// fixed one.
+func (e RateLimitEntry) SentKey() string {
+	if e.Kind == "header_value_match" {
+		return cmp.Or(e.Key, "header_match")
+	}
+	return cmp.Or(e.Key, e.Kind)
 }
 
 // rateLimitKinds are the attributes of a request that a filter can name, with

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,16 +87,6 @@ func readRate(v *validator, at, text string) *RateLimit {
 		return nil
 	}
 	return &RateLimit{Unit: unit, RequestsPerUnit: int64(n)}
-}
-
-// StatedRules are the rules of the filters that state their own limit, in the
-// order of their names. rules holds them by these names.
-func StatedRules(rules map[string]RateLimitRule) []RateLimitRule {
-	list := make([]RateLimitRule, 0, len(rules))
-	for _, name := range slices.Sorted(maps.Keys(rules)) {
-		list = append(list, rules[name])
-	}
-	return list
 }
 
 // refuseStatedDomain refuses the domain of filters that state their own limit.

@@ -3,10 +3,9 @@ package model
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
-// RateLimitConfig is the JSON of a globalconfig_ratelimit: the rates of a
+// RateLimitConfig is the JSON of a globalconfig_ratelimit: the limits of a
 // domain (specification, "Rate-limit global config").
 type RateLimitConfig struct {
 	Domain      string          `json:"domain"`
@@ -23,13 +22,8 @@ type RateLimitConfig struct {
 	Shadow bool `json:"shadow,omitempty"`
 }
 
-// WireDomain is the domain that Envoy sends and an engine matches: the id of the
-// global config, which no other has, and the user's name. A dot would cut the
-// name of the domain in the stock engine's metrics, and join limits there that
-// are not one.
-func WireDomain(id, domain string) string { return id + "/" + strings.ReplaceAll(domain, ".", "-") }
-
-// RateLimitRule is the rate of a descriptor, or of what is nested in it.
+// RateLimitRule matches a part of a descriptor. It has a limit, or rules for the
+// next part, or both.
 type RateLimitRule struct {
 	Key string `json:"key"`
 	// Value restricts the rule to one value; empty means each value by itself.

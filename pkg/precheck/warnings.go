@@ -7,6 +7,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -22,16 +23,16 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	limits, err := limitWarnings(r, written)
-	return append(addresses, limits...), err
+	unlimited, err := limitWarnings(r, written)
+	return append(addresses, unlimited...), err
 }
 
 // limitWarnings says which rate-limit filters limit nothing because of what a
-// transaction has written: those that it wrote or attached, and those that
-// others limited by what it changed of the rates.
+// transaction has written: those that it wrote or attached, and those whose
+// global configs it changed.
 func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
-	rates := false
+	globals := false
 	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter, model.KindGlobalConfig, model.KindProxyGlobalConfig) {
 		if err != nil {
 			return nil, err
@@ -39,21 +40,21 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		switch c.Key.Kind {
 		case model.KindFilter:
 			if c.After != nil {
-				err = w.addFilter(c.Key.Name(), true)
+				err = w.addLinks([]model.Key{c.Key}, true)
 			}
 		case model.KindRouteFilter, model.KindServiceFilter:
 			if c.After != nil {
 				w.places[c.Key] = true
 			}
 		case model.KindGlobalConfig, model.KindProxyGlobalConfig:
-			rates = true
+			globals = true
 		}
 		if err != nil || len(w.places) > mostPlaces {
 			return nil, err
 		}
 	}
-	if rates {
-		if err := w.addAll(); err != nil {
+	if globals {
+		if err := w.addLinks(nil, false); err != nil {
 			return nil, err
 		}
 	}
@@ -70,29 +71,15 @@ type warner struct {
 	places map[model.Key]bool
 }
 
-// addFilter adds the places of a filter.
-func (w warner) addFilter(name string, wrote bool) error {
+// addLinks adds the links to filters; to all where there is none.
+func (w warner) addLinks(filters []model.Key, wrote bool) error {
 	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
-		links, err := w.reader.List(store.Query{Kind: kind, To: []model.Key{model.FilterKey(name)}, Limit: mostPlaces + 1})
+		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: mostPlaces + 1})
 		if err != nil {
 			return err
 		}
 		for _, l := range links {
 			w.places[l.Key()] = w.places[l.Key()] || wrote
-		}
-	}
-	return nil
-}
-
-// addAll adds the places of all filters.
-func (w warner) addAll() error {
-	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
-		links, err := w.reader.List(store.Query{Kind: kind, Limit: mostPlaces + 1})
-		if err != nil {
-			return err
-		}
-		for _, l := range links {
-			w.places[l.Key()] = w.places[l.Key()] || false
 		}
 	}
 	return nil
@@ -121,15 +108,16 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 		}
 	}
 	were, are := before.trees(proxies), after.trees(proxies)
+	advisor := limits.NewAdvisor()
 	var list []string
 	for _, k := range slices.SortedFunc(maps.Keys(places), func(a, b model.Key) int { return strings.Compare(a.Path(), b.Path()) }) {
 		had := map[string]bool{}
 		if !w.places[k] {
-			for _, c := range places[k].advice(k, were) {
+			for _, c := range places[k].advise(advisor, k, were) {
 				had[c.Message] = true
 			}
 		}
-		for _, c := range places[k].advice(k, are) {
+		for _, c := range places[k].advise(advisor, k, are) {
 			if !had[c.Message] {
 				list = append(list, k.Path()+" "+c.Message)
 			}
@@ -145,13 +133,13 @@ type place struct {
 	proxies  []string
 }
 
-// advice says what the filter does not do, with proxies as in trees.
-func (p *place) advice(link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
+// advise says why the filter limits nothing, with proxies as in trees.
+func (p *place) advise(advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
 	proxies := make([]*model.ProxyTree, len(p.proxies))
 	for i, name := range p.proxies {
 		proxies[i] = trees[name]
 	}
-	return build.AdviseFilter(p.filter, link, p.forwards, proxies)
+	return advisor.Advise(link, p.filter, p.forwards, limits.PlacesOf(p.filter, proxies))
 }
 
 // place reads the place of a link; nil is one where there is nothing to say.

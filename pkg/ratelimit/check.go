@@ -11,6 +11,7 @@ import (
 	"github.com/envoyproxy/ratelimit/src/stats"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // Load has the upstream's loader read one domain. The loader panics at what it
@@ -29,15 +30,15 @@ func Load(c *rlsconf.RateLimitConfig, manager stats.Manager) (loaded config.Rate
 // Check reports as a *model.Error of kind Unworkable what an engine would refuse
 // of d, and where: a configuration that it refuses keeps those of all others
 // from being taken. nil means that every engine takes it.
-func Check(d Domain) error {
+func Check(d *limits.Domain) error {
 	// The user's own name of the domain, so that the words are the user's too.
-	why := load(d.Domain, d.Rules)
+	why := load(d.Domain, d.Descriptors)
 	if why == nil {
 		return nil
 	}
 	field := "config.domain"
 	if d.Domain != "" {
-		field = "config" + locate(d.Domain, d.Rules)
+		field = "config" + locate(d.Domain, d.Descriptors)
 	}
 	e := &model.Error{
 		Kind: model.Unworkable, Message: "the rate-limit engine refuses this configuration",

@@ -9,26 +9,14 @@ import (
 	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// Domain is what one globalconfig_ratelimit says.
-type Domain struct {
-	// ID is that of the global config in base 36: free of "_" and ".", which
-	// join the parts of a counter's and of a metric's name in the stock engine.
-	ID string
-	// Domain is the user's name for it; two global configs may use the same.
-	Domain string
-	Rules  []model.RateLimitRule
-}
-
-// Wire is the domain that Envoy sends and an engine matches.
-func (d Domain) Wire() string { return model.WireDomain(d.ID, d.Domain) }
-
-// Configs builds the message of each domain, in the order of their ids.
-func Configs(domains []Domain) []*rlsconf.RateLimitConfig {
+// Configs builds the message of each domain, in the order of their WireIDs.
+func Configs(domains []*limits.Domain) []*rlsconf.RateLimitConfig {
 	configs := make([]*rlsconf.RateLimitConfig, len(domains))
 	for i, d := range domains {
-		configs[i] = buildConfig(d.ID, d.Wire(), d.Rules)
+		configs[i] = buildConfig(d.WireID(), d.Wire(), d.Descriptors)
 	}
 	slices.SortStableFunc(configs, func(a, b *rlsconf.RateLimitConfig) int { return cmp.Compare(a.Name, b.Name) })
 	return configs

@@ -1,9 +1,10 @@
 package ratelimit
 
-import rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
+import (
+	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 
-// PathJoin stands between the levels of a limit's path.
-const PathJoin = " > "
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
+)
 
 // Paths is the readable path of each limit of a domain, such as
 // "generic_key=shop > remote_address", by the name that the upstream's loader
@@ -16,13 +17,13 @@ func Paths(c *rlsconf.RateLimitConfig) map[string]string {
 
 func addPaths(to map[string]string, name, path string, descriptors []*rlsconf.RateLimitDescriptor) {
 	for _, d := range descriptors {
-		name, path := name+"."+d.GetKey(), path+d.GetKey()
+		name, path := name+"."+d.GetKey(), path+limits.PathStep(d.GetKey(), d.GetValue())
 		if d.GetValue() != "" {
-			name, path = name+"_"+d.GetValue(), path+"="+d.GetValue()
+			name += "_" + d.GetValue()
 		}
 		if d.GetRateLimit() != nil {
 			to[name] = path
 		}
-		addPaths(to, name, path+PathJoin, d.GetDescriptors())
+		addPaths(to, name, path+limits.PathJoin, d.GetDescriptors())
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 func TestRatelimit(t *testing.T) {
@@ -29,14 +30,14 @@ func rate(unit string, n int64) *model.RateLimit {
 
 var _ = Describe("Configs", func() {
 	It("says what the global configs say, in the order of their ids", func() {
-		got := ratelimit.Configs([]ratelimit.Domain{
-			{ID: "b", Domain: "edge.v1.x", Rules: rules{
+		got := ratelimit.Configs([]*limits.Domain{
+			limits.NewDomain(11, "edge.v1.x", rules{
 				{Key: "remote_address", RateLimit: rate("second", 5)},
 				{Key: "path", Value: "/api/*", ShadowMode: true, Descriptors: rules{
 					{Key: "method", RateLimit: &model.RateLimit{Name: "n", Unlimited: true}},
 				}},
-			}},
-			{ID: "1a", Domain: "edge"},
+			}),
+			limits.NewDomain(46, "edge", nil),
 		})
 		Expect(got).To(HaveLen(2))
 		for i, want := range []string{
@@ -53,9 +54,9 @@ var _ = Describe("Configs", func() {
 	})
 
 	DescribeTable("takes every unit of the model and any number", func(unit string) {
-		d := ratelimit.Domain{ID: "1", Domain: "d", Rules: rules{{Key: "k", RateLimit: rate(unit, math.MaxUint32)}}}
+		d := limits.NewDomain(1, "d", rules{{Key: "k", RateLimit: rate(unit, math.MaxUint32)}})
 		Expect(ratelimit.Check(d)).To(Succeed())
-		Expect(ratelimit.Configs([]ratelimit.Domain{d})[0].Descriptors[0].RateLimit.RequestsPerUnit).To(BeEquivalentTo(math.MaxUint32))
+		Expect(ratelimit.Configs([]*limits.Domain{d})[0].Descriptors[0].RateLimit.RequestsPerUnit).To(BeEquivalentTo(math.MaxUint32))
 	}, func() (entries []TableEntry) {
 		for _, unit := range model.RateLimitUnits() {
 			entries = append(entries, Entry(unit, unit))
@@ -68,7 +69,7 @@ var _ = Describe("Check", func() {
 	k := model.RateLimitRule{Key: "k", RateLimit: rate("second", 1)}
 
 	DescribeTable("takes", func(list rules) {
-		Expect(ratelimit.Check(ratelimit.Domain{ID: "1", Domain: "shop.example.com", Rules: list})).To(Succeed())
+		Expect(ratelimit.Check(limits.NewDomain(1, "shop.example.com", list))).To(Succeed())
 	},
 		Entry("no descriptors", nil),
 		Entry("a descriptor without a rate", rules{{Key: "k"}}),
@@ -79,7 +80,7 @@ var _ = Describe("Check", func() {
 	)
 
 	DescribeTable("tells where and why an engine would refuse", func(domain, field, message string, list rules) {
-		err := ratelimit.Check(ratelimit.Domain{ID: "1", Domain: domain, Rules: list})
+		err := ratelimit.Check(limits.NewDomain(1, domain, list))
 		var e *model.Error
 		Expect(errors.As(err, &e)).To(BeTrue())
 		Expect(e.Kind).To(Equal(model.Unworkable))
@@ -101,7 +102,7 @@ var _ = Describe("Check", func() {
 	)
 
 	It("reads well", func() {
-		Expect(ratelimit.Check(ratelimit.Domain{ID: "1", Domain: "edge", Rules: rules{k, k}})).To(MatchError(
+		Expect(ratelimit.Check(limits.NewDomain(1, "edge", rules{k, k}))).To(MatchError(
 			"the rate-limit engine refuses this configuration: " +
 				"config.descriptors[1]: duplicate descriptor composite key 'edge.k' " +
 				"(a key and its value are joined with _, so that key a_b is the same as key a with value b)"))
@@ -112,7 +113,7 @@ var _ = Describe("Check", func() {
 		for i := range many {
 			many[i] = model.RateLimitRule{Key: "k", Value: string(rune('a'+i%26)) + string(rune(i+1000)), RateLimit: rate("day", 1)}
 		}
-		d := ratelimit.Domain{ID: "1", Domain: "d", Rules: many}
+		d := limits.NewDomain(1, "d", many)
 		look := time.Hour
 		for range 3 {
 			start := time.Now()

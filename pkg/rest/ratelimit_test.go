@@ -8,27 +8,27 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 )
 
 var _ = Describe("What rate limits have counted", func() {
-	// counting has each limit named like its global config.
+	// counting has each limit named like its domain on the wire.
 	counting := func(o *rest.Options) {
-		o.Live.RateLimits = func(_ context.Context, configs []*model.ParsedGlobalConfig) (list []inspect.RateLimitCounts) {
-			for _, g := range configs {
+		o.Live.RateLimits = func(_ context.Context, domains []*limits.Domain) (list []inspect.RateLimitCounts) {
+			for _, d := range domains {
 				list = append(list, inspect.RateLimitCounts{
-					Counted: true, Limits: []inspect.RateLimit{{Limit: g.Name, Hits: 7, Near: 1, Over: 2, Shadow: 2}},
-					Top: []inspect.RateLimited{{Limit: g.Name, Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}},
+					Counted: true, Limits: []inspect.RateLimit{{Limit: d.Wire(), Hits: 7, Near: 1, Over: 2, Shadow: 2}},
+					Top: []inspect.RateLimited{{Limit: d.Wire(), Value: "remote_address=192.0.2.7", Shadow: true, Over: 2, Error: 1}},
 				})
 			}
 			return list
 		}
 	}
 	const path = "/proxy/gw/ratelimit"
-	counts := func(name, domain string) string {
+	counts := func(name, domain, limit string) string {
 		return fmt.Sprintf(`{"globalconfig_name":%q,"domain":%q,"counted":true,"limits":[{"limit":%q,"hits":7,"near":1,"over":2,"shadow":2}],`+
-			`"top":[{"limit":%q,"value":"remote_address=192.0.2.7","shadow":true,"over":2,"error":1}]}`, name, domain, name, name)
+			`"top":[{"limit":%q,"value":"remote_address=192.0.2.7","shadow":true,"over":2,"error":1}]}`, name, domain, limit, limit)
 	}
 
 	It("is that of the first global config of each domain that holds for the proxy", func() {
@@ -42,8 +42,8 @@ var _ = Describe("What rate limits have counted", func() {
 			"/globalconfig", "globalconfig_name=a&globalconfig_type=globalconfig_ratelimit&config="+ratesConfig,
 			"/proxy/other/globalconfig/a", "", "/proxy/gw/globalconfig/c", "",
 		)
-		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("b", "shop")+`,`+counts("d", "api")+`]}}`)
-		a.get("/proxy/other/ratelimit").expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("a", "shop")+`,`+counts("d", "api")+`]}}`)
+		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("b", "shop", "3/shop")+`,`+counts("d", "api", "1/api")+`]}}`)
+		a.get("/proxy/other/ratelimit").expectJSON(200, `{"data":{"core_db_ratelimit":[`+counts("a", "shop", "4/shop")+`,`+counts("d", "api", "1/api")+`]}}`)
 	})
 
 	rates := func(a *api) {
@@ -58,7 +58,7 @@ var _ = Describe("What rate limits have counted", func() {
 
 	It("names the engines that were asked, the limits that they do not tell apart, and why there are no values", func() {
 		a := startAPI(open, func(o *rest.Options) {
-			o.Live.RateLimits = func(context.Context, []*model.ParsedGlobalConfig) []inspect.RateLimitCounts {
+			o.Live.RateLimits = func(context.Context, []*limits.Domain) []inspect.RateLimitCounts {
 				return []inspect.RateLimitCounts{{
 					Counted: true, Note: "no values", Limits: []inspect.RateLimit{{Limit: "a > b > c", With: []string{"a > b > d"}, Hits: 1}},
 					Engines: []inspect.RateLimitEngine{{URL: "http://one/metrics", Address: "10.0.0.1:80"}, {URL: "http://two/metrics", Error: "no such host"}},

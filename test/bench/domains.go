@@ -18,6 +18,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
@@ -167,9 +168,9 @@ func domainsDocument(n, port int) []byte {
 }
 
 func domainConfigs(n, rate int) []*rlsconf.RateLimitConfig {
-	list := make([]ratelimit.Domain, n)
+	list := make([]*limits.Domain, n)
 	for i := range list {
-		list[i] = ratelimit.Domain{ID: strconv.Itoa(i + 1), Domain: "domain-" + strconv.Itoa(i), Rules: domainRules(rate)}
+		list[i] = limits.NewDomain(int64(i+1), "domain-"+strconv.Itoa(i), domainRules(rate))
 	}
 	return ratelimit.Configs(list)
 }

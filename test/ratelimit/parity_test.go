@@ -26,6 +26,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
@@ -87,7 +88,7 @@ func (g generator) rules(depth int) []model.RateLimitRule {
 	return list
 }
 
-func (g generator) request(domains []ratelimit.Domain) *ratelimitv3.RateLimitRequest {
+func (g generator) request(domains []*limits.Domain) *ratelimitv3.RateLimitRequest {
 	r := &ratelimitv3.RateLimitRequest{Domain: domains[g.IntN(len(domains))].Wire()}
 	if g.IntN(20) == 0 {
 		r.Domain = "nobody"
@@ -116,7 +117,7 @@ func verdict(r *ratelimitv3.RateLimitResponse) string {
 }
 
 // serve gives an engine its configuration until the end of the spec.
-func serve(domains []ratelimit.Domain) (addr string) {
+func serve(domains []*limits.Domain) (addr string) {
 	GinkgoHelper()
 	var resources []types.Resource
 	for _, c := range ratelimit.Configs(domains) {
@@ -157,7 +158,7 @@ func startStock(ctx context.Context, xdsAddr string) (*testkit.Ratelimit, rateli
 }
 
 // startOwn makes the embedded engine.
-func startOwn(domains []ratelimit.Domain, now func() time.Time) *embedded.Engine {
+func startOwn(domains []*limits.Domain, now func() time.Time) *embedded.Engine {
 	GinkgoHelper()
 	own := embedded.New(embedded.Options{Log: slog.New(slog.DiscardHandler), Now: now})
 	Expect(own.Load(ratelimit.Configs(domains))).To(Succeed())
@@ -174,9 +175,9 @@ var _ = Describe("The embedded engine", func() {
 		watchGoroutines()
 		// No window ends while the test runs, but by the rarest chance.
 		g := newGenerator("day", "week", "month", "year")
-		var domains []ratelimit.Domain
+		var domains []*limits.Domain
 		for i := range 100 {
-			d := ratelimit.Domain{ID: strconv.Itoa(i), Domain: "edge", Rules: g.rules(1)}
+			d := limits.NewDomain(int64(i), "edge", g.rules(1))
 			Expect(ratelimit.Check(d)).To(Succeed())
 			domains = append(domains, d)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // windows are how many seconds are compared: one for 50 requests that
@@ -28,23 +29,21 @@ func windows() int {
 // descriptor begins with (run, number), and each number is counted by itself.
 // Whatever its other rules are, it has one that is often met.
 type lane struct {
-	ratelimit.Domain
+	*limits.Domain
 	run int
 }
 
 func newLane(g generator, id int) *lane {
 	GinkgoHelper()
 	often := model.RateLimitRule{Key: "often", RateLimit: &model.RateLimit{Unit: "second", RequestsPerUnit: 2}}
-	l := &lane{Domain: ratelimit.Domain{
-		ID: strconv.Itoa(id), Domain: "edge", Rules: []model.RateLimitRule{{Key: "run", Descriptors: append(g.rules(1), often)}},
-	}}
+	l := &lane{Domain: limits.NewDomain(int64(id), "edge", []model.RateLimitRule{{Key: "run", Descriptors: append(g.rules(1), often)}})}
 	Expect(ratelimit.Check(l.Domain)).To(Succeed())
 	return l
 }
 
 // request is one that g makes, in the present run.
 func (l *lane) request(g generator) func() *ratelimitv3.RateLimitRequest {
-	made := g.request([]ratelimit.Domain{l.Domain})
+	made := g.request([]*limits.Domain{l.Domain})
 	if g.IntN(4) == 0 {
 		made.Descriptors = append(made.Descriptors, &commonv3.RateLimitDescriptor{
 			Entries: []*commonv3.RateLimitDescriptor_Entry{{Key: "often", Value: "x"}},
@@ -98,7 +97,7 @@ var _ = Describe("The embedded engine in windows of a second and a minute", func
 		watchGoroutines()
 		g := newGenerator("second", "second", "second", "minute", "hour")
 		var lanes []*lane
-		var domains []ratelimit.Domain
+		var domains []*limits.Domain
 		for i := range 100 {
 			lanes = append(lanes, newLane(g, i))
 			domains = append(domains, lanes[i].Domain)

@@ -9,6 +9,7 @@ import (
 	rlsv3 "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // Entry is one part of a descriptor, as Envoy sends it.
@@ -27,8 +28,8 @@ type Met struct {
 // Find says which limits the descriptors of one request would meet in a domain,
 // in their order and with nil for none, by the rules of ShouldRateLimit. Nothing
 // is counted. The error has the words in which an engine refuses the domain.
-func Find(d ratelimit.Domain, descriptors [][]Entry) ([]*Met, error) {
-	loaded, err := buildDomain(ratelimit.Configs([]ratelimit.Domain{d})[0], nil)
+func Find(d *limits.Domain, descriptors [][]Entry) ([]*Met, error) {
+	loaded, err := buildDomain(ratelimit.Configs([]*limits.Domain{d})[0], nil)
 	if err != nil {
 		return nil, fmt.Errorf("loading rate limits: %w", err)
 	}
@@ -40,12 +41,12 @@ func Find(d ratelimit.Domain, descriptors [][]Entry) ([]*Met, error) {
 		}
 		r.Descriptors = append(r.Descriptors, descriptor)
 	}
-	limits, err := loaded.limits(context.Background(), r)
+	met, err := loaded.limits(context.Background(), r)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*Met, len(limits))
-	for i, l := range limits {
+	found := make([]*Met, len(met))
+	for i, l := range met {
 		if l == nil {
 			continue
 		}

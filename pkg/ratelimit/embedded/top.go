@@ -9,7 +9,7 @@ import (
 
 	commonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 const (
@@ -118,7 +118,7 @@ func valueText(entries []*commonv3.RateLimitDescriptor_Entry) string {
 	var b strings.Builder
 	for i, e := range entries {
 		if i > 0 {
-			b.WriteString(ratelimit.PathJoin)
+			b.WriteString(limits.PathJoin)
 		}
 		b.WriteString(e.GetKey() + "=" + e.GetValue())
 		if b.Len() > topText {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // timeout is how long all engines together may take, their names included.
@@ -54,12 +54,12 @@ func New(urls []*url.URL) *Scraper { return &Scraper{urls} }
 
 // Counts asks every engine for what it has counted in some domains, and answers
 // the sums, one for each domain, and the engines, in the order of the URLs.
-func (s *Scraper) Counts(ctx context.Context, domains []ratelimit.Domain) ([]Counts, []Engine) {
+func (s *Scraper) Counts(ctx context.Context, domains []*limits.Domain) ([]Counts, []Engine) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var prefixes []string
 	for _, d := range domains {
-		prefixes = append(prefixes, d.ID+"/")
+		prefixes = append(prefixes, d.WireID()+"/")
 	}
 	engines := s.engines(ctx)
 	read := make([]map[series]values, len(engines))

@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/gomega/gleak"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/scrape"
 )
 
@@ -47,8 +47,8 @@ func parent(key string, nested ...model.RateLimitRule) model.RateLimitRule {
 	return model.RateLimitRule{Key: key, Descriptors: nested}
 }
 
-func shop(rules ...model.RateLimitRule) ratelimit.Domain {
-	return ratelimit.Domain{ID: "1", Domain: "shop", Rules: rules}
+func shop(rules ...model.RateLimitRule) *limits.Domain {
+	return limits.NewDomain(1, "shop", rules)
 }
 
 // serving is the URL of a server that answers like this.
@@ -73,10 +73,10 @@ func text(body string) http.HandlerFunc {
 }
 
 var _ = Describe("A Scraper", func() {
-	ask := func(domain ratelimit.Domain, urls ...*url.URL) (scrape.Counts, []scrape.Engine) {
+	ask := func(domain *limits.Domain, urls ...*url.URL) (scrape.Counts, []scrape.Engine) {
 		GinkgoHelper()
 		before := gleak.Goroutines()
-		counts, engines := scrape.New(urls).Counts(context.Background(), []ratelimit.Domain{domain})
+		counts, engines := scrape.New(urls).Counts(context.Background(), []*limits.Domain{domain})
 		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before, gleak.IgnoringTopFunction("net/http.(*conn).serve"),
 			gleak.IgnoringCreator("net/http.(*Server).Serve"), gleak.IgnoringCreator("net/http.(*connReader).startBackgroundRead")))
 		Expect(counts).To(HaveLen(1))
@@ -106,8 +106,8 @@ var _ = Describe("A Scraper", func() {
 	It("asks once for several domains", func() {
 		asked := 0
 		u := serving(func(w http.ResponseWriter, r *http.Request) { asked++; text(metrics)(w, r) })
-		other := ratelimit.Domain{ID: "10", Domain: "shop", Rules: []model.RateLimitRule{rule("remote_address", "")}}
-		counts, _ := scrape.New([]*url.URL{u}).Counts(context.Background(), []ratelimit.Domain{shop(rule("remote_address", "")), other})
+		other := limits.NewDomain(36, "shop", []model.RateLimitRule{rule("remote_address", "")})
+		counts, _ := scrape.New([]*url.URL{u}).Counts(context.Background(), []*limits.Domain{shop(rule("remote_address", "")), other})
 		Expect(counts).To(HaveLen(2))
 		Expect(counts[0].Limits[0].Hits).To(BeEquivalentTo(120))
 		Expect(counts[1].Limits[0].Hits).To(BeEquivalentTo(1_000_000))

@@ -8,6 +8,7 @@ import (
 	"github.com/envoyproxy/ratelimit/src/utils"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // series names the metrics of a limit: the engine cuts its name at each dot,
@@ -24,8 +25,8 @@ type group struct {
 // groups finds the series of the limits of a domain, in the order of their first
 // paths. The paths in untold have none: the engine mistakes the end of such a
 // name for the kind of the metric.
-func groups(d ratelimit.Domain) (list []*group, untold []string) {
-	paths := ratelimit.Paths(ratelimit.Configs([]ratelimit.Domain{d})[0])
+func groups(d *limits.Domain) (list []*group, untold []string) {
+	paths := ratelimit.Paths(ratelimit.Configs([]*limits.Domain{d})[0])
 	bySeries := map[series]*group{}
 	lost := map[series]bool{}
 	for name, path := range paths {

@@ -1,4 +1,4 @@
-package compile_test
+package limits_test
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
 // filterOf reads a filter's descriptors.
@@ -32,18 +32,17 @@ func rateOf(path string) model.RateLimitRule {
 	return model.RateLimitRule{Key: key, Value: value, RateLimit: &model.RateLimit{Unit: "day", RequestsPerUnit: 1}}
 }
 
-func ratesOf(paths ...string) *compile.Rates {
-	r := &compile.Rates{ID: "1", RateLimitConfig: &model.RateLimitConfig{}}
-	r.Domain = "shop"
+func domainOf(paths ...string) *limits.Domain {
+	d := limits.NewDomain(1, "shop", nil)
 	for _, p := range paths {
-		r.Descriptors = append(r.Descriptors, rateOf(p))
+		d.Descriptors = append(d.Descriptors, rateOf(p))
 	}
-	return r
+	return d
 }
 
 var _ = Describe("A descriptor", func() {
 	DescribeTable("may meet", func(descriptor string, paths ...string) {
-		Expect(compile.UnmetDescriptors(filterOf(descriptor), ratesOf(paths...))).To(BeEmpty())
+		Expect(limits.Unmet(filterOf(descriptor), domainOf(paths...))).To(BeEmpty())
 	},
 		Entry("its key", `{"remote_address":"x"}`, "remote_address"),
 		Entry("an address", `{"remote_address":"x"}`, "remote_address=192.0.2.1"),
@@ -62,7 +61,7 @@ var _ = Describe("A descriptor", func() {
 	)
 
 	DescribeTable("meets none", func(descriptor, want string, paths ...string) {
-		Expect(compile.UnmetDescriptors(filterOf(descriptor), ratesOf(paths...))).To(Equal([]string{want}))
+		Expect(limits.Unmet(filterOf(descriptor), domainOf(paths...))).To(Equal([]string{want}))
 	},
 		Entry("in an empty domain", `{"path":"x"}`, `descriptor path meets no rate of domain "shop", which has none`),
 		Entry("with another value", `{"generic_key":"shp"}`, `descriptor generic_key=shp meets no rate of domain "shop"; the nearest is generic_key=shop, with another value`,
@@ -100,11 +99,10 @@ var _ = Describe("A descriptor", func() {
 		}
 		met, told := 0, 0
 		for range 5_000 {
-			rates := ratesOf()
+			domain := domainOf()
 			for range 1 + rng.IntN(4) {
-				rates.Descriptors = append(rates.Descriptors, rateOf(rule(3)))
+				domain.Descriptors = append(domain.Descriptors, rateOf(rule(3)))
 			}
-			domain := ratelimit.Domain{ID: "1", Domain: "shop", Rules: rates.Descriptors}
 			if ratelimit.Check(domain) != nil {
 				continue
 			}
@@ -128,11 +126,11 @@ var _ = Describe("A descriptor", func() {
 			}
 			found, err := embedded.Find(domain, [][]embedded.Entry{sent})
 			Expect(err).NotTo(HaveOccurred())
-			unmet := compile.UnmetDescriptors(filterOf("{"+strings.Join(parts, ",")+"}"), rates)
+			unmet := limits.Unmet(filterOf("{"+strings.Join(parts, ",")+"}"), domain)
 			told += len(unmet)
 			if found[0] != nil {
 				met++
-				Expect(unmet).To(BeEmpty(), "%v sent as %v to %v", parts, sent, rates.Descriptors)
+				Expect(unmet).To(BeEmpty(), "%v sent as %v to %v", parts, sent, domain.Descriptors)
 			}
 		}
 		Expect(met).To(BeNumerically(">", 300))
@@ -140,8 +138,8 @@ var _ = Describe("A descriptor", func() {
 	})
 })
 
-var _ = Describe("AdviseRateLimit", func() {
-	place := func(proxy string, domains ...string) compile.RateLimitPlace {
+var _ = Describe("An Advisor", func() {
+	place := func(proxy string, domains ...string) limits.Place {
 		tree := &model.ProxyTree{Proxy: &model.Proxy{Name: proxy}}
 		for i, d := range domains {
 			tree.GlobalConfigs = append(tree.GlobalConfigs, (&model.GlobalConfig{
@@ -149,11 +147,12 @@ var _ = Describe("AdviseRateLimit", func() {
 				Config: model.JSON(`{"domain":"` + d + `","descriptors":[{"key":"path","rate_limit":{"unit":"day"}}]}`),
 			}).Parse())
 		}
-		return compile.RateLimitPlace{Proxy: tree, Rates: compile.RatesOf(tree, []string{"shop"})}
+		return limits.Place{Proxy: tree, Limits: limits.OfProxy(tree, []string{"shop"})}
 	}
 
-	advise := func(f *model.RateLimitFilter, places ...compile.RateLimitPlace) []model.Condition {
-		return compile.AdviseRateLimit(f, places, func(r *compile.Rates) []string { return compile.UnmetDescriptors(f, r) })
+	link := model.RouteFilterKey("shop", "root", "each")
+	advise := func(f *model.RateLimitFilter, places ...limits.Place) []model.Condition {
+		return limits.NewAdvisor().Advise(link, &model.ParsedFilter{Spec: f}, true, places)
 	}
 
 	It("says nothing where the filter limits", func() {
@@ -169,10 +168,10 @@ var _ = Describe("AdviseRateLimit", func() {
 		Expect(advise(f,
 			place("e"), place("d"), place("c"), place("a"), place("f", "shops"), place("g", "edge"), place("h", "shop"),
 		)).To(Equal([]model.Condition{
-			{Code: "NoRates", Message: "limits nothing: no globalconfig_ratelimit holds (proxy a, c, d and 1 more)", Proxies: []string{"a", "c", "d", "e"}},
-			{Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds; the nearest is "shops" (proxy f)`, Proxies: []string{"f"}},
-			{Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds (proxy g)`, Proxies: []string{"g"}},
-			{Code: "NoMatchingRate", Message: `descriptor method meets no rate of domain "shop"; the nearest is path (proxy h)`, Proxies: []string{"h"}},
+			{Key: link, Code: "NoRates", Message: "limits nothing: no globalconfig_ratelimit holds (proxy a, c, d and 1 more)", Proxies: []string{"a", "c", "d", "e"}},
+			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds; the nearest is "shops" (proxy f)`, Proxies: []string{"f"}},
+			{Key: link, Code: "UnknownDomain", Message: `limits nothing: no globalconfig_ratelimit of domain "shop" holds (proxy g)`, Proxies: []string{"g"}},
+			{Key: link, Code: "NoMatchingRate", Message: `descriptor method meets no rate of domain "shop"; the nearest is path (proxy h)`, Proxies: []string{"h"}},
 		}))
 	})
 })

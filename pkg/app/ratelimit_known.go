@@ -4,28 +4,28 @@ import (
 	"sync/atomic"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
-	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// rates are what the rate-limit engines were given last.
-type rates struct {
-	domains atomic.Pointer[[]ratelimit.Domain]
+// knownLimits are what the rate-limit engines were given last.
+type knownLimits struct {
+	domains atomic.Pointer[[]*limits.Domain]
 }
 
 // recordingInto returns a function that calls next and remembers its arguments.
-func (k *rates) recordingInto(next func(int64, []ratelimit.Domain) error) func(int64, []ratelimit.Domain) error {
-	return func(revision int64, domains []ratelimit.Domain) error {
+func (k *knownLimits) recordingInto(next func(int64, []*limits.Domain) error) func(int64, []*limits.Domain) error {
+	return func(revision int64, domains []*limits.Domain) error {
 		k.domains.Store(&domains)
 		return next(revision, domains)
 	}
 }
 
 // find serves explain.State.Limits.
-func (k *rates) find(domain string, descriptors [][]explain.Entry) ([]*explain.Limit, error) {
+func (k *knownLimits) find(domain string, descriptors [][]explain.Entry) ([]*explain.Limit, error) {
 	found := make([]*explain.Limit, len(descriptors))
-	d, ok := k.domain(domain)
-	if !ok {
+	d := k.domain(domain)
+	if d == nil {
 		return found, nil
 	}
 	asked := make([][]embedded.Entry, len(descriptors))
@@ -48,13 +48,14 @@ func (k *rates) find(domain string, descriptors [][]explain.Entry) ([]*explain.L
 	return found, nil
 }
 
-func (k *rates) domain(wire string) (ratelimit.Domain, bool) {
+// domain returns the domain of a name on the wire; nil where there is none.
+func (k *knownLimits) domain(wire string) *limits.Domain {
 	if domains := k.domains.Load(); domains != nil {
 		for _, d := range *domains {
 			if d.Wire() == wire {
-				return d, true
+				return d
 			}
 		}
 	}
-	return ratelimit.Domain{}, false
+	return nil
 }

@@ -1,0 +1,103 @@
+package limits
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// statedID is that of the domain of filters that state their own limit. No
+// global config has it: theirs begin at 1.
+const statedID = 0
+
+// Domain is the limits of one domain. Two global configs may use the same name;
+// their domains are two all the same.
+type Domain struct {
+	// ID is that of the global config.
+	ID int64
+	*model.RateLimitConfig
+}
+
+// NewDomain returns a domain of rules, with the defaults of everything else.
+func NewDomain(id int64, name string, rules []model.RateLimitRule) *Domain {
+	return &Domain{id, &model.RateLimitConfig{Domain: name, Descriptors: rules}}
+}
+
+// DomainOf returns the domain of a globalconfig_ratelimit; nil for a global
+// config of another type.
+func DomainOf(g *model.ParsedGlobalConfig) *Domain {
+	c, ok := g.Spec.(*model.RateLimitConfig)
+	if !ok {
+		return nil
+	}
+	return &Domain{g.ID, c}
+}
+
+// StatedDomain returns the domain of the filters that state their own limit.
+// rules holds these by the names of the filters.
+func StatedDomain(rules map[string]model.RateLimitRule) *Domain {
+	list := make([]model.RateLimitRule, 0, len(rules))
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		list = append(list, rules[name])
+	}
+	return NewDomain(statedID, model.StatedDomain, list)
+}
+
+// SameShape reports whether the same descriptors meet a limit of d and of o,
+// which may be nil: the limits are different in their numbers only.
+func (d *Domain) SameShape(o *Domain) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
+	return d.RateLimitConfig == o.RateLimitConfig || d.Domain == o.Domain && sameShape(d.Descriptors, o.Descriptors)
+}
+
+func sameShape(a, b []model.RateLimitRule) bool {
+	return slices.EqualFunc(a, b, func(a, b model.RateLimitRule) bool {
+		return a.Key == b.Key && a.Value == b.Value && (a.RateLimit == nil) == (b.RateLimit == nil) && sameShape(a.Descriptors, b.Descriptors)
+	})
+}
+
+// Proxy is the domains that count on one proxy. The zero value has none.
+type Proxy struct {
+	// Default is for filters that name no domain.
+	Default *Domain
+	// Named has each domain that filters name and the proxy has.
+	Named map[string]*Domain
+}
+
+// OfProxy chooses the domains of a proxy: of those that hold for it, the first by
+// name, and the first by name for each of names. The one that filters state
+// themselves holds on every proxy.
+func OfProxy(t *model.ProxyTree, names []string) Proxy {
+	p := Proxy{Named: map[string]*Domain{}}
+	if slices.Contains(names, model.StatedDomain) {
+		p.Named[model.StatedDomain] = StatedDomain(nil)
+	}
+	for _, g := range t.GlobalConfigs {
+		if p.Default != nil && len(p.Named) == len(names) {
+			break
+		}
+		d := DomainOf(g)
+		if d == nil {
+			continue
+		}
+		if p.Default == nil {
+			p.Default = d
+		}
+		if _, have := p.Named[d.Domain]; !have && slices.Contains(names, d.Domain) {
+			p.Named[d.Domain] = d
+		}
+	}
+	return p
+}
+
+// domain returns the domain in which a filter counts; nil where the proxy has
+// none for it.
+func (p Proxy) domain(f *model.RateLimitFilter) *Domain {
+	if f.Domain == "" {
+		return p.Default
+	}
+	return p.Named[f.Domain]
+}
