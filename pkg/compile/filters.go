@@ -13,6 +13,9 @@ type filterType struct {
 	name string
 	// closed says why a service with such a filter answers 503.
 	closed string
+	// takes reports whether a configuration is of the Go type that the hooks are
+	// for. Any other closes what its filter is on.
+	takes func(model.Spec) bool
 	// host adds a filter of a service to its host. Without it, filters of the
 	// service are added to each of its routes, before the route's own.
 	host func(*ir.Host, model.Spec)
@@ -27,8 +30,16 @@ type filterType struct {
 func filterTypes() []filterType {
 	return []filterType{
 		{name: model.FilterOIDC, closed: noLogins},
-		{name: model.FilterRateLimit, route: withConfig(addRateLimits), needs: rateLimitNeeds},
-		{name: model.FilterHeaders, host: withConfig(addHostHeaders), route: withConfig(addRouteHeaders)},
+		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
+		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
+	}
+}
+
+// filterOf returns the type whose configuration is an S.
+func filterOf[S model.Spec](name string, host func(*ir.Host, S), route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
+	return filterType{
+		name: name, host: withConfig(host), route: withConfig(route), needs: needs,
+		takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok },
 	}
 }
 
@@ -51,9 +62,11 @@ func globalConfigTypes() []globalConfigType {
 
 const noLogins = "logins are not supported yet"
 
-// withConfig is a hook for one type of configuration, which is that of every filter
-// of the row's type that has no fault.
+// withConfig makes a hook of one for a Go type of configuration.
 func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
+	if add == nil {
+		return nil
+	}
 	return func(to T, spec model.Spec) {
 		if s, ok := spec.(S); ok {
 			add(to, s)
@@ -97,11 +110,14 @@ func ClosedProxy(t *model.ProxyTree) *model.Condition {
 // fault says why a filter cannot be enforced, in words that follow the name of
 // what it is on; empty means that it can.
 func fault(f *model.ParsedFilter, types []filterType) string {
+	at := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.closed == "" })
 	switch {
-	case !slices.ContainsFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.closed == "" }):
+	case at < 0:
 		return fmt.Sprintf("has filter %s of type %q, which this version does not support,", f.Name, f.Type)
 	case f.Fault != nil:
 		return fmt.Sprintf("has filter %s, which cannot be read (%s),", f.Name, f.Fault)
+	case !types[at].takes(f.Spec):
+		return fmt.Sprintf("has filter %s, whose configuration is not that of a %s,", f.Name, f.Type)
 	}
 	return ""
 }
@@ -119,10 +135,13 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 		}
 	}
 	for _, ft := range types {
+		own := t.Filters
 		if ft.host == nil {
 			addTo(r, ft.name, ft.route, t.ServiceFilters)
+			// One that is on the service is on this route already.
+			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(t.ServiceFilters, f) })
 		}
-		addTo(r, ft.name, ft.route, t.Filters)
+		addTo(r, ft.name, ft.route, own)
 	}
 	return ""
 }

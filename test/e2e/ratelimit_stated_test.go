@@ -61,6 +61,17 @@ var _ = Describe("A filter that states its own limit", func() {
 		Expect(answers(gw, 3, "x-api-key: without_header")).To(Equal([]string{"blue", "blue", "429"}))
 	})
 
+	It("counts a request once where it is attached to the service and to the route", func() {
+		_, gw, _ := shop()
+		state(gw, "each", `{"per":"client","limit":"4/week"}`)
+		applied(gw.api, http.MethodPost, "/service/shop/filter/each")
+		Expect(answers(gw, 5)).To(Equal([]string{"blue", "blue", "blue", "blue", "429"}))
+
+		By("going on where it is left on one of the two")
+		remove(gw.api, "/service/shop/route/root/filter/each?wait=applied")
+		Expect(answers(gw, 1)).To(Equal([]string{"429"}))
+	})
+
 	It("limits all together, beside a filter with rates of a global config and one that only counts", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", "config="+rates(3))
