@@ -160,7 +160,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.startRounds, "start-rounds", 5, "start: starts of each side; 3 at most from 50,000 routes on")
 	f.IntVar(&o.streams, "streams", 1000, "streams: Envoys of each side")
 	f.IntVar(&o.streamRoutes, "stream-routes", 3000, "streams: hosts that are there, with a route each")
-	f.IntVar(&o.streamChanges, "stream-changes", 10, "streams: changes of each side")
+	f.IntVar(&o.streamChanges, "stream-changes", 5, "streams: changes of each side")
 	f.IntVar(&o.rpsStarts, "rps-starts", 8, "rps: Envoys of each side and setting, one after the other")
 	f.IntVar(&o.rpsRounds, "rps-rounds", 50, "rps: rounds with each Envoy")
 	f.DurationVar(&o.rpsRound, "rps-round", 50*time.Millisecond, "rps: length of a round")

@@ -36,9 +36,14 @@ func (l *lab) streams(ctx context.Context) ([]section, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.sameMessages = true
+	twin, err := l.prepareFloor(s)
+	if err != nil {
+		return nil, err
+	}
 	var fleets []*fleet
-	results := []*series{newSeries(), newSeries()}
-	for i, p := range []*prepared{gatehouse, floor} {
+	results := []*series{newSeries(), newSeries(), newSeries()}
+	for i, p := range []*prepared{gatehouse, floor, twin} {
 		f, err := l.startFleet(ctx, p, s.routes, results[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -66,6 +71,7 @@ func (l *lab) streams(ctx context.Context) ([]section, error) {
 	table.aim(streamsRest, row.atMost, 0.5)
 	table.aim(streamsPeak, row.atMost, 0.5)
 	table.aim(streamsLast, row.atMost, 1)
+	table = append(table, summarize("beside a floor with the same messages: ", medians(results[0], results[2]), streamsRest, streamsPeak, streamsLast)...)
 	l.summary = append(l.summary, summarize(fmt.Sprintf("%d streams, %d hosts: ", l.opts.streams, n), table,
 		streamsReadyCPU, streamsRest, streamsPeak, streamsChangeCPU)...)
 	return []section{{
