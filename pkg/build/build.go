@@ -104,12 +104,12 @@ func (b *Build) Apply(change model.Change) Result {
 	dirty := map[string]*proxy{}
 	relisten := map[string]*model.ProxyTree{}
 
-	clusters := clusterCache{}
-	for _, name := range touched.Services {
+	for i, built := range b.buildServices(touched.Services) {
+		name := touched.Services[i]
 		b.limits.due[name] = struct{}{}
 		needed := b.needsOf(name)
-		parts, conditions := b.applyService(name, clusters)
-		result.Conditions["service "+name] = conditions
+		parts := b.applyService(name, built)
+		result.Conditions["service "+name] = built.conditions
 		needsChanged := !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil && state.closed == nil {
@@ -157,16 +157,32 @@ func (b *Build) Apply(change model.Change) Result {
 	return result
 }
 
-// applyService makes a service anew, or forgets it.
-func (b *Build) applyService(name string, cache clusterCache) (*snapshot.Parts, []model.Condition) {
-	tree := b.config.Service(name)
-	if tree == nil {
+// builtService is a service and its conditions; nil means that it is gone.
+type builtService struct {
+	service    *service
+	conditions []model.Condition
+}
+
+// buildServices makes services anew, each by itself and several at a time.
+func (b *Build) buildServices(names []string) []builtService {
+	list := make([]builtService, len(names))
+	in := builder{newClusterCache(), b.settings.Upstreams}
+	inParallel(len(names), func(i int) {
+		if tree := b.config.Service(names[i]); tree != nil {
+			list[i].service, list[i].conditions = buildService(tree, b.services[names[i]], b.head, in)
+		}
+	})
+	return list
+}
+
+// applyService puts a service in the place of what it was, or forgets it.
+func (b *Build) applyService(name string, built builtService) *snapshot.Parts {
+	if built.service == nil {
 		delete(b.services, name)
-		return nil, nil
+		return nil
 	}
-	s, conditions := buildService(tree, b.services[name], b.head, builder{cache, b.settings.Upstreams})
-	b.services[name] = s
-	return s.parts, conditions
+	b.services[name] = built.service
+	return built.service.parts
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.
@@ -249,10 +265,6 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 	return list
 }
 
-// clusterCache holds the clusters made in one Apply, by name: within one
-// configuration a name stands for one content.
-type clusterCache map[string]*snapshot.Resource
-
 // buildService makes a service anew and keeps the routes that did not change.
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
@@ -321,7 +333,7 @@ func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.R
 
 // builder makes routes.
 type builder struct {
-	clusters clusterCache
+	clusters *clusterCache
 	// upstreams are the addresses that upstreams may have.
 	upstreams egress.Lists
 }

@@ -10,7 +10,7 @@ import (
 // An error of these functions says what Envoy would refuse.
 
 // encode makes the bytes of a route and of the clusters that it names.
-func (r *route) encode(cache clusterCache) error {
+func (r *route) encode(cache *clusterCache) error {
 	r.clusters = nil
 	out, err := translate.Route(r.ir)
 	if err != nil {
@@ -20,14 +20,11 @@ func (r *route) encode(cache clusterCache) error {
 		return err
 	}
 	for _, c := range r.ir.Forward.Clusters {
-		if cache[c.Name] == nil {
-			resource, err := encodeCluster(c.Cluster)
-			if err != nil {
-				return err
-			}
-			cache[c.Name] = resource
+		resource, err := cache.encode(c.Cluster)
+		if err != nil {
+			return err
 		}
-		r.clusters = append(r.clusters, cache[c.Name])
+		r.clusters = append(r.clusters, resource)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -186,6 +187,29 @@ var _ = Describe("the result of many changes", func() {
 		Expect(slices.Sorted(maps.Keys(codes))).To(Equal([]string{
 			model.HostConflict, model.NoMatchingRate, model.NoRates, model.NoUpstream, model.NotForwarded, model.Quarantined, model.UnknownDomain,
 		}), "what the changes brought about")
+	})
+
+	It("has the same bytes on one CPU and on many", func() {
+		change := manyServices(200)
+		for i := range 200 { // whose cluster all services share
+			service := fmt.Sprintf("s%d", i)
+			for _, o := range []model.Object{
+				&model.Route{ID: int64(1000 + i), Service: service, Name: "shared", Prefix: "/shared"},
+				&model.RouteUpstream{ID: int64(1000 + i), Service: service, Route: "shared", Upstream: "extra"},
+			} {
+				change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+			}
+		}
+		sent := func(cpus int) (all []*snapshot.Resource) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+			s := newBuild().Apply(change).Snapshots["gw"]
+			return slices.Concat(s.Clusters, s.Listeners, []*snapshot.Resource{s.Routes(s.Hosts)})
+		}
+		one := sent(1)
+		Expect(len(one)).To(Equal(201+3), "clusters; that of the rate-limit engine, the listener, the routes")
+		for range 10 {
+			Expect(sent(8)).To(Equal(one))
+		}
 	})
 
 	It("keeps what did not change as the same pointers", func() {

@@ -13,10 +13,10 @@ import (
 )
 
 // RouteRefusals says which routes of one configuration cannot become a working one.
-type RouteRefusals struct{ clusters clusterCache }
+type RouteRefusals struct{ clusters *clusterCache }
 
 // NewRouteRefusals returns what makes each cluster of a configuration once.
-func NewRouteRefusals() RouteRefusals { return RouteRefusals{clusterCache{}} }
+func NewRouteRefusals() RouteRefusals { return RouteRefusals{newClusterCache()} }
 
 // Of says why a route cannot become a working configuration. A route that has no
 // upstream yet can.

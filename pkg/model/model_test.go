@@ -21,6 +21,35 @@ var _ = Describe("Time", func() {
 		Expect(json.Unmarshal(text, &back)).To(Succeed())
 		Expect(back).To(Equal(t))
 	})
+
+	DescribeTable("is read from what a database gives", func(src any, want string) {
+		var t model.Time
+		Expect(t.Scan(src)).To(Succeed())
+		Expect(t.String()).To(Equal(want))
+		Expect(t.Location()).To(Equal(time.UTC))
+	},
+		Entry("a time", time.Date(2026, 11, 21, 9, 7, 39, 123456789, time.FixedZone("", 3600)), "2026-11-21T08:07:39.123456+00:00"),
+		Entry("the text that this program writes", "2026-11-21 08:07:39.123456+00:00", "2026-11-21T08:07:39.123456+00:00"),
+		Entry("without a fraction", "2026-11-21 08:07:39+00:00", "2026-11-21T08:07:39.000000+00:00"),
+		Entry("a short fraction", "2026-11-21 08:07:39.5+00:00", "2026-11-21T08:07:39.500000+00:00"),
+		Entry("another offset", "2026-11-21 08:07:39.123456789-01:30", "2026-11-21T09:37:39.123456+00:00"),
+		Entry("RFC 3339", "2026-11-21T08:07:39Z", "2026-11-21T08:07:39.000000+00:00"),
+		Entry("what SQLite's datetime() gives", "2026-11-21 08:07:39", "2026-11-21T08:07:39.000000+00:00"),
+		Entry("without seconds", "2026-11-21 08:07", "2026-11-21T08:07:00.000000+00:00"),
+		Entry("a day", "2026-11-21", "2026-11-21T00:00:00.000000+00:00"),
+		Entry("what Go prints", "2026-11-21 08:07:39.5 +0100 CET", "2026-11-21T07:07:39.500000+00:00"),
+	)
+
+	DescribeTable("is not read from what is no time", func(src any, message string) {
+		var t model.Time
+		Expect(t.Scan(src)).To(MatchError(ContainSubstring(message)))
+	},
+		Entry("nothing", "", `"" is not a time`),
+		Entry("a word", "yesterday", `"yesterday" is not a time such as 2006-01-02 15:04:05`),
+		Entry("a thirteenth month", "2026-13-21 08:07:39.123456+00:00", "is not a time"),
+		Entry("more than a time", "2026-11-21 08:07:39.123456+00:00 and more", "is not a time"),
+		Entry("a number", int64(7), "have int64, want a time"),
+	)
 })
 
 var _ = DescribeTable("Key.Path", func(key model.Key, path string) {

@@ -39,13 +39,13 @@ func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 			change.Entries, err = r.changedAfter(at.Revision)
 		} else {
 			change.Full, change.Restored = true, restored
-			change.Entries, err = r.loadAll()
+			change.Entries, err = r.loadAll(ctx, now)
 		}
 		if errors.Is(err, errUnreadable) {
 			// The rows may still be read, and everybody's changes would wait.
 			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", at.Revision, "err", err)
 			change.Full = true
-			change.Entries, err = r.loadAll()
+			change.Entries, err = r.loadAll(ctx, now)
 		}
 		return err
 	})
@@ -70,22 +70,6 @@ func (r *reader) leadsFrom(at, now model.Mark) (leads, restored bool, err error)
 	// A program that is older than these IDs writes none, nor the column id.
 	leads = parent == at.ID || parent == ""
 	return leads, !leads, r.fail("reading the change log", err)
-}
-
-// loadAll loads every object, one before what refers to it.
-func (r *reader) loadAll() ([]model.Entry, error) {
-	var entries []model.Entry
-	for _, kind := range model.Kinds() {
-		list, err := r.List(store.Query{Kind: kind})
-		if err != nil {
-			return nil, err
-		}
-		entries = slices.Grow(entries, len(list))
-		for _, obj := range list {
-			entries = append(entries, model.Entry{Key: obj.Key(), Object: obj})
-		}
-	}
-	return entries, nil
 }
 
 // changedAfter loads the last state of every object that was written after

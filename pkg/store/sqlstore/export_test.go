@@ -16,3 +16,6 @@ func Pragma(s *Store, name string) (value string, err error) {
 
 // PrefixEnd is prefixEnd.
 var PrefixEnd = prefixEnd
+
+// SetLoaders is likewise.
+func SetLoaders(s *Store, n int) { s.loaders = n }

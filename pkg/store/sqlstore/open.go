@@ -61,10 +61,10 @@ type Store struct {
 	log    *slog.Logger
 	tables map[model.Kind]table
 	// w begins the transactions that write, r those that read for callers of the
-	// API. build reads for the build loop, access for the checks of tokens and of
-	// readiness: each has connections of its own, so that none waits for what
-	// others do.
-	w, r, build, access *gorm.DB
+	// API. build reads for the build loop, and load helps it to load everything.
+	// access is for the checks of tokens and of readiness. Each has connections of
+	// its own, so that none waits for what others do.
+	w, r, build, load, access *gorm.DB
 	// pools are what is under them, to close.
 	pools []*sql.DB
 	// lockRevision reads the revision with its ID (and a text of no use) and keeps
@@ -77,11 +77,14 @@ type Store struct {
 	listen func(ctx context.Context) error
 	// firstKey is IsNew.
 	firstKey bool
+	// timesAreText says that the database has no type for times.
+	timesAreText bool
 	// awayHint says what to do when the database does not answer.
 	awayHint string
 	// These are the constants of this package, but for tests.
 	stepTimeout               time.Duration
 	generationSize, keptBytes int
+	loaders                   int
 
 	changed chan struct{}
 	mu      sync.Mutex
@@ -117,7 +120,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, keptBytes: keptBytes, changed: make(chan struct{}, 1)}
+	s := &Store{opts: opts, log: opts.Log, tables: all, stepTimeout: stepTimeout, generationSize: generationSize, keptBytes: keptBytes, loaders: loaders(), changed: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -84,12 +84,14 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if err := migrate(ctx, s.log, pool, goose.DialectPostgres, "postgres", goose.WithSessionLocker(locker)); err != nil {
 		return s.connectError(ctx, cfg, err)
 	}
+	load := s.openPostgresPool(cfg, maxLoaders-1)
+	load.SetMaxIdleConns(0) // it has nothing to do but at the start
 	for _, p := range []struct {
 		db   **gorm.DB
 		pool *sql.DB
 	}{
 		{&s.w, pool}, {&s.r, s.openPostgresPool(cfg, maxConnections)},
-		{&s.build, s.openPostgresPool(cfg, 2)}, {&s.access, s.openPostgresPool(cfg, 2)},
+		{&s.build, s.openPostgresPool(cfg, 2)}, {&s.load, load}, {&s.access, s.openPostgresPool(cfg, 2)},
 	} {
 		if *p.db, err = gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: p.pool}), gormConfig()); err != nil {
 			return s.fail(ctx, "opening Postgres", err)

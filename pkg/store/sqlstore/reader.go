@@ -97,11 +97,8 @@ func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error)
 	if len(values) == 0 {
 		return nil, nil
 	}
-	slice := t.newSlice()
-	if err := r.db().Where(condition, values...).Find(slice.Interface()).Error; err != nil {
-		return nil, r.fail(fmt.Sprintf("reading %s", kind), err)
-	}
-	return objects(slice), nil
+	list, err := r.store.read(r.db().Where(condition, values...), t)
+	return list, r.fail(fmt.Sprintf("reading %s", kind), err)
 }
 
 // List implements store.Reader.
@@ -147,11 +144,8 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	if !isStorable(strings.Join(q.Names, "") + q.Tag + q.NamePrefix + q.AfterName) {
 		return nil, nil
 	}
-	slice := t.newSlice()
-	if err := tx.Find(slice.Interface()).Error; err != nil {
-		return nil, r.fail(fmt.Sprintf("listing %s", q.Kind), err)
-	}
-	return objects(slice), nil
+	list, err := r.store.read(tx, t)
+	return list, r.fail(fmt.Sprintf("listing %s", q.Kind), err)
 }
 
 // prefixEnd is the first text behind all that start with prefix, or "" when

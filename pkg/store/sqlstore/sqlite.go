@@ -37,6 +37,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	}
 	s.awayHint = fmt.Sprintf("check that the disk of %s is not full and that no other program locks the file, then try again", path)
 	s.lockRevision = "SELECT revision, id, '' FROM revision" // BEGIN IMMEDIATE has locked it
+	s.timesAreText = true
 
 	writer, err := s.openPool(path, 1, url.Values{"_txlock": {"immediate"}})
 	if err != nil {
@@ -57,10 +58,13 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	for _, p := range []struct {
 		db   **gorm.DB
 		size int
-	}{{&s.r, max(4, runtime.NumCPU())}, {&s.build, 2}, {&s.access, 2}} {
+	}{{&s.r, max(4, runtime.NumCPU())}, {&s.build, 2}, {&s.load, maxLoaders - 1}, {&s.access, 2}} {
 		pool, err := s.openPool(path, p.size, url.Values{"_pragma": {"query_only(1)"}})
 		if err != nil {
 			return err
+		}
+		if p.db == &s.load {
+			pool.SetMaxIdleConns(0)
 		}
 		if *p.db, err = openGORM(pool); err != nil {
 			return s.openError(ctx, path, err)

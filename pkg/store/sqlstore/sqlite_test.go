@@ -28,6 +28,7 @@ func opener(url string) storetest.Open {
 		}
 		// So little that what the suite calls many does not fit.
 		sqlstore.SetMemory(opened, 500, 200_000)
+		sqlstore.SetLoaders(opened, 3)
 		return opened, nil
 	}
 }

@@ -19,6 +19,15 @@ type table struct {
 	// key holds the columns of the names that make the key, rest those that an
 	// object may change.
 	key, rest []string
+	// columns are all of them.
+	columns []column
+}
+
+// column is a column and the field that it is read into.
+type column struct {
+	name   string
+	field  []int
+	isTime bool
 }
 
 // namingStrategy derives table and column names from Go names: HCPath becomes hc_path, and
@@ -44,6 +53,10 @@ func tables() (map[model.Kind]table, error) {
 		t.rest = slices.DeleteFunc(slices.Clone(parsed.DBNames), func(column string) bool {
 			return column == "id" || column == "create_ts" || slices.Contains(t.key, column)
 		})
+		for _, name := range parsed.DBNames {
+			f := parsed.FieldsByDBName[name]
+			t.columns = append(t.columns, column{name, f.StructField.Index, f.IndirectFieldType == reflect.TypeFor[model.Time]()})
+		}
 		all[kind] = t
 	}
 	return all, nil
@@ -135,14 +148,4 @@ func (t table) refersTo(keys []model.Key) (condition string, values []any) {
 // newSlice returns a pointer to an empty slice of pointers to the kind's type.
 func (t table) newSlice() reflect.Value {
 	return reflect.New(reflect.SliceOf(reflect.PointerTo(t.typ)))
-}
-
-// objects turns what newSlice made into objects.
-func objects(slice reflect.Value) []model.Object {
-	slice = slice.Elem()
-	list := make([]model.Object, slice.Len())
-	for i := range list {
-		list[i] = slice.Index(i).Interface().(model.Object)
-	}
-	return list
 }

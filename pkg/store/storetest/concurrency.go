@@ -45,6 +45,49 @@ func concurrencySpecs(h *harness) {
 		}
 	})
 
+	It("loads everything as it was at one revision, whoever writes meanwhile", func(ctx SpecContext) {
+		// Each revision gives all objects the same tag, its number.
+		tagged := func(n int) []model.Object {
+			objs := []model.Object{upstream("blue"), service("shop", "shop.example"), route("shop", "root"), proxy("gw")}
+			for _, o := range objs {
+				*o.(model.Tagged).TagList() = model.Tags{fmt.Sprint(n)}
+			}
+			return objs
+		}
+		h.create(ctx, tagged(1)...)
+		writes, stop := context.WithCancel(ctx)
+		var writing sync.WaitGroup
+		defer func() {
+			stop()
+			writing.Wait()
+		}()
+		writing.Go(func() {
+			defer GinkgoRecover()
+			for n := 2; writes.Err() == nil; n++ {
+				_, err := h.store.Write(ctx, origin(), func(w store.Writer) error {
+					for _, o := range tagged(n) {
+						if err := w.Replace(o); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				Expect(err).NotTo(HaveOccurred())
+			}
+		})
+		seen := map[int64]bool{}
+		for len(seen) < 50 {
+			change, err := h.store.Since(ctx, model.Mark{})
+			Expect(err).NotTo(HaveOccurred())
+			var tags []string
+			for _, e := range change.Entries {
+				tags = append(tags, *e.Object.(model.Tagged).TagList()...)
+			}
+			Expect(tags).To(And(HaveLen(4), HaveEach(fmt.Sprint(change.Revision))))
+			seen[change.Revision] = true
+		}
+	})
+
 	It("lets one process at a time write, so that what it has checked holds", func(ctx SpecContext) {
 		other, began := h.open(ctx, Settings{}), make(chan struct{})
 		var second sync.WaitGroup

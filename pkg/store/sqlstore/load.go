@@ -1,0 +1,62 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// maxLoaders is how many transactions load everything together, at most: few
+// kinds have many objects.
+const maxLoaders = 4
+
+func loaders() int { return min(runtime.GOMAXPROCS(0), maxLoaders) }
+
+// loadAll loads every object, one before what refers to it. The kinds are shared
+// among several transactions. Each of them sees the same: what the reader does,
+// whose revision is now, because every change of an object makes a new revision.
+func (r *reader) loadAll(ctx context.Context, now model.Mark) ([]model.Entry, error) {
+	kinds := model.Kinds()
+	lists := make([][]model.Entry, len(kinds))
+	var taken atomic.Int64
+	load := func(r *reader) error {
+		for {
+			i := int(taken.Add(1)) - 1
+			if i >= len(kinds) {
+				return nil
+			}
+			list, err := r.List(store.Query{Kind: kinds[i]})
+			if err != nil {
+				return err
+			}
+			lists[i] = make([]model.Entry, len(list))
+			for j, obj := range list {
+				lists[i][j] = model.Entry{Key: obj.Key(), Object: obj}
+			}
+		}
+	}
+	var helpers errgroup.Group
+	for range r.store.loaders - 1 {
+		helpers.Go(func() (err error) {
+			// One that cannot begin, or sees another revision, leaves all to the others.
+			_ = r.store.viewIn(ctx, r.store.load, func(helper *reader) error {
+				if mark, failed := helper.Mark(); failed == nil && mark == now {
+					err = load(helper)
+				}
+				return nil
+			})
+			return err
+		})
+	}
+	if err := errors.Join(load(r), helpers.Wait()); err != nil {
+		return nil, err
+	}
+	return slices.Concat(lists...), nil
+}
