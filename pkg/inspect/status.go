@@ -279,7 +279,7 @@ func answerOf(a status.Answer) *answerStatus {
 	if a.At.Equal(time.Time{}) {
 		return nil
 	}
-	return &answerStatus{a.Revision, model.At(a.At), len(a.Resources), a.Text}
+	return &answerStatus{a.Revision, model.At(a.At), len(a.Resources) + a.More, a.Text}
 }
 
 // waitingNodes lists the Envoys whose node id names no proxy.

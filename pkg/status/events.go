@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxNamed is how many resources an event names.
-const maxNamed = 10
+// MaxNamed is how many resources an event names.
+const MaxNamed = 10
 
 // Feed is where the registry publishes what happens.
 func (r *Registry) Feed() *Feed { return r.feed }
@@ -46,10 +46,10 @@ func (e *Envoy) event(name string) Event {
 func (e *Envoy) answerEvent(name, typeURL string, a Answer) Event {
 	v := e.event(name)
 	v.Revision, v.Type, v.Message = a.Revision, TypeName(typeURL), a.Text
-	for _, r := range a.Resources[:min(maxNamed, len(a.Resources))] {
+	for _, r := range a.Resources[:min(MaxNamed, len(a.Resources))] {
 		v.Resources = append(v.Resources, r.Name)
 	}
-	v.More = len(a.Resources) - len(v.Resources)
+	v.More = a.More + len(a.Resources) - len(v.Resources)
 	return v
 }
 

@@ -94,8 +94,10 @@ type Answers struct {
 type Answer struct {
 	// Revision is the configuration revision of the response.
 	Revision int64
-	// Resources are the names and versions of the response.
+	// Resources are the first names and versions of the response, More is how many
+	// follow. MaxNamed of them are enough.
 	Resources []Resource
+	More      int
 	At        time.Time
 	// Text is Envoy's reason for a refusal.
 	Text string

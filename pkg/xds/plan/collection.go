@@ -9,12 +9,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
+// maxAlone is how many messages of a type may wait for an answer when another
+// resource is sent by itself: an Envoy that refuses a large message is sent
+// each of it so, and holds its answers back while one warms.
+const maxAlone = 1000
+
 // collection is what one Envoy has of a type other than routes.
 type collection struct {
 	typeURL    string
 	subscribed bool
 	wanted     []*snapshot.Resource
-	held       map[string]*holding
+	held       holdings
+	// unanswered is how many messages wait for an answer.
+	unanswered int
 	// todo is wanted and not sent; alone is what has to be sent by itself.
 	todo  map[string]*snapshot.Resource
 	alone []*snapshot.Resource
@@ -30,30 +37,10 @@ type collection struct {
 	overdue []string
 }
 
-// holding is one resource that was sent to the Envoy, or reported by it.
-type holding struct {
-	sent  string // version; empty: which one the Envoy has is not known
-	acked string // version; empty: none yet
-	// sentIn is the number of the flight that last held it, readIn of the last
-	// one that the Envoy has read for certain: it was acknowledged, or sent
-	// before something of another type that was.
-	sentIn, readIn int
-	// readRev is the newest revision whose form of the resource it has read.
-	readRev int64
-	warms   bool
-	sentAt  time.Time // of the first version since a refusal
-	overdue bool      // the bound of the wait for it ran out
-}
-
-// read notes that the Envoy has read a flight.
-func (h *holding) read(f *flight) {
-	h.readIn, h.readRev = max(h.readIn, f.number), max(h.readRev, f.Revision)
-}
-
 func newCollection(typeURL string) collection {
 	return collection{
-		typeURL: typeURL, held: map[string]*holding{},
-		todo: map[string]*snapshot.Resource{}, gone: map[string]time.Time{}, refused: map[string]Refusal{},
+		typeURL: typeURL,
+		todo:    map[string]*snapshot.Resource{}, gone: map[string]time.Time{}, refused: map[string]Refusal{},
 	}
 }
 
@@ -61,8 +48,8 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.owed = c.subscribed || len(initial) == 0
 	c.subscribed = true
 	for name, version := range initial {
-		if c.held[name] == nil && (c.wants(name) || takeRoom(room)) {
-			c.held[name] = &holding{sent: version, acked: version}
+		if c.held.find(name) == nil && (c.wants(name) || takeRoom(room)) {
+			c.held.set(name, &holding{sent: version, acked: version})
 		}
 	}
 	// What the Envoy reports may be what is wanted, or nothing that is.
@@ -70,7 +57,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.wanted = nil
 	c.want(wanted)
 	for name := range initial {
-		if c.held[name] != nil && !c.wants(name) {
+		if c.held.find(name) != nil && !c.wants(name) {
 			c.gone[name] = time.Time{}
 		}
 	}
@@ -106,8 +93,8 @@ func (c *collection) want(list []*snapshot.Resource) {
 }
 
 func (c *collection) need(r *snapshot.Resource) {
-	if h := c.held[r.Name]; h != nil && h.acked != r.Version {
-		if _, unused := c.gone[r.Name]; unused {
+	if _, unused := c.gone[r.Name]; unused {
+		if h := c.held.own(r.Name); h != nil && h.acked != r.Version {
 			// Nobody has waited for what it was changed to meanwhile, so the
 			// form that the Envoy has may lead to a backend that is gone: it is
 			// as good as new.
@@ -122,7 +109,7 @@ func (c *collection) need(r *snapshot.Resource) {
 		}
 		delete(c.refused, r.Name)
 	}
-	if h := c.held[r.Name]; h == nil || h.sent != r.Version {
+	if h := c.held.find(r.Name); h == nil || h.sent != r.Version {
 		c.todo[r.Name] = r
 	}
 }
@@ -130,7 +117,7 @@ func (c *collection) need(r *snapshot.Resource) {
 func (c *collection) drop(name string) {
 	delete(c.todo, name)
 	delete(c.refused, name)
-	if c.held[name] != nil {
+	if c.held.find(name) != nil {
 		c.gone[name] = time.Time{}
 	}
 }
@@ -140,40 +127,62 @@ func (c *collection) supply(now time.Time) []*flight {
 	if !c.subscribed {
 		return nil
 	}
-	var batches [][]*snapshot.Resource
-	for _, r := range c.alone {
+	flights := c.supplyAlone(now)
+	if len(c.todo) > 0 {
+		flights = append(flights, c.supplyTodo(now))
+		c.todo = map[string]*snapshot.Resource{} // a large one would stay as large
+	}
+	if c.owed && len(flights) == 0 {
+		flights = append(flights, &flight{Message: Message{Type: c.typeURL}})
+	}
+	c.owed = false
+	return flights
+}
+
+// supplyAlone sends what has to be sent by itself, as much as may be under way.
+func (c *collection) supplyAlone(now time.Time) []*flight {
+	var flights []*flight
+	for len(c.alone) > 0 && c.unanswered+len(flights) < maxAlone {
+		r := c.alone[0]
+		c.alone = c.alone[1:]
 		// It may have been replaced or dropped since the refusal.
 		if i, ok := slices.BinarySearchFunc(c.wanted, r.Name, compareName); ok && c.wanted[i].Version == r.Version {
-			batches = append(batches, []*snapshot.Resource{r})
+			flights = append(flights, c.sendSome([]*snapshot.Resource{r}, now))
 			delete(c.todo, r.Name)
 		}
 	}
-	c.alone = nil
-	if len(c.todo) > 0 {
-		batch := slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) })
-		batches = append(batches, batch)
-		clear(c.todo)
-	}
-	if c.owed && len(batches) == 0 {
-		batches = append(batches, nil)
-	}
-	c.owed = false
-	flights := make([]*flight, len(batches))
-	for i, batch := range batches {
-		flights[i] = &flight{Message: Message{Type: c.typeURL, Resources: batch}}
-		for _, r := range batch {
-			flights[i].holdings = append(flights[i].holdings, c.count(r, now))
+	for _, r := range c.alone { // later
+		if c.todo[r.Name] != nil && c.todo[r.Name].Version == r.Version {
+			delete(c.todo, r.Name)
 		}
 	}
 	return flights
 }
 
+// supplyTodo sends what is new and changed in one message.
+func (c *collection) supplyTodo(now time.Time) *flight {
+	if len(c.todo) == len(c.wanted) && c.held.isEmpty() {
+		g := &group{list: c.wanted, sentAt: now}
+		c.held = holdings{group: g}
+		return &flight{Message: Message{Type: c.typeURL, Resources: c.wanted}, group: g}
+	}
+	return c.sendSome(slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) }), now)
+}
+
+func (c *collection) sendSome(list []*snapshot.Resource, now time.Time) *flight {
+	f := &flight{Message: Message{Type: c.typeURL, Resources: list}}
+	for _, r := range list {
+		f.holdings = append(f.holdings, c.count(r, now))
+	}
+	return f
+}
+
 // count notes that a resource is sent.
 func (c *collection) count(r *snapshot.Resource, now time.Time) *holding {
-	h := c.held[r.Name]
+	h := c.held.own(r.Name)
 	if h == nil {
 		h = &holding{}
-		c.held[r.Name] = h
+		c.held.set(r.Name, h)
 	}
 	if h.sentAt.IsZero() {
 		h.sentAt = now
@@ -182,32 +191,13 @@ func (c *collection) count(r *snapshot.Resource, now time.Time) *holding {
 	return h
 }
 
-// ack notes what the Envoy has now. What was removed since, and perhaps sent
-// anew, is another holding.
-func (c *collection) ack(f *flight) {
-	for i, r := range f.Resources {
-		f.holdings[i].acked = r.Version
-		f.holdings[i].read(f)
-	}
-}
-
-// read notes that the Envoy has read a message, though its answer is held back:
-// what is active at once is there.
-func (c *collection) read(f *flight) {
-	for i, r := range f.Resources {
-		if !r.Warms {
-			f.holdings[i].read(f)
-		}
-	}
-}
-
 // nack counts nothing of the message as delivered: Envoy may have dropped the
 // good resources with the bad one. Each is sent again alone; one that was
 // alone is the bad one, whose name it returns.
 func (c *collection) nack(f *flight, text string, now time.Time) (guilty string) {
 	for i, r := range f.Resources {
-		h := f.holdings[i]
-		if h != c.held[r.Name] || h.sentIn != f.number {
+		h := c.held.sentWith(f, i)
+		if h == nil || h.sentIn != f.number {
 			continue // removed or replaced since
 		}
 		h.sentAt, h.overdue, h.readRev = time.Time{}, false, 0
@@ -253,10 +243,18 @@ func (c *collection) pastGrace(now time.Time, grace time.Duration, next *due, na
 }
 
 func (c *collection) forget(name string) {
-	delete(c.held, name)
+	c.held.forget(name)
 	delete(c.gone, name)
 	delete(c.todo, name)
 	delete(c.refused, name)
+}
+
+// settle shares what the Envoy has with other streams, when it has what is
+// wanted and nothing is under way.
+func (c *collection) settle(revision int64) {
+	if len(c.held.other) > 0 && c.unanswered == 0 && len(c.gone) == 0 && c.isSettled() {
+		c.held.settle(c.wanted, revision)
+	}
 }
 
 // isSettled reports whether everything wanted was sent and nothing refused.
@@ -267,13 +265,16 @@ func (c *collection) isSettled() bool {
 // usable reports whether a route may name the cluster. If not, until is when
 // the wait for it ends; the zero time means that it waits for a new version.
 func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok bool, until time.Time) {
-	h := c.held[name]
+	h := c.held.find(name)
 	switch {
 	case h == nil:
 		return false, now.Add(bound)
 	case h.acked != "":
 		return true, time.Time{}
 	case h.sent == "":
+		if _, refused := c.refused[name]; !refused {
+			return false, now.Add(bound) // it will be sent by itself
+		}
 		return false, time.Time{}
 	case !h.warms:
 		// Envoy reads a stream in order: the cluster is there when the route
@@ -289,7 +290,7 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 		return false, until
 	}
 	if !h.overdue {
-		h.overdue = true
+		c.held.own(name).overdue = true
 		c.overdue = append(c.overdue, name)
 	}
 	return true, until
@@ -302,11 +303,9 @@ func (c *collection) has(name string, revision int64) bool {
 	if !ok {
 		return true // its removal is nobody's concern
 	}
-	h := c.held[name]
+	h := c.held.find(name)
 	return h != nil && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)
 }
-
-func compareName(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) }
 
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }
 

@@ -34,8 +34,8 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 		if !n.names[name] && !has(n.all, name) && !takeRoom(room) {
 			continue
 		}
-		if n.held[name] == nil {
-			n.held[name] = &holding{sent: version, acked: version}
+		if n.held.find(name) == nil {
+			n.held.set(name, &holding{sent: version, acked: version})
 		}
 		n.names[name] = true
 	}
@@ -44,7 +44,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 			return false
 		}
 		n.names[name] = true
-		switch h := n.held[name]; {
+		switch h := n.held.own(name); {
 		case h == nil && n.refuses && !has(n.all, name):
 			n.unknown = append(n.unknown, name)
 		case h != nil && initial[name] == "":
@@ -90,7 +90,7 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 		}
 	}
 	n.want(wanted)
-	for name := range n.held {
+	for name := range n.held.all() {
 		if _, known := n.gone[name]; !known && !has(wanted, name) {
 			n.gone[name] = time.Time{}
 		}

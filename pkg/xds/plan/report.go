@@ -90,11 +90,11 @@ func (s *Stream) RefusedListeners() []RefusedListener {
 
 // openListener returns the listener that is open where a wanted one was refused.
 func (c *collection) openListener(name string) string {
-	if h := c.held[name]; h != nil && h.acked != "" {
+	if h := c.held.find(name); h != nil && h.acked != "" {
 		return name
 	}
 	for _, older := range sortedKeys(c.gone) {
-		if h := c.held[older]; h != nil && h.acked != "" {
+		if h := c.held.find(older); h != nil && h.acked != "" {
 			return older
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,8 +17,6 @@ type routes struct {
 	// reconnect with another version than ours.
 	known       bool
 	acked, sent []*snapshot.Host
-	// users says how many of acked name a cluster; 0 of one that is not in it.
-	users map[string]int
 	// ackedFor is the snapshot that acked was chosen from.
 	ackedFor *snapshot.Snapshot
 	flight   *flight
@@ -44,7 +43,7 @@ type refusal struct {
 
 func newRoutes() routes {
 	return routes{
-		names: map[string]bool{}, reported: map[string]string{}, users: map[string]int{},
+		names: map[string]bool{}, reported: map[string]string{},
 		refused: map[string]refusal{}, waiting: map[string]Wait{},
 	}
 }
@@ -95,19 +94,28 @@ func (r *routes) ack(f *flight) {
 
 // has notes which pieces the Envoy has, and of which snapshot they are.
 func (r *routes) has(hosts []*snapshot.Host, of *snapshot.Snapshot) {
-	for _, h := range changedPieces(r.acked, hosts) {
-		for _, c := range h.Clusters {
-			r.users[c]++
+	r.acked, r.ackedFor, r.known = hosts, of, true
+}
+
+// namedOf returns which of some clusters the hosts that the Envoy has name. Hosts
+// are looked into only where that is possible: those of a snapshot name nothing
+// but clusters of it.
+func (r *routes) namedOf(clusters map[string]time.Time) map[string]bool {
+	named := map[string]bool{}
+	if r.ackedFor != nil && same(r.acked, r.ackedFor.Hosts) {
+		possible := func(c string) bool { return has(r.ackedFor.Clusters, c) }
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(clusters)), possible) {
+			return named
 		}
 	}
-	for _, h := range changedPieces(hosts, r.acked) {
+	for _, h := range r.acked {
 		for _, c := range h.Clusters {
-			if r.users[c]--; r.users[c] == 0 {
-				delete(r.users, c)
+			if _, ok := clusters[c]; ok {
+				named[c] = true
 			}
 		}
 	}
-	r.acked, r.ackedFor, r.known = hosts, of, true
+	return named
 }
 
 // nack leaves the Envoy with what it acknowledged before and returns the host
@@ -284,6 +292,9 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 		}
 	}
 	s.routes.waiting = waiting
+	if slices.Equal(hosts, want) {
+		hosts = want // all streams share it
+	}
 	return hosts, wait.at
 }
 

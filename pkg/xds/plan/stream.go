@@ -59,7 +59,8 @@ type Stream struct {
 type flight struct {
 	Message
 	number   int              // they are read in this order
-	holdings []*holding       // one for each resource of a collection
+	holdings []*holding       // one for each resource of a collection, but for a group
+	group    *group           // that was sent; nil: none
 	hosts    []*snapshot.Host // of a route configuration
 	want     *snapshot.Snapshot
 	gone     int // how many of Removed the Envoy had; they are kept until it answers
@@ -175,14 +176,14 @@ func (s *Stream) Ack(nonce string) *Message {
 	if f.Type != snapshot.ClusterType {
 		for _, earlier := range s.flights {
 			if earlier.Type == snapshot.ClusterType && earlier.number < f.number {
-				s.clusters.read(earlier)
+				s.clusters.held.read(earlier, false)
 			}
 		}
 	}
 	if f.Type == snapshot.RouteType {
 		s.routes.ack(f)
 	} else {
-		s.collection(f.Type).ack(f)
+		s.collection(f.Type).held.read(f, true)
 	}
 	return &f.Message
 }
@@ -205,6 +206,9 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 func (s *Stream) takeFlight(nonce string) *flight {
 	f := s.flights[nonce]
 	delete(s.flights, nonce)
+	if f != nil && f.Type != snapshot.RouteType {
+		s.collection(f.Type).unanswered--
+	}
 	return f
 }
 
@@ -236,6 +240,9 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		if removed = append(removed, n.refuse()...); len(removed) > 0 {
 			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}, gone: gone}))
 		}
+	}
+	for _, c := range []*collection{&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection} {
+		c.settle(s.want.Revision)
 	}
 	if s.needsProof() {
 		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType}}))
@@ -271,7 +278,7 @@ func (s *Stream) needsProof() bool {
 		}
 		for i, r := range f.Resources {
 			warms = warms || r.Warms
-			if h := f.holdings[i]; !r.Warms && h.sentIn == f.number && h.readIn < f.number {
+			if !r.Warms && s.clusters.held.isUnread(f, i) {
 				unread = max(unread, f.number)
 			}
 		}
@@ -283,10 +290,16 @@ func (s *Stream) send(f *flight) Message {
 	s.nonce++
 	f.number = s.nonce
 	f.Nonce = strconv.Itoa(s.nonce)
+	f.Revision = s.want.Revision
 	for _, h := range f.holdings {
 		h.sentIn = f.number
 	}
-	f.Revision = s.want.Revision
+	if f.group != nil {
+		f.group.number, f.group.revision = f.number, f.Revision
+	}
+	if f.Type != snapshot.RouteType {
+		s.collection(f.Type).unanswered++
+	}
 	s.flights[f.Nonce] = f
 	return f.Message
 }
@@ -302,8 +315,8 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 		if f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
 			return 0, false
 		}
-		for _, h := range f.holdings {
-			if h.sentIn == f.number && h.readIn < f.number {
+		for i := range f.Resources {
+			if s.collection(f.Type).held.isUnread(f, i) {
 				return 0, false
 			}
 		}
@@ -334,12 +347,7 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	if len(s.clusters.gone) == 0 || !s.routesKnown() {
 		return nil
 	}
-	named := map[string]bool{}
-	for c := range s.clusters.gone {
-		if s.routes.users[c] > 0 {
-			named[c] = true
-		}
-	}
+	named := s.routes.namedOf(s.clusters.gone)
 	if f := s.routes.flight; f != nil {
 		for _, h := range changedPieces(s.routes.acked, f.hosts) {
 			for _, c := range h.Clusters {
@@ -370,7 +378,7 @@ func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 // reconnect we do once its route configuration was told or sent anew, or when
 // it has no listener to use one.
 func (s *Stream) routesKnown() bool {
-	return s.routes.known || s.listeners.subscribed && len(s.listeners.held) == 0 && len(s.routes.names) == 0
+	return s.routes.known || s.listeners.subscribed && s.listeners.held.isEmpty() && len(s.routes.names) == 0
 }
 
 // due is the earliest of some moments; the zero value is none.

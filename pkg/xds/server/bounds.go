@@ -25,6 +25,9 @@ const (
 	// maxRequestBytes fits an Envoy that reports 100,000 clusters when it comes
 	// back.
 	maxRequestBytes = 32 << 20
+	// readBufferBytes is kept for each connection: acknowledgments fit, and what
+	// is larger is read in pieces.
+	readBufferBytes = 4 << 10
 	// maxStreams is of all clients together, maxConnStreams of a connection: an
 	// Envoy has one or two.
 	maxStreams     = 4096

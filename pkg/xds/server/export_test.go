@@ -1,5 +1,12 @@
 package server
 
+import (
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+)
+
 // Waits is how many calls of Wait the server knows.
 func (s *Server) Waits() int {
 	s.mu.Lock()
@@ -10,3 +17,9 @@ func (s *Server) Waits() int {
 	}
 	return n
 }
+
+// NewCodec returns the codec of the server.
+func NewCodec() encoding.CodecV2 { return newCodec() }
+
+// Marshal encodes a message as the server sends it.
+func Marshal(m plan.Message) (mem.BufferSlice, error) { return newCodec().Marshal(&response{m}) }

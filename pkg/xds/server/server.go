@@ -90,6 +90,11 @@ func New(opts Options) *Server {
 // configurations, and dead connections are noticed.
 func (s *Server) GRPC() *grpc.Server {
 	g := grpc.NewServer(
+		grpc.ForceServerCodecV2(newCodec()),
+		// An Envoy says little: it keeps no buffer for what it will be sent, and
+		// a small one for what it says.
+		grpc.SharedWriteBuffer(true),
+		grpc.ReadBufferSize(readBufferBytes),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxConnStreams),
 		grpc.MaxHeaderListSize(16<<10),

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -215,7 +214,7 @@ func (st *stream) advance() (wake time.Time, err error) {
 		return wake, status.Errorf(codes.ResourceExhausted, "more than %d messages were sent and not answered", maxUnanswered)
 	}
 	for _, m := range messages {
-		if err := st.rpc.Send(toResponse(m)); err != nil {
+		if err := st.rpc.SendMsg(&response{m}); err != nil {
 			return wake, fmt.Errorf("sending %s: %w", m.Type, err)
 		}
 		st.server.opts.Status.RecordSent(st.id, m.Type, toAnswer(&m, ""))
@@ -303,21 +302,10 @@ func toKeys(origins []snapshot.Origin) []model.Key {
 
 func toKey(o snapshot.Origin) model.Key { return model.NewKey(model.Kind(o.Kind), o.Name) }
 
-func toResponse(m plan.Message) *discoveryv3.DeltaDiscoveryResponse {
-	out := &discoveryv3.DeltaDiscoveryResponse{
-		TypeUrl: m.Type, Nonce: m.Nonce, SystemVersionInfo: strconv.FormatInt(m.Revision, 10),
-		RemovedResources: m.Removed,
-		Resources:        make([]*discoveryv3.Resource, len(m.Resources)),
-	}
-	for i, r := range m.Resources {
-		out.Resources[i] = &discoveryv3.Resource{Name: r.Name, Version: r.Version, Resource: r.Body}
-	}
-	return out
-}
-
 func toAnswer(m *plan.Message, text string) gatestatus.Answer {
-	a := gatestatus.Answer{Revision: m.Revision, At: time.Now(), Text: text}
-	for _, r := range m.Resources {
+	named := m.Resources[:min(gatestatus.MaxNamed, len(m.Resources))]
+	a := gatestatus.Answer{Revision: m.Revision, More: len(m.Resources) - len(named), At: time.Now(), Text: text}
+	for _, r := range named {
 		a.Resources = append(a.Resources, gatestatus.Resource{Name: r.Name, Version: r.Version})
 	}
 	return a

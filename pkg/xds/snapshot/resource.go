@@ -39,7 +39,8 @@ type Resource struct {
 	Name string
 	// Version is a hash of the content.
 	Version string
-	Body    *anypb.Any
+	// Body shares its bytes with Wire.
+	Body *anypb.Any
 	// Warms says that Envoy does not use the resource as soon as it has read
 	// it: a cluster with a health check or with names to resolve.
 	Warms bool
@@ -48,7 +49,14 @@ type Resource struct {
 	Origins []Origin
 	// Endpoints are, of a cluster, the origins of its endpoints, in their order.
 	Endpoints []Origin
+
+	wire []byte
 }
+
+// Wire is the resource as a field of a delta response, its tag included. All
+// streams share the bytes, so nobody changes them. It is nil for a resource that
+// was not made by a function of this package.
+func (r *Resource) Wire() []byte { return r.wire }
 
 // NewCluster makes a resource of a cluster that Envoy's constraints allow.
 func NewCluster(c *clusterv3.Cluster, origins ...Origin) (*Resource, error) {
@@ -84,7 +92,10 @@ func newResource(what, typeURL string, m interface {
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", what, m.GetName(), err)
 	}
-	return &Resource{Name: m.GetName(), Version: sum.String(), Body: &anypb.Any{TypeUrl: typeURL, Value: body}, Origins: origins}, nil
+	r := startResource(typeURL, m.GetName(), sum, len(body))
+	r.Origins = origins
+	r.setBody(append(r.wire, body...))
+	return r, nil
 }
 
 // Route is one route of a virtual host, as bytes.
@@ -225,20 +236,19 @@ func (h *RouteHead) Name() string { return h.config.GetName() }
 // Join joins pieces, sorted by name, to a route configuration.
 func (h *RouteHead) Join(hosts []*Host) *Resource {
 	size := len(h.body)
-	for _, host := range hosts {
-		size += len(host.body) + approximateFieldOverhead
-	}
-	body := append(make([]byte, 0, size), h.body...)
 	sums := sha256.New()
 	sums.Write(h.sum[:])
 	for _, host := range hosts {
-		body = appendMessage(body, routeConfigHostsField, host.body)
+		size += protowire.SizeTag(routeConfigHostsField) + protowire.SizeBytes(len(host.body))
 		sums.Write(host.sum[:])
 	}
-	return &Resource{
-		Name: h.Name(), Version: hash(sums.Sum(nil)).String(),
-		Body: &anypb.Any{TypeUrl: RouteType, Value: body},
+	r := startResource(RouteType, h.Name(), hash(sums.Sum(nil)), size)
+	wire := append(r.wire, h.body...)
+	for _, host := range hosts {
+		wire = appendMessage(wire, routeConfigHostsField, host.body)
 	}
+	r.setBody(wire)
+	return r
 }
 
 // hash is the SHA-256 of a message, or of the hashes of its parts.

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// holdings are the resources of a type that were sent to the Envoy, or reported
+// by it. They are nearly always what a snapshot lists: then all streams share that
+// list, and other has only what differs.
+type holdings struct {
+	group *group // nil: none
+	// other is in place of the group's; nil of a name: the Envoy does not have
+	// it.
+	other map[string]*holding
+}
+
+// group is a list that was sent in one message, or that the Envoy has for
+// certain.
+type group struct {
+	list     []*snapshot.Resource // sorted by name
+	number   int                  // of the flight; 0: the Envoy has it
+	revision int64
+	sentAt   time.Time
+	// read says that the Envoy has read the message, acked that it took it.
+	read, acked bool
+}
+
+// holding is one resource that was sent to the Envoy, or reported by it.
+type holding struct {
+	sent  string // version; empty: which one the Envoy has is not known
+	acked string // version; empty: none yet
+	// sentIn is the number of the flight that last held it, readIn of the last
+	// one that the Envoy has read for certain: it was acknowledged, or sent
+	// before something of another type that was.
+	sentIn, readIn int
+	// readRev is the newest revision whose form of the resource it has read.
+	readRev int64
+	warms   bool
+	sentAt  time.Time // of the first version since a refusal
+	overdue bool      // the bound of the wait for it ran out
+	of      *group    // which it was sent with; nil: none
+}
+
+// read notes that the Envoy has read a flight.
+func (h *holding) read(f *flight) {
+	h.readIn, h.readRev = max(h.readIn, f.number), max(h.readRev, f.Revision)
+}
+
+// isRead reports whether the Envoy has read one of the list for certain. What
+// warms is there when it is acknowledged.
+func (g *group) isRead(r *snapshot.Resource) bool { return g.acked || g.read && !r.Warms }
+
+// holding returns what is known of one of the list.
+func (g *group) holding(r *snapshot.Resource) *holding {
+	h := &holding{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
+	if g.acked {
+		h.acked = r.Version
+	}
+	if g.isRead(r) {
+		h.readIn, h.readRev = g.number, g.revision
+	}
+	return h
+}
+
+// find returns what is known of a resource, not to be changed; nil if the Envoy
+// does not have it.
+func (s *holdings) find(name string) *holding {
+	if h, ok := s.other[name]; ok || s.group == nil {
+		return h
+	}
+	if i, ok := slices.BinarySearchFunc(s.group.list, name, compareName); ok {
+		return s.group.holding(s.group.list[i])
+	}
+	return nil
+}
+
+// own returns what is known of a resource, to be changed; nil if the Envoy does
+// not have it.
+func (s *holdings) own(name string) *holding {
+	h := s.find(name)
+	if h != nil {
+		s.set(name, h)
+	}
+	return h
+}
+
+func (s *holdings) set(name string, h *holding) {
+	if s.other == nil {
+		s.other = map[string]*holding{}
+	}
+	s.other[name] = h
+}
+
+// forget notes that the Envoy does not have a resource.
+func (s *holdings) forget(name string) {
+	delete(s.other, name)
+	if s.group != nil && has(s.group.list, name) {
+		s.set(name, nil)
+	}
+}
+
+// all returns the names of what the Envoy has, in any order.
+func (s *holdings) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name, h := range s.other {
+			if h != nil && !yield(name) {
+				return
+			}
+		}
+		if s.group == nil {
+			return
+		}
+		for _, r := range s.group.list {
+			if _, other := s.other[r.Name]; !other && !yield(r.Name) {
+				return
+			}
+		}
+	}
+}
+
+func (s *holdings) isEmpty() bool {
+	for range s.all() {
+		return false
+	}
+	return true
+}
+
+// sentWith returns what is known of the i-th resource of a flight, to be changed;
+// nil if it was removed, and perhaps sent anew, since.
+func (s *holdings) sentWith(f *flight, i int) *holding {
+	name := f.Resources[i].Name
+	if f.group == nil {
+		if h := f.holdings[i]; h == s.other[name] {
+			return h
+		}
+		return nil
+	}
+	if h := s.own(name); h != nil && h.of == f.group {
+		return h
+	}
+	return nil
+}
+
+// isUnread reports whether the i-th resource of a flight, if nothing newer was
+// sent since, may not be read yet.
+func (s *holdings) isUnread(f *flight, i int) bool {
+	r := f.Resources[i]
+	var h *holding
+	if f.group == nil {
+		h = f.holdings[i]
+	} else {
+		other, ok := s.other[r.Name]
+		if !ok {
+			return !f.group.isRead(r)
+		}
+		if other == nil || other.of != f.group {
+			return false
+		}
+		h = other
+	}
+	return h.sentIn == f.number && h.readIn < f.number
+}
+
+// read notes that the Envoy has read a flight: all of it when it was acknowledged,
+// else what is active at once. What was removed since, and perhaps sent anew, is
+// another holding.
+func (s *holdings) read(f *flight, acked bool) {
+	note := func(r *snapshot.Resource, h *holding) {
+		if acked {
+			h.acked = r.Version
+		}
+		if acked || !r.Warms {
+			h.read(f)
+		}
+	}
+	if f.group == nil {
+		for i, r := range f.Resources {
+			note(r, f.holdings[i])
+		}
+		return
+	}
+	f.group.read, f.group.acked = true, f.group.acked || acked
+	for name, h := range s.other {
+		if h != nil && h.of == f.group {
+			i, _ := slices.BinarySearchFunc(f.Resources, name, compareName)
+			note(f.Resources[i], h)
+		}
+	}
+}
+
+// settle takes a list that the Envoy has for certain in place of what is known of
+// each resource of it.
+func (s *holdings) settle(list []*snapshot.Resource, revision int64) {
+	*s = holdings{group: &group{list: list, revision: revision, acked: true}}
+}
+
+func compareName(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) }
