@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -163,7 +162,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 			return err
 		}
 	}
-	a.describeUnknown(l, vh, chosen)
+	a.noteUnknown(l, vh, chosen)
 	switch up := s.headers.upgrade(); {
 	case vh == nil:
 		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
@@ -221,39 +220,20 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 
 // describeFilters lists the filters and describes those that it knows.
 func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
-	for _, f := range l.GetHttpFilters() {
-		if f.GetName() == hostFilter { // passHost has told what it does
-			continue
-		}
-		message := "is set by the listener"
+	for _, on := range l.GetHttpFilters() {
+		f, p, off := Filter{Name: on.GetName()}, passed{have, s, on, vh, r}, isOff(on, vh, r)
+		known, ok := findKnown(f.Name)
 		switch {
-		case isOff(f, vh, r):
-			message = "is off"
-		case r.GetTypedPerFilterConfig()[f.GetName()] != nil:
-			message = "is set by the route"
-		case vh.GetTypedPerFilterConfig()[f.GetName()] != nil:
-			message = "is set by the service"
-		}
-		if f.GetName() == routerFilter {
-			message = "forwards the request, or answers as the route says"
-		}
-		if slices.Contains(a.UnknownFilters, f.GetName()) {
-			message += ", and explain does not know what it does"
-		} else if isOff(f, vh, r) && isKnown(f.GetName()) {
-			continue // the request passes without it
-		}
-		told := Filter{Name: f.GetName(), Message: message}
-		if told.Name == headerFilter {
-			if err := told.describeHeaders(vh, r); err != nil {
+		case !ok:
+			f.describeUnknown(p, off)
+		case off || known.describe == nil:
+			continue
+		default:
+			if err := known.describe(&f, p); err != nil {
 				return err
 			}
 		}
-		if isRateLimit(told.Name) {
-			if err := told.describeRateLimits(have, s, f, r); err != nil {
-				return err
-			}
-		}
-		a.Filters = append(a.Filters, told)
+		a.Filters = append(a.Filters, f)
 	}
 	return a.describeAbsentDomains(s, l, r)
 }

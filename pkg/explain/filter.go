@@ -18,6 +18,18 @@ type knownFilter struct {
 	name string
 	// several says that there may be more of it, called name/ and a word.
 	several bool
+	// describe says what it does with a request for which it is on; nil means that
+	// the steps of the answer say it.
+	describe func(*Filter, passed) error
+}
+
+// passed is what a filter is about when a request passes it.
+type passed struct {
+	have    State
+	request subject
+	on      *hcmv3.HttpFilter
+	vh      *routev3.VirtualHost
+	route   *routev3.Route
 }
 
 // knownFilters are the HTTP filters that this package knows: all that
@@ -25,22 +37,54 @@ type knownFilter struct {
 // known.
 func knownFilters() []knownFilter {
 	return []knownFilter{
-		{name: hostFilter},                     // passHost
-		{name: rateLimitFilter, several: true}, // tellRateLimits
-		{name: headerFilter},                   // describeHeaders
-		{name: routerFilter},                   // act
+		{name: hostFilter}, // passHost
+		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
+		{name: headerFilter, describe: (*Filter).describeHeaders},
+		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }
 
-func isKnown(name string) bool {
-	return slices.ContainsFunc(knownFilters(), func(f knownFilter) bool {
+// findKnown returns the filter that this package knows by a name.
+func findKnown(name string) (knownFilter, bool) {
+	known := knownFilters()
+	at := slices.IndexFunc(known, func(f knownFilter) bool {
 		return name == f.name || f.several && strings.HasPrefix(name, f.name+"/")
 	})
+	if at < 0 {
+		return knownFilter{}, false
+	}
+	return known[at], true
 }
 
-// describeUnknown notes the filters that the request passes and that are not known.
+func isKnown(name string) bool {
+	_, known := findKnown(name)
+	return known
+}
+
+func (f *Filter) describeRouter(passed) error {
+	f.Message = "forwards the request, or answers as the route says"
+	return nil
+}
+
+// describeUnknown says of a filter that this package does not know who turned it on.
+func (f *Filter) describeUnknown(p passed, off bool) {
+	switch {
+	case off:
+		f.Message = "is off"
+		return
+	case p.route.GetTypedPerFilterConfig()[f.Name] != nil:
+		f.Message = "is set by the route"
+	case p.vh.GetTypedPerFilterConfig()[f.Name] != nil:
+		f.Message = "is set by the service"
+	default:
+		f.Message = "is set by the listener"
+	}
+	f.Message += ", and explain does not know what it does"
+}
+
+// noteUnknown notes the filters that the request passes and that are not known.
 // Without a service or route, vh or r is nil.
-func (a *Answer) describeUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
+func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
 	on := map[string]bool{} // and what was noted
 	for _, f := range l.GetHttpFilters() {
 		on[f.GetName()] = true

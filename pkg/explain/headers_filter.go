@@ -6,7 +6,6 @@ import (
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -15,9 +14,9 @@ const headerFilter = "envoy.filters.http.header_mutation"
 
 // describeHeaders says which headers change, the service's changes before those of
 // the route, as they are made.
-func (f *Filter) describeHeaders(vh *routev3.VirtualHost, r *routev3.Route) error {
+func (f *Filter) describeHeaders(p passed) error {
 	var request, response []string
-	for _, config := range []*anypb.Any{vh.GetTypedPerFilterConfig()[headerFilter], r.GetTypedPerFilterConfig()[headerFilter]} {
+	for _, config := range []*anypb.Any{p.vh.GetTypedPerFilterConfig()[headerFilter], p.route.GetTypedPerFilterConfig()[headerFilter]} {
 		if config == nil {
 			continue
 		}

@@ -108,31 +108,31 @@ func rateLimits(filter string, r *routev3.Route) ([]*routev3.RateLimit, error) {
 }
 
 // describeRateLimits lists the descriptors that the rate-limit engine receives.
-func (f *Filter) describeRateLimits(have State, s subject, on *hcmv3.HttpFilter, r *routev3.Route) error {
+func (f *Filter) describeRateLimits(p passed) error {
 	var listener ratelimitv3.RateLimit
-	if err := on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
+	if err := p.on.GetTypedConfig().UnmarshalTo(&listener); err != nil {
 		return fmt.Errorf("decoding the rate-limit filter: %w", err)
 	}
-	limits, err := rateLimits(on.GetName(), r)
+	limits, err := rateLimits(f.Name, p.route)
 	switch {
 	case err != nil:
 		return err
 	case len(limits) == 0:
 		f.Message = "limits nothing: the route has no rate limit"
-		if on.GetName() != rateLimitFilter {
+		if f.Name != rateLimitFilter {
 			f.Message = "limits nothing: the route has no rate limit in this domain"
 		}
 		return nil
-	case r.GetRoute() == nil:
+	case p.route.GetRoute() == nil:
 		f.Message = "limits nothing: the gateway answers by itself"
 		return nil
 	}
 	domain := listener.GetDomain()
 	sent := 0
 	for _, limit := range limits {
-		d, err := s.descriptor(limit.GetActions())
+		d, err := p.request.descriptor(limit.GetActions())
 		if err != nil {
-			return fmt.Errorf("explaining the rate limits of route %q: %w", r.GetName(), err)
+			return fmt.Errorf("explaining the rate limits of route %q: %w", p.route.GetName(), err)
 		}
 		if d.Domain = domain; d.Sent {
 			sent++
@@ -140,7 +140,7 @@ func (f *Filter) describeRateLimits(have State, s subject, on *hcmv3.HttpFilter,
 		f.Descriptors = append(f.Descriptors, d)
 	}
 	f.Message = fmt.Sprintf("asks about %d of %d descriptors in domain %s", sent, len(f.Descriptors), domain)
-	return f.findLimits(have, domain)
+	return f.findLimits(p.have, domain)
 }
 
 // findLimits adds the limits that the descriptors meet.
