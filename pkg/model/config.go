@@ -128,8 +128,8 @@ func (c *Config) GlobalConfigs() []*ParsedGlobalConfig {
 func (c *Config) ProxiesOf(service string) []string {
 	var names []string
 	for k := range c.children[ServiceKey(service)].all {
-		if l, ok := c.objects[k].(*ProxyService); ok {
-			names = append(names, l.Proxy)
+		if k.Kind == KindProxyService {
+			names = append(names, k.Owner().Name())
 		}
 	}
 	slices.Sort(names)
@@ -161,10 +161,11 @@ func (c *Config) Apply(ch Change) Touched {
 			changed = append(changed, key)
 		}
 	}
-	if len(c.objects) == 0 {
-		c.objects = make(map[Key]Object, len(ch.Entries))
+	first := len(c.objects) == 0
+	if first {
+		c.objects, c.children = make(map[Key]Object, len(ch.Entries)), make(map[Key]keySet, len(ch.Entries)/2)
 	}
-	if ch.Full && len(c.objects) > 0 {
+	if ch.Full && !first {
 		named := make(map[Key]bool, len(ch.Entries))
 		for _, e := range ch.Entries {
 			named[e.Key] = true
@@ -178,7 +179,7 @@ func (c *Config) Apply(ch Change) Touched {
 	for _, e := range ch.Entries {
 		put(e.Key, e.Object)
 	}
-	reached, _ := Reach(c, changed) // memory does not fail
+	reached := c.reached(changed, first)
 	for name, s := range reached.Services {
 		c.rebuildService(name, s)
 	}
@@ -189,6 +190,26 @@ func (c *Config) Apply(ch Change) Touched {
 		Services: slices.Sorted(maps.Keys(reached.Services)),
 		Proxies:  slices.Sorted(maps.Keys(reached.Proxies)),
 	}
+}
+
+// reached is what Reach finds. Where nothing was before, the services and proxies
+// that the keys are in are all there are.
+func (c *Config) reached(changed []Key, first bool) Reached {
+	if !first {
+		reached, _ := Reach(c, changed) // memory does not fail
+		return reached
+	}
+	r := Reached{Services: map[string]*ReachedService{}, Proxies: map[string]*ReachedProxy{}}
+	whole := &ReachedService{EveryRoute: true}
+	for _, key := range changed {
+		switch root := key.Root(); root.Kind {
+		case KindService:
+			r.Services[root.Name()] = whole
+		case KindProxy:
+			r.Proxies[root.Name()] = nil // which is rebuilt as a whole
+		}
+	}
+	return r
 }
 
 // put stores or removes one object. It reports whether there was or is one.
@@ -222,13 +243,13 @@ func parsed(obj Object) Object {
 }
 
 func (c *Config) link(key Key, obj Object) {
-	for _, to := range references(obj) {
+	for _, to := range references(key, obj) {
 		c.children[to] = c.children[to].with(key)
 	}
 }
 
 func (c *Config) unlink(key Key, obj Object) {
-	for _, to := range references(obj) {
+	for _, to := range references(key, obj) {
 		if c.children[to] = c.children[to].without(key); c.children[to].len() == 0 {
 			delete(c.children, to)
 		}
@@ -281,9 +302,9 @@ func (s keySet) all(yield func(Key) bool) {
 	}
 }
 
-func references(obj Object) []Key {
-	refs := Uses(obj)
-	if owner := obj.Key().Owner(); owner != (Key{}) {
+func references(key Key, obj Object) []Key {
+	refs := uses(key, obj)
+	if owner := key.Owner(); owner != (Key{}) {
 		refs = append(refs, owner)
 	}
 	return refs
@@ -300,8 +321,8 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	}
 	tree := &ServiceTree{Service: svc}
 	for k := range c.children[key].all {
-		if o, ok := c.objects[k].(*ServiceFilter); ok {
-			tree.Filters = append(tree.Filters, attached[*ParsedFilter](c, o)...)
+		if k.Kind == KindServiceFilter {
+			tree.Filters = appendObject(tree.Filters, c, k.Attached())
 		}
 	}
 	sortByName(tree.Filters)
@@ -312,6 +333,9 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 		}
 	}
 	for k := range c.children[key].all {
+		if k.Kind != KindRoute {
+			continue
+		}
 		if o, ok := c.objects[k].(*Route); ok {
 			have := old[o.Name]
 			if have == nil || changed.Routes[o.Name] {
@@ -327,19 +351,21 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *RouteTree {
 	tree := &RouteTree{Route: route, ServiceFilters: ofService}
 	for k := range c.children[key].all {
-		switch l := c.objects[k].(type) {
-		case *RouteUpstream:
-			tree.Upstreams = append(tree.Upstreams, attached[*Upstream](c, l)...)
-		case *RouteFilter:
-			tree.Filters = append(tree.Filters, attached[*ParsedFilter](c, l)...)
+		switch k.Kind {
+		case KindRouteUpstream:
+			tree.Upstreams = appendObject(tree.Upstreams, c, k.Attached())
+		case KindRouteFilter:
+			tree.Filters = appendObject(tree.Filters, c, k.Attached())
 		}
 	}
 	for _, u := range tree.Upstreams {
-		for _, ca := range attached[*Secret](c, u) {
-			if tree.Authorities == nil {
-				tree.Authorities = map[string]*Secret{}
+		for _, name := range u.Names() {
+			if ca, ok := c.objects[name].(*Secret); ok {
+				if tree.Authorities == nil {
+					tree.Authorities = map[string]*Secret{}
+				}
+				tree.Authorities[ca.Name] = ca
 			}
-			tree.Authorities[ca.Name] = ca
 		}
 	}
 	sortByName(tree.Upstreams)
@@ -347,13 +373,10 @@ func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *R
 	return tree
 }
 
-// attached returns the objects of one type that obj uses.
-func attached[T Object](c *Config, obj Object) []T {
-	var list []T
-	for _, key := range Uses(obj) {
-		if o, ok := c.objects[key].(T); ok {
-			list = append(list, o)
-		}
+// appendObject adds the object of a key, where there is one.
+func appendObject[T Object](list []T, c *Config, key Key) []T {
+	if o, ok := c.objects[key].(T); ok {
+		list = append(list, o)
 	}
 	return list
 }

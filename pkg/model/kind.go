@@ -187,8 +187,10 @@ type Namer interface {
 
 // Uses lists the objects that this one needs, which cannot be deleted while it is
 // there: what a link attaches, or what the fields name.
-func Uses(obj Object) []Key {
-	if attached := obj.Key().Attached(); attached != (Key{}) {
+func Uses(obj Object) []Key { return uses(obj.Key(), obj) }
+
+func uses(key Key, obj Object) []Key {
+	if attached := key.Attached(); attached != (Key{}) {
 		return []Key{attached}
 	}
 	if namer, ok := obj.(Namer); ok {
