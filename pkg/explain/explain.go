@@ -163,17 +163,17 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		}
 	}
 	a.noteUnknown(l, vh, chosen)
-	switch up := s.headers.upgrade(); {
+	switch protocol, wanted := s.headers.upgrade(); {
 	case vh == nil:
 		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
 		return nil
 	case chosen == nil:
 		a.endWith(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
 		return nil
-	case up != "" && up != "h2c" && !mayUpgrade(up, chosen, l):
+	case wanted && !mayUpgrade(protocol, chosen, l):
 		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 		a.UnknownFilters = nil // they are not asked
-		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, up))
+		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, protocol))
 		return nil
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {

@@ -171,6 +171,10 @@ var _ = Describe("A condition", func() {
 			`header x-forwarded-proto is "http"; it has to be "http"`, "x-forwarded-proto: https"),
 		Entry("and takes x-envoy-internal", header("x-envoy-internal", exactly("true"), false), false,
 			`header x-envoy-internal is not there; it has to be "true"`, "x-envoy-internal: true"),
+		Entry("TE is taken", header("te", exactly("gzip"), false), false, `header te is not there; it has to be "gzip"`, "te: gzip"),
+		Entry("but for trailers", header("te", exactly("trailers"), false), true, `header te is "trailers"; it has to be "trailers"`, "te: gzip, trailers"),
+		Entry("and when it is empty", header("te", exactly(""), false), true, `header te is ""; it has to be ""`, "te:"),
+		Entry("and with an upgrade", header("te", exactly("gzip"), false), true, `header te is "gzip"; it has to be "gzip"`, "te: gzip", "Connection: Upgrade", "Upgrade: websocket"),
 		Entry("Host is :authority", header("host", exactly("shop:80"), false), true, `header host is "shop:80"; it has to be "shop:80"`, "Host: shop:80"),
 	)
 
@@ -302,6 +306,12 @@ var _ = Describe("A request that is forwarded", func() {
 		a := ask(forwarding(&action{
 			UpgradeConfigs: []*routev3.RouteAction_UpgradeConfig{{UpgradeType: "websocket", Enabled: wrapperspb.Bool(false)}},
 		}, cart, two...), "http://h/cart", upgrade...)
+		Expect(a.Code).To(Equal(explain.NoUpgrade))
+		Expect(a.Status).To(Equal(403))
+	})
+
+	It("may not upgrade to nothing", func() {
+		a := ask(forwarding(&action{}, cart, two...), "http://h/cart", "Connection: Upgrade", "Upgrade:")
 		Expect(a.Code).To(Equal(explain.NoUpgrade))
 		Expect(a.Status).To(Equal(403))
 	})

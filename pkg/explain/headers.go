@@ -26,14 +26,14 @@ const authority = ":authority"
 
 func (h headers) get(name string) string { return strings.Join(h[name], ",") }
 
-// upgrade is the protocol that the client wants to change to.
-func (h headers) upgrade() string {
-	if !slices.ContainsFunc(strings.Split(h.get("connection"), ","), func(t string) bool {
+// upgrade returns the protocol that the client wants to change to, which may be
+// empty, and whether it wants to. h2c does not count: Envoy ignores it.
+func (h headers) upgrade() (protocol string, wanted bool) {
+	protocol = strings.ToLower(h.get("upgrade"))
+	wanted = h["upgrade"] != nil && protocol != "h2c" && slices.ContainsFunc(strings.Split(h.get("connection"), ","), func(t string) bool {
 		return strings.EqualFold(strings.TrimSpace(t), "upgrade")
-	}) {
-		return ""
-	}
-	return strings.ToLower(h.get("upgrade"))
+	})
+	return protocol, wanted
 }
 
 // readHeaders checks what Envoy's HTTP/1.1 codec checks, in words for who sent
@@ -74,7 +74,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 	if host := h.get(authority); strings.ContainsFunc(host, isNoAuthority) {
 		return nil, fmt.Sprintf("the host %q contains a character that no host has", host)
 	}
-	if up := h.upgrade(); up != "" && up != "h2c" {
+	if _, wanted := h.upgrade(); wanted {
 		return h, ""
 	}
 	return h, h.dropNominated()
@@ -141,17 +141,13 @@ func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 // goes, what Envoy knows is added. A proxy in front is trusted to know whether
 // the client came over TLS.
 func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bool) {
-	if up := h.upgrade(); up == "" || up == "h2c" {
-		delete(h, "upgrade")
-		delete(h, "connection")
-	}
 	for _, name := range hopByHopHeaders() {
 		delete(h, name)
 	}
-	if te := h.get("te"); !slices.ContainsFunc(strings.Split(te, ","), func(t string) bool { return strings.TrimSpace(t) == "trailers" }) {
-		delete(h, "te")
-	} else {
-		h["te"] = []string{"trailers"}
+	if _, wanted := h.upgrade(); !wanted {
+		delete(h, "upgrade")
+		delete(h, "connection")
+		h.reduceTE()
 	}
 	scheme := "http"
 	if r.TLS {
@@ -173,6 +169,18 @@ func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bo
 		"x-envoy-external-address": client, "x-request-id": someRequest,
 	} {
 		h[name] = []string{value}
+	}
+}
+
+// reduceTE leaves nothing of a TE but trailers (ConnectionManagerUtility::sanitizeTEHeader).
+func (h headers) reduceTE() {
+	te := h.get("te")
+	switch {
+	case te == "":
+	case slices.ContainsFunc(strings.Split(te, ","), func(t string) bool { return strings.TrimSpace(t) == "trailers" }):
+		h["te"] = []string{"trailers"}
+	default:
+		delete(h, "te")
 	}
 }
 

@@ -168,7 +168,7 @@ func (g *generator) request() explain.Request {
 	}
 	if g.chance(25) {
 		r.Headers = append(r.Headers, explain.Header{Name: "Connection", Value: pick(g, "Upgrade", "upgrade", "keep-alive, Upgrade")},
-			explain.Header{Name: "Upgrade", Value: pick(g, "websocket", "WebSocket", "foo", "h2c")})
+			explain.Header{Name: "Upgrade", Value: pick(g, "websocket", "WebSocket", "foo", "h2c", "")})
 	}
 	return r
 }
