@@ -79,6 +79,36 @@ var _ = Describe("The yardstick", func() {
 	}, SpecTimeout(10*time.Minute))
 })
 
+var _ = Describe("A run that is interrupted", func() {
+	It("reports what it has measured, and leaves nothing behind", func() {
+		tmp := GinkgoT().TempDir()
+		GinkgoT().Setenv("TMPDIR", tmp)
+		opts, err := parse([]string{
+			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--floor", "../../bin/gatehouse", "--envoys", "../../bin/gatehouse",
+			"--only", "accesslog,idle,scale", "--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms",
+		})
+		Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var out, progress bytes.Buffer
+		err = run(ctx, opts, &out, writerFunc(func(b []byte) (int, error) {
+			if string(b) == "measuring idle\n" {
+				cancel()
+			}
+			return progress.Write(b)
+		}))
+		Expect(err).To(MatchError(context.Canceled))
+		Expect(out.String()).To(And(ContainSubstring("\n## Access logs of an Envoy configured by hand\n"), HaveSuffix("\n0 of 0 aims met.\n")))
+		Expect(progress.String()).NotTo(ContainSubstring("scale"))
+		Expect(filepath.Glob(filepath.Join(tmp, "gatehouse-bench-*"))).To(BeEmpty())
+	})
+})
+
+// writerFunc is a function that is a writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
 var _ = Describe("parse", func() {
 	DescribeTable("refuses",
 		func(want string, args ...string) {

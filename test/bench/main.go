@@ -89,50 +89,55 @@ func main() {
 // exitInterrupted is what shells make of SIGINT.
 const exitInterrupted = 128 + int(syscall.SIGINT)
 
-// run writes the tables to out, and how far it is to progress.
+// run writes the tables to out, and how far it is to progress. A part that
+// fails does not keep the others from being measured.
 func run(ctx context.Context, opts options, out, progress io.Writer) (err error) {
 	l, err := newLab(ctx, opts)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil && ctx.Err() == nil {
-			l.printLogs(progress)
-		}
-		err = errors.Join(err, l.close())
-	}()
+	defer func() { err = errors.Join(err, l.close()) }()
 	r := report{Machine: l.machine}
 	if err := r.writeHead(out); err != nil {
 		return err
 	}
+	var failed error
 	for _, p := range parts() {
-		if !slices.Contains(opts.only, p.name) {
+		if !slices.Contains(opts.only, p.name) || ctx.Err() != nil {
 			continue
 		}
+		fmt.Fprintf(progress, "measuring %s\n", p.name)
 		began := time.Now()
 		sections, err := p.run(l, ctx)
 		if err != nil {
-			return fmt.Errorf("measuring %s: %w", p.name, err)
+			failed = errors.Join(failed, l.failed(ctx, p, err, progress))
+			continue
 		}
-		for _, s := range sections {
-			if err := s.write(out); err != nil {
-				return err
-			}
+		if err := r.add(out, sections...); err != nil {
+			return err
 		}
-		r.Sections = append(r.Sections, sections...)
 		fmt.Fprintf(progress, "%s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
 	if len(l.summary) > 0 {
 		s := section{Title: "What the program takes", Beside: "floor", Rows: l.summary, Notes: []string{"From the tables above."}}
-		if err := s.write(out); err != nil {
+		if err := r.add(out, s); err != nil {
 			return err
 		}
-		r.Sections = append(r.Sections, s)
 	}
 	if err := r.writeVerdict(out); err != nil || opts.json == "" {
-		return err
+		return errors.Join(failed, err)
 	}
-	return r.writeJSON(opts.json)
+	return errors.Join(failed, r.writeJSON(opts.json))
+}
+
+// failed ends what the part had started.
+func (l *lab) failed(ctx context.Context, p part, err error, progress io.Writer) error {
+	err = fmt.Errorf("measuring %s: %w", p.name, err)
+	if ctx.Err() == nil {
+		fmt.Fprintln(progress, err)
+		l.printLogs(progress)
+	}
+	return errors.Join(err, l.stop(l.runs...))
 }
 
 func parse(args []string) (options, error) {

@@ -88,6 +88,17 @@ func (r *report) writeHead(to io.Writer) error {
 	return err
 }
 
+// add prints sections and keeps them.
+func (r *report) add(to io.Writer, sections ...section) error {
+	r.Sections = append(r.Sections, sections...)
+	for _, s := range sections {
+		if err := s.write(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // write prints the section in Markdown that reads well in a terminal.
 func (s section) write(to io.Writer) error {
 	table := [][]string{{"", cmp.Or(s.Of, "gatehouse"), s.Beside, "ratio", "aim", ""}}
