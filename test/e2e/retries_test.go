@@ -2,14 +2,19 @@ package e2e_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"golang.org/x/net/http2"
 	"golang.org/x/net/websocket"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
@@ -40,6 +45,70 @@ func retryRoutes(one, other string) []retryRoute {
 		{"two-idempotent", `{"methods":["GET"]}`, both, 2, where + ",reset"},
 		{"two-stated", `{"retries":{"attempts":3,"on":["gateway-error"]}}`, both, 3, "gateway-error"},
 		{"two-off", `{"retries":{"attempts":0}}`, both, 0, ""},
+	}
+}
+
+// refusal is a backend that refuses every stream of HTTP/2.
+type refusal struct {
+	port    int
+	refused atomic.Int64
+}
+
+func refusingStreams() *refusal {
+	GinkgoHelper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	r := &refusal{port: l.Addr().(*net.TCPAddr).Port}
+	var group sync.WaitGroup
+	var conns []net.Conn
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns = append(conns, conn)
+			group.Go(func() { r.serve(conn) })
+		}
+	}()
+	DeferCleanup(func() {
+		_ = l.Close()
+		<-closed
+		for _, c := range conns {
+			_ = c.Close()
+		}
+		group.Wait()
+	})
+	return r
+}
+
+// serve answers frames until the connection ends.
+func (r *refusal) serve(conn net.Conn) {
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	f := http2.NewFramer(conn, conn)
+	err := f.WriteSettings()
+	for err == nil {
+		var frame http2.Frame
+		if frame, err = f.ReadFrame(); err != nil {
+			return
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				err = f.WriteSettingsAck()
+			}
+		case *http2.PingFrame:
+			if !frame.IsAck() {
+				err = f.WritePing(true, frame.Data)
+			}
+		case *http2.HeadersFrame:
+			r.refused.Add(1)
+			err = f.WriteRSTStream(frame.StreamID, http2.ErrCodeRefusedStream)
+		}
 	}
 }
 
@@ -149,12 +218,40 @@ var _ = Describe("The retries of a route", func() {
 		}
 	})
 
+	It("are made where a backend refuses streams", func() {
+		g, gw := standalone()
+		streams := refusingStreams()
+		post(gw.api, "/upstream", "Upstream_name=busy", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(streams.port), "Upstream_protocol=h2c")
+		addRoutes(gw, []retryRoute{
+			{name: "default", upstreams: []string{"busy"}}, {name: "off", config: `{"retries":{"attempts":0}}`, upstreams: []string{"busy"}},
+		})
+		gw.expect(host, "/off/", strconv.Itoa(http.StatusServiceUnavailable))
+		for name, want := range map[string]int{"default": 2, "off": 0} {
+			before, refused := retried(g), streams.refused.Load()
+			Expect(gw.answers(host, "/"+name+"/")).To(Equal(strconv.Itoa(http.StatusServiceUnavailable)))
+			Expect(retried(g)-before).To(Equal(want), name)
+			Expect(streams.refused.Load()-refused).To(BeEquivalentTo(want+1), name)
+		}
+	})
+
+	It("count once in a rate limit", func() {
+		g, gw, blue := shop()
+		post(gw.api, "/filter", "Filter_name=each", "Filter_type=route_filter_ratelimit", `Filter_config={"per":"client","limit":"3/week"}`)
+		applied(gw.api, http.MethodPost, "/service/shop/route/root/filter/each")
+		blue.Kill()
+		var answers []string
+		for range 4 {
+			answers = append(answers, gw.answers(host, "/"))
+		}
+		Expect(answers).To(Equal([]string{"503", "503", "503", "429"}))
+		Expect(retried(g)).To(Equal(6))
+	})
+
 	It("are as they were where a filter changes headers", func() {
 		g, gw := standalone()
 		blue := backend("blue")
 		addUpstream(gw.api, blue)
 		addRoutes(gw, retryRoutes("blue", "blue")[:6])
-		// What a database holds that was edited is not asked here: such a filter closes its route.
 		refused, err := gw.api.Post(limit(), "/filter", "Filter_name=retry", "Filter_type=route_filter_headers",
 			`Filter_config={"request":{"set":{"X-Envoy-Retry-On":"5xx"},"remove":["x-envoy-max-retries"]}}`)
 		Expect(err).NotTo(HaveOccurred())
