@@ -84,11 +84,11 @@ test-unit: ## run the tests that start no other program
 	go test -race $(UNIT)
 
 .PHONY: golden
-golden: ## write the golden files anew and delete stale ones
+golden: ## write the golden files again and delete stale ones
 	go test ./pkg/build -run TestBuild -count=1 -update
 
 .PHONY: endpoints
-endpoints: ## write docs/endpoints.md anew, from the specs of the REST API
+endpoints: ## write docs/endpoints.md again, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
 .PHONY: mutants

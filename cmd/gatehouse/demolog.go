@@ -13,7 +13,7 @@ import (
 
 const (
 	demoLogFile = "demo.log"
-	// largestDemoLog is the size from which the file is begun anew.
+	// largestDemoLog is the size at which the file starts over.
 	largestDemoLog = 10 << 20
 )
 

@@ -98,7 +98,7 @@ var _ = Describe("Small writes", func() {
 		Entry(nil, "POST /service/shop/route/root/upstream/blue", 201, "upstream/blue is attached to service/shop/route/root", "attach", "upstream/blue", "service/shop/route/root"),
 		Entry(nil, "POST /proxy/gw/service/shop", 200, "service/shop was attached to proxy/gw already", "attach", "service/shop", "proxy/gw"),
 		Entry(nil, "DELETE /service/shop/secret/tls", 200, "secret/tls is detached from service/shop", "detach", "secret/tls", "service/shop"),
-		Entry(nil, "POST /revision/7/rollback", 200, "the configuration is that of revision 7 again", "rollback", "7"),
+		Entry(nil, "POST /revision/7/rollback", 200, "the configuration is back at revision 7", "rollback", "7"),
 	)
 
 	It("show what the server warns of, and succeed", func() {

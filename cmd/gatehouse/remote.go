@@ -139,7 +139,7 @@ func connectWithin(cmd *cobra.Command, timeout time.Duration) (*remote, error) {
 }
 
 // call runs one or more calls, and says so on a terminal when they take long.
-// Its error is that of a failure of the work.
+// Its error is a runError.
 func (r *remote) call(ctx context.Context, work func() error) error {
 	stop := func() {}
 	if onTerminal(r.errOut) {

@@ -29,7 +29,7 @@ can be rolled back too. "gatehouse history" lists the revisions.`,
 			if isSet(cmd, "dry-run") {
 				req.Query = url.Values{"dry_run": {"true"}}
 			}
-			return send(cmd, req, func(int) string { return "the configuration is that of revision " + args[0] + " again" })
+			return send(cmd, req, func(int) string { return "the configuration is back at revision " + args[0] })
 		},
 	}
 	cmd.Flags().Bool("dry-run", false, "show what would change, and change nothing")

@@ -25,7 +25,7 @@ var _ = BeforeEach(func() {
 	DeferCleanup(func() {
 		Eventually(gleak.Goroutines).WithTimeout(10 * time.Second).ShouldNot(gleak.HaveLeaked(before))
 	})
-	// The settings of whoever runs the specs are none of theirs.
+	// The settings of the person who runs the specs do not affect them.
 	GinkgoT().Setenv("XDG_CONFIG_HOME", GinkgoT().TempDir())
 	for _, v := range []string{"GATEHOUSE_SERVER", "GATEHOUSE_TOKEN_FILE", "GATEHOUSE_CA_FILE", "GATEHOUSE_CONTEXT"} {
 		GinkgoT().Setenv(v, "")

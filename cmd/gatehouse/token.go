@@ -152,7 +152,7 @@ func firstChanged(cmd *cobra.Command, names ...string) string {
 	return ""
 }
 
-// databaseSettings are those of a command below one with addDatabaseFlags.
+// databaseSettings returns the settings of a command below one with addDatabaseFlags.
 func databaseSettings(cmd *cobra.Command) (config.Config, error) {
 	given := map[string]string{}
 	// Those of the parent command are among them once the line is read.

@@ -29,7 +29,7 @@ var _ = Describe("--wait", func() {
 		Entry(nil, "POST /proxy/gw/service/shop", "service/shop is attached to proxy/gw", 1, 201, "attach", "service/shop", "proxy/gw"),
 		Entry(nil, "POST /proxy/gw/service/shop", "service/shop was attached to proxy/gw already", 0, 200, "attach", "service/shop", "proxy/gw"),
 		Entry(nil, "DELETE /proxy/gw/service/shop", "service/shop is detached from proxy/gw", 1, 200, "detach", "service/shop", "proxy/gw"),
-		Entry(nil, "POST /revision/7/rollback", "the configuration is that of revision 7 again", 3, 200, "rollback", "7"),
+		Entry(nil, "POST /revision/7/rollback", "the configuration is back at revision 7", 3, 200, "rollback", "7"),
 	)
 
 	It("goes with a document", func() {

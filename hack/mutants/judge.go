@@ -103,7 +103,7 @@ func staleness(root string, m mutant) string {
 	case 1:
 		return ""
 	case 0:
-		return "the text is not there any more: say it anew, or drop the mutant with the code"
+		return "the text is no longer there: update the mutant, or delete it if the code is gone"
 	default:
 		return fmt.Sprintf("the text is there %d times: add a line", n)
 	}

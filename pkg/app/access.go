@@ -56,8 +56,8 @@ func (p port) local() bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// needsToken reports whether there is a token. The error is that of a port that
-// others could reach without one.
+// needsToken reports whether there is a token. It returns an error if
+// others could reach the port without one.
 func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.Tokens) (bool, error) {
 	if cfg.APIAdminToken != "" {
 		return true, nil

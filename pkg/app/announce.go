@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// maxAnnounced is how many revisions of one step are told of: the newest.
+// maxAnnounced is how many revisions of one step are announced: the newest.
 const maxAnnounced = 1000
 
 // announcer is a source that tells the registry of each revision that the build loop
@@ -24,7 +24,7 @@ type announcer struct {
 	}
 	registry *status.Registry
 	log      *slog.Logger
-	// told is the newest revision that was told of, or was there at the start or
+	// told is the newest revision that was announced, or was there at the start or
 	// after the restore of a backup; -1 means that nothing was read yet.
 	told int64
 }
@@ -53,7 +53,7 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 	return change, nil
 }
 
-// announce tells of what is new up to a revision.
+// announce announces the new revisions up to one.
 func (a *announcer) announce(ctx context.Context, to int64) error {
 	var list []store.Revision
 	err := a.store.ReadForBuild(ctx, func(r store.Reader) (err error) {

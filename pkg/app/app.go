@@ -16,7 +16,7 @@ type Env struct {
 	// Stdout.
 	AccessLog io.Writer
 	Log       *slog.Logger
-	// LogFile is where the log goes, for the demo to say; empty where it goes
+	// LogFile is where the log goes, for the demo to say; empty if it goes
 	// to the screen.
 	LogFile string
 	// Program is how the program was called.

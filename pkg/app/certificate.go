@@ -14,7 +14,7 @@ import (
 // certificateCheck is how often files are looked at, at most.
 const certificateCheck = time.Second
 
-// certificate is that of the API, read again when its files change.
+// certificate is the API's, read again when its files change.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger

@@ -36,12 +36,12 @@ type controlPlane struct {
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
-	// debug serves profiles; nil where no setting asks for it.
+	// debug serves profiles; nil if no setting asks for it.
 	debug *debugServer
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
-	// admin is the address of the admin port; empty where there is none.
+	// admin is the address of the admin port; empty if there is none.
 	admin string
 	// held says why no Envoy is answered, see server.Server.
 	held func() string

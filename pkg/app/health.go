@@ -17,14 +17,14 @@ import (
 // from what the own one says.
 type upstreams struct {
 	ads *server.Server
-	own *ownEnvoy // nil where there is none
+	own *ownEnvoy // nil if there is none
 }
 
 // view is what is known of some clusters of a proxy.
 type view struct {
 	loads    map[server.Endpoint][]server.Load
 	complete bool                    // every Envoy reports all that it does
-	own      map[string]*seenCluster // nil where the own Envoy is not the only one
+	own      map[string]*seenCluster // nil if the own Envoy is not the only one
 }
 
 // view asks about the clusters with these names; envoys restricts it to what

@@ -56,7 +56,7 @@ func newOwnEnvoy(proxy string) *ownEnvoy {
 	return &ownEnvoy{parent: rand.Text(), name: proxy, seen: map[string]*seenCluster{}}
 }
 
-// proxy is the name of its proxy; empty where there is none.
+// proxy is the name of its proxy; empty if there is none.
 func (o *ownEnvoy) proxy() string {
 	if o == nil {
 		return ""
@@ -156,7 +156,7 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 		at := ownEndpoint{e.Address, e.Port}
 		was := standalone.Endpoint{}
 		for _, b := range before.Endpoints {
-			// Counts that went back are those of a new cluster of the name.
+			// Counts that went back belong to a new cluster of the same name.
 			if b.Address == e.Address && b.Port == e.Port && b.Sent <= e.Sent && b.Success <= e.Success && b.Error <= e.Error {
 				was = b
 			}

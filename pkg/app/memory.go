@@ -11,7 +11,7 @@ import (
 )
 
 // MemoryLimit is how much memory the process should take, in bytes, by the
-// limits of its control groups in the file system of the machine; 0 where there
+// limits of its control groups in the file system of the machine; 0 if there
 // is none. share is the part of the group's memory that is the process's own;
 // the rest is for what the limit does not count, and for other processes.
 func MemoryLimit(root fs.FS, share float64) int64 {

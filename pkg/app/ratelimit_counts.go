@@ -25,7 +25,8 @@ const (
 	noteUntold = "; these limits are not in the engine's metrics, for their names: "
 )
 
-// limitCounts tells what was counted by whoever counts.
+// limitCounts returns what reads the counts of the rate-limit engine in use, or says
+// why they are not known.
 func limitCounts(cfg config.Config, l *limiter) inspect.RateLimits {
 	switch {
 	case l != nil:

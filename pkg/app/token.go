@@ -38,8 +38,8 @@ func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role str
 	})
 }
 
-// needAdmin refuses what would close an open API with nobody left to change
-// anything.
+// needAdmin returns an error if no admin has a token: the first token closes an open
+// API, and a viewer cannot open it for changes.
 func needAdmin(ctx context.Context, tokens store.Tokens) error {
 	list, err := tokens.Tokens(ctx)
 	if err != nil {

@@ -37,8 +37,8 @@ type Options struct {
 	Timeout time.Duration
 	// UserAgent is what the server sees in its log. Empty means gatehouse.
 	UserAgent string
-	// Warn is told of each warning that an answer has (Gatehouse-Warning), as
-	// the server wrote it; nil means nobody is.
+	// Warn is called for each warning of an answer (Gatehouse-Warning), with the
+	// server's text; may be nil.
 	Warn func(text string)
 }
 
@@ -49,7 +49,7 @@ type Client struct {
 	http    *http.Client
 }
 
-// New returns a client; it calls nobody. The error is about Options.
+// New returns a client and makes no call. The error is about Options.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.Server)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {

@@ -76,8 +76,8 @@ type Applied struct {
 	Warnings  []string `json:"warnings"`
 }
 
-// ApplyConfig sends a document. Lines in the text of an error are those of the
-// files that it was made from.
+// ApplyConfig sends a document. Line numbers in an error refer to the
+// files that the document was made from.
 func (c *Client) ApplyConfig(ctx context.Context, d Document, o Apply) (Applied, Answer, error) {
 	r := Request{Method: http.MethodPut, Path: "/config", Query: url.Values{}, ContentType: "application/yaml", Body: d.Data}
 	if json.Valid(d.Data) {

@@ -11,10 +11,10 @@ import (
 
 // Files says which files make a document.
 type Files struct {
-	// Paths are files, directories, and - for standard input. Of a
-	// directory the .yaml, .yml and .json files count, but for hidden ones.
+	// Paths are files, directories, and - for standard input. A
+	// directory stands for its .yaml, .yml and .json files, except hidden ones.
 	Paths []string
-	// Recursive takes those of the directories below too.
+	// Recursive includes the files of subdirectories.
 	Recursive bool
 }
 

@@ -45,7 +45,7 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
-	// AllowEmpty says that a database without a configuration is meant to be so.
+	// AllowEmpty says that a database without a configuration is empty on purpose.
 	AllowEmpty bool
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
@@ -84,8 +84,8 @@ type Config struct {
 	// Demo asks for a backend and a first configuration.
 	Demo bool
 
-	// Explicit holds the names of the settings that were given, in whichever
-	// way, as against left at their defaults.
+	// Explicit has the names of the settings that were given in some way, and not
+	// left at their defaults.
 	Explicit map[string]bool
 }
 
@@ -208,10 +208,10 @@ func defaultDataDir(env map[string]string) string {
 
 func (c *Config) warnings(command string) []string {
 	if command != Serve && command != Standalone || isLoopback(c.XDSAddr) {
-		return nil // the REST API is told of when its tokens are known
+		return nil // pkg/app warns of the REST API, once it knows the tokens
 	}
 	return []string{fmt.Sprintf(
-		"--xds-addr %s is not a loopback address: whoever reaches it has the configuration of every proxy without a password", c.XDSAddr)}
+		"--xds-addr %s is not a loopback address: everyone who can reach it can read the configuration of every proxy", c.XDSAddr)}
 }
 
 func isLoopback(addr string) bool {

@@ -401,7 +401,7 @@ var _ = Describe("Warnings", func() {
 				return
 			}
 			Expect(warnings).To(Equal([]string{
-				"--xds-addr " + addr + " is not a loopback address: whoever reaches it has the configuration of every proxy without a password",
+				"--xds-addr " + addr + " is not a loopback address: everyone who can reach it can read the configuration of every proxy",
 			}))
 		},
 		Entry(nil, "127.0.0.1:18000", false),

@@ -32,7 +32,7 @@ func word(s string) (string, error) {
 	return matching(s, `^[A-Za-z][A-Za-z0-9_]{0,62}$`)
 }
 
-// proxyName holds to rest-api.md, "Names", so that the object can be made.
+// proxyName follows rest-api.md, "Names", so that the object can be created.
 func proxyName(s string) (string, error) {
 	if slices.Contains([]string{"dump", "copy", "deepcopy", "copyroute", ".", ".."}, s) {
 		return "", errNotAllowed

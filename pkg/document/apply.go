@@ -31,10 +31,10 @@ type Result struct {
 }
 
 // Apply makes the configuration what the document says; run it in one
-// transaction and give that up on an error. Of an object that is there, a field
-// that the document does not have goes back to its default, which a warning
-// tells; a proxy keeps what is stored in such a field, tags excepted, for it says
-// where a listener is. A secret without contents keeps those that are stored. An
+// transaction and roll that back on an error. If the document lacks a field of a
+// stored object, the field gets its default, and a warning says so. A proxy keeps the
+// stored value of such a field (except tags), because it says where a listener is.
+// A secret without contents keeps the stored ones. An
 // error of the store names the object and its line and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 	a := &applier{w: w, opts: opts, named: map[model.Key]bool{}, done: map[model.Key]bool{}}
@@ -98,7 +98,7 @@ func (a *applier) checkTags(doc *Document) error {
 
 // pageSize bounds what is read for one step of the work: each step goes through
 // the document in pages, and the writer remembers what was read for the page. A
-// query for each object would take minutes where there are many.
+// query for each object would take minutes if there are many.
 const pageSize = 200
 
 // each calls fn with each object that q selects.

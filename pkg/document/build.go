@@ -133,7 +133,7 @@ func (b *builder) hasVersion(top *keys) {
 // objects reads a list of objects; service is the owner of routes.
 func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
-		b.fail(n.Line, at, "must be a list, not %s; leave it out where there is none", shape(n))
+		b.fail(n.Line, at, "must be a list, not %s; omit it if it is empty", shape(n))
 		return
 	}
 	for i, element := range n.Content {
@@ -216,9 +216,9 @@ func (b *builder) bind(item *Item, fields []form.Field, sent []form.Value, entri
 	}
 }
 
-// settlePorts changes the default of a port that the text does not have where it
-// is that of the other one: what the proxy gets in its place is known when the
-// document is applied.
+// settlePorts changes the default of a port that the text does not have if it equals
+// the other port. Which port the proxy gets instead is known when the document is
+// applied.
 func settlePorts(item *Item, p *model.Proxy) bool {
 	if p.HTTPPort != p.HTTPSPort {
 		return false

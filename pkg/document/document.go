@@ -11,10 +11,10 @@ import (
 // Version is the version of the document's shape that this package knows.
 const Version = 1
 
-// maxErrors bounds the errors that are reported of one document.
+// maxErrors bounds the errors that are reported for one document.
 const maxErrors = 100
 
-// Document is the configuration that somebody wishes for.
+// Document is the desired configuration.
 type Document struct {
 	// Items are the objects in order of model.Kinds, within a kind as they
 	// were written.

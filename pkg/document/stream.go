@@ -75,7 +75,7 @@ func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 // hasMaxErrors reports whether there are as many errors as are reported.
 func (b *builder) hasMaxErrors() bool { return len(b.errs) >= maxErrors }
 
-// keys are those of one mapping.
+// keys are the keys of one mapping.
 type keys struct {
 	line int
 	seen []string

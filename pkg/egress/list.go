@@ -95,7 +95,7 @@ func (l Lists) Refusal(address string) string {
 }
 
 // MayResolveToDenied reports whether networks are denied and the address is a DNS name,
-// which may resolve into one of them, that nobody has allowed by name.
+// which may resolve into one of them, that is not allowed by name.
 func (l Lists) MayResolveToDenied(address string) bool {
 	networks := false
 	for _, e := range l.Deny {

@@ -7,18 +7,18 @@ type Answer struct {
 	// Code is one of the codes below.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Status is that of the gateway's own answer; 0 means that the upstream
+	// Status is the status of the gateway's own answer; 0 means that the upstream
 	// answers.
 	Status int `json:"status,omitempty"`
 	// GRPCStatus is the grpc-status of the gateway's own answer to a gRPC
 	// client, whose Status is then 200.
 	GRPCStatus int `json:"grpc_status,omitempty"`
-	// Body and Location are those of the gateway's own answer.
+	// Body and Location are parts of the gateway's own answer.
 	Body     string `json:"body,omitempty"`
 	Location string `json:"location,omitempty"`
 	// Request is the request as routes are compared with it.
 	Request Seen `json:"request"`
-	// Service and Route are the chosen ones, empty where none was.
+	// Service and Route are the chosen ones, empty if none was.
 	Service string `json:"service,omitempty"`
 	Route   string `json:"route,omitempty"`
 	// Steps tell the way to the answer, in order.

@@ -113,7 +113,7 @@ func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManage
 	return nil, nil
 }
 
-// readRequest makes the request plain; ok is false where Envoy answers before
+// readRequest makes the request plain; ok is false if Envoy answers before
 // it looks for a route.
 func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManager) (s subject, ok bool) {
 	if len(h[authority]) == 0 {

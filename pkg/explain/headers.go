@@ -18,8 +18,8 @@ const (
 	someRequest = "00000000-0000-4000-8000-000000000000"
 )
 
-// headers are those of a request as routes are compared with them, by name in
-// lower case. One name has several values only where Envoy keeps them apart.
+// headers are the headers of a request as routes match them, by name in lower
+// case. One name has several values only where Envoy keeps them apart.
 type headers map[string][]string
 
 const authority = ":authority"

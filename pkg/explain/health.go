@@ -40,7 +40,7 @@ func (a *Answer) DescribeHealth() {
 	}
 }
 
-// name is that of the upstream, or of its cluster's endpoint.
+// name is the name of the upstream, or of its cluster's endpoint.
 func (e Endpoint) name() string {
 	if e.Upstream == "" {
 		return "without a name"

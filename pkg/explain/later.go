@@ -6,7 +6,7 @@ import routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 const maxLater = 20
 
 // describeLater lists routes after the selected one, in their order. Those that
-// would match go first where there is no room for all.
+// would match go first if there is no room for all.
 func (a *Answer) describeLater(s subject, routes []*routev3.Route) error {
 	tried := make([]Route, len(routes))
 	matching := 0

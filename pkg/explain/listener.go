@@ -16,7 +16,7 @@ type RefusedListener struct {
 }
 
 // takeConnection says which listener takes the connection in place of one that
-// was refused; it reports false where none does.
+// was refused; it reports false if none does.
 func (a *Answer) takeConnection(have State, name string) bool {
 	at := slices.IndexFunc(have.Refused, func(r RefusedListener) bool { return r.Name == name })
 	if at < 0 {

@@ -81,8 +81,8 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	}
 }
 
-// checkHeader compares a header (HeaderUtility::matchHeaders). Of several
-// values one must match; turned round, none may.
+// checkHeader compares a header (HeaderUtility::matchHeaders). One of
+// several values must match; inverted, none may.
 func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 	name := lowerASCII(m.GetName())
 	if name == "host" {

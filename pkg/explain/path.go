@@ -41,8 +41,8 @@ func plainPath(target string, l *hcmv3.HttpConnectionManager) (plain string, red
 	return path + query, redirect, nil
 }
 
-// mergeSlashes makes one slash of many. Of a path of nothing but slashes two
-// are left, which is Envoy's way.
+// mergeSlashes makes one slash of many. A path of nothing but slashes keeps two,
+// as in Envoy.
 func mergeSlashes(path string) string {
 	if len(path) > 1 && strings.Trim(path, "/") == "" {
 		return "//"

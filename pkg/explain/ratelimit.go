@@ -27,7 +27,7 @@ type Descriptor struct {
 	// where Unknown says that the proxy does not have it.
 	Domain  string `json:"domain"`
 	Unknown bool   `json:"-"`
-	// Sent is false where the request lacks a part, which Message names; then
+	// Sent is false if the request lacks a part, which Message names; then
 	// this descriptor does not limit it.
 	Sent    bool    `json:"sent"`
 	Message string  `json:"message"`
@@ -40,7 +40,7 @@ type Descriptor struct {
 type Limit struct {
 	// Limit is its path, such as "generic_key=shop > remote_address".
 	Limit string `json:"limit"`
-	// Unit is second, minute and so on; empty where Unlimited.
+	// Unit is second, minute and so on; empty if Unlimited.
 	Unit            string `json:"unit,omitempty"`
 	RequestsPerUnit uint32 `json:"requests_per_unit"`
 	// Unlimited lets everything pass, Shadow counts and never limits.
@@ -96,7 +96,7 @@ func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager
 	return nil
 }
 
-// rateLimits are those of a route for a filter.
+// rateLimits returns the rate limits of a route for a filter.
 func rateLimits(filter string, r *routev3.Route) ([]*routev3.RateLimit, error) {
 	var route ratelimitv3.RateLimitPerRoute
 	if config := r.GetTypedPerFilterConfig()[filter]; config != nil {

@@ -80,7 +80,7 @@ type Facts struct {
 type Own struct {
 	// Resolved says that there is an address.
 	Resolved bool
-	// Addresses are those of a name, Ill the ones of them that get no requests.
+	// Addresses counts the addresses of a name, Ill those of them that get no requests.
 	Addresses, Ill int
 	// Pending, Failed and Ejected are the marks of health.
 	Pending, Failed, Ejected bool

@@ -10,16 +10,16 @@ type Counts struct {
 	Failed uint64
 	// Unconnected were not sent, since no connection was made.
 	Unconnected uint64
-	// Causes are of the failures; all zero where they are not known.
+	// Causes are the causes of the failures; all zero if they are not known.
 	Causes Causes
 }
 
 // Causes are failures by their cause, as Envoy counts them.
 type Causes struct {
-	// Of a connection that was not made. Refused is what remains when the others
-	// are taken away.
+	// These count connections that were not made. Refused is what remains when
+	// the others are subtracted.
 	Refused, ConnectTimeout, TLS, Certificate uint64
-	// Of a request that was sent. ServerError is an answer of 5xx.
+	// These count requests that were sent. ServerError is an answer of 5xx.
 	Protocol, Closed, Timeout, ServerError uint64
 }
 

@@ -50,10 +50,9 @@ type Plan struct {
 	Warnings []string
 }
 
-// Import plans the import of a document that Read has checked. Of a route that
-// is there it sets the path, the methods and the upstreams, and leaves the rest
-// of it. Its error is an *Error, but for answers of the server that cannot be
-// read.
+// Import plans the import of a document that Read has checked. It sets
+// the path, the methods and the upstreams of a route that exists, and keeps the rest.
+// Its error is an *Error, except for answers of the server that cannot be read.
 func Import(d *Description, o Options, stored Stored) (Plan, error) {
 	plan, problems, err := d.plan(o, stored)
 	if len(problems) > 0 && !d.located && d.again != nil {

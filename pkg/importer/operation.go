@@ -19,9 +19,9 @@ type operation struct {
 	// path is as it was written, template with the server's base path.
 	path     string
 	template template
-	// methods are those that the route takes.
+	// methods are the methods that the route takes.
 	methods []string
-	// name is that of the route.
+	// name is the name of the route.
 	name string
 	id   string
 	line int

@@ -113,7 +113,7 @@ func (t template) overlaps(u template) bool {
 }
 
 // firstServer is the address of the first server, with its variables filled in;
-// nil where there is none.
+// nil if there is none.
 func firstServer(servers openapi3.Servers) (*url.URL, error) {
 	if len(servers) == 0 || servers[0] == nil {
 		return nil, nil

@@ -40,7 +40,7 @@ type Snapshots interface {
 	// Revision is the newest revision that was built; 0 before the first.
 	Revision() int64
 	// Wanted is the revision in which what a proxy's Envoys should have became
-	// what it is; 0 where there is nothing yet.
+	// what it is; 0 if there is nothing yet.
 	Wanted(proxy string) int64
 	// Resources lists what a proxy's Envoys should have, by type and name.
 	// Nothing in it is secret. Types restricts it to these type URLs; empty
@@ -53,7 +53,7 @@ type Resource struct {
 	// TypeURL is its type as on the wire.
 	TypeURL string
 	Name    string
-	// Version is that of its content.
+	// Version is the version of its content.
 	Version string
 	// JSON is Envoy's own JSON.
 	JSON json.RawMessage

@@ -31,7 +31,7 @@ type (
 	}
 )
 
-// Objects returns the status of each of some objects; nil where
+// Objects returns the status of each of some objects; nil if
 // nothing is known.
 func (in *Inspector) Objects(r store.Reader, objs []model.Object) ([]*ObjectStatus, error) {
 	if in.Status == nil {

@@ -14,15 +14,15 @@ type RateLimits func(ctx context.Context, domains []*limits.Domain) []RateLimitC
 
 // RateLimitCounts is what was counted in one domain.
 type RateLimitCounts struct {
-	// Counted is false where nobody counts, or nobody says what was counted.
+	// Counted is false if nobody counts, or nobody says what was counted.
 	Counted bool
 	// Note is for people: why something is not known.
 	Note   string
 	Limits []RateLimit
 	// Top are the values that were limited most in the last minutes, the most
-	// limited first; nil where that is not known.
+	// limited first; nil if that is not known.
 	Top []RateLimited
-	// Engines are those that were asked; nil where this process counts.
+	// Engines are those that were asked; nil if this process counts.
 	Engines []RateLimitEngine
 }
 
@@ -48,7 +48,7 @@ type RateLimit struct {
 	Near   uint64 `json:"near"`
 	Over   uint64 `json:"over"`
 	Shadow uint64 `json:"shadow"`
-	// Unit and RequestsPerUnit are the rate. Unit is empty where it is not known,
+	// Unit and RequestsPerUnit are the rate. Unit is empty if it is not known,
 	// or where there is none.
 	Unit            string `json:"unit,omitempty"`
 	RequestsPerUnit *int64 `json:"requests_per_unit,omitempty"`

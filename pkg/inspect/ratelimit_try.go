@@ -15,7 +15,7 @@ type (
 		// Basis is envoys or wanted, as for explain.
 		Basis  string   `json:"basis"`
 		Envoys []string `json:"envoys"`
-		// Code is that of explain.
+		// Code is the code that explain gives.
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Service string `json:"service,omitempty"`
@@ -25,7 +25,7 @@ type (
 	}
 	// triedDescriptor is what may be counted once.
 	triedDescriptor struct {
-		// Config is the global config whose rates hold; empty where there is none
+		// Config is the global config whose rates hold; empty if there is none
 		// for the domain.
 		Config  string          `json:"globalconfig_name,omitempty"`
 		Domain  string          `json:"domain"`

@@ -12,7 +12,7 @@ import (
 )
 
 type (
-	// Status is that of the process, or of one proxy, as StatusOf returns it.
+	// Status is the status of the process, or of one proxy, as StatusOf returns it.
 	Status struct {
 		Replica      string         `json:"replica"`
 		Revision     int64          `json:"revision"`

@@ -16,7 +16,7 @@ type RateLimitService struct {
 	Deny bool `json:"deny,omitempty"`
 	// Headers adds x-ratelimit headers to answers.
 	Headers bool `json:"headers,omitempty"`
-	// Status is that of an answer to a request over its limit.
+	// Status is the status of the answer to a request over its limit.
 	Status int `json:"status"`
 }
 
@@ -31,7 +31,7 @@ type RateLimitEntry struct {
 	// Key is the descriptor's key; Value its value, where that is fixed.
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
-	// Name is that of a header or query parameter.
+	// Name is the name of a header or query parameter.
 	Name         string `json:"name,omitempty"`
 	SkipIfAbsent bool   `json:"skipIfAbsent,omitempty"`
 	// V4Mask and V6Mask are lengths of prefixes.

@@ -56,8 +56,8 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// CountAnswer counts an answer of the API. path is one of the API's table; empty
-// where there is none.
+// CountAnswer counts an answer of the API. path is from the API's table of calls; empty
+// means that no call has it.
 func (m *Metrics) CountAnswer(method, path string, status int, took time.Duration) {
 	if path == "" {
 		path = "none"

@@ -7,8 +7,8 @@ type Condition struct {
 	// Code is stable, in upper camel case, for example NoUpstream.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Proxies are those that it holds on, sorted; nil means all that the object
-	// is on.
+	// Proxies are the proxies on which it holds, sorted; nil means all proxies
+	// of the object.
 	Proxies []string `json:"-"`
 }
 
@@ -16,7 +16,7 @@ type Condition struct {
 const (
 	// NoUpstream: a route has nothing to forward to and answers 503.
 	NoUpstream = "NoUpstream"
-	// NoRateLimitEngine: rates are there, and nobody who counts.
+	// NoRateLimitEngine: the proxy has rates, and no engine counts.
 	NoRateLimitEngine = "NoRateLimitEngine"
 	// NoRates: a rate-limit filter is on a proxy that has no rates.
 	NoRates = "NoRates"

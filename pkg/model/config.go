@@ -45,7 +45,7 @@ type ServiceTree struct {
 	Service *Service
 	// Routes are in order of creation.
 	Routes []*RouteTree
-	// Filters are those of the service itself, sorted by name.
+	// Filters are the service's own, sorted by name.
 	Filters []*ParsedFilter
 }
 
@@ -56,7 +56,7 @@ type RouteTree struct {
 	Upstreams []*Upstream
 	// Authorities are the secrets that the upstreams name, by their names.
 	Authorities map[string]*Secret
-	// ServiceFilters are those of its service, Filters its own.
+	// ServiceFilters are its service's, Filters its own.
 	ServiceFilters, Filters []*ParsedFilter
 }
 
@@ -258,7 +258,7 @@ func (c *Config) unlink(key Key, obj Object) {
 
 // keySet is a set of keys. Most have one, for which a map would be large.
 type keySet struct {
-	one  Key // the zero Key where there is none, or more has them all
+	one  Key // the zero Key if there is none, or if more has them all
 	more map[Key]struct{}
 }
 

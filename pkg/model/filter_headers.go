@@ -109,8 +109,8 @@ func (v *validator) notIn(at string, c HeaderChanges, header string) {
 	}
 }
 
-// connectionHeaders are those of one connection (RFC 9110 section 7.6.1), and
-// the length of a body.
+// connectionHeaders are the headers of one connection (RFC 9110 section 7.6.1),
+// and the length of a body.
 func connectionHeaders() []string {
 	return []string{"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 }

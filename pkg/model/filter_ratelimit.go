@@ -14,8 +14,8 @@ import (
 // RateLimitFilter is the JSON of a route_filter_ratelimit: what of a request is
 // counted, as descriptors that the rules of a domain match.
 type RateLimitFilter struct {
-	// Domain is that of a globalconfig_ratelimit; empty means the one of the
-	// proxy.
+	// Domain is the domain of a globalconfig_ratelimit; empty means the proxy's
+	// domain.
 	Domain      string
 	Descriptors []RateLimitDescriptor
 	// Stated is the rule that the descriptors meet where the filter states its
@@ -31,11 +31,11 @@ type RateLimitDescriptor []RateLimitEntry
 type RateLimitEntry struct {
 	// Kind is one of rateLimitKinds.
 	Kind string
-	// Key and Value are those of the descriptor; an empty Key means the
-	// kind's own name.
+	// Key and Value are the descriptor's; an empty Key means the kind's own
+	// name.
 	Key   string `json:"descriptor_key"`
 	Value string `json:"descriptor_value"`
-	// Name is that of a header or query parameter.
+	// HeaderName and ParameterName name the header or query parameter.
 	HeaderName    string `json:"header_name"`
 	ParameterName string `json:"query_parameter_name"`
 	// SkipIfAbsent leaves the part out where the request has no such header or

@@ -15,7 +15,7 @@ type RateLimitConfig struct {
 	OnError string `json:"on_error,omitempty"`
 	// Headers adds x-ratelimit headers to answers; nil means true.
 	Headers *bool `json:"headers,omitempty"`
-	// Status is that of an answer to a request over its limit; 0 means 429. A
+	// Status is the status of the answer to a request over its limit; 0 means 429. A
 	// parsed config has none that Envoy refuses.
 	Status int `json:"status,omitempty"`
 	// Shadow counts and never limits. A parsed config has it in each rule.

@@ -19,8 +19,8 @@ func NewKey(kind Kind, names ...string) Key {
 	return Key{kind, strings.Join(names, "/")}
 }
 
-// ParseKey reads what Text wrote. Of a kind that does not exist, and of a text
-// that no object of the kind has, ok is false.
+// ParseKey reads what Text wrote. ok is false if the kind does not exist, or if no
+// object of the kind can have the text.
 func ParseKey(kind Kind, text string) (key Key, ok bool) {
 	row := kind.Row()
 	return Key{kind, text}, row.New != nil && strings.Count(text, "/")+1 == row.parts()
@@ -50,7 +50,7 @@ func (k Key) Name() string {
 }
 
 // Part is the name of the object of a kind on the way to this one, or its own;
-// empty where there is none. For example, the Part KindService of a route is the
+// empty if there is none. For example, the Part KindService of a route is the
 // name of its service.
 func (k Key) Part(kind Kind) string {
 	row := k.Kind.Row()

@@ -40,9 +40,9 @@ type RouteConfig struct {
 	Retries  *Retries  `json:"retries,omitempty"`
 	// Websocket allows upgrades; nil means true.
 	Websocket *bool `json:"websocket,omitempty"`
-	// Unreadable is a stored text that is no route configuration, as only a
-	// database holds that was edited by hand or belongs to another version. The
-	// route answers 503 until it is written anew. Empty means none.
+	// Unreadable is a stored text that is not a route configuration. Only a
+	// database that was edited by hand or belongs to another version has one. The
+	// route answers 503 until it is written again. Empty means none.
 	Unreadable string `json:"-"`
 }
 
@@ -152,7 +152,7 @@ func (c *RouteConfig) Scan(src any) error {
 	return nil
 }
 
-// Fault says why Unreadable is no route configuration; nil where there is none.
+// Fault says why Unreadable is not a route configuration; nil if it is empty.
 func (c RouteConfig) Fault() error {
 	_, err := ParseRouteConfig(c.Unreadable)
 	return err
@@ -184,7 +184,7 @@ func (r *Route) Validate() []FieldError {
 func (c RouteConfig) validate(v *validator) {
 	const field = "Route_config."
 	if err := c.Fault(); err != nil {
-		v.add("Route_config", "what is stored %s; write it anew", err)
+		v.add("Route_config", "the stored text %s; write it again", err)
 	}
 	if c.Match != "" {
 		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", "regex"})

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// The types of secrets; the empty type is that of a secret of which nothing
-// was uploaded yet.
+// The types of secrets; a secret without uploads has the empty type.
 const (
 	SecretTLS     = "tls"
 	SecretGeneric = "generic"

@@ -85,8 +85,8 @@ func (v *validator) fqdn(field, s string) {
 	}
 }
 
-// isDNSName holds to RFC 1123 section 2.1, with the underscore that is common
-// in practice and an optional final dot.
+// isDNSName follows RFC 1123 section 2.1, but allows the underscore, which is
+// common in practice, and a final dot.
 func isDNSName(s string) bool {
 	s = strings.TrimSuffix(s, ".")
 	if s == "" || len(s) > 253 {

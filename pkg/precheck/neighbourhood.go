@@ -130,7 +130,7 @@ func (n *neighbourhood) add(obj model.Object) error {
 	return nil
 }
 
-// get gathers an object that is stored, and nothing where it is not.
+// get gathers an object that is stored, and nothing if it is not.
 func (n *neighbourhood) get(key model.Key) error {
 	if n.objects[key] != nil {
 		return nil

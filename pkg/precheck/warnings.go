@@ -11,13 +11,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostPlaces bounds the work of Warnings: where a transaction touches more
-// places of filters than this, only the status tells.
+// mostPlaces bounds the work of Warnings: if a transaction touches more places of
+// filters than this, only the status shows them.
 const mostPlaces = 200
 
-// Warnings says what a transaction has written that works, but hardly as it is
-// meant: of upstreams that name the gateway itself, and of rate-limit filters
-// that limit nothing.
+// Warnings says what a transaction has written that works, but probably not as
+// intended: upstreams that name the gateway itself, and rate-limit filters that
+// limit nothing.
 func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, error) {
 	addresses, err := rules.addressWarnings(r, written)
 	if err != nil {
@@ -142,7 +142,7 @@ func (p *place) advise(advisor limits.Advisor, link model.Key, trees map[string]
 	return advisor.Advise(link, p.filter, p.forwards, limits.PlacesOf(p.filter, proxies))
 }
 
-// place reads the place of a link; nil is one where there is nothing to say.
+// place reads the place of a link; nil means that it needs no warning.
 func (w warner) place(link model.Key) (*place, error) {
 	filter, err := store.Get[*model.Filter](w.reader, link.Attached())
 	switch {

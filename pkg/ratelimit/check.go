@@ -57,8 +57,8 @@ func load(domain string, rules []model.RateLimitRule) error {
 	return nil
 }
 
-// locate finds the first rule that makes the list one that is refused, and
-// within it likewise.
+// locate finds the first rule with which the list is refused, and in that rule the
+// first of its own rules.
 func locate(domain string, rules []model.RateLimitRule) string {
 	i := sort.Search(len(rules), func(i int) bool { return load(domain, rules[:i+1]) != nil })
 	if i == len(rules) {

@@ -8,6 +8,6 @@
 // messages in equal order; the order of the user's rules is kept, since the
 // first of several wildcards wins.
 //
-// Of the upstream service it uses src/config and src/stats only: the rest reads
+// It uses only src/config and src/stats of the upstream service: the rest reads
 // the environment, exits the process or panics. No goroutines, no clock, no I/O.
 package ratelimit

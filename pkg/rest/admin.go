@@ -55,8 +55,8 @@ func NewAdmin(o Options, opts AdminOptions) http.Handler {
 	return s.router
 }
 
-// forward returns Envoy's answer. Of the request it passes on the method, the
-// path and the query, nothing else.
+// forward returns Envoy's answer. It passes on the method, the path and
+// the query of the request, nothing else.
 func (a *admin) forward(c *gin.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), adminTime)
 	defer cancel()

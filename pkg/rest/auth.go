@@ -84,7 +84,7 @@ type guard struct {
 	touched map[string]time.Time
 }
 
-// newGuard returns nil where authentication is off.
+// newGuard returns nil if authentication is off.
 func newGuard(o Options, log *slog.Logger) *guard {
 	if o.Tokens == nil {
 		return nil
@@ -120,7 +120,7 @@ func (s *server) authenticate(c *gin.Context) {
 
 // isPublic reports whether the call needs no token.
 func isPublic(c *gin.Context) bool {
-	path := c.FullPath() // empty where there is nothing
+	path := c.FullPath() // empty if there is nothing
 	return slices.Contains([]string{"/", "/health", "/ready", "/openapi.yaml", "/docs"}, path) || strings.HasPrefix(path, "/docs/")
 }
 
@@ -264,9 +264,9 @@ func (g *guard) refuseToken(c *gin.Context) *problem {
 	return unauthorized(c, "the token is not valid: it is unknown or was revoked")
 }
 
-// refusalLevel is how loudly the log tells of a refused write. Anybody can send
-// what comes from nobody: of each address, what is over the limit of failures
-// is told at debug.
+// refusalLevel is the level at which a refused write is logged. Anybody can send
+// writes without a token, so those of one address beyond the limit of failures are
+// logged at debug.
 func (g *guard) refusalLevel(c *gin.Context, id identity) slog.Level {
 	if id.actor == "" && g != nil && !g.told.Allow(perclient.Prefix(c.Request.RemoteAddr), g.now()) {
 		return slog.LevelDebug

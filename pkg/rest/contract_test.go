@@ -27,7 +27,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 )
 
-var update = flag.Bool("update", false, "write docs/endpoints.md anew")
+var update = flag.Bool("update", false, "write docs/endpoints.md again")
 
 const endpointsFile = "../../docs/endpoints.md"
 

@@ -100,7 +100,7 @@ func (s *server) writeEvents(events []status.Event) []byte {
 }
 
 // mayContinue reports whether the client may still read: a stream can outlive its
-// token. Where the database is away nobody knows better.
+// token. If the database is away, it may.
 func (s *server) mayContinue(c *gin.Context) bool {
 	if s.guard == nil {
 		return true

@@ -51,7 +51,7 @@ func takesNoBody(c *gin.Context, obj model.Object) error {
 	return invalidFields(form.Bind(obj, sent, false))
 }
 
-// attachOnce returns what was attached; nil where it was before.
+// attachOnce returns what was attached; nil if it was before.
 func (s *server) attachOnce(c *gin.Context, m mode) (made model.Object, done written, err error) {
 	done, err = s.write(c, m, func(w store.Writer) error {
 		made = nil

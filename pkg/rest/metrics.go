@@ -2,7 +2,7 @@ package rest
 
 import "github.com/gin-gonic/gin"
 
-// addMetrics registers the metrics, which somebody else gathers.
+// addMetrics adds the call that answers with Options.Metrics.
 func (s *server) addMetrics() {
 	s.get("/metrics", func(c *gin.Context) error {
 		if err := noQuery(c); err != nil {

@@ -73,8 +73,8 @@ func pageOf(query url.Values, kind model.Kind) (page, error) {
 }
 
 // readQuery refuses parameters that are not known, come twice (unless they are
-// repeatable) or hold no text. A call that took no notice of, say, dry_run would
-// do what nobody wants.
+// repeatable) or hold no text. A call that ignored dry_run, for example,
+// would change something.
 func readQuery(c *gin.Context, known []string, repeatable ...string) (url.Values, error) {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {

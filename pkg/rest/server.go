@@ -65,8 +65,8 @@ type Options struct {
 	Pace time.Duration
 	// Metrics answers GET /metrics; nil means that there is no such call.
 	Metrics http.Handler
-	// Observe is told of each answer, with the path of the API's own table that
-	// led to it (empty for none); nil means nobody is.
+	// Observe is called for each answer, with the path of the API's own table
+	// that led to it (empty for none); may be nil.
 	Observe func(method, path string, status int, took time.Duration)
 	// OnStop has a function called when the server begins to stop, unless it is
 	// forgotten before: streams and waits end then. Nil means never.
@@ -92,7 +92,7 @@ type server struct {
 	onStop   func(func()) (forget func() bool)
 	router   *gin.Engine
 	live     *inspect.Inspector
-	// guard is nil where authentication is off.
+	// guard is nil if authentication is off.
 	guard *guard
 }
 

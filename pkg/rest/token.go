@@ -23,8 +23,7 @@ func (s *server) addToken() {
 	s.delete("/token/:token", s.withTokens(s.deleteToken))
 }
 
-// withTokens makes a call say that there is nothing where there is no
-// authentication.
+// withTokens makes a call answer 404 if authentication is off.
 func (s *server) withTokens(h handler) handler {
 	return func(c *gin.Context) error {
 		if s.guard == nil {

@@ -99,7 +99,7 @@ func (s *server) waitApplied(c *gin.Context, m mode, done written) []status.Lag 
 	return s.wait(ctx, done.revision, m.waitKeys(done.keys))
 }
 
-// statusOf is that of the answer to a write: 202 while something lags.
+// statusOf returns the status of the answer to a write: 202 while something lags.
 func (w written) statusOf(status int) int {
 	if len(w.lagging) > 0 {
 		return http.StatusAccepted

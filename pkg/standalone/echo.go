@@ -26,7 +26,7 @@ func serveEcho(ctx context.Context, l net.Listener) error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), echoDrain)
 	defer cancel()
 	if server.Shutdown(drain) != nil {
-		_ = server.Close() // whoever still waits is cut off
+		_ = server.Close() // requests that still wait are cut off
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("stopping the demo's backend: %w", err)

@@ -27,7 +27,7 @@ type Cluster struct {
 
 // Endpoint is an address of a cluster.
 type Endpoint struct {
-	// Name is the DNS name that was resolved to Address; empty where the cluster
+	// Name is the DNS name that was resolved to Address; empty if the cluster
 	// has the address itself.
 	Name, Address string
 	Port          uint32

@@ -50,7 +50,7 @@ type Event struct {
 	Proxy   string `json:"proxy,omitempty"`
 	Envoy   string `json:"envoy,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Type is that of the resources of a response, as TypeName has it.
+	// Type is the type of the resources of a response, as TypeName has it.
 	Type string `json:"type,omitempty"`
 	// Resources are the first names in a response, More is how many follow.
 	Resources []string `json:"resources,omitempty"`

@@ -74,7 +74,7 @@ type Refusal struct {
 	Version  string
 	// Objects are what it was made from; nil means the proxy.
 	Objects []model.Key
-	// Revision is that of the message that was refused.
+	// Revision is the revision of the refused message.
 	Revision int64
 	// Text is Envoy's reason.
 	Text string

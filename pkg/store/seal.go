@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// Resealer is a store whose secrets can be sealed anew.
+// Resealer is a store whose secrets can be sealed again.
 type Resealer interface {
 	// Reseal seals every sealed text, those of the change log too, with the key
 	// that the Sealer takes now: all of them or none. It makes no revision,
@@ -13,6 +13,6 @@ type Resealer interface {
 
 // Resealed counts the texts that Reseal has changed.
 type Resealed struct {
-	// Current are those of the configuration, Logged those of the change log.
+	// Current counts texts of the configuration, Logged texts of the change log.
 	Current, Logged int
 }

@@ -97,7 +97,7 @@ type Written struct {
 }
 
 // Changes yields changes in their order, those of some kinds or, where none is
-// named, all. They are read in pages where there are many, so that an error may
+// named, all. Many are read in pages, so that an error may
 // end them, and only until the transaction ends.
 type Changes func(kinds ...model.Kind) iter.Seq2[Written, error]
 
@@ -186,6 +186,6 @@ type Writer interface {
 	// that revision. A change log that does not reach back is a Compacted error.
 	Firsts(revision int64) (map[model.Kind][]Place, error)
 	// Befores returns what some entries of the change log found, in their order.
-	// Object is nil where there was none.
+	// Object is nil if there was none.
 	Befores(places []Place) ([]model.Entry, error)
 }

@@ -64,7 +64,7 @@ func (a API) Post(ctx context.Context, path string, fields ...string) (Answer, e
 // Send sends one request on a connection of its own and follows no redirect.
 func Send(req *http.Request) (Answer, error) { return API{}.Send(req) }
 
-// Send is the same, by the socket where there is one.
+// Send sends one request, through the socket if there is one.
 func (a API) Send(req *http.Request) (Answer, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	if a.Socket != "" {

@@ -28,7 +28,7 @@ type XDSClient struct {
 
 	mu        sync.Mutex
 	resources map[string]map[string]*discoveryv3.Resource
-	changed   chan struct{} // closed, and made anew, on every change
+	changed   chan struct{} // closed, and replaced, on every change
 	err       error
 }
 
@@ -98,8 +98,8 @@ func (r *XDSResponse) Nack(text string) error {
 	})
 }
 
-// Resources are those of a type that were acknowledged and not removed, by
-// name.
+// Resources returns the resources of a type that were acknowledged and not removed,
+// by name.
 func (x *XDSClient) Resources(typeURL string) map[string]*discoveryv3.Resource {
 	x.mu.Lock()
 	defer x.mu.Unlock()

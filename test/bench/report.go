@@ -34,7 +34,7 @@ type row struct {
 	What      string  `json:"what"`
 	Unit      string  `json:"unit"`
 	Gatehouse float64 `json:"gatehouse"`
-	// Beside is the other side's; nil where there is none.
+	// Beside is the other side's; nil if there is none.
 	Beside *float64 `json:"beside,omitempty"`
 	// Ratio is Gatehouse / Beside, to two digits.
 	Ratio *float64 `json:"ratio,omitempty"`

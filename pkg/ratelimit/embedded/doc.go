@@ -6,7 +6,7 @@
 //
 // Windows are fixed and begin where their length divides Unix time (a month has
 // 30 days, a year 365), so exactly the allowed number passes in each, however
-// many ask at once. Limits are per process and begin anew with it.
+// many ask at once. Limits are per process and start over with it.
 //
 // Invariants: two values never share a counter, whatever characters are in
 // them (a counter is named by two secretly seeded 64-bit hashes over domain,

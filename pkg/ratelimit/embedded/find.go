@@ -19,7 +19,7 @@ type Entry struct{ Key, Value string }
 type Met struct {
 	// Key is the limit's path, as in a Stat.
 	Key string
-	// Unit is second, minute and so on; empty where Unlimited.
+	// Unit is second, minute and so on; empty if Unlimited.
 	Unit              string
 	RequestsPerUnit   uint32
 	Unlimited, Shadow bool

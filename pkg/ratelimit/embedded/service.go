@@ -61,8 +61,8 @@ func (e *Engine) ShouldRateLimit(ctx context.Context, r *rlsv3.RateLimitRequest)
 	return response, nil
 }
 
-// limits finds the limit of each descriptor; nil where there is none, or where
-// that of another descriptor replaces it.
+// limits finds the limit of each descriptor; nil if it has none, or if the limit of
+// another descriptor replaces it.
 func (d *domain) limits(ctx context.Context, r *rlsv3.RateLimitRequest) ([]*config.RateLimit, error) {
 	limits := make([]*config.RateLimit, len(r.GetDescriptors()))
 	var replaced map[string]bool

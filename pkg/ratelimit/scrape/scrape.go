@@ -17,7 +17,7 @@ const timeout = 2 * time.Second
 
 // Counts is what engines have counted in one domain since each of them started.
 type Counts struct {
-	// Limits are those of the domain, each once, in the order of their paths.
+	// Limits are the limits of the domain, each once, ordered by path.
 	Limits []Limit
 	// Untold are the paths of limits that the engines' metrics do not show.
 	Untold []string
@@ -36,7 +36,7 @@ type Limit struct {
 // Engine is one that was asked.
 type Engine struct {
 	URL string
-	// Address is the one of the URL's host that was asked; empty when the host
+	// Address is the address of the URL's host that was asked; empty if the host
 	// has none.
 	Address string
 	// Err is why it is not in the numbers; nil means that it is.

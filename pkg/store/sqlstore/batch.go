@@ -72,7 +72,7 @@ func (l changeLog) key() model.Key {
 	return key
 }
 
-// size is that of the objects, in bytes.
+// size is the size of the objects, in bytes.
 func (l changeLog) size() (n int) {
 	for _, text := range []*string{l.Before, l.After} {
 		if text != nil {

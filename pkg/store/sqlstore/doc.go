@@ -9,5 +9,5 @@
 // order of commit, and what a transaction has checked stays true until it
 // commits; a reader works on one snapshot and never waits for the writer; no
 // value of a row is ever logged. A writer remembers what it has read and sends
-// new rows together (memory.go, batch.go); whoever asks it sees them.
+// new rows together (memory.go, batch.go); its own reads see them.
 package sqlstore

@@ -14,7 +14,7 @@ const generationSize = 8192
 // asked for of late. What is in neither generation has to be read again.
 type memory struct {
 	young, old generation
-	// size is that of a generation.
+	// size is the size of a generation.
 	size int
 }
 

@@ -71,7 +71,7 @@ type Store struct {
 	// every other writer out until the end of the transaction.
 	lockRevision string
 	// notify tells other processes of a revision within its transaction; nil
-	// where there is no such thing.
+	// if the database has no such thing.
 	notify func(tx *gorm.DB, mark model.Mark) error
 	// listen hears what notify says until ctx ends; nil likewise.
 	listen func(ctx context.Context) error
@@ -162,7 +162,7 @@ func urlError(what string) error {
 
 // gormConfig is how GORM is used here: rows only, no logging (an error is
 // returned, and a statement holds values), no transaction of its own, no
-// prepared statements (within a transaction they are prepared anew each time).
+// prepared statements (within a transaction they would be prepared again each time).
 func gormConfig() *gorm.Config {
 	return &gorm.Config{
 		NamingStrategy:         namingStrategy(),

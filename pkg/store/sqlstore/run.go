@@ -44,8 +44,8 @@ func (s *Store) repeat(ctx context.Context, interval time.Duration, doing string
 	}
 }
 
-// poll signals a revision that nobody told of: made by a process that shares
-// the file, while the connection that listens was down, or by a restore.
+// poll signals a revision that was not announced: made by a process that shares
+// the file, while the listening connection was down, or by a restore.
 func (s *Store) poll(ctx context.Context) error {
 	return s.viewIn(ctx, s.build, func(r *reader) error {
 		mark, err := r.Mark()

@@ -81,7 +81,7 @@ func notInUseError(what string) error {
 
 // checkedSealer is the Sealer of one transaction. It seals nothing with a key
 // file that was left behind, say a copy on another machine, when the secrets
-// were sealed anew: such a text would be lost with the old key.
+// were sealed again: such a text would be lost with the old key.
 type checkedSealer struct{ w *writer }
 
 func (c checkedSealer) Seal(plain, place string) (string, error) {

@@ -92,7 +92,7 @@ func (t table) where(key model.Key) map[string]any {
 }
 
 // keyCondition returns the condition for the rows that have one of some keys in
-// these columns, with its values; there are none where no row can have one. It is a
+// these columns, with its values; there are none if no row can have one. It is a
 // join: SQLite looks up pairs in an index only then, and reads the whole table for
 // "(a, b) IN".
 func (t table) keyCondition(columns []string, keys []model.Key) (condition string, values []any) {
@@ -119,7 +119,7 @@ func (t table) keyCondition(columns []string, keys []model.Key) (condition strin
 }
 
 // refersTo is the condition that selects the objects that refer to one of some
-// objects of one kind, with its values; there are none where nothing can. The key of
+// objects of one kind, with its values; there are none if nothing can. The key of
 // a part and of a link has the names of what it refers to; another object is in the
 // table of references.
 func (t table) refersTo(keys []model.Key) (condition string, values []any) {

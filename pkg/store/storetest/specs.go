@@ -66,7 +66,7 @@ type harness struct {
 	newDatabase func(ctx context.Context) Open
 	openAgain   Open
 	store       store.Store
-	// marks are those of the revisions that write has made.
+	// marks are the marks of the revisions that write has made.
 	marks map[int64]model.Mark
 }
 
@@ -166,7 +166,7 @@ func (h *harness) revision(ctx context.Context) (revision int64) {
 }
 
 // since asks for the changes after a revision that write has made; any other
-// is that of another database.
+// revision belongs to another database.
 func (h *harness) since(ctx context.Context, revision int64) model.Change {
 	GinkgoHelper()
 	mark := h.marks[revision]

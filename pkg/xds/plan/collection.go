@@ -30,7 +30,7 @@ type collection struct {
 	gone map[string]time.Time
 	// refused are the versions that are not sent again.
 	refused map[string]Refusal
-	// owed says that a new subscription waits for an answer, be it empty.
+	// owed says that a new subscription waits for an answer, even an empty one.
 	owed bool
 	// overdue are resources for which the bound of the wait ran out, until
 	// somebody asks.
@@ -201,7 +201,7 @@ func (c *collection) nack(f *flight, text string, now time.Time) (guilty string)
 			continue // removed or replaced since
 		}
 		h.sentAt, h.overdue, h.readRev = time.Time{}, false, 0
-		// Of several, Envoy may have taken this one or not.
+		// Envoy may have accepted some of several resources, this one too.
 		h.sent = ""
 		if len(f.Resources) == 1 {
 			h.sent, h.sentIn = h.acked, h.readIn
@@ -301,7 +301,7 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 func (c *collection) has(name string, revision int64) bool {
 	i, ok := slices.BinarySearchFunc(c.wanted, name, compareName)
 	if !ok {
-		return true // its removal is nobody's concern
+		return true // nobody waits for its removal
 	}
 	h := c.held.find(name)
 	return h != nil && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)

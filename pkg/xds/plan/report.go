@@ -36,7 +36,7 @@ type Refusal struct {
 	Version  string
 	// Origins are what it was made from; nil means the proxy.
 	Origins []snapshot.Origin
-	// Revision is that of the message that was refused.
+	// Revision is the revision of the refused message.
 	Revision int64
 	// Text is Envoy's reason.
 	Text string

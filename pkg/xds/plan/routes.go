@@ -21,7 +21,7 @@ type routes struct {
 	ackedFor *snapshot.Snapshot
 	flight   *flight
 	since    time.Time // when the first configuration began to wait
-	resend   bool      // subscribed anew: an answer is owed
+	resend   bool      // subscribed again: an answer is owed
 	// refused are the pieces that the Envoy refused, by host; refusedWhole is
 	// the version of a configuration of which no piece is to blame.
 	refused      map[string]refusal
@@ -152,7 +152,7 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 	return guilty
 }
 
-// changedPieces are those of to that from has not, or not so.
+// changedPieces returns the pieces of to that from does not have in this version.
 func changedPieces(from, to []*snapshot.Host) []*snapshot.Host {
 	var changed []*snapshot.Host
 	for _, h := range to {

@@ -375,8 +375,8 @@ func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 }
 
 // routesKnown reports whether we know every route that the Envoy has. After a
-// reconnect we do once its route configuration was told or sent anew, or when
-// it has no listener to use one.
+// reconnect, we do once it reported its route configuration or was sent one, or
+// if it has no listener to use one.
 func (s *Stream) routesKnown() bool {
 	return s.routes.known || s.listeners.subscribed && s.listeners.held.isEmpty() && len(s.routes.names) == 0
 }

@@ -174,7 +174,7 @@ func (r *reporter) record(report *loadv3.LoadStatsRequest, snap *snapshot.Snapsh
 	return slices.Compact(failing)
 }
 
-// versionIn is the version of a cluster; empty where there is none.
+// versionIn is the version of a cluster; empty if there is none.
 func versionIn(snap *snapshot.Snapshot, cluster string) string {
 	if snap == nil {
 		return ""

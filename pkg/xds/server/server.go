@@ -38,7 +38,7 @@ type Options struct {
 	// Held says why nobody is answered before there is a configuration; empty
 	// means that nothing is known against it, see hold.go.
 	Held string
-	// AllowEmpty says that a database without a configuration is meant to be so.
+	// AllowEmpty says that a database without a configuration is empty on purpose.
 	AllowEmpty bool
 	// FirstWithin is how long a client may take to say who it is; 0 means 30 s.
 	FirstWithin time.Duration
@@ -74,7 +74,7 @@ type Server struct {
 	limitsRefused bool
 	engines       map[*engine]struct{}
 	enginesComing time.Time     // until when one may come back while there is none
-	moved         chan struct{} // closed, and made anew, when an engine or the limits change
+	moved         chan struct{} // closed, and replaced, when an engine or the limits change
 }
 
 // New returns a server that has nothing to say until Publish is called.
@@ -120,9 +120,9 @@ func (s *Server) Publish(revision int64, changed map[string]*snapshot.Snapshot) 
 	s.publish(revision, changed)
 }
 
-// Replace is Publish for revisions that are numbered anew. What is known of
-// each Envoy is by the old numbers, so it has to begin again: its stream ends,
-// it connects once more with what it has, and is sent what is different.
+// Replace is Publish after the numbers of revisions have started over. What is
+// known of each Envoy has the old numbers, so its stream ends: it connects again,
+// reports what it has, and receives the differences.
 func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,8 +184,8 @@ func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
 type Have struct {
 	// Envoy is the address that it connected from.
 	Envoy string
-	// Hosts are those of the route configuration that it acknowledged, sorted
-	// by name; nil while that is not known.
+	// Hosts are the hosts of the route configuration that it acknowledged,
+	// sorted by name; nil while that is not known.
 	Hosts []*snapshot.Host
 	// Refused are the listeners that it refused.
 	Refused []plan.RefusedListener

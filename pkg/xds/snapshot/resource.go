@@ -23,8 +23,8 @@ const (
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
-	// ExtensionType is that of HTTP filters that a listener names and does not
-	// hold.
+	// ExtensionType is the type of HTTP filters that a listener names and does not
+	// contain.
 	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
@@ -161,7 +161,7 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route, origin Origin) (*Host, er
 	return host, err
 }
 
-// VirtualHost is the host in full, decoded anew.
+// VirtualHost decodes the whole host, each time again.
 func (h *Host) VirtualHost() (*routev3.VirtualHost, error) {
 	vh := &routev3.VirtualHost{}
 	if err := proto.Unmarshal(h.body, vh); err != nil {

@@ -90,8 +90,8 @@ func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config}, err
 }
 
-// unhealthy is the header with which an answer says that whoever gives it is
-// unhealthy. An Envoy in front would believe it of the gateway.
+// unhealthy is the header with which an upstream says that it is unhealthy. An
+// Envoy in front would believe this of the gateway.
 const unhealthy = "x-envoy-immediate-health-check-fail"
 
 func escapedSlashes(action string) hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction {

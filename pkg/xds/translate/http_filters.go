@@ -17,8 +17,8 @@ import (
 // httpFilter is one HTTP filter, in all the places where Envoy hears of it. A
 // nil hook means that it is not there.
 type httpFilter struct {
-	// name is that of the filter on the listener; of several, the part before the
-	// slash.
+	// name is the filter's name on the listener; if there are several, the part
+	// before the slash.
 	name string
 	// listener is the filter on the listener: mostly one, but one for each
 	// domain of a filter that knows only one.
@@ -75,7 +75,7 @@ func router(ir.Listener) []filterConfig {
 
 const routerFilter = "envoy.filters.http.router"
 
-// HTTPFilters are the names of the HTTP filters that there are, in their order. Of
+// HTTPFilters returns the names of the HTTP filters, in their order. Of
 // several filters of one row it is the part of their names before the slash.
 func HTTPFilters() []string {
 	var names []string

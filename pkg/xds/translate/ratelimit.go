@@ -85,8 +85,8 @@ func rateLimitHeaders(l ir.Listener) bool {
 
 // rateLimitedReply is what a request over its limit is told: a problem of
 // RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
-// 10.2.3): the header that this is taken from is that of the filter that
-// stopped the request, and where it sends none there is no retry-after.
+// 10.2.3): the value comes from a header of the filter that stopped
+// the request. Without that header there is no retry-after.
 func rateLimitedReply(l ir.Listener) *hcmv3.ResponseMapper {
 	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
 		return nil
