@@ -66,7 +66,7 @@ var _ = Describe("apply", func() {
 	})
 
 	It("names every bad field", func() {
-		serving("PUT /config", reply{400, `{"detail":"1 field is missing or wrong; errors lists each","code":"invalid_fields","errors":[{"field":"upstreams[0].upstream_port","message":"line 4: is not a port"}]}`, nil})
+		serving("PUT /config", reply{400, `{"detail":"1 field is missing or wrong; see errors","code":"invalid_fields","errors":[{"field":"upstreams[0].upstream_port","message":"line 4: is not a port"}]}`, nil})
 		Expect(run1("version: 1\n", "apply", "-f", "-")).To(Equal(result{1, "",
 			"gatehouse: PUT /config: 1 field is missing or wrong (400 invalid_fields)\n  upstreams[0].upstream_port: line 4: is not a port\n"}))
 		Expect(run1("", "apply", "-f", "/not/there.yaml")).To(Equal(result{1, "",

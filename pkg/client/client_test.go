@@ -35,7 +35,7 @@ var _ = Describe("A call", func() {
 	It("makes an error of a problem: one line, and one for each field", func(ctx SpecContext) {
 		c := serverOf(client.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			answer(w, 400, "application/problem+json", `{"type":"urn:x","title":"Fields are missing or wrong","status":400,
-				"detail":"2 fields are missing or wrong; errors lists each","code":"invalid_fields",
+				"detail":"2 fields are missing or wrong; see errors","code":"invalid_fields",
 				"errors":[{"field":"Upstream_port","message":"70000 is no port"},{"field":"Upstream_ip","message":"\u001b[2Jx"}]}`)
 		})
 		_, err := c.Do(ctx, client.Request{Method: http.MethodPost, Path: "/upstream"})

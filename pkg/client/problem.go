@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	detail := e.Detail
 	if len(e.Fields) > 0 {
 		// The hint is for readers of the JSON; the fields follow here.
-		detail = strings.TrimSuffix(detail, "; errors lists each")
+		detail = strings.TrimSuffix(detail, "; see errors")
 	}
 	if detail == "" {
 		detail = e.Title

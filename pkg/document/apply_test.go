@@ -272,7 +272,7 @@ secrets:
 	It("are refused as references that do not fit what is stored", func() {
 		_, _, err := c.apply("version: 1\nsecrets:\n- secret_name: cookie\n  secret_sni: a.example.com\n", document.ApplyOptions{})
 		Expect(messages(err)).To(Equal([]string{
-			`line 3: secrets["cookie"].secret_value: cannot stand beside a certificate, a key or a host name; a secret holds either`,
+			`line 3: secrets["cookie"].secret_value: cannot be combined with a certificate, a key or a host name`,
 		}))
 	})
 

@@ -77,7 +77,7 @@ func unreadableError(isJSON bool, err error) error {
 func invalid(errs []model.FieldError) error {
 	return &model.Error{
 		Kind: model.Invalid, Message: "the document contains errors",
-		Hint: "nothing was changed; errors lists each", Fields: errs,
+		Hint: "nothing was changed; see errors", Fields: errs,
 	}
 }
 

@@ -93,11 +93,11 @@ const (
 func (v *validator) headerText(field, s string) {
 	switch {
 	case s == "":
-		v.add(field, "is empty; remove takes a header away")
+		v.add(field, "is empty; use remove to remove a header")
 	case len(s) > maxHeaderText:
 		v.add(field, "has more than %d bytes", maxHeaderText)
 	case s != strings.Trim(s, " \t") || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		v.add(field, "has a space at its end or a control character, which no header value can have")
+		v.add(field, "ends in a space or contains a control character, and no header value can")
 	}
 }
 

@@ -102,7 +102,7 @@ func readRateLimitFilter(v *validator, at, name string, config JSON) Spec {
 	}
 	if c.Domain != nil {
 		if f.Domain = *c.Domain; f.Domain == "" {
-			v.add(at+".domain", "must not be empty; leave it out instead")
+			v.add(at+".domain", "must not be empty; omit it instead")
 		}
 		v.refuseStatedDomain(at+".domain", f.Domain)
 	}
@@ -183,7 +183,7 @@ func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) Ra
 		names, _, _ := orderedObject(value) // likewise
 		for _, name := range names {
 			if !slices.Contains(fields, name) {
-				v.add(at+"."+name, "is no field of %s", kind)
+				v.add(at+"."+name, "is not a field of %s", kind)
 			}
 		}
 		if err := json.Unmarshal(value, &e); err != nil {

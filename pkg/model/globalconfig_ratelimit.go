@@ -106,7 +106,7 @@ func checkRateLimitRules(v *validator, at string, rules []RateLimitRule) {
 		if l := r.RateLimit; l != nil {
 			switch {
 			case l.Unlimited && (l.Unit != "" || l.RequestsPerUnit != 0):
-				v.add(at+".rate_limit.unlimited", "takes neither unit nor requests_per_unit beside it")
+				v.add(at+".rate_limit.unlimited", "cannot be combined with unit or requests_per_unit")
 			case !l.Unlimited:
 				v.oneOf(at+".rate_limit.unit", l.Unit, RateLimitUnits())
 			}

@@ -245,7 +245,7 @@ func (m ValueMatch) validate(v *validator, at string) {
 		}
 	}
 	if kinds > 1 {
-		v.add(at, "takes one of exact, prefix and regex, not several")
+		v.add(at, "takes only one of exact, prefix and regex")
 	}
 	if m.Exact != nil && *m.Exact == "" {
 		v.add(at+".exact", "must not be empty")
@@ -262,7 +262,7 @@ func (r Rewrite) validate(v *validator, at, match string) {
 	if r.Prefix != "" {
 		v.urlPath(at+".prefix", r.Prefix)
 		if match == "regex" {
-			v.add(at+".prefix", "cannot replace a prefix where match is regex; use regex and substitution")
+			v.add(at+".prefix", "cannot replace a prefix if match is regex; use regex and substitution")
 		}
 		if r.Regex != "" {
 			v.add(at, "takes prefix or regex, not both")
@@ -271,7 +271,7 @@ func (r Rewrite) validate(v *validator, at, match string) {
 	if r.Regex != "" {
 		v.substitution(at, r.Regex, r.Substitution)
 	} else if r.Substitution != "" {
-		v.add(at+".substitution", "needs regex beside it")
+		v.add(at+".substitution", "requires regex")
 	}
 	if r.Host != "" {
 		v.headerValue(at+".host", r.Host)

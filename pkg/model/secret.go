@@ -63,7 +63,7 @@ func (s *Secret) Validate() []FieldError {
 	isTLS := s.Cert != "" || s.PrivateKey != "" || s.SNI != ""
 	switch {
 	case s.Value != "" && isTLS:
-		v.add("Secret_value", "cannot stand beside a certificate, a key or a host name; a secret holds either")
+		v.add("Secret_value", "cannot be combined with a certificate, a key or a host name")
 	case s.Type == SecretGeneric && isTLS, s.Type == SecretTLS && s.Value != "":
 		v.add("Secret_type", "%q does not fit what the secret holds", s.Type)
 	}

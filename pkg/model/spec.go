@@ -152,7 +152,7 @@ func invalid(fields []FieldError) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	return &Error{Kind: Invalid, Message: "a secret cannot be stored", Hint: "errors lists each", Fields: fields}
+	return &Error{Kind: Invalid, Message: "a secret cannot be stored", Hint: "see errors", Fields: fields}
 }
 
 // mapSealed replaces the sealed texts of the JSON.

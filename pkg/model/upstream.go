@@ -133,7 +133,7 @@ func (u *Upstream) Validate() []FieldError {
 	if u.ValidationSubjectName != "" {
 		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)
 		if u.ValidationCACertificate == "" {
-			v.add("Upstream_validation_subjectname", "needs Upstream_validation_cacertificate beside it")
+			v.add("Upstream_validation_subjectname", "requires Upstream_validation_cacertificate")
 		}
 	}
 	u.validateRobustness(&v)

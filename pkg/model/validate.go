@@ -34,7 +34,7 @@ func (v *validator) name(field, name string, noReserved bool) {
 	case strings.ContainsFunc(name, func(r rune) bool { return !isNameRune(r) }):
 		v.add(field, "%q may contain only the characters A-Z a-z 0-9 . _ -", name)
 	case name == "." || name == "..":
-		v.add(field, "%q would not survive in a URL path", name)
+		v.add(field, "%q cannot be part of a URL path", name)
 	case noReserved && slices.Contains(reservedNames(), name):
 		v.add(field, "%q is reserved for a call of the API", name)
 	}
@@ -125,7 +125,7 @@ func (v *validator) urlPath(field, s string) {
 	case strings.ContainsAny(s, "?#"):
 		v.add(field, "%q must be a path without query (?) and fragment (#)", s)
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		v.add(field, "%q contains a space, a control character or a character that a URL has to percent-encode", s)
+		v.add(field, "%q contains a space, a control character or a character that must be percent-encoded in a URL", s)
 	}
 }
 
@@ -135,7 +135,7 @@ func (v *validator) pathRegex(field, s string) {
 		return
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		v.add(field, "%q contains a space or a control character, which no path contains (a form sends + as %%2B)", s)
+		v.add(field, "%q contains a space or a control character; paths have none (in a form, send + as %%2B)", s)
 		return
 	}
 	v.regex(field, s)
@@ -157,9 +157,9 @@ func (v *validator) regex(field, s string) {
 		v.add(field, "%q is not a regular expression in RE2 syntax: %s", s, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	case wide != "":
 		// Envoy matches bytes: its RE2 reads Latin-1.
-		v.add(field, "%q holds %s: Envoy matches bytes, and knows none above \\xFF; write the character itself", s, wide)
+		v.add(field, "%q contains %s: Envoy matches bytes, so \\xFF is the highest; write the character itself", s, wide)
 	case size > maxRegexSize:
-		v.add(field, "%q is too large for a proxy: its repetitions and character classes make %d steps, at most %d are allowed", s, size, maxRegexSize)
+		v.add(field, "%q is too large for a proxy: its repetitions and character classes expand to %d steps; at most %d are allowed", s, size, maxRegexSize)
 	}
 }
 
@@ -217,7 +217,7 @@ func (v *validator) substitution(at, expr, subst string) {
 	}
 	for i := 0; i < len(subst); i++ {
 		if c := subst[i]; c < ' ' || c >= 0x7f {
-			v.add(at+".substitution", "%q holds a control or non-ASCII character", subst)
+			v.add(at+".substitution", "%q contains a control character or a non-ASCII character", subst)
 			return
 		}
 		if subst[i] != '\\' {
@@ -230,7 +230,7 @@ func (v *validator) substitution(at, expr, subst string) {
 			v.add(at+".substitution", `%q: a backslash must be followed by a digit or a backslash`, subst)
 			return
 		case int(subst[i]-'0') > re.NumSubexp():
-			v.add(at+".substitution", `%q names group %c, but the expression has %d`, subst, subst[i], re.NumSubexp())
+			v.add(at+".substitution", `%q refers to group %c, but the expression has only %d`, subst, subst[i], re.NumSubexp())
 			return
 		}
 	}

@@ -116,7 +116,7 @@ var _ = Describe("a name", func() {
 		Entry("a slash", "a/b", `"a/b" may contain only the characters A-Z a-z 0-9 . _ -`),
 		Entry("a space", "a b", `"a b" may contain only the characters A-Z a-z 0-9 . _ -`),
 		Entry("an umlaut", "bär", `"bär" may contain only the characters A-Z a-z 0-9 . _ -`),
-		Entry("dots", "..", `".." would not survive in a URL path`),
+		Entry("dots", "..", `".." cannot be part of a URL path`),
 		Entry("reserved", "dump", `"dump" is reserved for a call of the API`),
 		Entry("reserved in another case", "Dump", ""),
 	)

@@ -248,7 +248,7 @@ var _ = Describe("A token", func() {
 		ann := a.makeToken("", "ann", "admin")
 		bob := a.makeToken(ann, "bob", "admin")
 		Expect(a.send("DELETE", "/token/ann", bob, "").status).To(Equal(200))
-		a.send("DELETE", "/token/bob", bob, "").expectProblem(409, refused(409, "conflict", "Another object claims the same",
+		a.send("DELETE", "/token/bob", bob, "").expectProblem(409, refused(409, "conflict", "It conflicts with the current state",
 			`token \"bob\" is the last one of an admin; without it nobody could change anything; create another admin token first, or delete it in the database: gatehouse token revoke with --data-dir or --database-url`, "/token/bob"))
 		Expect(a.send("GET", "/service", bob, "").status).To(Equal(200))
 	})
@@ -286,7 +286,7 @@ var _ = Describe("Without any token", func() {
 		a.send("POST", "/proxy", "", "Name=gw").expectJSON(201, `{"name":"gw"}`)
 		Expect(a.log.String()).To(MatchRegexp(`level=INFO msg=write actor=local role=admin method=POST path=/proxy status=201 rev=1 took=`))
 		a.send("GET", "/proxy", unlikely, "").expectProblem(401, refused(401, "unauthorized", needs, wrong, "/proxy"))
-		a.send("POST", "/token", "", "Token_name=ci&Token_role=viewer").expectProblem(409, refused(409, "conflict", "Another object claims the same",
+		a.send("POST", "/token", "", "Token_name=ci&Token_role=viewer").expectProblem(409, refused(409, "conflict", "It conflicts with the current state",
 			"the first token must have the role admin; from then on every call needs a token, and with a viewer's alone nobody could change anything", "/token"))
 		ann := a.makeToken("", "ann", "admin")
 		a.send("GET", "/proxy", "", "").expectProblem(401, refused(401, "unauthorized", needs, missing, "/proxy"))

@@ -50,7 +50,7 @@ func (s *server) explainQuery(c *gin.Context, more func(store.Reader) error) ([]
 	}
 	r, errs := explain.NewRequest(query.Get("method"), query.Get("url"), query["header"])
 	if query.Has("method") && query.Get("method") == "" {
-		errs = append(errs, model.FieldError{Field: "method", Message: "is empty; leave it out for GET"})
+		errs = append(errs, model.FieldError{Field: "method", Message: "is empty; omit it for GET"})
 	}
 	if query.Has("address") {
 		if r.Client, err = netip.ParseAddr(query.Get("address")); err != nil || r.Client.Zone() != "" {

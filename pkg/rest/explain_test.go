@@ -108,7 +108,7 @@ var _ = Describe("Explain", func() {
 		Entry("no host", "url=http:///cart", "url", `\"http:///cart\" has no host`),
 		Entry("a space", "url=http://shop.test/a%20b", "url", `\"http://shop.test/a b\" contains a character that clients percent-encode, such as a space as %20`),
 		Entry("method and header", "url=http://a&method=G%20T&header=x", "method", `\"G T\" is not a method`, "header", `\"x\" is not of the form \"name: value\"`),
-		Entry("an empty method", "url=http://a&method=", "method", `is empty; leave it out for GET`),
+		Entry("an empty method", "url=http://a&method=", "method", `is empty; omit it for GET`),
 		Entry("no address", "url=http://a&address=a", "address", `\"a\" is not an IPv4 or IPv6 address`),
 		Entry("an address of a link", "url=http://a&address=fe80::1%25eth0", "address", `\"fe80::1%eth0\" is not an IPv4 or IPv6 address`),
 		Entry("two URLs", "url=http://a&url=http://b", "url", "is sent more than once"),

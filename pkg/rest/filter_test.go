@@ -77,7 +77,7 @@ var _ = Describe("Filters", func() {
 			"Filter_config.request.set.Content-Length", `\"Content-Length\" belongs to the connection and cannot be changed`,
 			"Filter_config.request.set.Host", `\"Host\" cannot be changed; the rewrite of Route_config changes path and host`,
 			"Filter_config.request.set.x b", `\"x b\" is not an HTTP token`,
-			"Filter_config.request.set.x-a", "is empty; remove takes a header away",
+			"Filter_config.request.set.x-a", "is empty; use remove to remove a header",
 			"Filter_config.request.remove", `\"x-forwarded-for\" is set by the gateway and cannot be changed`,
 			"Filter_config.request.remove", `\"X-Envoy-Internal\" is set by the gateway and cannot be changed`,
 			"Filter_config.request.remove", `\"te\" belongs to the connection and cannot be changed`,
@@ -85,7 +85,7 @@ var _ = Describe("Filters", func() {
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"response":{"set":{"Forwarded":"a","x-real-ip":"b","server":"c"},"add":{"x-tail":"a "}}}`,
 			"Filter_config.response.set.Forwarded", `\"Forwarded\" is set by the gateway and cannot be changed`,
 			"Filter_config.response.set.x-real-ip", `\"x-real-ip\" is set by the gateway and cannot be changed`,
-			"Filter_config.response.add.x-tail", "has a space at its end or a control character, which no header value can have",
+			"Filter_config.response.add.x-tail", "ends in a space or contains a control character, and no header value can",
 			"Filter_config.response", `\"server\" is set by the gateway and cannot be changed`),
 		Entry("too many headers", `Filter_type=route_filter_headers&Filter_config={"request":{"remove":["`+strings.Join(numbered("x", 0, 51), `","`)+`"]}}`,
 			"Filter_config.request", "changes 51 headers; a filter may change at most 50, because receivers refuse messages with too many"),
@@ -102,7 +102,7 @@ var _ = Describe("Filters", func() {
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"a":1,"A":2}`, "Filter_config", `has the key \"A\" twice in one object`),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"claim":"sub"}]}`, "Filter_config.descriptors[0]", "claim is not supported yet"),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"descriptors":[{"remote_address":"a","generic_key":""},{"path":{"header_name":"x"}}]}`,
-			"Filter_config.descriptors[0].generic_key.descriptor_value", "is required", "Filter_config.descriptors[1].path.header_name", "is no field of path"),
+			"Filter_config.descriptors[0].generic_key.descriptor_value", "is required", "Filter_config.descriptors[1].path.header_name", "is not a field of path"),
 		Entry(nil, `Filter_type=route_filter_ratelimit&Filter_config={"per":"ip","limit":"5"}`,
 			"Filter_config.limit", `\"5\" must be a number, a slash and a unit, such as 5/minute; units are second, minute, hour, day, week, month, year`,
 			"Filter_config.per", `\"ip\" must be client, header:NAME or all`),
@@ -188,7 +188,7 @@ var _ = Describe("Filters", func() {
 			`,"after":`+strings.Replace(shown, `"shop"`, `"till"`, 1)+`}]}]}]}}`)
 
 		a.post("/filter", "Filter_name=other&Filter_type=http_filter_oidc&Filter_config="+shown).expectProblem(400,
-			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; errors lists each",`+
+			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; see errors",`+
 				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows"}]}`)
 	})
 

@@ -153,7 +153,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("a%22b%27"), "Upstream_name", `\"a\\\"b'\" `+badName),
 		Entry(nil, "/upstream", name("%C3%BCber"), "Upstream_name", `\"über\" `+badName),
 		Entry(nil, "/upstream", name("<b>"), "Upstream_name", `\"<b>\" `+badName),
-		Entry(nil, "/upstream", name(".."), "Upstream_name", `\"..\" would not survive in a URL path`),
+		Entry(nil, "/upstream", name(".."), "Upstream_name", `\"..\" cannot be part of a URL path`),
 		Entry(nil, "/upstream", name("dump"), "Upstream_name", `\"dump\" is reserved for a call of the API`),
 		Entry(nil, "/upstream", name(strings.Repeat("x", 254)), "Upstream_name", `has 254 characters; at most 253 are allowed`),
 		Entry(nil, "/upstream", name("a%00b"), "Upstream_name", "contains a NUL character"),

@@ -9,7 +9,7 @@ import (
 )
 
 func stale(path, detail string) string {
-	return `{"type":"urn:gatehouse:problem:precondition_failed","title":"A precondition does not hold","status":412,"detail":"` + detail +
+	return `{"type":"urn:gatehouse:problem:precondition_failed","title":"A precondition failed","status":412,"detail":"` + detail +
 		`","instance":"` + path + `","code":"precondition_failed"}`
 }
 

@@ -49,17 +49,17 @@ func titleOf(code string) string {
 		"unknown_name":           "A name does not exist",
 		"already_exists":         "The name is taken",
 		"in_use":                 "The object is in use",
-		"conflict":               "Another object claims the same",
+		"conflict":               "It conflicts with the current state",
 		"cannot_work":            "It cannot become a working configuration",
-		"compacted":              "The history does not reach back so far",
-		"precondition_failed":    "A precondition does not hold",
+		"compacted":              "The history does not go back that far",
+		"precondition_failed":    "A precondition failed",
 		"unsupported_media_type": "The content type is not supported",
 		"body_too_large":         "The body is too large",
 		"method_not_allowed":     "The method is not allowed here",
 		"not_found":              "No such path",
 		"not_acceptable":         "No acceptable representation",
-		"unavailable":            "Not available now",
-		"too_many_requests":      "Too many such requests at once",
+		"unavailable":            "Temporarily unavailable",
+		"too_many_requests":      "Too many requests of this kind at once",
 		"internal":               "Internal error",
 	}[code]
 }
@@ -81,8 +81,8 @@ func (s *server) fail(c *gin.Context, err error) {
 	case ctx.Err() != nil:
 		// The client is gone or the server stops; in the second case somebody
 		// still reads this.
-		p = newProblem(http.StatusServiceUnavailable, "unavailable", "the request was cancelled")
-		s.log.DebugContext(ctx, "request cancelled", where...)
+		p = newProblem(http.StatusServiceUnavailable, "unavailable", "the request was canceled")
+		s.log.DebugContext(ctx, "request canceled", where...)
 	case p.Status == http.StatusServiceUnavailable:
 		s.log.WarnContext(ctx, "request not served", where...)
 	default:
@@ -141,7 +141,7 @@ func invalidFields(errs []model.FieldError) error {
 		n, verb = "1 field", "is"
 	}
 	return &model.Error{
-		Kind: model.Invalid, Message: n + " " + verb + " missing or wrong", Hint: "errors lists each",
+		Kind: model.Invalid, Message: n + " " + verb + " missing or wrong", Hint: "see errors",
 		Fields: errs,
 	}
 }

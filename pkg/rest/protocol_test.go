@@ -186,7 +186,7 @@ var _ = Describe("Accept", func() {
 var _ = Describe("Health", func() {
 	const ok = `{"status":"ok"}`
 	notReady := func(reason string) string {
-		return `{"type":"urn:gatehouse:problem:unavailable","title":"Not available now","status":503,"detail":"not ready: ` + reason +
+		return `{"type":"urn:gatehouse:problem:unavailable","title":"Temporarily unavailable","status":503,"detail":"not ready: ` + reason +
 			`","instance":"/ready","code":"unavailable"}`
 	}
 

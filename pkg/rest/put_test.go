@@ -113,7 +113,7 @@ var _ = Describe("PUT", func() {
 		a.given("/service", "Service_Name=second&fqdn=second.example.com", "/proxy/gw/service/second", "")
 		for _, method := range []string{http.MethodPut, http.MethodPatch} {
 			a.do(method, "/service/second", form, strings.NewReader("fqdn=shop.example.com")).expectProblem(409,
-				conflict("conflict", "Another object claims the same", "/service/second",
+				conflict("conflict", "It conflicts with the current state", "/service/second",
 					`proxy \"gw\" already serves host \"shop.example.com\" with service \"shop\"; detach that service first, or change one of the two hosts`, ""))
 		}
 		a.put("/upstream/u", "Upstream_ip=::1&Upstream_port=1&Upstream_protocol=tls&Upstream_validation_cacertificate=ca").expectProblem(422,

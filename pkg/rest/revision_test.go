@@ -125,8 +125,8 @@ var _ = Describe("Revisions", func() {
 		a.patch("/service/a", "fqdn=c.example.com")
 		a.compact(ctx)
 		gone := func(path string) string {
-			return `{"type":"urn:gatehouse:problem:compacted","title":"The history does not reach back so far","status":410,` +
-				`"detail":"the history does not reach back to revision 1 any more; GET /revision lists what is kept; --revision-keep-age and --revision-keep-entries say how long",` +
+			return `{"type":"urn:gatehouse:problem:compacted","title":"The history does not go back that far","status":410,` +
+				`"detail":"the history no longer reaches back to revision 1; GET /revision lists what is kept; --revision-keep-age and --revision-keep-entries say how long",` +
 				`"instance":"` + path + `","code":"compacted"}`
 		}
 		a.get("/revision/1").expectProblem(410, gone("/revision/1"))

@@ -50,7 +50,7 @@ var _ = Describe("Rules between objects", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.given("/service", "Service_Name=second&fqdn=SHOP.example.com")
-		a.post("/proxy/gw/service/second", "").expectProblem(409, conflict("conflict", "Another object claims the same", "/proxy/gw/service/second",
+		a.post("/proxy/gw/service/second", "").expectProblem(409, conflict("conflict", "It conflicts with the current state", "/proxy/gw/service/second",
 			`proxy \"gw\" already serves host \"SHOP.example.com\" with service \"shop\"; detach that service first, or change one of the two hosts`, ""))
 	})
 
@@ -173,7 +173,7 @@ var _ = Describe("Failures", func() {
 
 	It("of the database are 503 and one line in the log", func() {
 		a, got := fail(&model.Error{Kind: model.Unavailable, Message: "the database does not answer", Err: errors.New("dial 10.0.0.9")})
-		got.expectProblem(503, `{"type":"urn:gatehouse:problem:unavailable","title":"Not available now","status":503,`+
+		got.expectProblem(503, `{"type":"urn:gatehouse:problem:unavailable","title":"Temporarily unavailable","status":503,`+
 			`"detail":"the database does not answer","instance":"/service","code":"unavailable"}`)
 		Expect(got.header.Get("Retry-After")).To(Equal("1"))
 		Expect(a.log.String()).To(MatchRegexp(`^time=\S+ level=WARN msg="request not served" method=GET path=/service err=".*dial 10.0.0.9"\n$`))

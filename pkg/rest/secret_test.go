@@ -110,7 +110,7 @@ var _ = Describe("Secrets", func() {
 		a.postJSON("/secret", string(body)).expectWrite(201, insertSecret, "1")
 		a.get("/secret/shop").expectJSON(200, p.json("shop.example.com"))
 
-		mismatch := `{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; errors lists each",` +
+		mismatch := `{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; see errors",` +
 			`"instance":"PATH","code":"invalid_fields","errors":[{"field":"Secret_key","message":"does not belong to the certificate; send both in one call to replace both"}]}`
 		for path, fields := range map[string]url.Values{
 			"/secret/shop/key":  {"Secret_key": {other.key}},
@@ -198,7 +198,7 @@ var _ = Describe("Secrets", func() {
 		a := startAPI()
 		a.post("/secret", "Secret_name=shop&"+fields).expectProblem(400, invalid("/secret", errs...))
 	},
-		Entry(nil, "Secret_value=v&Secret_sni=a.example.com", "Secret_value", "cannot stand beside a certificate, a key or a host name; a secret holds either"),
+		Entry(nil, "Secret_value=v&Secret_sni=a.example.com", "Secret_value", "cannot be combined with a certificate, a key or a host name"),
 		Entry(nil, "Secret_type=tls&Secret_value=v", "Secret_type", `\"tls\" does not fit what the secret holds`),
 		Entry(nil, "Secret_type=x", "Secret_type", `\"x\" is not one of tls, generic`),
 		Entry(nil, "Secret_cert=hunter2", "Secret_cert", "contains no PEM certificate (-----BEGIN CERTIFICATE-----)"),

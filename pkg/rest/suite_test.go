@@ -237,7 +237,7 @@ func invalid(path string, errs ...string) string {
 		detail = string(rune('0'+len(list))) + " fields are"
 	}
 	return `{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,` +
-		`"detail":"` + detail + ` missing or wrong; errors lists each","instance":"` + path + `",` +
+		`"detail":"` + detail + ` missing or wrong; see errors","instance":"` + path + `",` +
 		`"code":"invalid_fields","errors":[` + strings.Join(list, ",") + `]}`
 }
 

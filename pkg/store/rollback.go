@@ -13,7 +13,7 @@ const rollbackPage = 500
 // CompactedError says that the change log does not reach back to a revision.
 func CompactedError(revision int64) *model.Error {
 	return &model.Error{
-		Kind: model.Compacted, Message: fmt.Sprintf("the history does not reach back to revision %d any more", revision),
+		Kind: model.Compacted, Message: fmt.Sprintf("the history no longer reaches back to revision %d", revision),
 		Hint: "GET /revision lists what is kept; --revision-keep-age and --revision-keep-entries say how long",
 	}
 }

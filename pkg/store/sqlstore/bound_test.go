@@ -34,7 +34,7 @@ var _ = DescribeTable("A transaction may take long as long as it makes progress,
 		})
 		Expect(err).NotTo(HaveOccurred())
 		waited := <-second
-		Expect(waited).To(MatchError(HavePrefix("a step of the transaction was not done within 300ms and was given up; nothing was stored")))
+		Expect(waited).To(MatchError(HavePrefix("a step of the transaction took longer than 300ms and was canceled; nothing was stored")))
 		Expect(model.IsKind(waited, model.Unavailable)).To(BeTrue())
 		Expect(addProxy(ctx, s, "third")).To(Succeed())
 	},

@@ -60,8 +60,8 @@ func (s *Store) fail(ctx context.Context, doing string, err error) error {
 func (s *Store) stepTimeoutError(err error) error {
 	return &model.Error{
 		Kind: model.Unavailable, Err: err,
-		Message: fmt.Sprintf("a step of the transaction was not done within %s and was given up; nothing was stored", s.stepTimeout),
-		Hint:    "try again; when it happens often, look for a large write that others wait for, or a slow disk, database or network",
+		Message: fmt.Sprintf("a step of the transaction took longer than %s and was canceled; nothing was stored", s.stepTimeout),
+		Hint:    "try again; if it happens often, look for a large write that blocks others, or for a slow disk, database or network",
 	}
 }
 
