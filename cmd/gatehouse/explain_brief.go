@@ -17,7 +17,7 @@ const (
 )
 
 // shorten says what matters most, in less than a screen.
-func shorten(list []explained) sheet {
+func shorten(list []explanation) sheet {
 	var s sheet
 	if len(list) == 1 {
 		list[0].addBrief(&s)
@@ -37,7 +37,7 @@ func shorten(list []explained) sheet {
 	return s
 }
 
-func (e explained) addBrief(s *sheet) {
+func (e explanation) addBrief(s *sheet) {
 	e.addHead(s)
 	for _, step := range e.keySteps() {
 		s.addLine("  %s", step)
@@ -65,7 +65,7 @@ func (e explained) addBrief(s *sheet) {
 }
 
 // keySteps returns the steps that the rest of the text does not state.
-func (e explained) keySteps() []string {
+func (e explanation) keySteps() []string {
 	said := []string{"host", "filter", "route", "forward", "answer"}
 	var list []string
 	for _, step := range e.Steps {
@@ -78,7 +78,7 @@ func (e explained) keySteps() []string {
 	return list[:min(briefSteps, len(list))]
 }
 
-func (e explained) addBriefRoutes(s *sheet) {
+func (e explanation) addBriefRoutes(s *sheet) {
 	if len(e.Routes) == 0 {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 // those of the smallest terminal.
 const screen = 24
 
-// explained is an answer of GET /proxy/{proxy}/explain.
-type explained struct {
+// explanation is an answer of GET /proxy/{proxy}/explain.
+type explanation struct {
 	Envoys                                        []string
 	Code, Message, Location, Body, Service, Route string
 	Status                                        int
@@ -81,7 +81,7 @@ func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
 		return err
 	}
 	var data map[string]json.RawMessage // one key, whose word is a setting
-	var list []explained
+	var list []explanation
 	err = json.Unmarshal(answer.Data, &data)
 	for _, raw := range data {
 		if err == nil && r.format != formatTable {
@@ -107,7 +107,7 @@ func (s *sheet) addLine(format string, args ...any) {
 }
 
 // show is everything, or where that is more than a screen what matters most.
-func show(list []explained, all bool) []string {
+func show(list []explanation, all bool) []string {
 	var full sheet
 	for i, e := range list {
 		if i > 0 {
@@ -123,7 +123,7 @@ func show(list []explained, all bool) []string {
 	return brief
 }
 
-func (e explained) addHead(s *sheet) {
+func (e explanation) addHead(s *sheet) {
 	s.addLine("%s (%s)", e.Message, e.Code)
 	if len(e.UnknownFilters) > 0 {
 		s.addLine("not known: filter %s; the answer may be different", strings.Join(e.UnknownFilters, ", "))
@@ -134,7 +134,7 @@ func (e explained) addHead(s *sheet) {
 	}
 }
 
-func (e explained) addAll(s *sheet) {
+func (e explanation) addAll(s *sheet) {
 	e.addHead(s)
 	s.addLine("steps:")
 	for _, step := range e.Steps {
@@ -207,7 +207,7 @@ func (f *explainedForward) upstreams() []string {
 }
 
 // addForward adds where the request goes, with so many upstreams at most.
-func (e explained) addForward(s *sheet, most int) {
+func (e explanation) addForward(s *sheet, most int) {
 	f := e.Forward
 	s.addLine("upstream sees: %s %s, Host: %s", e.Request.Method, f.Path, f.Host)
 	s.addLine("upstreams:")
