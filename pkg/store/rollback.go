@@ -22,7 +22,7 @@ func CompactedError(revision int64) *model.Error {
 // log does not hold any more is a Compacted error. It holds a page of objects
 // at a time and, for each other, only its place in the change log.
 func Rollback(w Writer, revision int64) error {
-	firsts, err := w.Firsts(revision)
+	firsts, err := w.FirstEntries(revision)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func putBack(w Writer, places []Place) error {
 
 // readPage reads what objects were, and what has their keys now.
 func readPage(w Writer, page []Place) ([]model.Entry, error) {
-	then, err := w.Befores(page)
+	then, err := w.ObjectsBefore(page)
 	if err != nil {
 		return nil, err
 	}

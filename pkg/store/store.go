@@ -181,11 +181,11 @@ type Writer interface {
 	Written() Changes
 	// Count counts what Written yields.
 	Count() Count
-	// Firsts returns, by kind, where the first entry of each object that was
+	// FirstEntries returns, by kind, where the first entry of each object that was
 	// changed after a revision stands, in order: it found what the object was at
 	// that revision. A change log that does not reach back is a Compacted error.
-	Firsts(revision int64) (map[model.Kind][]Place, error)
-	// Befores returns what some entries of the change log found, in their order.
+	FirstEntries(revision int64) (map[model.Kind][]Place, error)
+	// ObjectsBefore returns what some entries of the change log found, in their order.
 	// Object is nil if there was none.
-	Befores(places []Place) ([]model.Entry, error)
+	ObjectsBefore(places []Place) ([]model.Entry, error)
 }

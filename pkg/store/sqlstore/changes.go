@@ -172,8 +172,8 @@ func decodeBoth(row changeLog) (w store.Written, err error) {
 	return w, err
 }
 
-// Firsts implements store.Writer.
-func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
+// FirstEntries implements store.Writer.
+func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, error) {
 	if err := w.flush(); err != nil {
 		return nil, err
 	}
@@ -209,8 +209,8 @@ func (w *writer) Firsts(revision int64) (map[model.Kind][]store.Place, error) {
 	return firsts, w.fail("reading the change log", errors.Join(err, rows.Err(), rows.Close()))
 }
 
-// Befores implements store.Writer.
-func (w *writer) Befores(places []store.Place) ([]model.Entry, error) {
+// ObjectsBefore implements store.Writer.
+func (w *writer) ObjectsBefore(places []store.Place) ([]model.Entry, error) {
 	nth := make(map[[2]int64]int, len(places))
 	wanted := make([]string, len(places))
 	for i, at := range places {

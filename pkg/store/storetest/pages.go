@@ -20,11 +20,11 @@ type Interrupted struct {
 	page   int
 }
 
-// Befores implements store.Writer.
-func (i *Interrupted) Befores(places []store.Place) ([]model.Entry, error) {
+// ObjectsBefore implements store.Writer.
+func (i *Interrupted) ObjectsBefore(places []store.Place) ([]model.Entry, error) {
 	i.page++
 	i.Before(i.page)
-	return i.Writer.Befores(places)
+	return i.Writer.ObjectsBefore(places)
 }
 
 // many are more objects than a page, and than a transaction has in memory.
