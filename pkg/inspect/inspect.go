@@ -81,8 +81,8 @@ type Inspector struct {
 	Sources
 }
 
-// New returns an Inspector. Of its Sources only Status, RateLimits and Upstreams
-// are nil.
+// New returns an Inspector. Only Status, RateLimits and Upstreams of its Sources may
+// be nil afterwards.
 func New(s Sources) *Inspector {
 	if s.Snapshots == nil {
 		s.Snapshots = noSnapshots{}

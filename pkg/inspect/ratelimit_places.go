@@ -55,8 +55,8 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 	return places, nil
 }
 
-// statedRules are those that the filters at places state themselves, by the names
-// of the filters.
+// statedRules returns the rules that the filters at places state themselves, by the
+// names of the filters.
 func statedRules(places []limitPlace) map[string]model.RateLimitRule {
 	rules := map[string]model.RateLimitRule{}
 	for _, p := range places {
