@@ -48,7 +48,7 @@ func (k *knownLimits) find(domain string, descriptors [][]explain.Entry) ([]*exp
 	return found, nil
 }
 
-// domain returns the domain of a name on the wire; nil where there is none.
+// domain returns the domain of a name on the wire; nil if there is none.
 func (k *knownLimits) domain(wire string) *limits.Domain {
 	if domains := k.domains.Load(); domains != nil {
 		for _, d := range *domains {

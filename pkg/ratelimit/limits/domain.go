@@ -93,7 +93,7 @@ func OfProxy(t *model.ProxyTree, names []string) Proxy {
 	return p
 }
 
-// domain returns the domain in which a filter counts; nil where the proxy has
+// domain returns the domain in which a filter counts; nil if the proxy has
 // none for it.
 func (p Proxy) domain(f *model.RateLimitFilter) *Domain {
 	if f.Domain == "" {

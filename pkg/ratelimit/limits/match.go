@@ -64,7 +64,7 @@ func eachMatch(parts []part, rules []model.RateLimitRule, within []part, limit b
 // part is what is known of one part of a descriptor before there is a request.
 type part struct {
 	key string
-	// value is empty where it comes from the request.
+	// value is empty if it comes from the request.
 	value string
 	// optional says that the part may be left out.
 	optional bool
