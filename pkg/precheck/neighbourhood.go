@@ -22,10 +22,18 @@ func newNeighbourhood(r store.Reader, links map[model.Key][]model.Object) *neigh
 }
 
 // createdLinks has the routes and services that a transaction has made, with the
-// links that it has made: they have no other.
-func createdLinks(written []store.Written) map[model.Key][]model.Object {
-	made := map[model.Key][]model.Object{}
-	for _, w := range written {
+// links that it has made: they have no other. Of a transaction that is too large to
+// keep them, all is false.
+func createdLinks(written store.Changes) (made map[model.Key][]model.Object, all bool, err error) {
+	made = map[model.Key][]model.Object{}
+	n := 0
+	for w, err := range written() {
+		if err != nil {
+			return nil, false, err
+		}
+		if n++; n > mostKept {
+			return nil, false, nil
+		}
 		if w.Before == nil && (w.Key.Kind == model.KindRoute || w.Key.Kind == model.KindService) {
 			made[w.Key] = nil
 			continue
@@ -39,7 +47,7 @@ func createdLinks(written []store.Written) map[model.Key][]model.Object {
 			made[owner] = append(list, w.After)
 		}
 	}
-	return made
+	return made, true, nil
 }
 
 // addOwners gathers routes and services, with what is attached to them and to the

@@ -22,12 +22,27 @@ type Rules struct {
 // pageSize bounds the objects that are checked together.
 const pageSize = 500
 
+// mostKept is the number of changes up to which it is kept what a transaction has
+// attached to what it made, and which of its clusters were made.
+const mostKept = 20_000
+
 // Check returns an Unworkable error for the first object that cannot become a
 // working configuration. r sees what the transaction has written.
 func (rules Rules) Check(r store.Reader, written store.Changes) error {
-	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}}
+	links, all, err := createdLinks(written)
+	if err != nil {
+		return err
+	}
+	c := checker{reader: r, rules: rules, own: &ownPlaces{}, done: map[model.Key]bool{}, links: links, refusals: build.NewRouteRefusals()}
 	var page []store.Written
-	first := true
+	check := func() error {
+		if !all {
+			c.links, c.refusals = map[model.Key][]model.Object{}, build.NewRouteRefusals()
+		}
+		err := c.checkPage(page)
+		page = page[:0]
+		return err
+	}
 	for w, err := range written() {
 		if err != nil {
 			return err
@@ -35,16 +50,11 @@ func (rules Rules) Check(r store.Reader, written store.Changes) error {
 		if page = append(page, w); len(page) < pageSize {
 			continue
 		}
-		if err := c.checkPage(page, map[model.Key][]model.Object{}); err != nil {
+		if err := check(); err != nil {
 			return err
 		}
-		first, page = false, page[:0]
 	}
-	links := map[model.Key][]model.Object{}
-	if first { // the page is all that was written
-		links = createdLinks(page)
-	}
-	return c.checkPage(page, links)
+	return check()
 }
 
 type checker struct {
@@ -53,18 +63,19 @@ type checker struct {
 	own    *ownPlaces
 	// done are the routes and services that were checked.
 	done map[model.Key]bool
+	// links are those of owners that need not be read.
+	links    map[model.Key][]model.Object
+	refusals build.RouteRefusals
 
 	// The others are of one page: what was gathered, and what names its secrets.
-	config   *model.Config
-	routes   map[model.Key]*model.RouteTree
-	refusals build.RouteRefusals
-	users    map[model.Key][]model.Object
+	config *model.Config
+	routes map[model.Key]*model.RouteTree
+	users  map[model.Key][]model.Object
 }
 
-// checkPage gathers what changes need to be compiled, and checks them. links are
-// those of owners that need not be read.
-func (c checker) checkPage(page []store.Written, links map[model.Key][]model.Object) error {
-	if err := c.gather(page, links); err != nil {
+// checkPage gathers what changes need to be compiled, and checks them.
+func (c checker) checkPage(page []store.Written) error {
+	if err := c.gather(page); err != nil {
 		return err
 	}
 	for _, w := range page {
@@ -78,8 +89,8 @@ func (c checker) checkPage(page []store.Written, links map[model.Key][]model.Obj
 	return nil
 }
 
-func (c *checker) gather(page []store.Written, links map[model.Key][]model.Object) error {
-	n := newNeighbourhood(c.reader, links)
+func (c *checker) gather(page []store.Written) error {
+	n := newNeighbourhood(c.reader, c.links)
 	c.users = map[model.Key][]model.Object{}
 	var owners, keys []model.Key
 	for _, w := range page {
@@ -104,7 +115,6 @@ func (c *checker) gather(page []store.Written, links map[model.Key][]model.Objec
 	}
 	c.config = n.config()
 	c.routes = n.routes(c.config)
-	c.refusals = build.NewRouteRefusals()
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"gorm.io/gorm/clause"
@@ -120,41 +119,19 @@ func (w *writer) send() error {
 }
 
 // sendRuns sends rows that follow each other and are of one kind together.
-func (w *writer) sendRuns(rows []row, send func(kind model.Kind, rows []row, objs any) error) error {
+func (w *writer) sendRuns(rows []row, send func(kind model.Kind, rows []row) error) error {
 	for len(rows) > 0 {
-		n := slices.IndexFunc(rows, func(r row) bool { return r.kind != rows[0].kind })
+		first := rows[0]
+		n := slices.IndexFunc(rows, func(r row) bool {
+			return r.kind != first.kind || (*r.obj.Meta().ID == 0) != (*first.obj.Meta().ID == 0)
+		})
 		if n < 0 {
 			n = len(rows)
 		}
-		slice := w.store.tables[rows[0].kind].newSlice()
-		for _, r := range rows[:n] {
-			slice.Elem().Set(reflect.Append(slice.Elem(), reflect.ValueOf(r.obj)))
-		}
-		if err := send(rows[0].kind, rows[:n], slice.Interface()); err != nil {
+		if err := send(first.kind, rows[:n]); err != nil {
 			return err
 		}
 		rows = rows[n:]
-	}
-	return nil
-}
-
-func (w *writer) insertRows(_ model.Kind, rows []row, objs any) error {
-	if err := w.db().Create(objs).Error; err != nil {
-		return w.failWrite(rows[0].obj, "storing", err)
-	}
-	for _, r := range rows {
-		*r.from.Meta().ID = *r.obj.Meta().ID
-	}
-	return nil
-}
-
-// updateRows inserts rows whose IDs are taken, which is the way to update many.
-// What makes the key stays as it is: the database need not look for what refers
-// to it.
-func (w *writer) updateRows(kind model.Kind, rows []row, objs any) error {
-	upsert := clause.OnConflict{Columns: []clause.Column{{Name: "id"}}, DoUpdates: clause.AssignmentColumns(w.store.tables[kind].rest)}
-	if err := w.db().Clauses(upsert).Create(objs).Error; err != nil {
-		return w.failWrite(rows[0].obj, "replacing", err)
 	}
 	return nil
 }
@@ -190,11 +167,9 @@ func (w *writer) flush() error {
 		entries = append(entries, e)
 		w.bytes += e.size()
 	}
-	if len(entries) > 0 {
-		w.err = w.fail("writing the change log", w.db().Create(entries).Error)
-	}
+	w.err = w.fail("writing the change log", w.insertEntries(entries))
 	if w.bytes > w.store.keptBytes { // too much to keep: Written reads it again
-		w.latest, w.logged = nil, 0
+		w.latest, w.logged, w.place = nil, 0, map[model.Key]int{}
 	}
 	return w.err
 }

@@ -79,6 +79,8 @@ type Store struct {
 	firstKey bool
 	// timesAreText says that the database has no type for times.
 	timesAreText bool
+	// dialect is how its statements insert rows.
+	dialect dialect
 	// awayHint says what to do when the database does not answer.
 	awayHint string
 	// These are the constants of this package, but for tests.

@@ -57,6 +57,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	s.awayHint = "check that Postgres at " + address(cfg) + " runs and can be reached, then try again"
 	// The row lock is what keeps writers in a line. A writer that stops in the
 	// middle (a paused machine) must not hold the line for ever.
+	s.dialect = dialect{rows: batchSize, placeholder: "$", numbered: true} // the driver prepares each statement, and keeps it
 	s.lockRevision = "SELECT revision, id, set_config('idle_in_transaction_session_timeout', '30s', true) FROM revision FOR UPDATE"
 	s.notify = func(tx *gorm.DB, mark model.Mark) error {
 		return tx.Exec("SELECT pg_notify(?, ?)", channel, strconv.FormatInt(mark.Revision, 10)+" "+mark.ID).Error

@@ -36,6 +36,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 		return err
 	}
 	s.awayHint = fmt.Sprintf("check that the disk of %s is not full and that no other program locks the file, then try again", path)
+	s.dialect = dialect{rows: 100, prepare: true, placeholder: "?"}
 	s.lockRevision = "SELECT revision, id, '' FROM revision" // BEGIN IMMEDIATE has locked it
 	s.timesAreText = true
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"iter"
 	"reflect"
@@ -31,8 +32,12 @@ type writer struct {
 	latest []store.Written
 	logged int
 	bytes  int
+	// place is where latest has what was last done to an object.
+	place map[model.Key]int
 	memory
 	batch
+	// prepared are statements of this transaction.
+	prepared map[string]*sql.Stmt
 	// keyChecked says that the key was found right, see checkedSealer.
 	keyChecked bool
 }
@@ -41,6 +46,7 @@ func newWriter(r reader, origin store.Origin) *writer {
 	return &writer{
 		reader: r, origin: origin, now: model.At(r.store.opts.Now()),
 		memory: newMemory(r.store.generationSize), batch: batch{pending: map[model.Key]bool{}},
+		place: map[model.Key]int{}, prepared: map[string]*sql.Stmt{},
 	}
 }
 
@@ -54,6 +60,15 @@ func (w *writer) Get(key model.Key) (model.Object, error) {
 		err = model.NotFoundError(key)
 	}
 	return copyOf(obj), err
+}
+
+// recall returns an object, or nil when it is not there, and whether the
+// transaction knows: of late, or because it has written it.
+func (w *writer) recall(key model.Key) (obj model.Object, known bool) {
+	if i, wrote := w.place[key]; wrote {
+		return w.latest[i].After, true
+	}
+	return w.memory.recall(key)
 }
 
 // lookUp is Get for those who do not change what they get; nil is what is not there.
@@ -354,6 +369,7 @@ func (w *writer) record(key model.Key, before, after model.Object) error {
 	default:
 		w.count.Updated++
 	}
+	w.place[key] = len(w.latest)
 	w.latest = append(w.latest, store.Written{Key: key, Before: before, After: after})
 	w.refer(key, before, after)
 	if len(w.latest)-w.logged < batchSize {
