@@ -144,8 +144,3 @@ func (t table) refersTo(keys []model.Key) (condition string, values []any) {
 	}
 	return "name IN (SELECT name FROM reference WHERE kind = ? AND to_kind = ? AND to_name IN ?)", []any{t.kind, to, names}
 }
-
-// newSlice returns a pointer to an empty slice of pointers to the kind's type.
-func (t table) newSlice() reflect.Value {
-	return reflect.New(reflect.SliceOf(reflect.PointerTo(t.typ)))
-}
