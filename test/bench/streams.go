@@ -82,6 +82,9 @@ func (l *lab) streams(ctx context.Context) ([]section, error) {
 	}}, nil
 }
 
+// fleetPatience bounds the wait for all streams of a control plane.
+const fleetPatience = 10 * time.Minute
+
 // fleet is a control plane with many streams.
 type fleet struct {
 	*side
@@ -109,6 +112,7 @@ func (l *lab) startFleet(ctx context.Context, p *prepared, routes []layout.Route
 	}
 	began := time.Now()
 	f := &fleet{side: s, caller: newCaller(list[0])}
+	f.caller.client.Timeout = fleetPatience
 	f.process, err = l.run(p.name+"-envoys", l.opts.envoys, "-api-addr", local(list[0]), "-xds-addr", local(p.ports.xds), "-node", layout.Node,
 		"-routes", translate.RouteConfigName, "-streams", strconv.Itoa(l.opts.streams), "-text", routes[len(routes)-1].Upstream)
 	if err != nil {
