@@ -32,6 +32,7 @@ type routes struct {
 	// is looked for; 0 means any number.
 	most    int
 	limited bool // the last choice left pieces out for that
+	pace    pace
 }
 
 // refusal is a piece that is not sent again.
@@ -86,6 +87,7 @@ func (r *routes) ack(f *flight) {
 	}
 	r.has(f.hosts, f.want)
 	r.flight, r.refusedWhole = nil, Refusal{}
+	r.pace.answered = r.most == 0 // a search does not rest
 	r.most *= 2
 	if !r.limited {
 		r.most = 0
@@ -210,6 +212,10 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	if name == "" || !r.names[name] || r.flight != nil {
 		return nil
 	}
+	if now.Before(r.pace.restUntil) {
+		next.add(r.pace.restUntil)
+		return nil
+	}
 	if r.since.IsZero() {
 		r.since = now
 	}
@@ -225,6 +231,11 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		next.add(until)
 	}
 	if r.known && same(hosts, r.sent) && !r.resend {
+		r.pace.noteIdle()
+		return nil
+	}
+	if r.pace.mustRest(now) {
+		next.add(r.pace.restUntil)
 		return nil
 	}
 	resource := s.want.Routes(hosts)
@@ -236,7 +247,7 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 		r.sent = hosts
 		return nil
 	}
-	r.sent, r.resend = hosts, false
+	r.sent, r.resend, r.pace.sentAt = hosts, false, now
 	r.flight = &flight{
 		Message: Message{Type: snapshot.RouteType, Resources: []*snapshot.Resource{resource}}, hosts: hosts, want: s.want,
 	}

@@ -147,3 +147,81 @@ var _ = Describe("an Envoy that refuses a message of many clusters", func() {
 		Expect(s.Refused()).To(ConsistOf(HaveField("Resource", "bad")))
 	})
 })
+
+var _ = Describe("what a first message of clusters held", func() {
+	var (
+		s   *plan.Stream
+		now time.Time
+	)
+	// next returns the nonces of the messages by what say calls them.
+	next := func() map[string]string {
+		messages, _ := s.Next(now)
+		nonces := map[string]string{}
+		for i, line := range say(messages) {
+			nonces[line] = messages[i].Nonce
+		}
+		return nonces
+	}
+	BeforeEach(func() {
+		now = time.Unix(1_800_000_000, 0)
+		s = plan.NewStream(plan.Options{WarmBound: 20 * time.Second})
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+	})
+
+	It("is not there before it is acknowledged, if it warms", func() {
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		s.Want(world(1, host("blog", cluster("fast", 1, false)), host("shop", cluster("slow", 1, true))))
+		first := next()
+		Expect(first).To(And(HaveLen(2), HaveKey("clusters +fast +slow"), HaveKey("listeners +http")))
+		s.Ack(first["listeners +http"]) // it has read the clusters
+		Expect(next()).To(BeEmpty())
+		now = now.Add(20 * time.Second)
+		routes := next()
+		Expect(routes).To(HaveKey("routes blog=fast shop=slow"))
+		s.Ack(routes["routes blog=fast shop=slow"])
+		_, fast := s.Reached(plan.Goal{Revision: 1, Hosts: []string{"blog"}})
+		_, slow := s.Reached(plan.Goal{Revision: 1, Hosts: []string{"shop"}})
+		_, all := s.Applied()
+		Expect([]bool{fast, slow, all}).To(Equal([]bool{true, false, false}))
+		s.Ack(first["clusters +fast +slow"])
+		_, slow = s.Reached(plan.Goal{Revision: 1, Hosts: []string{"shop"}})
+		_, all = s.Applied()
+		Expect([]bool{slow, all}).To(Equal([]bool{true, true}))
+	})
+
+	It("is usable in its old form while a new one warms", func() {
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		s.Want(world(1, host("shop", cluster("slow", 1, true))))
+		first := next()
+		s.Want(world(2, host("shop", cluster("slow", 2, true))))
+		second := next()
+		Expect(second).To(HaveKey("clusters +slow"))
+		s.Ack(first["clusters +slow"])
+		Expect(next()).To(HaveKey("routes shop=slow"))
+		_, all := s.Applied()
+		Expect(all).To(BeFalse())
+	})
+
+	It("is another resource when it was removed and came back", func() {
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		blog := func() *snapshot.Parts { return host("blog", cluster("fast", 1, false)) }
+		s.Want(world(1, blog(), host("shop", cluster("slow", 1, true))))
+		first := next()
+		s.Ack(first["listeners +http"])
+		now = now.Add(20 * time.Second)
+		s.Ack(next()["routes blog=fast shop=slow"])
+		s.Want(world(2, blog()))
+		s.Ack(next()["routes blog=fast"])
+		next()
+		now = now.Add(time.Minute)
+		Expect(next()).To(HaveKey("clusters -slow"))
+		s.Want(world(3, blog(), host("shop", cluster("slow", 2, true))))
+		again := next()
+		Expect(again).To(HaveKey("clusters +slow"))
+		s.Ack(first["clusters +fast +slow"])
+		Expect(next()).To(BeEmpty(), "the Envoy has answered only the one that was removed")
+		s.Ack(again["clusters +slow"])
+		Expect(next()).To(HaveKey("routes blog=fast shop=slow"))
+	})
+})
