@@ -25,6 +25,19 @@ func limitMemory(command string, log *slog.Logger) {
 	}
 }
 
+// collectRarely lets the heap grow to three times its size before garbage is
+// collected, until end is called: nearly all that is made while the configuration
+// is loaded stays, so that a collection finds little. Where the environment says how
+// often to collect, that holds.
+func collectRarely() (end func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	const percent = 200
+	before := debug.SetGCPercent(percent)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // sampleMemory switches off the samples of allocations that a profile of memory
 // consists of, unless somebody can read one.
 func sampleMemory(debugAddr string) {

@@ -73,6 +73,7 @@ func start(cmd *cobra.Command, work func(context.Context, config.Config, app.Env
 	}
 	handleSignals(cmd, level, env.Log)
 	limitMemory(cmd.Name(), env.Log)
+	env.Loaded = collectRarely()
 	for _, w := range warnings {
 		env.Log.Warn("questionable setting", "reason", w)
 	}

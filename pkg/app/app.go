@@ -19,6 +19,9 @@ type Env struct {
 	// LogFile is where the log goes, for the demo to say; empty if it goes
 	// to the screen.
 	LogFile string
+	// Loaded is called once the first configuration is published; nil means that
+	// nobody wants to know.
+	Loaded func()
 	// Program is how the program was called.
 	Program, Version string
 }

@@ -41,6 +41,8 @@ type controlPlane struct {
 	// https says that the API has a certificate. (net/http itself sets the
 	// TLSConfig of any server.)
 	https bool
+	// loaded is Env.Loaded.
+	loaded func()
 	// admin is the address of the admin port; empty if there is none.
 	admin string
 	// held says why no Envoy is answered, see server.Server.
@@ -56,7 +58,7 @@ type controlPlane struct {
 func openControlPlane(
 	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter, own *ownEnvoy,
 ) (*controlPlane, error) {
-	p := &controlPlane{log: env.Log, limitsBy: limitsBy(cfg, limits)}
+	p := &controlPlane{log: env.Log, loaded: env.Loaded, limitsBy: limitsBy(cfg, limits)}
 	opened := false
 	defer func() {
 		if !opened {
@@ -179,6 +181,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
+	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	group.Go(func() error {
 		if err := p.grpc.Serve(p.xds); err != nil {
@@ -211,6 +214,18 @@ func (p *controlPlane) run(ctx context.Context) error {
 	}
 	p.log.Info("gatehouse is up", append(where, "rate_limits", p.limitsBy)...)
 	return group.Wait()
+}
+
+// awaitLoaded tells the surroundings when the first configuration is published.
+func (p *controlPlane) awaitLoaded(ctx context.Context) error {
+	select {
+	case <-p.loop.Ready():
+		if p.loaded != nil {
+			p.loaded()
+		}
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // ready says why the control plane cannot serve yet.

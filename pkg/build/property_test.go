@@ -206,7 +206,7 @@ var _ = Describe("the result of many changes", func() {
 			return slices.Concat(s.Clusters, s.Listeners, []*snapshot.Resource{s.Routes(s.Hosts)})
 		}
 		one := sent(1)
-		Expect(len(one)).To(Equal(201+3), "clusters; that of the rate-limit engine, the listener, the routes")
+		Expect(one).To(HaveLen(201+3), "clusters; that of the rate-limit engine, the listener, the routes")
 		for range 10 {
 			Expect(sent(8)).To(Equal(one))
 		}
