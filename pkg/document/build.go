@@ -161,7 +161,7 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 		r.Service = service
 	}
 	item.absent = 1<<len(of.fields) - 1
-	sent := make([]form.Value, 0, len(of.known))
+	sent := make([]form.Value, 0, len(n.Content)/2)
 	entries := b.entries(n, at, of.known)
 	var unread []string
 	for _, e := range entries {

@@ -86,7 +86,7 @@ func (a *applier) hasLinks(item *Item, links []model.Key) bool {
 		for _, l := range names {
 			key := linkKey(kind, item.Object.Key(), l.Name)
 			listed[key] = true
-			if a.opts.Prune && !(a.named[key.Owner()] && a.named[key.Attached()]) {
+			if a.opts.Prune && (!a.named[key.Owner()] || !a.named[key.Attached()]) {
 				return false
 			}
 		}

@@ -20,9 +20,8 @@ type dialect struct {
 	numbered    bool
 }
 
-// insertion is an INSERT of many rows. GORM makes the same statement and looks at
-// each value on the way; for SQLite it makes it anew for each page, which takes
-// longer to parse than to run.
+// insertion is an INSERT of many rows. GORM would make the statement anew for each
+// page, and SQLite takes as long to parse it as to run it.
 type insertion struct {
 	table   string
 	columns []string
@@ -47,8 +46,8 @@ func (w *writer) insert(into insertion, n int, values func(args []any, row int) 
 	return nil
 }
 
-// insertSome inserts some rows with one statement. That of a full page is prepared for
-// the next page.
+// insertSome inserts some rows with one statement. SQLite keeps that of as many rows as it
+// takes for the next ones.
 func (w *writer) insertSome(into insertion, rows int, args []any, id func(row int, id int64)) error {
 	w.step()
 	query := func() (*sql.Rows, error) {
