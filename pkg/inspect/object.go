@@ -45,15 +45,15 @@ func (in *Inspector) Objects(r store.Reader, objs []model.Object) ([]*ObjectStat
 	if err != nil {
 		return nil, err
 	}
-	seen, list := in.see(stored), make([]*ObjectStatus, len(objs))
+	seen, list := in.readLiveState(stored), make([]*ObjectStatus, len(objs))
 	for i, obj := range objs {
 		list[i] = seen.statusOf(obj.Key(), where[i])
 	}
 	return list, nil
 }
 
-// sight is what is known at one moment.
-type sight struct {
+// liveState is what is known of the Envoys and conditions at one moment.
+type liveState struct {
 	inspector  *Inspector
 	stored     int64
 	built      int64
@@ -61,8 +61,9 @@ type sight struct {
 	conditions map[model.Key][]model.Condition
 }
 
-func (in *Inspector) see(stored int64) sight {
-	seen := sight{
+// readLiveState returns the live state now. stored is the revision that is stored.
+func (in *Inspector) readLiveState(stored int64) liveState {
+	seen := liveState{
 		inspector: in, stored: stored, built: in.Snapshots.Revision(),
 		envoys: map[string][]status.Envoy{}, conditions: map[model.Key][]model.Condition{},
 	}
@@ -78,7 +79,7 @@ func (in *Inspector) see(stored int64) sight {
 	return seen
 }
 
-func (s sight) statusOf(k model.Key, in *reach) *ObjectStatus {
+func (s liveState) statusOf(k model.Key, in *reach) *ObjectStatus {
 	block := &ObjectStatus{Lagging: []status.Lag{}, key: k, proxies: in.proxies}
 	rejected := ""
 	for _, proxy := range in.proxies {
@@ -151,7 +152,7 @@ func unattachedMessage(k model.Key) string {
 
 // lags lists the Envoys of a proxy that lack the object, and says in what words
 // one refused it.
-func (s sight) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
+func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
 	add := func(e status.Envoy, reason, format string, args ...any) {
 		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}
