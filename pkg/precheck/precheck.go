@@ -90,7 +90,7 @@ func (c checker) checkPage(page []store.Written) error {
 }
 
 func (c *checker) gather(page []store.Written) error {
-	n := newNeighbourhood(c.reader, c.links)
+	n := newExcerpt(c.reader, c.links)
 	c.users = map[model.Key][]model.Object{}
 	var owners, keys []model.Key
 	for _, w := range page {
@@ -119,7 +119,7 @@ func (c *checker) gather(page []store.Written) error {
 }
 
 // gatherOne gathers a change that is not checked as a part of a service.
-func (c *checker) gatherOne(n *neighbourhood, w store.Written) error {
+func (c *checker) gatherOne(n *excerpt, w store.Written) error {
 	switch w.After.(type) {
 	case *model.Upstream, *model.Filter:
 		return n.try(w.After)

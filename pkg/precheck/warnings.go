@@ -183,7 +183,7 @@ func (w warner) place(link model.Key) (*place, error) {
 
 // hasUpstream reports whether a route has an upstream to forward to.
 func (w warner) hasUpstream(route model.Key) (bool, error) {
-	n := newNeighbourhood(w.reader, map[model.Key][]model.Object{})
+	n := newExcerpt(w.reader, map[model.Key][]model.Object{})
 	if err := n.addOwners([]model.Key{route}); err != nil {
 		return false, err
 	}
@@ -191,11 +191,11 @@ func (w warner) hasUpstream(route model.Key) (bool, error) {
 	return tree != nil && build.Forwards(tree), nil
 }
 
-// holding are the global configs, and where they are attached.
-type holding map[model.Key]model.Object
+// globalConfigs has the global configs and their links to proxies.
+type globalConfigs map[model.Key]model.Object
 
-func readInForce(r store.Reader) (holding, error) {
-	h := holding{}
+func readInForce(r store.Reader) (globalConfigs, error) {
+	h := globalConfigs{}
 	for _, kind := range []model.Kind{model.KindGlobalConfig, model.KindProxyGlobalConfig} {
 		list, err := r.List(store.Query{Kind: kind})
 		if err != nil {
@@ -209,7 +209,7 @@ func readInForce(r store.Reader) (holding, error) {
 }
 
 // before is h without what a transaction has written.
-func (h holding) before(written store.Changes) (holding, error) {
+func (h globalConfigs) before(written store.Changes) (globalConfigs, error) {
 	old := maps.Clone(h)
 	seen := map[model.Key]bool{}
 	for w, err := range written(model.KindGlobalConfig, model.KindProxyGlobalConfig) {
@@ -229,7 +229,7 @@ func (h holding) before(written store.Changes) (holding, error) {
 }
 
 // trees are proxies with the global configs that hold for them, by name.
-func (h holding) trees(proxies map[string]bool) map[string]*model.ProxyTree {
+func (h globalConfigs) trees(proxies map[string]bool) map[string]*model.ProxyTree {
 	change := model.Change{Full: true}
 	for name := range proxies {
 		change.Entries = append(change.Entries, model.Entry{Key: model.ProxyKey(name), Object: &model.Proxy{Name: name}})

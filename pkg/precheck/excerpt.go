@@ -7,18 +7,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// neighbourhood gathers objects with what they need to be compiled. It makes a
-// configuration of them, which is compiled as the whole one is.
-type neighbourhood struct {
+// excerpt is the part of the configuration around a write: objects, with what they
+// need to be compiled. It becomes a configuration that is compiled like the whole one.
+type excerpt struct {
 	reader  store.Reader
 	objects map[model.Key]model.Object
 	// links has what is attached to routes and services.
 	links map[model.Key][]model.Object
 }
 
-// newNeighbourhood takes links of owners that need not be read.
-func newNeighbourhood(r store.Reader, links map[model.Key][]model.Object) *neighbourhood {
-	return &neighbourhood{r, map[model.Key]model.Object{}, links}
+// newExcerpt takes links of owners that need not be read.
+func newExcerpt(r store.Reader, links map[model.Key][]model.Object) *excerpt {
+	return &excerpt{r, map[model.Key]model.Object{}, links}
 }
 
 // createdLinks has the routes and services that a transaction has made, with the
@@ -53,29 +53,29 @@ func createdLinks(written store.Changes) (made map[model.Key][]model.Object, all
 // addOwners gathers routes and services, with what is attached to them and to the
 // services of the routes. One that is not there was deleted again in the same
 // transaction.
-func (n *neighbourhood) addOwners(keys []model.Key) error {
+func (e *excerpt) addOwners(keys []model.Key) error {
 	owners := map[model.Kind]map[model.Key]bool{model.KindService: {}, model.KindRoute: {}}
 	for _, key := range keys {
 		owners[key.Kind][key], owners[model.KindService][key.Root()] = true, true
 	}
 	for kind, of := range owners {
-		if err := n.readLinks(kind, of); err != nil {
+		if err := e.readLinks(kind, of); err != nil {
 			return err
 		}
-		if err := n.prefetch(of); err != nil {
+		if err := e.prefetch(of); err != nil {
 			return err
 		}
 	}
 	for _, of := range owners {
 		for owner := range of {
-			if err := n.get(owner); err != nil {
+			if err := e.get(owner); err != nil {
 				return err
 			}
-			if n.objects[owner] == nil {
+			if e.objects[owner] == nil {
 				continue
 			}
-			for _, l := range n.links[owner] {
-				if err := n.add(l); err != nil {
+			for _, l := range e.links[owner] {
+				if err := e.add(l); err != nil {
 					return err
 				}
 			}
@@ -85,11 +85,11 @@ func (n *neighbourhood) addOwners(keys []model.Key) error {
 }
 
 // readLinks reads the links of owners of one kind, where they are not known.
-func (n *neighbourhood) readLinks(kind model.Kind, owners map[model.Key]bool) error {
+func (e *excerpt) readLinks(kind model.Kind, owners map[model.Key]bool) error {
 	var unknown []model.Key
 	for key := range owners {
-		if _, known := n.links[key]; !known {
-			n.links[key] = nil
+		if _, known := e.links[key]; !known {
+			e.links[key] = nil
 			unknown = append(unknown, key)
 		}
 	}
@@ -97,27 +97,27 @@ func (n *neighbourhood) readLinks(kind model.Kind, owners map[model.Key]bool) er
 		return nil
 	}
 	for _, link := range linkKinds(kind) {
-		links, err := n.reader.List(store.Query{Kind: link, To: unknown})
+		links, err := e.reader.List(store.Query{Kind: link, To: unknown})
 		if err != nil {
 			return err
 		}
 		for _, l := range links {
-			n.links[l.Key().Owner()] = append(n.links[l.Key().Owner()], l)
+			e.links[l.Key().Owner()] = append(e.links[l.Key().Owner()], l)
 		}
 	}
 	return nil
 }
 
 // prefetch reads owners, and what is attached to them, together.
-func (n *neighbourhood) prefetch(owners map[model.Key]bool) error {
+func (e *excerpt) prefetch(owners map[model.Key]bool) error {
 	var keys []model.Key
 	for owner := range owners {
 		keys = append(keys, owner)
-		for _, l := range n.links[owner] {
+		for _, l := range e.links[owner] {
 			keys = append(keys, model.Uses(l)...)
 		}
 	}
-	return n.reader.Prefetch(keys)
+	return e.reader.Prefetch(keys)
 }
 
 // linkKinds are the kinds of links to routes, or to services for all their routes.
@@ -128,10 +128,10 @@ func linkKinds(owner model.Kind) []model.Kind {
 }
 
 // add gathers an object and what it uses.
-func (n *neighbourhood) add(obj model.Object) error {
-	n.objects[obj.Key()] = obj
+func (e *excerpt) add(obj model.Object) error {
+	e.objects[obj.Key()] = obj
 	for _, used := range model.Uses(obj) {
-		if err := n.get(used); err != nil {
+		if err := e.get(used); err != nil {
 			return err
 		}
 	}
@@ -139,18 +139,18 @@ func (n *neighbourhood) add(obj model.Object) error {
 }
 
 // get gathers an object that is stored, and nothing if it is not.
-func (n *neighbourhood) get(key model.Key) error {
-	if n.objects[key] != nil {
+func (e *excerpt) get(key model.Key) error {
+	if e.objects[key] != nil {
 		return nil
 	}
-	obj, err := n.reader.Get(key)
+	obj, err := e.reader.Get(key)
 	if model.IsKind(err, model.NotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return n.add(obj)
+	return e.add(obj)
 }
 
 // trials are the route and, where it may be on one, the service in which an object
@@ -165,7 +165,7 @@ func trials(key model.Key) []model.Key {
 
 // try puts an upstream or a filter on a plain route or service of its own: what
 // makes Envoy refuse a route is always one of the objects on it.
-func (n *neighbourhood) try(obj model.Object) error {
+func (e *excerpt) try(obj model.Object) error {
 	key := trials(obj.Key())[0]
 	service, route := key.Root().Name(), key.Name()
 	objs := []model.Object{obj, &model.Service{Name: service, FQDN: "*"}, &model.Route{Service: service, Name: route, Prefix: "/"}}
@@ -184,7 +184,7 @@ func (n *neighbourhood) try(obj model.Object) error {
 		}
 	}
 	for _, o := range objs {
-		if err := n.add(o); err != nil {
+		if err := e.add(o); err != nil {
 			return err
 		}
 	}
@@ -192,9 +192,9 @@ func (n *neighbourhood) try(obj model.Object) error {
 }
 
 // config is what was gathered.
-func (n *neighbourhood) config() *model.Config {
-	change := model.Change{Full: true, Entries: make([]model.Entry, 0, len(n.objects))}
-	for key, obj := range n.objects {
+func (e *excerpt) config() *model.Config {
+	change := model.Change{Full: true, Entries: make([]model.Entry, 0, len(e.objects))}
+	for key, obj := range e.objects {
 		change.Entries = append(change.Entries, model.Entry{Key: key, Object: obj})
 	}
 	config := model.NewConfig()
@@ -203,9 +203,9 @@ func (n *neighbourhood) config() *model.Config {
 }
 
 // routes are the routes of config, by their keys.
-func (n *neighbourhood) routes(config *model.Config) map[model.Key]*model.RouteTree {
+func (e *excerpt) routes(config *model.Config) map[model.Key]*model.RouteTree {
 	routes := map[model.Key]*model.RouteTree{}
-	for key := range n.objects {
+	for key := range e.objects {
 		if key.Kind != model.KindService {
 			continue
 		}
