@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// Build keeps the configuration and what was made of it, and makes anew only
+// Build keeps the configuration and what was made of it, and rebuilds only
 // what a change touches. It belongs to one goroutine.
 type Build struct {
 	settings compile.Settings
@@ -64,7 +64,7 @@ type proxy struct {
 	relistened int64
 }
 
-// Result is what an Apply made anew.
+// Result is what an Apply has made.
 type Result struct {
 	// Snapshots by proxy; nil means that the proxy is gone.
 	Snapshots map[string]*snapshot.Snapshot
@@ -163,7 +163,7 @@ type builtService struct {
 	conditions []model.Condition
 }
 
-// buildServices makes services anew, each by itself and several at a time.
+// buildServices builds services, each by itself and several at a time.
 func (b *Build) buildServices(names []string) []builtService {
 	list := make([]builtService, len(names))
 	in := builder{newClusterCache(), b.settings.Upstreams}
@@ -221,7 +221,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	return p
 }
 
-// applyListener makes the listener of a proxy anew, for the services that it
+// applyListener builds the listener of a proxy for the services that it
 // serves.
 func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
 	// Without a listener the proxy serves nothing, which is what is left of one
@@ -265,7 +265,7 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 	return list
 }
 
-// buildService makes a service anew and keeps the routes that did not change.
+// buildService builds a service and keeps the routes that did not change.
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))

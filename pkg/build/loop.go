@@ -28,7 +28,7 @@ type Source interface {
 // proxy.
 type Publisher interface {
 	Publish(revision int64, changed map[string]*snapshot.Snapshot)
-	// Replace is Publish for revisions that are numbered anew: no number from
+	// Replace is Publish after the numbers of revisions have started over: no number from
 	// before may be compared with one from now on.
 	Replace(revision int64, changed map[string]*snapshot.Snapshot)
 }

@@ -84,7 +84,7 @@ func (b *Build) limitsChanged(services map[string]struct{}, before, after limits
 	}
 }
 
-// collectDomains collects the domains anew. What the engine would refuse is left
+// collectDomains collects the domains again. What the engine would refuse is left
 // out: it would refuse everything with it.
 func (b *Build) collectDomains(result *Result) {
 	result.RateLimits = []*limits.Domain{}

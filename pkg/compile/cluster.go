@@ -16,7 +16,7 @@ const maxClusterName = 120
 
 // Clusters groups upstreams, sorted by name, into clusters: one for each set
 // of equal settings. Routes with the same upstreams share their clusters, and
-// within one the weights are those of its endpoints. An upstream of weight 0
+// within one, the weights of the upstreams are those of the endpoints. An upstream of weight 0
 // is out of rotation; a cluster without endpoints is left out. authorities
 // holds the secrets that the upstreams name.
 func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret) []ir.WeightedCluster {

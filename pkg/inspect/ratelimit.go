@@ -49,7 +49,7 @@ type RateLimit struct {
 	Over   uint64 `json:"over"`
 	Shadow uint64 `json:"shadow"`
 	// Unit and RequestsPerUnit are the rate. Unit is empty if it is not known,
-	// or where there is none.
+	// or if there is none.
 	Unit            string `json:"unit,omitempty"`
 	RequestsPerUnit *int64 `json:"requests_per_unit,omitempty"`
 	// ResetsIn is how many seconds the present window still takes.

@@ -71,7 +71,7 @@ type warner struct {
 	places map[model.Key]bool
 }
 
-// addLinks adds the links to filters; to all where there is none.
+// addLinks adds the links to filters; to all if none is named.
 func (w warner) addLinks(filters []model.Key, wrote bool) error {
 	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
 		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: mostPlaces + 1})

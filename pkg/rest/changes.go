@@ -82,7 +82,7 @@ func writeAll(to io.Writer, changes store.Changes) error {
 }
 
 // changePrinter writes changes as JSON, field by field: encoding/json looks at each
-// value anew, which costs several times more, and a document may change 100,000
+// value again, which costs several times more, and a document may change 100,000
 // objects.
 type changePrinter struct {
 	// text is the change that was printed last.

@@ -53,7 +53,7 @@ func (l *lab) domains(ctx context.Context) ([]section, error) {
 		Beside: "1", Rows: append(append(engine, rows...), stock...),
 		Notes: []string{
 			fmt.Sprintf("A change is a PATCH of one rate with ?wait=applied: Envoy and the engine have it when it is answered. Medians of %d, in turns. Memory of a program is what is resident. The engine of standalone was also measured by itself: memory is its live heap.", l.opts.domainChanges),
-			"The stock engine gets all limits in one message and reads all of them anew at every change, which is most of its time here. It takes 64 MiB with the settings of ratelimit/ratelimit.env; gRPC's own bound is 4 MiB.",
+			"The stock engine gets all limits in one message and reads all of them again at every change, which is most of its time here. It takes 64 MiB with the settings of ratelimit/ratelimit.env; gRPC's own bound is 4 MiB.",
 		},
 	}}, nil
 }

@@ -20,7 +20,7 @@ type wire struct {
 	asked int // on this connection
 }
 
-// askedPerDeadline is after how many questions the deadline is set anew.
+// askedPerDeadline is after how many questions the deadline is set again.
 const askedPerDeadline = 64
 
 // patience bounds every wait for something that should happen.
@@ -32,7 +32,7 @@ func get(host, path string) []byte {
 }
 
 // ask sends a request and returns the status of the answer. After an error
-// the next call dials anew.
+// the next call dials again.
 func (w *wire) ask(ctx context.Context, request []byte) (status int, err error) {
 	if w.conn == nil {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", w.addr)

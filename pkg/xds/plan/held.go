@@ -131,7 +131,7 @@ func (s *holdings) isEmpty() bool {
 }
 
 // sentWith returns what is known of the i-th resource of a flight, to be changed;
-// nil if it was removed, and perhaps sent anew, since.
+// nil if it was removed, and perhaps sent again, since.
 func (s *holdings) sentWith(f *flight, i int) *holding {
 	name := f.Resources[i].Name
 	if f.group == nil {
