@@ -148,7 +148,7 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 // proxy.
 func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
-		return slices.ContainsFunc(r.Endpoints, func(o snapshot.Origin) bool { return names[o.Name] })
+		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 	}
 	return u.list(ctx, proxy, has, func(h inspect.UpstreamHealth) bool { return names[h.Upstream] })
 }

@@ -34,16 +34,16 @@ func encodeCluster(c *ir.Cluster) (*snapshot.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins := make([]snapshot.Origin, len(c.Upstreams))
+	refs := make([]snapshot.ObjectRef, len(c.Upstreams))
 	for i, name := range c.Upstreams {
-		origins[i] = originOf(model.UpstreamKey(name))
+		refs[i] = objectRef(model.UpstreamKey(name))
 	}
-	r, err := snapshot.NewCluster(out, origins...)
+	r, err := snapshot.NewCluster(out, refs...)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range c.Endpoints {
-		r.Endpoints = append(r.Endpoints, originOf(model.UpstreamKey(e.Upstream)))
+		r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
 	}
 	return r, nil
 }
@@ -53,7 +53,7 @@ func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key) (*snapshot
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.NewHost(out, routes, originOf(from))
+	return snapshot.NewHost(out, routes, objectRef(from))
 }
 
 // encodeListener makes the listener and what its filters name.
@@ -76,11 +76,11 @@ func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot
 	if named.Extensions, err = encodeAll(resources.Extensions, snapshot.NewExtension); err != nil {
 		return nil, named, err
 	}
-	listener, err := snapshot.NewListener(out, originOf(from))
+	listener, err := snapshot.NewListener(out, objectRef(from))
 	return listener, named, err
 }
 
-func encodeAll[M any](messages []M, encode func(M, ...snapshot.Origin) (*snapshot.Resource, error)) ([]*snapshot.Resource, error) {
+func encodeAll[M any](messages []M, encode func(M, ...snapshot.ObjectRef) (*snapshot.Resource, error)) ([]*snapshot.Resource, error) {
 	var list []*snapshot.Resource
 	for _, m := range messages {
 		r, err := encode(m)
@@ -92,7 +92,7 @@ func encodeAll[M any](messages []M, encode func(M, ...snapshot.Origin) (*snapsho
 	return list, nil
 }
 
-// originOf is the key of an object as a resource carries it.
-func originOf(k model.Key) snapshot.Origin {
-	return snapshot.Origin{Kind: string(k.Kind), Name: k.Name()}
+// objectRef is the key of an object as a resource carries it.
+func objectRef(k model.Key) snapshot.ObjectRef {
+	return snapshot.ObjectRef{Kind: string(k.Kind), Name: k.Name()}
 }

@@ -111,7 +111,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 				add(snapshot.NewCluster(must(translate.Cluster(c.Cluster))))
 			}
 		}
-		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.Origin{})
+		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())
 		want["host "+host.Name] = host.Version
 	}

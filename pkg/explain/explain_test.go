@@ -243,7 +243,7 @@ var _ = Describe("A request that is forwarded", func() {
 			},
 		})
 		Expect(err).NotTo(HaveOccurred())
-		c.Endpoints = []snapshot.Origin{{Kind: "upstream", Name: "blue"}, {Kind: "upstream", Name: "green"}}[:len(endpoints)]
+		c.Endpoints = []snapshot.ObjectRef{{Kind: "upstream", Name: "blue"}, {Kind: "upstream", Name: "green"}}[:len(endpoints)]
 		have.Clusters = []*snapshot.Resource{c}
 		return have
 	}

@@ -40,7 +40,7 @@ var _ = Describe("HTTP filters", func() {
 		if ofHost != nil {
 			vh.TypedPerFilterConfig = map[string]*anypb.Any{lua: packed(ofHost)}
 		}
-		h, err := snapshot.NewHost(vh, []*snapshot.Route{encoded}, snapshot.Origin{Kind: "service", Name: "shop"})
+		h, err := snapshot.NewHost(vh, []*snapshot.Route{encoded}, snapshot.ObjectRef{Kind: "service", Name: "shop"})
 		Expect(err).NotTo(HaveOccurred())
 		return stateWith(func(l *hcmv3.HttpConnectionManager) {
 			if there {

@@ -20,7 +20,7 @@ var _ = Describe("The filter that changes headers", func() {
 			Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503},
 			Headers: &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderAdd, Name: "x-team", Value: "cart"}}},
 		}))))
-		a := ask(state(must(snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.Origin{}))), "http://h/")
+		a := ask(state(must(snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.ObjectRef{}))), "http://h/")
 		Expect(a.Filters).To(Equal([]explain.Filter{
 			{Name: "envoy.filters.http.header_mutation", Message: "changes headers: of the request removes x-debug, sets x-team, adds x-team; of the answer removes x-powered-by"},
 			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},

@@ -31,7 +31,7 @@ func host(name string, domains []string, routes ...*routev3.Route) *snapshot.Hos
 		Expect(err).NotTo(HaveOccurred())
 		encoded = append(encoded, e)
 	}
-	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: domains}, encoded, snapshot.Origin{Kind: "service", Name: name})
+	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: domains}, encoded, snapshot.ObjectRef{Kind: "service", Name: name})
 	Expect(err).NotTo(HaveOccurred())
 	return h
 }

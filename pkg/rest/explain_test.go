@@ -136,7 +136,7 @@ var _ = Describe("Explain", func() {
 			Action: &routev3.Route_Redirect{Redirect: &routev3.RedirectAction{}},
 		})
 		Expect(err).NotTo(HaveOccurred())
-		h, err := snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.Origin{})
+		h, err := snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())
 		state := shopState()
 		state.Hosts = []*snapshot.Host{h}

@@ -206,7 +206,7 @@ func (c *collection) nack(f *flight, text string, now time.Time) (guilty string)
 		if len(f.Resources) == 1 {
 			h.sent, h.sentIn = h.acked, h.readIn
 			c.refused[r.Name] = Refusal{
-				Type: c.typeURL, Resource: r.Name, Version: r.Version, Origins: r.Origins, Revision: f.Revision, Text: text, At: now,
+				Type: c.typeURL, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: f.Revision, Text: text, At: now,
 			}
 			guilty = r.Name
 		} else {
@@ -309,10 +309,10 @@ func (c *collection) has(name string, revision int64) bool {
 
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }
 
-// origins are what a wanted resource was made from.
-func (c *collection) origins(name string) []snapshot.Origin {
+// objects are what a wanted resource was made from.
+func (c *collection) objects(name string) []snapshot.ObjectRef {
 	if i, ok := slices.BinarySearchFunc(c.wanted, name, compareName); ok {
-		return c.wanted[i].Origins
+		return c.wanted[i].Objects
 	}
 	return nil
 }

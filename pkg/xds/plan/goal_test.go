@@ -139,7 +139,7 @@ var _ = Describe("a goal", func() {
 		Expect(ok).To(BeFalse())
 		Expect(lack.Refusal.Text).To(Equal("missing )"))
 		Expect(lack.Refusal.Resource).To(Equal("shop"))
-		Expect(s.Refused()).To(ConsistOf(HaveField("Origins", []snapshot.Origin{service("shop")})))
+		Expect(s.Refused()).To(ConsistOf(HaveField("Objects", []snapshot.ObjectRef{service("shop")})))
 		live(world(3, host("shop", fast)))
 		Expect(reached(shop(2))).To(BeTrue(), "what was written later is there")
 		Expect(s.Refused()).To(BeEmpty())

@@ -12,8 +12,8 @@ import (
 // Wait is a host whose newest piece is held back.
 type Wait struct {
 	Host string
-	// Origin is what the host was made from.
-	Origin snapshot.Origin
+	// Object is what the host was made from.
+	Object snapshot.ObjectRef
 	// Clusters are those that are not usable yet, sorted by name.
 	Clusters []Awaited
 	Since    time.Time
@@ -25,7 +25,7 @@ type Wait struct {
 // Awaited is a cluster that is not usable yet.
 type Awaited struct {
 	Name    string
-	Origins []snapshot.Origin
+	Objects []snapshot.ObjectRef
 }
 
 // Refusal is a resource, or the host of a route configuration, that the Envoy
@@ -34,8 +34,8 @@ type Refusal struct {
 	Type     string
 	Resource string
 	Version  string
-	// Origins are what it was made from; nil means the proxy.
-	Origins []snapshot.Origin
+	// Objects are what it was made from; nil means the proxy.
+	Objects []snapshot.ObjectRef
 	// Revision is the revision of the refused message.
 	Revision int64
 	// Text is Envoy's reason.

@@ -145,7 +145,7 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 			r.refused[h.Name] = refusal{r.refused[h.Name].Refusal, true}
 		} else {
 			r.refused[h.Name] = refusal{Refusal: Refusal{
-				Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Origins: []snapshot.Origin{h.Origin}, Revision: f.Revision, Text: text, At: now,
+				Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Objects: []snapshot.ObjectRef{h.Object}, Revision: f.Revision, Text: text, At: now,
 			}}
 		}
 		guilty = h.Name
@@ -317,14 +317,14 @@ func same(a, b []*snapshot.Host) bool {
 // missing names the clusters of a host that are not usable, and when the
 // longest wait for one ends; the zero time means that one was refused.
 func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
-	w := Wait{Host: h.Name, Origin: h.Origin, Since: now}
+	w := Wait{Host: h.Name, Object: h.Object, Since: now}
 	refused := false
 	for _, name := range h.Clusters {
 		ok, until := s.clusters.usable(name, now, s.opts.WarmBound)
 		if ok {
 			continue
 		}
-		w.Clusters = append(w.Clusters, Awaited{name, s.clusters.origins(name)})
+		w.Clusters = append(w.Clusters, Awaited{name, s.clusters.objects(name)})
 		refused = refused || until.IsZero()
 		if until.After(w.Until) {
 			w.Until = until

@@ -206,8 +206,8 @@ var _ = Describe("a stream", func() {
 		Expect(say(messages)).To(Equal([]string{"clusters +slower"}))
 		Expect(wake).To(Equal(bound))
 		Expect(s.Waiting()).To(HaveExactElements(
-			plan.Wait{Host: "blog", Origin: service("blog"), Clusters: []plan.Awaited{awaited("slower")}, Since: now, Until: now.Add(20 * time.Second)},
-			plan.Wait{Host: "shop", Origin: service("shop"), Clusters: []plan.Awaited{awaited("slow")}, Since: now.Add(-5 * time.Second), Until: bound},
+			plan.Wait{Host: "blog", Object: service("blog"), Clusters: []plan.Awaited{awaited("slower")}, Since: now, Until: now.Add(20 * time.Second)},
+			plan.Wait{Host: "shop", Object: service("shop"), Clusters: []plan.Awaited{awaited("slow")}, Since: now.Add(-5 * time.Second), Until: bound},
 		))
 	})
 
@@ -446,7 +446,7 @@ var _ = Describe("a stream", func() {
 		_, guilty := s.Nack(last["routes"], "no", now)
 		Expect(guilty).To(BeEmpty())
 		Expect(next()).To(BeEmpty())
-		Expect(s.Refused()).To(ConsistOf(And(HaveField("Resource", "rc"), HaveField("Origins", BeEmpty()))))
+		Expect(s.Refused()).To(ConsistOf(And(HaveField("Resource", "rc"), HaveField("Objects", BeEmpty()))))
 		s.Want(world(2, host("shop", b())))
 		Expect(next()).To(Equal([]string{"clusters +b", "routes shop=b"}))
 	})

@@ -33,13 +33,15 @@ func cluster(name string, edition int, warms bool) *snapshot.Resource {
 	return r
 }
 
-func upstream(name string) snapshot.Origin { return snapshot.Origin{Kind: "upstream", Name: name} }
+func upstream(name string) snapshot.ObjectRef {
+	return snapshot.ObjectRef{Kind: "upstream", Name: name}
+}
 
-func service(name string) snapshot.Origin { return snapshot.Origin{Kind: "service", Name: name} }
+func service(name string) snapshot.ObjectRef { return snapshot.ObjectRef{Kind: "service", Name: name} }
 
 // awaited is a cluster of one upstream that is waited for.
 func awaited(name string) plan.Awaited {
-	return plan.Awaited{Name: name, Origins: []snapshot.Origin{upstream(name)}}
+	return plan.Awaited{Name: name, Objects: []snapshot.ObjectRef{upstream(name)}}
 }
 
 func listener(name string) *snapshot.Resource {

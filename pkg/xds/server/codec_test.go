@@ -40,7 +40,7 @@ func routes(hosts int) *snapshot.Resource {
 	var list []*snapshot.Host
 	for i := range hosts {
 		name := fmt.Sprintf("host-%03d", i)
-		h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name}}, nil, snapshot.Origin{Kind: "service", Name: name})
+		h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name}}, nil, snapshot.ObjectRef{Kind: "service", Name: name})
 		Expect(err).NotTo(HaveOccurred())
 		list = append(list, h)
 	}

@@ -30,7 +30,7 @@ func withCluster(revision int64, name string) *snapshot.Snapshot {
 	GinkgoHelper()
 	c, err := snapshot.NewCluster(&clusterv3.Cluster{Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{}})
 	Expect(err).NotTo(HaveOccurred())
-	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: "shop", Domains: []string{"*"}}, nil, snapshot.Origin{Kind: "service", Name: "shop"})
+	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: "shop", Domains: []string{"*"}}, nil, snapshot.ObjectRef{Kind: "service", Name: "shop"})
 	Expect(err).NotTo(HaveOccurred())
 	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
 	Expect(err).NotTo(HaveOccurred())

@@ -278,29 +278,29 @@ func (st *stream) reportProgress() {
 func toProgress(applied int64, waiting []plan.Wait, refused []plan.Refusal) gatestatus.Progress {
 	p := gatestatus.Progress{Applied: applied}
 	for _, w := range waiting {
-		wait := gatestatus.Wait{Host: w.Host, Object: toKey(w.Origin), Since: w.Since, Until: w.Until}
+		wait := gatestatus.Wait{Host: w.Host, Object: toKey(w.Object), Since: w.Since, Until: w.Until}
 		for _, c := range w.Clusters {
-			wait.Clusters = append(wait.Clusters, gatestatus.Awaited{Name: c.Name, Objects: toKeys(c.Origins)})
+			wait.Clusters = append(wait.Clusters, gatestatus.Awaited{Name: c.Name, Objects: toKeys(c.Objects)})
 		}
 		p.Waiting = append(p.Waiting, wait)
 	}
 	for _, r := range refused {
 		p.Refused = append(p.Refused, gatestatus.Refusal{
-			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Objects: toKeys(r.Origins), Revision: r.Revision, Text: r.Text, At: r.At,
+			TypeURL: r.Type, Resource: r.Resource, Version: r.Version, Objects: toKeys(r.Objects), Revision: r.Revision, Text: r.Text, At: r.At,
 		})
 	}
 	return p
 }
 
-func toKeys(origins []snapshot.Origin) []model.Key {
+func toKeys(objects []snapshot.ObjectRef) []model.Key {
 	var keys []model.Key
-	for _, o := range origins {
+	for _, o := range objects {
 		keys = append(keys, toKey(o))
 	}
 	return keys
 }
 
-func toKey(o snapshot.Origin) model.Key { return model.NewKey(model.Kind(o.Kind), o.Name) }
+func toKey(o snapshot.ObjectRef) model.Key { return model.NewKey(model.Kind(o.Kind), o.Name) }
 
 func toAnswer(m *plan.Message, text string) gatestatus.Answer {
 	named := m.Resources[:min(gatestatus.MaxNamed, len(m.Resources))]

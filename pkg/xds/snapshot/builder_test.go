@@ -69,7 +69,7 @@ var _ = Describe("A host that an Envoy refused", func() {
 		route := must(snapshot.NewRoute(&routev3.Route{Match: prefix("/"), Action: to("blue")}))
 		h := must(snapshot.NewHost(
 			&routev3.VirtualHost{Name: "shop", Domains: []string{"shop.test"}, TypedPerFilterConfig: filter},
-			[]*snapshot.Route{route}, snapshot.Origin{Kind: "service", Name: "shop"},
+			[]*snapshot.Route{route}, snapshot.ObjectRef{Kind: "service", Name: "shop"},
 		))
 		Expect(must(h.VirtualHost()).GetTypedPerFilterConfig()).To(HaveKey("f"))
 		closed := head().Unavailable(h)
@@ -80,6 +80,6 @@ var _ = Describe("A host that an Envoy refused", func() {
 		Expect(vh.GetRoutes()).To(HaveLen(1))
 		Expect(vh.GetRoutes()[0].GetDirectResponse().GetStatus()).To(BeEquivalentTo(503))
 		Expect(closed.Unavailable).To(BeTrue())
-		Expect(closed.Origin).To(Equal(h.Origin))
+		Expect(closed.Object).To(Equal(h.Object))
 	})
 })

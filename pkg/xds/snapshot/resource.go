@@ -28,9 +28,9 @@ const (
 	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
-// Origin names an object of the configuration that a resource was made from: its
+// ObjectRef names an object of the configuration that a resource was made from: its
 // kind and its name.
-type Origin struct {
+type ObjectRef struct {
 	Kind, Name string
 }
 
@@ -44,11 +44,11 @@ type Resource struct {
 	// Warms says that Envoy does not use the resource as soon as it has read
 	// it: a cluster with a health check or with names to resolve.
 	Warms bool
-	// Origins are the objects that it was made from; nil means the proxy, or
+	// Objects are the objects that it was made from; nil means the proxy, or
 	// nothing that is stored.
-	Origins []Origin
-	// Endpoints are, of a cluster, the origins of its endpoints, in their order.
-	Endpoints []Origin
+	Objects []ObjectRef
+	// Endpoints are the objects of a cluster's endpoints, in the order of the endpoints.
+	Endpoints []ObjectRef
 
 	wire []byte
 }
@@ -59,8 +59,8 @@ type Resource struct {
 func (r *Resource) Wire() []byte { return r.wire }
 
 // NewCluster makes a resource of a cluster that Envoy's constraints allow.
-func NewCluster(c *clusterv3.Cluster, origins ...Origin) (*Resource, error) {
-	r, err := newResource("cluster", ClusterType, c, origins)
+func NewCluster(c *clusterv3.Cluster, objects ...ObjectRef) (*Resource, error) {
+	r, err := newResource("cluster", ClusterType, c, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -69,31 +69,31 @@ func NewCluster(c *clusterv3.Cluster, origins ...Origin) (*Resource, error) {
 }
 
 // NewListener makes a resource of a listener that Envoy's constraints allow.
-func NewListener(l *listenerv3.Listener, origins ...Origin) (*Resource, error) {
-	return newResource("listener", ListenerType, l, origins)
+func NewListener(l *listenerv3.Listener, objects ...ObjectRef) (*Resource, error) {
+	return newResource("listener", ListenerType, l, objects)
 }
 
 // NewSecret makes a resource of a secret that Envoy's constraints allow.
-func NewSecret(s *tlsv3.Secret, origins ...Origin) (*Resource, error) {
-	return newResource("secret", SecretType, s, origins)
+func NewSecret(s *tlsv3.Secret, objects ...ObjectRef) (*Resource, error) {
+	return newResource("secret", SecretType, s, objects)
 }
 
 // NewExtension makes a resource of an HTTP filter that Envoy's constraints
 // allow. Whoever packs its configuration checks that.
-func NewExtension(e *corev3.TypedExtensionConfig, origins ...Origin) (*Resource, error) {
-	return newResource("extension", ExtensionType, e, origins)
+func NewExtension(e *corev3.TypedExtensionConfig, objects ...ObjectRef) (*Resource, error) {
+	return newResource("extension", ExtensionType, e, objects)
 }
 
 func newResource(what, typeURL string, m interface {
 	validated
 	GetName() string
-}, origins []Origin) (*Resource, error) {
+}, objects []ObjectRef) (*Resource, error) {
 	body, sum, err := encode(m)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", what, m.GetName(), err)
 	}
 	r := startResource(typeURL, m.GetName(), sum, len(body))
-	r.Origins = origins
+	r.Objects = objects
 	r.setBody(append(r.wire, body...))
 	return r, nil
 }
@@ -138,8 +138,8 @@ type Host struct {
 	// Unavailable says that the host answers 503 to everything, in place of
 	// what an Envoy refused.
 	Unavailable bool
-	// Origin is the object that it was made from.
-	Origin Origin
+	// Object is the object that it was made from.
+	Object ObjectRef
 
 	// bare is the host without its routes and filters, body the whole.
 	bare, body []byte
@@ -147,14 +147,14 @@ type Host struct {
 }
 
 // NewHost puts a virtual host that has no routes yet and its routes together.
-// origin is what it is made from.
-func NewHost(vh *routev3.VirtualHost, routes []*Route, origin Origin) (*Host, error) {
+// object is what it is made from.
+func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef) (*Host, error) {
 	head, _, err := encode(vh)
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
 	}
 	host := hostOf(vh.GetName(), vh.GetDomains(), head, routes)
-	host.Origin = origin
+	host.Object = object
 	if len(vh.GetTypedPerFilterConfig()) > 0 {
 		host.bare, _, err = encode(&routev3.VirtualHost{Name: vh.GetName(), Domains: vh.GetDomains()})
 	}
@@ -226,7 +226,7 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*
 // filters: they may be what an Envoy refused.
 func (h *RouteHead) Unavailable(host *Host) *Host {
 	u := hostOf(host.Name, host.Domains, host.bare, []*Route{h.unavailable})
-	u.Unavailable, u.Origin = true, host.Origin
+	u.Unavailable, u.Object = true, host.Object
 	return u
 }
 

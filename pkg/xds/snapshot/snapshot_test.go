@@ -41,7 +41,7 @@ func host(name string, routes ...*routev3.Route) *snapshot.Host {
 		Expect(err).NotTo(HaveOccurred())
 		list = append(list, made)
 	}
-	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name}}, list, snapshot.Origin{Kind: "service", Name: name})
+	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: name, Domains: []string{name}}, list, snapshot.ObjectRef{Kind: "service", Name: name})
 	Expect(err).NotTo(HaveOccurred())
 	return h
 }
@@ -64,7 +64,7 @@ var _ = Describe("A resource", func() {
 		Expect(err).To(MatchError(ContainSubstring(`listener "l"`)))
 		_, err = snapshot.NewRoute(&routev3.Route{Name: "r"})
 		Expect(err).To(MatchError(ContainSubstring(`route "r"`)))
-		_, err = snapshot.NewHost(&routev3.VirtualHost{Name: "h"}, nil, snapshot.Origin{})
+		_, err = snapshot.NewHost(&routev3.VirtualHost{Name: "h"}, nil, snapshot.ObjectRef{})
 		Expect(err).To(MatchError(ContainSubstring(`virtual host "h"`)))
 	})
 
