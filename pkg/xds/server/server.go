@@ -91,9 +91,6 @@ func New(opts Options) *Server {
 func (s *Server) GRPC() *grpc.Server {
 	g := grpc.NewServer(
 		grpc.ForceServerCodecV2(newCodec()),
-		// An Envoy says little: it keeps no buffer for what it will be sent, and
-		// a small one for what it says.
-		grpc.SharedWriteBuffer(true),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxConnStreams),

@@ -243,7 +243,8 @@ func (h *RouteHead) Join(hosts []*Host) *Resource {
 		sums.Write(host.sum[:])
 	}
 	r := startResource(RouteType, h.Name(), hash(sums.Sum(nil)), size)
-	wire := append(r.wire, h.body...)
+	wire := r.wire
+	wire = append(wire, h.body...)
 	for _, host := range hosts {
 		wire = appendMessage(wire, routeConfigHostsField, host.body)
 	}
