@@ -19,7 +19,7 @@ type collection struct {
 	typeURL    string
 	subscribed bool
 	wanted     []*snapshot.Resource
-	held       holdings
+	held       resourceStates
 	// unanswered is how many messages wait for an answer.
 	unanswered int
 	// todo is wanted and not sent; alone is what has to be sent by itself.
@@ -49,7 +49,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.subscribed = true
 	for name, version := range initial {
 		if c.held.find(name) == nil && (c.wants(name) || takeRoom(room)) {
-			c.held.set(name, &holding{sent: version, acked: version})
+			c.held.set(name, &resourceState{sent: version, acked: version})
 		}
 	}
 	// What the Envoy reports may be what is wanted, or nothing that is.
@@ -163,7 +163,7 @@ func (c *collection) supplyAlone(now time.Time) []*flight {
 func (c *collection) supplyTodo(now time.Time) *flight {
 	if len(c.todo) == len(c.wanted) && c.held.isEmpty() {
 		g := &group{list: c.wanted, sentAt: now}
-		c.held = holdings{group: g}
+		c.held = resourceStates{group: g}
 		return &flight{Message: Message{Type: c.typeURL, Resources: c.wanted}, group: g}
 	}
 	return c.sendSome(slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) }), now)
@@ -172,16 +172,16 @@ func (c *collection) supplyTodo(now time.Time) *flight {
 func (c *collection) sendSome(list []*snapshot.Resource, now time.Time) *flight {
 	f := &flight{Message: Message{Type: c.typeURL, Resources: list}}
 	for _, r := range list {
-		f.holdings = append(f.holdings, c.count(r, now))
+		f.states = append(f.states, c.count(r, now))
 	}
 	return f
 }
 
 // count notes that a resource is sent.
-func (c *collection) count(r *snapshot.Resource, now time.Time) *holding {
+func (c *collection) count(r *snapshot.Resource, now time.Time) *resourceState {
 	h := c.held.own(r.Name)
 	if h == nil {
-		h = &holding{}
+		h = &resourceState{}
 		c.held.set(r.Name, h)
 	}
 	if h.sentAt.IsZero() {

@@ -9,14 +9,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// holdings are the resources of a type that were sent to the Envoy, or reported
+// resourceStates are the resources of a type that were sent to the Envoy, or reported
 // by it. They are nearly always what a snapshot lists: then all streams share that
 // list, and other has only what differs.
-type holdings struct {
+type resourceStates struct {
 	group *group // nil: none
 	// other is in place of the group's; nil of a name: the Envoy does not have
 	// it.
-	other map[string]*holding
+	other map[string]*resourceState
 }
 
 // group is a list that was sent in one message, or that the Envoy has for
@@ -30,8 +30,9 @@ type group struct {
 	read, acked bool
 }
 
-// holding is one resource that was sent to the Envoy, or reported by it.
-type holding struct {
+// resourceState is the state of one resource that was sent to the Envoy, or that it
+// reported.
+type resourceState struct {
 	sent  string // version; empty: which one the Envoy has is not known
 	acked string // version; empty: none yet
 	// sentIn is the number of the flight that last held it, readIn of the last
@@ -47,7 +48,7 @@ type holding struct {
 }
 
 // read notes that the Envoy has read a flight.
-func (h *holding) read(f *flight) {
+func (h *resourceState) read(f *flight) {
 	h.readIn, h.readRev = max(h.readIn, f.number), max(h.readRev, f.Revision)
 }
 
@@ -55,9 +56,9 @@ func (h *holding) read(f *flight) {
 // warms is there when it is acknowledged.
 func (g *group) isRead(r *snapshot.Resource) bool { return g.acked || g.read && !r.Warms }
 
-// holding returns what is known of one of the list.
-func (g *group) holding(r *snapshot.Resource) *holding {
-	h := &holding{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
+// state returns what is known of one of the list.
+func (g *group) state(r *snapshot.Resource) *resourceState {
+	h := &resourceState{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
 	if g.acked {
 		h.acked = r.Version
 	}
@@ -69,19 +70,19 @@ func (g *group) holding(r *snapshot.Resource) *holding {
 
 // find returns what is known of a resource, not to be changed; nil if the Envoy
 // does not have it.
-func (s *holdings) find(name string) *holding {
+func (s *resourceStates) find(name string) *resourceState {
 	if h, ok := s.other[name]; ok || s.group == nil {
 		return h
 	}
 	if i, ok := slices.BinarySearchFunc(s.group.list, name, compareName); ok {
-		return s.group.holding(s.group.list[i])
+		return s.group.state(s.group.list[i])
 	}
 	return nil
 }
 
 // own returns what is known of a resource, to be changed; nil if the Envoy does
 // not have it.
-func (s *holdings) own(name string) *holding {
+func (s *resourceStates) own(name string) *resourceState {
 	h := s.find(name)
 	if h != nil {
 		s.set(name, h)
@@ -89,15 +90,15 @@ func (s *holdings) own(name string) *holding {
 	return h
 }
 
-func (s *holdings) set(name string, h *holding) {
+func (s *resourceStates) set(name string, h *resourceState) {
 	if s.other == nil {
-		s.other = map[string]*holding{}
+		s.other = map[string]*resourceState{}
 	}
 	s.other[name] = h
 }
 
 // forget notes that the Envoy does not have a resource.
-func (s *holdings) forget(name string) {
+func (s *resourceStates) forget(name string) {
 	delete(s.other, name)
 	if s.group != nil && has(s.group.list, name) {
 		s.set(name, nil)
@@ -105,7 +106,7 @@ func (s *holdings) forget(name string) {
 }
 
 // all returns the names of what the Envoy has, in any order.
-func (s *holdings) all() iter.Seq[string] {
+func (s *resourceStates) all() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, h := range s.other {
 			if h != nil && !yield(name) {
@@ -123,7 +124,7 @@ func (s *holdings) all() iter.Seq[string] {
 	}
 }
 
-func (s *holdings) isEmpty() bool {
+func (s *resourceStates) isEmpty() bool {
 	for range s.all() {
 		return false
 	}
@@ -132,10 +133,10 @@ func (s *holdings) isEmpty() bool {
 
 // sentWith returns what is known of the i-th resource of a flight, to be changed;
 // nil if it was removed, and perhaps sent again, since.
-func (s *holdings) sentWith(f *flight, i int) *holding {
+func (s *resourceStates) sentWith(f *flight, i int) *resourceState {
 	name := f.Resources[i].Name
 	if f.group == nil {
-		if h := f.holdings[i]; h == s.other[name] {
+		if h := f.states[i]; h == s.other[name] {
 			return h
 		}
 		return nil
@@ -148,11 +149,11 @@ func (s *holdings) sentWith(f *flight, i int) *holding {
 
 // isUnread reports whether the i-th resource of a flight, if nothing newer was
 // sent since, may not be read yet.
-func (s *holdings) isUnread(f *flight, i int) bool {
+func (s *resourceStates) isUnread(f *flight, i int) bool {
 	r := f.Resources[i]
-	var h *holding
+	var h *resourceState
 	if f.group == nil {
-		h = f.holdings[i]
+		h = f.states[i]
 	} else {
 		other, ok := s.other[r.Name]
 		if !ok {
@@ -167,10 +168,10 @@ func (s *holdings) isUnread(f *flight, i int) bool {
 }
 
 // read notes that the Envoy has read a flight: all of it when it was acknowledged,
-// else what is active at once. What was removed since, and perhaps sent anew, is
-// another holding.
-func (s *holdings) read(f *flight, acked bool) {
-	note := func(r *snapshot.Resource, h *holding) {
+// else what is active at once. What was removed since, and perhaps sent again, has
+// another state.
+func (s *resourceStates) read(f *flight, acked bool) {
+	note := func(r *snapshot.Resource, h *resourceState) {
 		if acked {
 			h.acked = r.Version
 		}
@@ -180,7 +181,7 @@ func (s *holdings) read(f *flight, acked bool) {
 	}
 	if f.group == nil {
 		for i, r := range f.Resources {
-			note(r, f.holdings[i])
+			note(r, f.states[i])
 		}
 		return
 	}
@@ -195,8 +196,8 @@ func (s *holdings) read(f *flight, acked bool) {
 
 // settle takes a list that the Envoy has for certain in place of what is known of
 // each resource of it.
-func (s *holdings) settle(list []*snapshot.Resource, revision int64) {
-	*s = holdings{group: &group{list: list, revision: revision, acked: true}}
+func (s *resourceStates) settle(list []*snapshot.Resource, revision int64) {
+	*s = resourceStates{group: &group{list: list, revision: revision, acked: true}}
 }
 
 func compareName(r *snapshot.Resource, name string) int { return cmp.Compare(r.Name, name) }

@@ -35,7 +35,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 			continue
 		}
 		if n.held.find(name) == nil {
-			n.held.set(name, &holding{sent: version, acked: version})
+			n.held.set(name, &resourceState{sent: version, acked: version})
 		}
 		n.names[name] = true
 	}

@@ -58,12 +58,12 @@ type Stream struct {
 // flight is a message that was sent and not yet answered.
 type flight struct {
 	Message
-	number   int              // they are read in this order
-	holdings []*holding       // one for each resource of a collection, but for a group
-	group    *group           // that was sent; nil: none
-	hosts    []*snapshot.Host // of a route configuration
-	want     *snapshot.Snapshot
-	gone     int // how many of Removed the Envoy had; they are kept until it answers
+	number int              // they are read in this order
+	states []*resourceState // one for each resource of a collection, but for a group
+	group  *group           // that was sent; nil: none
+	hosts  []*snapshot.Host // of a route configuration
+	want   *snapshot.Snapshot
+	gone   int // how many of Removed the Envoy had; they are kept until it answers
 }
 
 // NewStream returns the state of a stream on which nothing was said yet.
@@ -291,7 +291,7 @@ func (s *Stream) send(f *flight) Message {
 	f.number = s.nonce
 	f.Nonce = strconv.Itoa(s.nonce)
 	f.Revision = s.want.Revision
-	for _, h := range f.holdings {
+	for _, h := range f.states {
 		h.sentIn = f.number
 	}
 	if f.group != nil {
