@@ -87,10 +87,10 @@ func behind(w store.Writer, n int) store.Changes {
 	return store.ChangesOf(list[n:])
 }
 
-// counter counts what is read.
+// counter counts what is read, and the lists among it.
 type counter struct {
 	store.Reader
-	reads int
+	reads, lists int
 }
 
 func (c *counter) Get(key model.Key) (model.Object, error) {
@@ -100,6 +100,7 @@ func (c *counter) Get(key model.Key) (model.Object, error) {
 
 func (c *counter) List(q store.Query) ([]model.Object, error) {
 	c.reads++
+	c.lists++
 	return c.Reader.List(q)
 }
 
@@ -269,6 +270,18 @@ var _ = Describe("Check", func() {
 		}),
 		Entry("another object than the one that cannot work", shop(ca(""), upstream("t", "ca"), uses("root", "t")), insert(route("new", "/new"))),
 	)
+
+	It("asks for no links of what the transaction has made, on however many pages", func(ctx SpecContext) {
+		givenUp := errors.New("given up")
+		_, err := db.Write(ctx, store.Origin{Actor: "test"}, func(w store.Writer) error {
+			Expect(insert(manyRoutes(1100)...)(w)).To(Succeed())
+			counted := &counter{Reader: w}
+			Expect(precheck.Rules{}.Check(counted, w.Written())).To(Succeed())
+			Expect(counted.lists).To(BeZero())
+			return givenUp
+		})
+		Expect(err).To(BeIdenticalTo(givenUp))
+	})
 
 	It("reads what the change needs and not the rest", func() {
 		small, large := shop(ca(valid), upstream("t", "ca"), uses("root", "t")), shop(ca(valid), upstream("t", "ca"), uses("root", "t"))

@@ -79,3 +79,46 @@ var _ = DescribeTable("A rollback has a part of what it changes in memory, whate
 	Entry("SQLite", func(context.Context) string { return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db") }),
 	Entry("Postgres", newPostgres),
 )
+
+var _ = DescribeTable("A transaction finds what it has written, whether its list of changes is in memory or not",
+	func(ctx SpecContext, newURL func(context.Context) string, kept int) {
+		const many = 1200
+		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: newURL(ctx)})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(s.Close)
+		sqlstore.SetMemory(s, 10, kept)
+		upstream := func(i, port int) *model.Upstream {
+			u := model.NewUpstream()
+			u.Name, u.IP, u.Port = fmt.Sprint("u", i), "192.0.2.1", port
+			return u
+		}
+		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+			for i := range many {
+				Expect(w.Insert(upstream(i, 8000))).To(Succeed())
+			}
+			for i := 0; i < many; i += 2 {
+				Expect(w.Replace(upstream(i, 9000))).To(Succeed())
+			}
+			Expect(w.RemoveAll([]model.Key{model.UpstreamKey("u3"), model.UpstreamKey("u4")})).To(Succeed())
+			for i := range many {
+				obj, err := w.Get(model.UpstreamKey(fmt.Sprint("u", i)))
+				if i == 3 || i == 4 {
+					Expect(model.IsKind(err, model.NotFound)).To(BeTrue())
+					continue
+				}
+				Expect(err).NotTo(HaveOccurred())
+				Expect(obj).To(And(HaveField("ID", int64(i+1)), HaveField("Port", 8000+1000*((i+1)%2))))
+			}
+			return nil
+		})
+		Expect(err).NotTo(HaveOccurred())
+	},
+	Entry("SQLite, in memory", newSQLite, 16<<20),
+	Entry("SQLite, read back", newSQLite, 1),
+	Entry("Postgres, in memory", newPostgres, 16<<20),
+	Entry("Postgres, read back", newPostgres, 1),
+)
+
+func newSQLite(context.Context) string {
+	return "sqlite://" + filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
+}
