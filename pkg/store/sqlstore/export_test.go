@@ -1,6 +1,12 @@
 package sqlstore
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
 
 // SetStepTimeout is for a store that nobody uses yet.
 func SetStepTimeout(s *Store, d time.Duration) { s.stepTimeout = d }
@@ -19,3 +25,13 @@ var PrefixEnd = prefixEnd
 
 // SetLoaders is likewise.
 func SetLoaders(s *Store, n int) { s.loaders = n }
+
+// HelpsAt reports whether a helper reads for a load at a revision.
+func HelpsAt(ctx context.Context, s *Store, mark model.Mark) (helps bool, err error) {
+	err = s.viewAt(ctx, mark, func(r *reader) error {
+		helps = true
+		_, err := r.List(store.Query{Kind: model.KindProxy})
+		return err
+	})
+	return helps, err
+}

@@ -44,19 +44,22 @@ func (r *reader) loadAll(ctx context.Context, now model.Mark) ([]model.Entry, er
 	}
 	var helpers errgroup.Group
 	for range r.store.loaders - 1 {
-		helpers.Go(func() (err error) {
-			// One that cannot begin, or sees another revision, leaves all to the others.
-			_ = r.store.viewIn(ctx, r.store.load, func(helper *reader) error {
-				if mark, failed := helper.Mark(); failed == nil && mark == now {
-					err = load(helper)
-				}
-				return nil
-			})
-			return err
-		})
+		helpers.Go(func() error { return r.store.viewAt(ctx, now, load) })
 	}
 	if err := errors.Join(load(r), helpers.Wait()); err != nil {
 		return nil, err
 	}
 	return slices.Concat(lists...), nil
+}
+
+// viewAt runs fn on one snapshot, unless it is that of another revision or none
+// can be had: others do the work then.
+func (s *Store) viewAt(ctx context.Context, mark model.Mark, fn func(*reader) error) (err error) {
+	_ = s.viewIn(ctx, s.load, func(r *reader) error {
+		if now, failed := r.Mark(); failed == nil && now == mark {
+			err = fn(r)
+		}
+		return nil
+	})
+	return err
 }
