@@ -69,9 +69,9 @@ type fake struct {
 	answers map[string]reply
 	// calls are those that came.
 	calls []string
-	// bodies are those of the calls.
+	// bodies are the bodies of the calls.
 	bodies []string
-	// headers are those of the last call.
+	// headers are the headers of the last call.
 	headers http.Header
 }
 

@@ -4,5 +4,5 @@
 // changed and what that breaks.
 //
 // It works in a copy of the work tree, in a temporary directory, and writes
-// nowhere else; what is not committed takes part. bin/ is that of the work tree.
+// nowhere else; what is not committed takes part. bin/ is the work tree's.
 package main

@@ -58,7 +58,7 @@ func (j *judge) try(ctx context.Context, list []mutant) (int, error) {
 	return n, nil
 }
 
-// one tries a mutant. all are those of this run, whose specs are tried together
+// one tries a mutant. all are the mutants of this run, whose specs are tried together
 // without a mutant. The error is not the mutant's.
 func (j *judge) one(ctx context.Context, m mutant, all []mutant) (v verdict, why string, err error) {
 	if why := staleness(j.shop.dir, m); why != "" {

@@ -20,7 +20,7 @@ type mutant struct {
 	new    string
 }
 
-// specs are those of a package that must fail.
+// specs are the specs of a package that must fail.
 type specs struct {
 	dir string
 	// focus is a regular expression for their names; empty means all.

@@ -31,7 +31,7 @@ import (
 
 const adminToken = "bootstrap-token-of-a-spec"
 
-// settings are those of a server, with its data in dir.
+// settings returns the settings of a server with its data in dir.
 func settings(dir string, flags map[string]string, env ...string) config.Config {
 	GinkgoHelper()
 	all := map[string]string{"api-addr": "127.0.0.1:0", "xds-addr": "127.0.0.1:0", "data-dir": dir}
@@ -83,7 +83,7 @@ func (r *running) port() string {
 	return up.FindStringSubmatch(string(r.log.Contents()))[1]
 }
 
-// status is that of a GET, with a token unless it is empty.
+// status returns the status of a GET, with a token unless it is empty.
 func status(url, token string) int {
 	GinkgoHelper()
 	req, err := http.NewRequest("GET", url, nil)

@@ -9,7 +9,7 @@ import (
 )
 
 // update writes the golden files instead of comparing them (make golden).
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 func TestBuild(t *testing.T) {
 	RegisterFailHandler(Fail)

@@ -16,7 +16,7 @@ const (
 	maxRetries = "x-envoy-max-retries"
 )
 
-// retries are those of the router (RetryStateImpl): on the conditions of the
+// retries are the retries of the router (RetryStateImpl): on the conditions of the
 // headers and of the policy, as often as the header says, or else the policy; nil
 // for none.
 func retries(rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3.Route) (*Retries, error) {

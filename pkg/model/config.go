@@ -18,7 +18,7 @@ type Mark struct {
 // Change brings a reader from the revision it has to Revision.
 type Change struct {
 	Revision int64
-	// ID is that of the Mark of Revision.
+	// ID is the ID of the Mark of Revision.
 	ID string
 	// Restored says that the database was never at the reader's revision: it was
 	// restored from an older backup. Full is true then, and the numbers of
@@ -73,7 +73,7 @@ type ProxyTree struct {
 // goroutine; the objects and trees in it are immutable and may be shared.
 type Config struct {
 	Revision int64
-	// ID is that of the Mark of Revision.
+	// ID is the ID of the Mark of Revision.
 	ID string
 
 	objects map[Key]Object

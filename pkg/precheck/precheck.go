@@ -63,7 +63,7 @@ type checker struct {
 	own    *ownPlaces
 	// done are the routes and services that were checked.
 	done map[model.Key]bool
-	// links are those of owners that need not be read.
+	// links are the links of owners that need not be read.
 	links    map[model.Key][]model.Object
 	refusals build.RouteRefusals
 

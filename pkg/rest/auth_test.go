@@ -20,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// adminToken is the one of the settings.
+// adminToken is the token of the settings.
 const adminToken = "bootstrap-token-of-a-spec"
 
 // guarded switches authentication on, with an admin token.
@@ -267,7 +267,7 @@ func (t *countingTokens) TouchToken(ctx context.Context, name string, at time.Ti
 	return t.tokens.TouchToken(ctx, name, at)
 }
 
-// tokensAway are those of a database that does not answer.
+// tokensAway are the tokens of a database that does not answer.
 type tokensAway struct{ tokens }
 
 func (tokensAway) HasTokens(context.Context) (bool, error) { return false, errAway() }

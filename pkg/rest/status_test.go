@@ -119,7 +119,7 @@ func (a answer) one() string {
 	return string(a.elements()[0].raw)
 }
 
-// conditions are those of the only object of a read: code, value and message.
+// conditions returns the conditions of the only object of a read: code, value and message.
 func (a answer) conditions() []string {
 	GinkgoHelper()
 	Expect(a.elements()).To(HaveLen(1))

@@ -94,7 +94,7 @@ func (s *supervised) get(path string) (string, error) {
 	return fmt.Sprintf("%d %s close=%t", resp.StatusCode, body, resp.Close), err
 }
 
-// pid is that of the newest Envoy that was ready.
+// pid is the process ID of the newest Envoy that was ready.
 func (s *supervised) pid() int { return lastPID(string(s.log.Contents())) }
 
 func lastPID(log string) int {

@@ -15,7 +15,7 @@ import (
 const (
 	// same is the answer of the service whose host is meant.
 	same = -1
-	// wider is that of the service for every host.
+	// wider is the answer of the service for every host.
 	wider = http.StatusOK
 )
 

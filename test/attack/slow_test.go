@@ -34,7 +34,7 @@ func startSlowReader(ctx context.Context, url, path string) slowReader {
 	return slowReader{conn}
 }
 
-// status is that of the answer; empty while there is none.
+// status is the status of the answer; empty until it comes.
 func (r slowReader) status() string {
 	GinkgoHelper()
 	Expect(r.conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))).To(Succeed())

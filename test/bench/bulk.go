@@ -154,7 +154,7 @@ func (s *side) addAll(ctx context.Context, routes []layout.Route, conns int) ([]
 	return list, err
 }
 
-// usages are those of the program and of its Envoy.
+// usages returns the usage of the program and of its Envoy.
 func (s *side) usages() ([2]usage, error) {
 	var list [2]usage
 	for i, p := range []*process{s.program, s.envoy} {

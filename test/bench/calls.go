@@ -136,7 +136,7 @@ func (c gatehouseCalls) load(ctx context.Context, document []byte) error {
 	return c.send(ctx, http.MethodPut, "/config", "application/json", document)
 }
 
-// yamlCalls are those of Gatehouse with the document in YAML.
+// yamlCalls are the calls of Gatehouse with the document in YAML.
 type yamlCalls struct{ gatehouseCalls }
 
 func (c yamlCalls) document(routes []layout.Route) ([]byte, error) {
@@ -190,7 +190,7 @@ func (c gatehouseCalls) handed(ctx context.Context) (time.Time, error) {
 	return time.Time{}, errors.New("the status tells of no route configuration that was sent")
 }
 
-// floorCalls are those of test/bench/floor.
+// floorCalls are the calls of test/bench/floor.
 type floorCalls struct{ caller }
 
 func (c floorCalls) route(ctx context.Context, call string, r layout.Route) error {

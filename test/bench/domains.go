@@ -135,7 +135,7 @@ func (l *lab) changes(ctx context.Context, with string, start func() (*limited, 
 
 func domainName(i int) string { return fmt.Sprintf("rates%05d", i) }
 
-// domainRules are the rules of a global config; rate is that of each.
+// domainRules are the rules of a global config; rate is the rate of each.
 func domainRules(rate int) []model.RateLimitRule {
 	rules := make([]model.RateLimitRule, rulesEach)
 	for i := range rules {

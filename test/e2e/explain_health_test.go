@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("What explain says of the health of upstreams", func() {
-	// health is that of each upstream; empty is not known.
+	// health is the health of each upstream; empty means not known.
 	health := func(api testkit.API) map[string]string {
 		GinkgoHelper()
 		var answer struct {

@@ -49,7 +49,7 @@ var _ = Describe("A filter that states its own limit", func() {
 		Expect(answers(gw, 1)).To(Equal([]string{"blue"}))
 	})
 
-	It("limits by a header, and by address whoever leaves it out", func() {
+	It("limits by a header, and by address if it is missing", func() {
 		_, gw, _ := shop()
 		state(gw, "each", `{"per":"header:X-Api-Key","limit":"2/week"}`)
 		Expect(answers(gw, 3, "x-api-key: ann")).To(Equal([]string{"blue", "blue", "429"}))

@@ -37,7 +37,7 @@ func (w *stormWriter) all() []stormKind {
 		{"strategy changed", w.changeStrategy},
 		{"service attached or detached", w.toggleService},
 		{"fqdn renamed", w.rename},
-		{"service made anew", w.recreate},
+		{"service created again", w.recreate},
 		{"filter attached and detached", w.toggleFilter},
 		{"document", w.putDocument},
 	}

@@ -89,7 +89,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Entry("not for the DNS name of the upstream", "dns", "localhost", "tls", "Upstream_validation_cacertificate=right"),
 	)
 
-	It("is judged anew when the authority changes", func() {
+	It("is judged again when the authority changes", func() {
 		post(gw.api, "/secret", "Secret_name=moving", "Secret_cert="+secure.Certificate())
 		host := reach("moving", "127.0.0.1", secure, "Upstream_protocol=tls", "Upstream_validation_cacertificate=moving")
 		gw.expect(host, "/", "secure")

@@ -20,7 +20,7 @@ import (
 // trouble is an upstream that does not work.
 type trouble struct {
 	name string
-	// fields are those of the upstream beside its name.
+	// fields are the fields of the upstream except its name.
 	fields []string
 	// health and words are what is said of it by the own Envoy; elsewhere is what
 	// load reports tell of it.

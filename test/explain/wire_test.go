@@ -97,7 +97,7 @@ func bytesOf(r explain.Request) []byte {
 }
 
 // send keeps its connection for the next request where it can. A connection
-// that was closed meanwhile is opened anew once.
+// that was closed meanwhile is opened again once.
 func (c *client) send(r explain.Request) (result, error) {
 	fresh := c.conn == nil
 	got, err := c.exchange(r)

@@ -25,7 +25,7 @@ func windows() int {
 	return 4
 }
 
-// lane is a domain whose counters can be begun anew, in both engines: every
+// lane is a domain whose counters can start over, in both engines: every
 // descriptor begins with (run, number), and each number is counted by itself.
 // Whatever its other rules are, it has one that is often met.
 type lane struct {
@@ -89,7 +89,7 @@ func resets(r *ratelimitv3.RateLimitResponse) string {
 // the time. When the second before a call of the stock engine is that after it,
 // it counted in that second: the embedded one gets the same request at the same
 // time. Else an edge fell into the call, and nobody can say on which side it was
-// counted; then the domain's counters are begun anew, and the request is sent
+// counted; then the domain's counters start over, and the request is sent
 // again. So nothing is compared that could differ by chance, and nothing is
 // left out.
 var _ = Describe("The embedded engine in windows of a second and a minute", func() {

@@ -7,14 +7,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// statedID is that of the domain of filters that state their own limit. No
+// statedID is the ID of the domain of filters that state their own limit. No
 // global config has it: theirs begin at 1.
 const statedID = 0
 
 // Domain is the limits of one domain. Two global configs may use the same name;
 // their domains are two all the same.
 type Domain struct {
-	// ID is that of the global config.
+	// ID is the ID of the global config.
 	ID int64
 	*model.RateLimitConfig
 }

@@ -20,7 +20,7 @@ type dialect struct {
 	numbered    bool
 }
 
-// insertion is an INSERT of many rows. GORM would make the statement anew for each
+// insertion is an INSERT of many rows. GORM would make the statement again for each
 // page, and SQLite takes as long to parse it as to run it.
 type insertion struct {
 	table   string

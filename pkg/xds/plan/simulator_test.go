@@ -282,7 +282,7 @@ func (s *sim) step(quiet bool) {
 // checkSent holds the invariant that an unchanged resource is not sent twice.
 func (s *sim) checkSent(m plan.Message) {
 	if m.Type == snapshot.RouteType {
-		return // it is put together anew from what did not change
+		return // it is put together again from what did not change
 	}
 	for _, r := range m.Resources {
 		Expect(s.sent[r.Name+" "+r.Version]).To(BeFalse(), "%s is sent again", r.Name)
