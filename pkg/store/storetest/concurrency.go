@@ -76,7 +76,7 @@ func concurrencySpecs(h *harness) {
 			}
 		})
 		seen := map[int64]bool{}
-		for len(seen) < 50 {
+		for len(seen) < 15 {
 			change, err := h.store.Since(ctx, model.Mark{})
 			Expect(err).NotTo(HaveOccurred())
 			var tags []string
