@@ -155,7 +155,8 @@ func documents(ctx context.Context, most, middle *filled) (section, error) {
 			beside("its size", "MB", float64(most.bytes)/mb, float64(middle.bytes)/mb),
 			beside("PUT /config onto an empty store", "s", most.put.Seconds(), middle.put.Seconds()).below(10),
 			beside("the same, CPU of the program for each service", "ms", each(most, most.cpu), each(middle, middle.cpu)).atMost(1.5),
-			beside("GET /config, until the first byte", "ms", quantile(first[0], 0.5), quantile(first[1], 0.5)).atMost(2),
+			// It is read to its end first: a transaction does not wait for a client.
+			beside("GET /config, until the first byte", "ms", quantile(first[0], 0.5), quantile(first[1], 0.5)),
 			beside("GET /config, for each service", "ms", quantile(all[0], 0.5), quantile(all[1], 0.5)).atMost(1.5),
 			beside("memory held while it is written", "MB", held[0]/mb, held[1]/mb).atMost(1.5),
 		},
