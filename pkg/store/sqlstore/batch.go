@@ -17,8 +17,8 @@ import (
 const batchSize = 500
 
 // keptBytes is how much of what it has written a transaction has in memory, as
-// JSON, but for tests: PUT /config of 5,000 routes is less.
-const keptBytes = 16 << 20
+// JSON, but for tests: PUT /config of 10,000 services with five routes each is less.
+const keptBytes = 32 << 20
 
 // batch holds rows that are sent together: a statement for each would make a
 // large document take minutes.
