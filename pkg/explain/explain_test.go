@@ -322,6 +322,13 @@ var _ = Describe("The gateway's own answer", func() {
 		return state(host("shop", []string{"shop.test"}, answering("r", prefixed("/a"))))
 	}
 
+	It("is a grpc-status for a gRPC client whose odd Host is for the proxy alone, and so missing", func() {
+		a := ask(have(), "http://gateway/", "Host: {shop}.test", "Connection: host", "content-type: application/grpc")
+		Expect(a.Code).To(Equal(explain.BadRequest))
+		Expect(a.Status).To(Equal(200))
+		Expect(a.GRPCStatus).To(Equal(13))
+	})
+
 	It("is a grpc-status for a gRPC client", func() {
 		a := ask(have(), "http://other/", "content-type: application/grpc+proto")
 		Expect(a.Code).To(Equal(explain.NoHost))

@@ -71,13 +71,15 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 			h[name] = []string{before[0] + "," + value}
 		}
 	}
+	if _, wanted := h.upgrade(); !wanted {
+		if problem := h.dropNominated(); problem != "" {
+			return nil, problem
+		}
+	}
 	if host := h.get(authority); strings.ContainsFunc(host, isNoAuthority) {
 		return nil, fmt.Sprintf("the host %q contains a character that no host has", host)
 	}
-	if _, wanted := h.upgrade(); wanted {
-		return h, ""
-	}
-	return h, h.dropNominated()
+	return h, ""
 }
 
 // dropNominated removes what Connection says is meant for the proxy alone,
@@ -115,21 +117,18 @@ func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 			return fmt.Errorf("decoding %q: %w", extension.GetName(), err)
 		}
 		for _, m := range list.GetMutations() {
-			switch action := m.GetAction().(type) {
-			case *mutationv3.HeaderMutation_Remove:
-				delete(h, action.Remove)
-			case *mutationv3.HeaderMutation_RemoveOnMatch_:
-				for name := range h {
-					matches, _, err := anyMatches(action.RemoveOnMatch.GetKeyMatcher(), []string{name})
-					if err != nil {
-						return err
-					}
-					if matches {
-						delete(h, name)
-					}
+			action, ok := m.GetAction().(*mutationv3.HeaderMutation_RemoveOnMatch_)
+			if !ok {
+				return fmt.Errorf("change of headers %T is not known", m.GetAction())
+			}
+			for name := range h {
+				matches, _, err := anyMatches(action.RemoveOnMatch.GetKeyMatcher(), []string{name})
+				if err != nil {
+					return err
 				}
-			default:
-				return fmt.Errorf("change of headers %T is not known", action)
+				if matches {
+					delete(h, name)
+				}
 			}
 		}
 	}
