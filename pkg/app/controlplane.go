@@ -95,7 +95,7 @@ func openControlPlane(
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
-			Upstreams: upstreamLists(cfg),
+			Upstreams: upstreamLists(cfg), Open: p.store.Unseal,
 		},
 		RateLimits: known.recordingInto(publishLimits(limits, ads)),
 	})

@@ -34,6 +34,8 @@ type service struct {
 	needs ir.Needs
 	// closed says that none of its routes is served.
 	closed bool
+	// plain says what becomes of plain HTTP; it differs from proxy to proxy.
+	plain *model.Service
 }
 
 // route is what was made of one route.
@@ -58,10 +60,12 @@ type proxy struct {
 	limits  limits.Proxy
 	// needs is what the routes of its services need of the listener.
 	needs ir.Needs
-	// listener is the version of the listener, and relistened the revision at
-	// which it changed.
-	listener   string
+	// listeners are the versions of the listeners, and relistened the revision at
+	// which one changed.
+	listeners  string
 	relistened int64
+	// httpPort and httpsPort are those that its services were told.
+	httpPort, httpsPort int
 }
 
 // Result is what an Apply has made.
@@ -108,15 +112,15 @@ func (b *Build) Apply(change model.Change) Result {
 		name := touched.Services[i]
 		b.limits.due[name] = struct{}{}
 		needed := b.needsOf(name)
-		parts := b.applyService(name, built)
+		b.applyService(name, built)
 		result.Conditions["service "+name] = built.conditions
 		needsChanged := !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
 			if state := b.proxies[p]; state != nil && state.closed == nil {
 				state.services[name] = struct{}{}
-				state.builder.SetHost(name, parts)
+				state.builder.SetHost(name, b.partsFor(name, b.config.Proxy(p)))
 				dirty[p] = state
-				if needsChanged {
+				if needsChanged || state.needs.HasWildcard() {
 					relisten[p] = b.config.Proxy(p)
 				}
 			}
@@ -166,7 +170,7 @@ type builtService struct {
 // buildServices builds services, each by itself and several at a time.
 func (b *Build) buildServices(names []string) []builtService {
 	list := make([]builtService, len(names))
-	in := builder{newClusterCache(), b.settings.Upstreams}
+	in := builder{newClusterCache(), b.settings.Upstreams, b.settings.Open}
 	inParallel(len(names), func(i int) {
 		if tree := b.config.Service(names[i]); tree != nil {
 			list[i].service, list[i].conditions = buildService(tree, b.services[names[i]], b.head, in)
@@ -176,13 +180,30 @@ func (b *Build) buildServices(names []string) []builtService {
 }
 
 // applyService puts a service in the place of what it was, or forgets it.
-func (b *Build) applyService(name string, built builtService) *snapshot.Parts {
+func (b *Build) applyService(name string, built builtService) {
 	if built.service == nil {
 		delete(b.services, name)
-		return nil
+		return
 	}
 	b.services[name] = built.service
-	return built.service.parts
+}
+
+// partsFor are the parts of a service as a proxy serves them; nil if there are none.
+func (b *Build) partsFor(name string, t *model.ProxyTree) *snapshot.Parts {
+	s := b.services[name]
+	if s == nil || s.parts == nil || s.closed || s.plain == nil || t == nil {
+		if s == nil {
+			return nil
+		}
+		return s.parts
+	}
+	first, err := encodeRoutes(compile.PlainRoutes(s.plain, t.Proxy))
+	if err != nil || len(first) == 0 {
+		return s.parts // which Envoy's constraints allow always
+	}
+	parts := *s.parts
+	parts.Host = parts.Host.WithFirst(first)
+	return &parts
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.
@@ -199,12 +220,14 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	}
 	before := p.limits
 	b.applyListener(tree, p, services)
+	ported := p.httpPort != tree.Proxy.HTTPPort || p.httpsPort != tree.Proxy.HTTPSPort
+	p.httpPort, p.httpsPort = tree.Proxy.HTTPPort, tree.Proxy.HTTPSPort
 	wanted := map[string]struct{}{}
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
-			if _, have := p.services[s]; !have {
-				p.builder.SetHost(s, built.parts)
+			if _, have := p.services[s]; !have || ported && built.plain != nil {
+				p.builder.SetHost(s, b.partsFor(s, tree))
 			}
 		}
 	}
@@ -228,19 +251,46 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	// that Envoy would refuse.
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
-	version := ""
-	if l, named, err := encodeListener(compile.Listener(tree, b.settings, p.needs), tree.Proxy.Key()); err == nil {
-		p.builder.SetListeners([]*snapshot.Resource{l}, named)
-		p.refused, version = nil, l.Version
-	} else {
-		p.builder.SetListeners(nil, snapshot.Named{})
+	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key())
+	p.refused = nil
+	if err != nil {
 		p.refused = &model.Condition{
 			Key: tree.Proxy.Key(), Code: model.Quarantined, Message: "Envoy would refuse the listener: " + err.Error(),
 		}
 	}
-	if p.listener != version {
-		p.listener, p.relistened = version, b.Revision()
+	p.builder.SetListeners(listeners, named)
+	versions := ""
+	for _, l := range listeners {
+		versions += l.Version
 	}
+	if p.listeners != versions {
+		p.listeners, p.relistened = versions, b.Revision()
+	}
+}
+
+// listeners are those of a proxy that serves some services.
+func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string) []ir.Listener {
+	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
+	if l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services)); l != nil {
+		list = append(list, *l)
+	}
+	return list
+}
+
+// namesBeside are the hosts of services that have a certificate and no chain of their
+// own, below the wildcards of chains, sorted.
+func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
+	if !needs.HasWildcard() {
+		return nil
+	}
+	var names []string
+	for _, name := range services {
+		if s := b.services[name]; s != nil && s.needs.HTTPS && len(s.needs.Chains) == 0 && s.parts != nil && s.parts.Domain != "*" {
+			names = append(names, s.parts.Domain)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // needsOf is what the routes of services need of the listener.
@@ -269,7 +319,8 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
-	host := compile.Host(tree, func(t *model.RouteTree) *ir.Route {
+	pairs := compile.Pairs(tree, in.open)
+	host := compile.Host(tree, pairs, func(t *model.RouteTree) *ir.Route {
 		var r *route
 		if old != nil {
 			r = old.routes[t]
@@ -298,10 +349,16 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 			clusters[c.Name] = c
 		}
 	}
-	s.needs = compile.Needs(host)
+	s.needs = compile.Needs(host, tree, pairs)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
 		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key())
+	}
+	if broken == nil {
+		s.parts.Certificates, broken = encodeCertificates(host)
+	}
+	if tree.Service.HTTPS != model.HTTPSBoth {
+		s.plain = tree.Service
 	}
 	closed := compile.ClosedHost(tree)
 	if broken != nil {
@@ -336,6 +393,8 @@ type builder struct {
 	clusters *clusterCache
 	// upstreams are the addresses that upstreams may have.
 	upstreams egress.Lists
+	// open opens the keys of certificates.
+	open compile.Opener
 }
 
 // route makes one route. What Envoy would refuse becomes a fixed 503.

@@ -1,6 +1,9 @@
 package build
 
 import (
+	"cmp"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -54,6 +57,54 @@ func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key) (*snapshot
 		return nil, err
 	}
 	return snapshot.NewHost(out, routes, objectRef(from))
+}
+
+// encodeRoutes makes the bytes of routes that forward nothing.
+func encodeRoutes(routes []*ir.Route) ([]*snapshot.Route, error) {
+	var list []*snapshot.Route
+	for _, r := range routes {
+		out, err := translate.Route(r)
+		if err != nil {
+			return nil, err
+		}
+		encoded, err := snapshot.NewRoute(out)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, encoded)
+	}
+	return list, nil
+}
+
+// encodeCertificates makes what Envoys get that ask for a host's certificate.
+func encodeCertificates(h *ir.Host) ([]*snapshot.Certificate, error) {
+	var list []*snapshot.Certificate
+	for _, c := range h.Certificates {
+		name := cmp.Or(c.Name, snapshot.DefaultCertificate)
+		made, err := snapshot.NewCertificate(translate.PairSecret(name, c.Pair), compile.Rank(h.Domain), objectRef(model.SecretKey(c.Pair.Secret)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, made)
+	}
+	return list, nil
+}
+
+// encodeListeners makes the listeners and what they name: all, or none.
+func encodeListeners(listeners []ir.Listener, from model.Key) ([]*snapshot.Resource, snapshot.Named, error) {
+	var list []*snapshot.Resource
+	var all snapshot.Named
+	for _, l := range listeners {
+		r, named, err := encodeListener(l, from)
+		if err != nil {
+			return nil, snapshot.Named{}, err
+		}
+		list = append(list, r)
+		all.Clusters = append(all.Clusters, named.Clusters...)
+		all.Secrets = append(all.Secrets, named.Secrets...)
+		all.Extensions = append(all.Extensions, named.Extensions...)
+	}
+	return list, all, nil
 }
 
 // encodeListener makes the listener and what its filters name.

@@ -18,13 +18,15 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		return nil
 	}
 	g := &ir.Gateway{Name: proxy, Listener: compile.Listener(b.config.Proxy(proxy), b.settings, p.needs)}
+	tree := b.config.Proxy(proxy)
+	g.HTTPS = compile.HTTPSListener(tree, b.settings, p.needs, b.namesBeside(p.needs, tree.Services))
 	lost := p.builder.Conflicts()
 	for _, name := range slices.Sorted(maps.Keys(p.services)) {
 		s := b.services[name]
 		if _, taken := lost[name]; taken || s == nil || s.parts == nil {
 			continue
 		}
-		host := compile.Host(b.config.Service(name), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
+		host := compile.Host(b.config.Service(name), compile.Pairs(b.config.Service(name), b.settings.Open), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
 		if s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}

@@ -35,7 +35,7 @@ func ServiceRefusal(t *model.ServiceTree) error {
 			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
 		}
 	}
-	host := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil)
+	host := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil, nil)
 	_, err := encodeHost(host, nil, t.Service.Key())
 	return err
 }

@@ -99,7 +99,7 @@ func unverifiable(t *model.RouteTree) string {
 		if u.ValidationCACertificate == "" {
 			continue
 		}
-		if ca := t.Authorities[u.ValidationCACertificate]; ca == nil || ca.Cert == "" {
+		if ca := t.Secrets[u.ValidationCACertificate]; ca == nil || ca.Cert == "" {
 			return u.Name
 		}
 	}

@@ -77,6 +77,12 @@ func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
 // ClosedHost says why a whole service must not be served: it has a filter that
 // cannot be enforced. Nil means that it may.
 func ClosedHost(t *model.ServiceTree) *model.Condition {
+	if ca := t.Service.ClientCACertificate; ca != "" && (t.ClientCA == nil || t.ClientCA.Cert == "") {
+		return &model.Condition{
+			Key: t.Service.Key(), Code: model.Quarantined,
+			Message: "the service asks clients for a certificate of secret " + ca + ", which has no certificate authority, so it answers 503 and lets nobody in",
+		}
+	}
 	types := filterTypes()
 	for _, f := range t.Filters {
 		message := ""
@@ -161,9 +167,9 @@ func addTo[T any](to T, typeName string, hook func(T, model.Spec), filters []*mo
 	}
 }
 
-// Needs is what the routes of a host need of the listener.
-func Needs(h *ir.Host) ir.Needs {
-	var needs ir.Needs
+// Needs is what a service needs of the listeners; h is its host.
+func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
+	needs := tlsNeeds(h, t.ClientCA, pairs)
 	for _, ft := range filterTypes() {
 		for _, r := range h.Routes {
 			if ft.needs != nil {

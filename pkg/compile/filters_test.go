@@ -29,6 +29,6 @@ var _ = Describe("A filter whose configuration is of another type", func() {
 			Key: model.ServiceFilterKey("shop", "each"), Code: "Quarantined",
 			Message: "the service has filter each, whose configuration is not that of a route_filter_headers, and answers 503",
 		}))
-		Expect(compile.Host(tree, nil).Headers).To(BeNil())
+		Expect(compile.Host(tree, nil, nil).Headers).To(BeNil())
 	})
 })

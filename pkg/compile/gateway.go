@@ -17,6 +17,8 @@ type Settings struct {
 	// RateLimitAddress its HOST:PORT, which wins. Without both there is none,
 	// and no request is limited.
 	RateLimitSocket, RateLimitAddress string
+	// Open opens the keys of certificates; nil means that there is no HTTPS.
+	Open Opener
 	// Upstreams are the addresses that upstreams may have.
 	Upstreams egress.Lists
 }
@@ -24,7 +26,7 @@ type Settings struct {
 // RateLimits reports whether there is a rate-limit engine.
 func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLimitAddress != "" }
 
-// Listener is where the proxy accepts plain HTTP. It has what routes need.
+// Listener is where the proxy accepts plain HTTP. It has what services need.
 func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
 	if t.Proxy.EscapedSlashes != model.SlashesRedirect {
@@ -41,15 +43,16 @@ func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	return l
 }
 
-// Host puts a service together. The routes come from route, so that a caller
-// can keep those that did not change.
-func Host(t *model.ServiceTree, route func(*model.RouteTree) *ir.Route) *ir.Host {
+// Host puts a service together. pairs are its certificates (see Pairs). The routes
+// come from route, so that a caller can keep those that did not change.
+func Host(t *model.ServiceTree, pairs []*ir.Pair, route func(*model.RouteTree) *ir.Route) *ir.Host {
 	trees := slices.Clone(t.Routes)
 	slices.SortFunc(trees, compareRoutes)
 	host := &ir.Host{Name: t.Service.Name, Domain: Domain(t.Service)}
 	for _, r := range trees {
 		host.Routes = append(host.Routes, route(r))
 	}
+	addTLS(host, t.Service, pairs)
 	addHostFilters(host, t.Filters)
 	return host
 }

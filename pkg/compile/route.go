@@ -34,7 +34,7 @@ func routeAlone(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.C
 			return Unavailable(t, model.Quarantined, "has upstream "+u.Name+", whose address --upstream-allow or --upstream-deny rules out,")
 		}
 	}
-	clusters := Clusters(t.Upstreams, t.Authorities)
+	clusters := Clusters(t.Upstreams, t.Secrets)
 	if len(clusters) == 0 {
 		what := "has no upstream"
 		if len(t.Upstreams) > 0 {

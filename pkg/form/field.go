@@ -24,8 +24,8 @@ type Field struct {
 	get func(model.Object) any
 }
 
-// Get returns the field of obj as a document shows it: text, a whole number, a
-// list of words or json.RawMessage.
+// Get returns the field of obj as a document shows it: text, a whole number, true or
+// false, a list of words or json.RawMessage.
 func (f Field) Get(obj model.Object) any { return f.get(obj) }
 
 // Copy gives an object the field of another one of its kind.
@@ -79,6 +79,24 @@ func integer[T model.Object](name string, at func(T) *int) Field {
 				return fmt.Errorf("%q is not a whole number", v.Text)
 			}
 			*at(obj.(T)) = n
+			return nil
+		},
+		get: func(obj model.Object) any { return *at(obj.(T)) },
+	}
+}
+
+// boolean is a field that is true or false, in JSON also as a string.
+func boolean[T model.Object](name string, at func(T) *bool) Field {
+	return Field{
+		Name: name,
+		set: func(obj model.Object, v Value) error {
+			if v.Shape != IsText && v.Shape != IsBool {
+				return fmt.Errorf("must be %s, not %s", IsBool, v.Shape)
+			}
+			if v.Text != "true" && v.Text != "false" {
+				return fmt.Errorf("%q is not %s", v.Text, IsBool)
+			}
+			*at(obj.(T)) = v.Text == "true"
 			return nil
 		},
 		get: func(obj model.Object) any { return *at(obj.(T)) },

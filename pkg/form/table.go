@@ -14,6 +14,9 @@ func Fields(kind model.Kind) []Field {
 		return []Field{
 			required(text("Service_Name", func(o *model.Service) *string { return &o.Name })),
 			required(text("fqdn", func(o *model.Service) *string { return &o.FQDN })),
+			text("Https", func(o *model.Service) *string { return &o.HTTPS }),
+			integer("Hsts_seconds", func(o *model.Service) *int { return &o.HSTSSeconds }),
+			text("Client_validation_cacertificate", func(o *model.Service) *string { return &o.ClientCACertificate }),
 			tags(),
 		}
 	case model.KindRoute:
@@ -32,6 +35,7 @@ func Fields(kind model.Kind) []Field {
 			integer("Trusted_hops", func(o *model.Proxy) *int { return &o.TrustedHops }),
 			text("Escaped_slashes", func(o *model.Proxy) *string { return &o.EscapedSlashes }),
 			text("Underscore_headers", func(o *model.Proxy) *string { return &o.UnderscoreHeaders }),
+			text("Tls_min_version", func(o *model.Proxy) *string { return &o.TLSMinVersion }),
 			tags(),
 		}
 	case model.KindFilter:
@@ -71,6 +75,8 @@ func upstreamFields() []Field {
 		text("Upstream_protocol", func(o u) *string { return &o.Protocol }),
 		text("Upstream_validation_cacertificate", func(o u) *string { return &o.ValidationCACertificate }),
 		text("Upstream_validation_subjectname", func(o u) *string { return &o.ValidationSubjectName }),
+		boolean("Upstream_tls_insecure", func(o u) *bool { return &o.TLSInsecure }),
+		text("Upstream_client_certificate", func(o u) *string { return &o.ClientCertificate }),
 		integer("Upstream_connect_timeoutseconds", func(o u) *int { return &o.ConnectTimeoutSeconds }),
 		integer("Upstream_idle_timeoutseconds", func(o u) *int { return &o.IdleTimeoutSeconds }),
 		integer("Upstream_keepalive_intervalseconds", func(o u) *int { return &o.KeepaliveIntervalSeconds }),

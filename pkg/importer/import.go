@@ -130,7 +130,7 @@ func (d *Description) plan(o Options, stored Stored) (plan Plan, problems []Prob
 
 // serviceOf is the service as it is to be.
 func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error) {
-	svc := &model.Service{}
+	svc := model.NewService()
 	if len(stored.Service) > 0 {
 		if err := json.Unmarshal(stored.Service, svc); err != nil {
 			return nil, fmt.Errorf("reading the service %s of the server: %w", o.Service, err)

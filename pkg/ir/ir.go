@@ -7,14 +7,18 @@ type Gateway struct {
 	// Name is the proxy's name, which is the node id of its Envoys.
 	Name     string   `json:"name"`
 	Listener Listener `json:"listener"`
+	// HTTPS is where it accepts HTTPS; nil while no host has a certificate.
+	HTTPS *Listener `json:"https,omitempty"`
 	// Hosts are sorted by name.
 	Hosts []*Host `json:"hosts"`
 }
 
-// Listener is where a proxy accepts plain HTTP.
+// Listener is where a proxy accepts requests.
 type Listener struct {
 	Address string `json:"address"`
 	Port    int    `json:"port"`
+	// TLS makes it one of HTTPS; nil means plain HTTP.
+	TLS *TLS `json:"tls,omitempty"`
 	// TrustedHops says that the client's address is so many from the right in
 	// X-Forwarded-For; 0 means that of the connection.
 	TrustedHops int `json:"trustedHops,omitempty"`
@@ -42,6 +46,14 @@ type Host struct {
 	Name string `json:"name"`
 	// Domain is an exact host in lower case, "*.suffix" or "*".
 	Domain string `json:"domain"`
+	// Certificates are what the HTTPS listener shows for it.
+	Certificates []Certificate `json:"certificates,omitempty"`
+	// ClientCertificate says that it is for clients whose certificate was verified, and
+	// so never for plain HTTP.
+	ClientCertificate bool `json:"clientCertificate,omitempty"`
+	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
+	// HTTP; 0 means that it is not told.
+	HSTSSeconds int `json:"hstsSeconds,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
@@ -53,9 +65,10 @@ type Route struct {
 	// Name is the route's name, unique within the host.
 	Name  string `json:"name"`
 	Match Match  `json:"match"`
-	// Exactly one of Forward and Respond is set.
-	Forward *Forward `json:"forward,omitempty"`
-	Respond *Respond `json:"respond,omitempty"`
+	// Exactly one of Forward, Respond and Redirect is set.
+	Forward  *Forward  `json:"forward,omitempty"`
+	Respond  *Respond  `json:"respond,omitempty"`
+	Redirect *Redirect `json:"redirect,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for
@@ -116,6 +129,13 @@ type Forward struct {
 type Respond struct {
 	Status int    `json:"status"`
 	Body   string `json:"body"`
+}
+
+// Redirect sends the client to the same URL over HTTPS.
+type Redirect struct {
+	Status int `json:"status"`
+	// Port takes the place of the port of the request; 0 leaves it as it is.
+	Port int `json:"port,omitempty"`
 }
 
 // Rewrite changes the request before it is forwarded. At most one of Prefix

@@ -47,6 +47,11 @@ type ServiceTree struct {
 	Routes []*RouteTree
 	// Filters are the service's own, sorted by name.
 	Filters []*ParsedFilter
+	// Secrets are those attached to it, sorted by name.
+	Secrets []*Secret
+	// ClientCA is the secret that ClientCACertificate names; nil if it names none, or
+	// one that is not there.
+	ClientCA *Secret
 }
 
 // RouteTree is a route with the upstreams and filters attached to it, each
@@ -54,8 +59,8 @@ type ServiceTree struct {
 type RouteTree struct {
 	Route     *Route
 	Upstreams []*Upstream
-	// Authorities are the secrets that the upstreams name, by their names.
-	Authorities map[string]*Secret
+	// Secrets are those that the upstreams name, by their names.
+	Secrets map[string]*Secret
 	// ServiceFilters are its service's, Filters its own.
 	ServiceFilters, Filters []*ParsedFilter
 }
@@ -321,11 +326,16 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	}
 	tree := &ServiceTree{Service: svc}
 	for k := range c.children[key].all {
-		if k.Kind == KindServiceFilter {
+		switch k.Kind {
+		case KindServiceFilter:
 			tree.Filters = appendObject(tree.Filters, c, k.Attached())
+		case KindServiceSecret:
+			tree.Secrets = appendObject(tree.Secrets, c, k.Attached())
 		}
 	}
 	sortByName(tree.Filters)
+	sortByName(tree.Secrets)
+	tree.ClientCA, _ = c.objects[SecretKey(svc.ClientCACertificate)].(*Secret)
 	old := map[string]*RouteTree{}
 	if t := c.services[name]; t != nil && !changed.EveryRoute {
 		for _, r := range t.Routes {
@@ -360,11 +370,11 @@ func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *R
 	}
 	for _, u := range tree.Upstreams {
 		for _, name := range u.Names() {
-			if ca, ok := c.objects[name].(*Secret); ok {
-				if tree.Authorities == nil {
-					tree.Authorities = map[string]*Secret{}
+			if s, ok := c.objects[name].(*Secret); ok {
+				if tree.Secrets == nil {
+					tree.Secrets = map[string]*Secret{}
 				}
-				tree.Authorities[ca.Name] = ca
+				tree.Secrets[s.Name] = s
 			}
 		}
 	}

@@ -70,7 +70,10 @@ var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret}, Everywhere: true,
 		New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
 	},
-	{Kind: KindService, Path: path{KindService}, New: func(n parts) Object { return &Service{Name: n[0]} }},
+	{
+		Kind: KindService, Path: path{KindService}, Names: [2]Kind{KindSecret},
+		New: func(n parts) Object { s := NewService(); s.Name = n[0]; return s },
+	},
 	{
 		Kind: KindRoute, Path: path{KindService, KindRoute},
 		New: func(n parts) Object { return &Route{Service: n[0], Name: n[1]} },

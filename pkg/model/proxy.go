@@ -22,6 +22,8 @@ type Proxy struct {
 	// UnderscoreHeaders to a header with an underscore in its name.
 	EscapedSlashes    string `json:"escaped_slashes"`
 	UnderscoreHeaders string `json:"underscore_headers"`
+	// TLSMinVersion is the oldest TLS version of the HTTPS listener: 1.2 or 1.3.
+	TLSMinVersion     string `json:"tls_min_version"`
 	Tags              Tags   `json:"tags"`
 	CreateTS          Time   `json:"create_ts"`
 	UpdateTS          Time   `json:"update_ts"`
@@ -44,11 +46,17 @@ const (
 	UnderscoresAllow  = "allow"  // routes and upstreams see it
 )
 
+// The versions of TLS that the HTTPS listener may begin with.
+const (
+	TLS12 = "1.2"
+	TLS13 = "1.3"
+)
+
 // NewProxy returns a proxy with the defaults of rest-api.md.
 func NewProxy() *Proxy {
 	return &Proxy{
 		HTTPPort: 8080, HTTPSPort: 8443, ListenIP: "0.0.0.0",
-		EscapedSlashes: SlashesRedirect, UnderscoreHeaders: UnderscoresReject,
+		EscapedSlashes: SlashesRedirect, UnderscoreHeaders: UnderscoresReject, TLSMinVersion: TLS12,
 	}
 }
 
@@ -76,6 +84,7 @@ func (p *Proxy) Validate() []FieldError {
 	v.checkRange("Trusted_hops", p.TrustedHops, 0, maxTrustedHops)
 	v.oneOf("Escaped_slashes", p.EscapedSlashes, []string{SlashesRedirect, SlashesKeep, SlashesReject})
 	v.oneOf("Underscore_headers", p.UnderscoreHeaders, []string{UnderscoresReject, UnderscoresDrop, UnderscoresAllow})
+	v.oneOf("Tls_min_version", p.TLSMinVersion, []string{TLS12, TLS13})
 	v.tags(p.Tags)
 	return v.errs
 }

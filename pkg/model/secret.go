@@ -144,9 +144,9 @@ func (s *Secret) derive(sealer Sealer) error {
 	if s.PrivateKey == "" {
 		return nil
 	}
-	key, err := sealer.Unseal(s.PrivateKey, s.place("key"))
+	key, err := s.OpenKey(sealer.Unseal)
 	if err != nil {
-		return fmt.Errorf("reading the key of secret %q: %w", s.Name, err)
+		return err
 	}
 	if _, err := tls.X509KeyPair([]byte(s.Cert), []byte(key)); err != nil {
 		return invalid([]FieldError{{
@@ -154,6 +154,28 @@ func (s *Secret) derive(sealer Sealer) error {
 		}})
 	}
 	return nil
+}
+
+// OpenKey returns the private key in PEM.
+func (s *Secret) OpenKey(open func(sealed, place string) (string, error)) (string, error) {
+	key, err := open(s.PrivateKey, s.place("key"))
+	if err != nil {
+		return "", fmt.Errorf("reading the key of secret %q: %w", s.Name, err)
+	}
+	return key, nil
+}
+
+// HostNames are the host names that the secret is for, in lower case: SNI or,
+// without one, those of its leaf certificate.
+func (s *Secret) HostNames(leaf *x509.Certificate) []string {
+	if s.SNI != "" {
+		return []string{strings.ToLower(s.SNI)}
+	}
+	var names []string
+	for _, name := range leaf.DNSNames {
+		names = append(names, strings.ToLower(name))
+	}
+	return names
 }
 
 // Redact implements Confidential.

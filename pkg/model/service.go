@@ -6,11 +6,33 @@ type Service struct {
 	Name string `json:"service_name"`
 	// FQDN is the host that the service matches, without regard to case: an
 	// exact name, "*.suffix", or "*" for any host.
-	FQDN     string `json:"fqdn"`
-	Tags     Tags   `json:"tags"`
-	CreateTS Time   `json:"create_ts"`
-	UpdateTS Time   `json:"update_ts"`
+	FQDN string `json:"fqdn"`
+	// HTTPS says what plain HTTP is for: HTTPSBoth, HTTPSRedirect or HTTPSOnly. It
+	// counts while the service has a certificate.
+	HTTPS string `json:"https"`
+	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
+	// HTTP (RFC 6797); 0 means that it is not told.
+	HSTSSeconds int `json:"hsts_seconds"`
+	// ClientCACertificate names the secret with the certificate authorities, one of
+	// which must have signed the certificate of a client. Empty: clients need none.
+	ClientCACertificate string `json:"client_validation_cacertificate"`
+	Tags                Tags   `json:"tags"`
+	CreateTS            Time   `json:"create_ts"`
+	UpdateTS            Time   `json:"update_ts"`
 }
+
+// What becomes of a request over plain HTTP to a service that has a certificate.
+const (
+	HTTPSBoth     = "both"     // it is served
+	HTTPSRedirect = "redirect" // the client is sent to https
+	HTTPSOnly     = "only"     // 403
+)
+
+// maxHSTSSeconds is ten years, more than any preload list asks for.
+const maxHSTSSeconds = 315_360_000
+
+// NewService returns a service with the defaults of rest-api.md.
+func NewService() *Service { return &Service{HTTPS: HTTPSBoth} }
 
 // Key implements Object.
 func (s *Service) Key() Key { return ServiceKey(s.Name) }
@@ -21,11 +43,27 @@ func (s *Service) Meta() Meta { return Meta{&s.ID, &s.CreateTS, &s.UpdateTS} }
 // TagList implements Tagged.
 func (s *Service) TagList() *Tags { return &s.Tags }
 
+// Names implements Namer: the secret with the authorities of clients.
+func (s *Service) Names() []Key {
+	if s.ClientCACertificate == "" {
+		return nil
+	}
+	return []Key{SecretKey(s.ClientCACertificate)}
+}
+
 // Validate implements Object.
 func (s *Service) Validate() []FieldError {
 	var v validator
 	v.name("Service_Name", s.Name, true)
 	v.fqdn("fqdn", s.FQDN)
+	v.oneOf("Https", s.HTTPS, []string{HTTPSBoth, HTTPSRedirect, HTTPSOnly})
+	v.checkRange("Hsts_seconds", s.HSTSSeconds, 0, maxHSTSSeconds)
+	if s.ClientCACertificate != "" {
+		v.name("Client_validation_cacertificate", s.ClientCACertificate, false)
+		if s.FQDN == "*" {
+			v.add("Client_validation_cacertificate", "needs a host name in fqdn: a client's certificate is asked for by the host name that it connects to")
+		}
+	}
 	v.tags(s.Tags)
 	return v.errs
 }

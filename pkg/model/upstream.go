@@ -1,6 +1,9 @@
 package model
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Upstream is one backend: an address, a port and how to speak to it.
 type Upstream struct {
@@ -27,10 +30,18 @@ type Upstream struct {
 	// Protocol is how Envoy speaks to the backend: http (HTTP/1.1), h2c
 	// (HTTP/2 in the clear), tls (HTTP/1.1 over TLS) or h2 (HTTP/2 over TLS).
 	Protocol string `json:"upstream_protocol"`
-	// ValidationCACertificate names a secret, and ValidationSubjectName the
-	// name that the backend's certificate must carry.
+	// ValidationCACertificate names the secret with the certificate authorities, one
+	// of which must have signed the certificate of a TLS backend; empty means the
+	// system's.
 	ValidationCACertificate string `json:"upstream_validation_cacertificate"`
-	ValidationSubjectName   string `json:"upstream_validation_subjectname"`
+	// ValidationSubjectName is the DNS name or IP address that this certificate must
+	// carry, and a DNS name is the SNI; empty means IP.
+	ValidationSubjectName string `json:"upstream_validation_subjectname"`
+	// TLSInsecure accepts every certificate.
+	TLSInsecure bool `json:"upstream_tls_insecure"`
+	// ClientCertificate names the secret with the pair that is shown to a TLS
+	// backend; empty means none.
+	ClientCertificate string `json:"upstream_client_certificate"`
 	// ConnectTimeoutSeconds bounds the making of a connection, TLS included.
 	ConnectTimeoutSeconds int `json:"upstream_connect_timeoutseconds"`
 	// IdleTimeoutSeconds is how long a connection without a request is kept;
@@ -91,13 +102,20 @@ func (u *Upstream) Meta() Meta { return Meta{&u.ID, &u.CreateTS, &u.UpdateTS} }
 // TagList implements Tagged.
 func (u *Upstream) TagList() *Tags { return &u.Tags }
 
-// Names implements Namer: the secret with the certificate authority.
+// Names implements Namer: the secrets with the certificate authorities and with the
+// client's certificate.
 func (u *Upstream) Names() []Key {
-	if u.ValidationCACertificate == "" {
-		return nil
+	var keys []Key
+	for _, name := range []string{u.ValidationCACertificate, u.ClientCertificate} {
+		if name != "" && !slices.Contains(keys, SecretKey(name)) {
+			keys = append(keys, SecretKey(name))
+		}
 	}
-	return []Key{SecretKey(u.ValidationCACertificate)}
+	return keys
 }
+
+// SpeaksTLS reports whether the protocol is one over TLS.
+func (u *Upstream) SpeaksTLS() bool { return u.Protocol == "tls" || u.Protocol == "h2" }
 
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {
@@ -124,21 +142,38 @@ func (u *Upstream) Validate() []FieldError {
 	v.checkRange("Upstream_hc_healthythresholdcount", u.HCHealthyThresholdCount, 1, 1000)
 	v.oneOf("Upstream_strategy", u.Strategy, Strategies())
 	v.oneOf("Upstream_protocol", u.Protocol, Protocols())
-	if u.ValidationCACertificate != "" {
-		v.name("Upstream_validation_cacertificate", u.ValidationCACertificate, false)
-		if u.Protocol != "tls" && u.Protocol != "h2" {
-			v.add("Upstream_validation_cacertificate", "needs TLS: Upstream_protocol tls or h2")
+	u.validateTLS(&v)
+	u.validateRobustness(&v)
+	v.tags(u.Tags)
+	return v.errs
+}
+
+func (u *Upstream) validateTLS(v *validator) {
+	const needsTLS = "needs TLS: Upstream_protocol tls or h2"
+	for _, f := range []struct{ name, secret string }{
+		{"Upstream_validation_cacertificate", u.ValidationCACertificate},
+		{"Upstream_client_certificate", u.ClientCertificate},
+	} {
+		if f.secret != "" {
+			v.name(f.name, f.secret, false)
+			if !u.SpeaksTLS() {
+				v.add(f.name, needsTLS)
+			}
 		}
 	}
 	if u.ValidationSubjectName != "" {
 		v.address("Upstream_validation_subjectname", u.ValidationSubjectName)
-		if u.ValidationCACertificate == "" {
-			v.add("Upstream_validation_subjectname", "requires Upstream_validation_cacertificate")
+		if !u.SpeaksTLS() {
+			v.add("Upstream_validation_subjectname", needsTLS)
 		}
 	}
-	u.validateRobustness(&v)
-	v.tags(u.Tags)
-	return v.errs
+	switch {
+	case !u.TLSInsecure:
+	case !u.SpeaksTLS():
+		v.add("Upstream_tls_insecure", needsTLS)
+	case u.ValidationCACertificate != "":
+		v.add("Upstream_tls_insecure", "cannot be combined with Upstream_validation_cacertificate: one of them accepts every certificate")
+	}
 }
 
 func (u *Upstream) validateRobustness(v *validator) {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -98,7 +99,21 @@ func (s *server) addUsers(kind, user model.Kind) {
 		l.path = pathOf(kind) + "/" + string(l.kind)
 		l.target = func(link model.Object) model.Key { return link.Key().Owner() }
 	}
+	if l.kind == user && slices.Contains(linkedOwners(kind), user) {
+		return // the list of those that it is attached to has this path
+	}
 	s.addLinked(l)
+}
+
+// linkedOwners are the kinds of the objects that one of the kind can be attached to.
+func linkedOwners(kind model.Kind) []model.Kind {
+	var owners []model.Kind
+	for _, user := range kind.UserKinds() {
+		if user.Row().Attaches() == kind {
+			owners = append(owners, user.Row().Owner())
+		}
+	}
+	return owners
 }
 
 // usedByLink is the object that a link attaches.

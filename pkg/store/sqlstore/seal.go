@@ -57,6 +57,9 @@ func (s *Store) checkSealer(ctx context.Context) error {
 	return err
 }
 
+// Unseal opens a text that was sealed for a place.
+func (s *Store) Unseal(sealed, place string) (string, error) { return s.opts.Sealer.Unseal(sealed, place) }
+
 // IsNew reports whether Open was the first to use a key with the database, which
 // a server does at its first start.
 func (s *Store) IsNew() bool { return s.firstKey }

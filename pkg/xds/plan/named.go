@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -13,66 +15,138 @@ type named struct {
 	collection
 	all   []*snapshot.Resource // what there is, asked for or not; sorted
 	names map[string]bool      // subscribed
-	// refuses says that a name that does not exist is answered at once: Envoy
-	// would hang a handshake that waits for a secret, and keep the
-	// subscription for ever. Other types are answered when the name comes to
-	// exist.
-	refuses bool
+	// lookup makes a resource for a name that a client of the Envoy asked for, in
+	// a handshake that waits for the answer; nil for a type that has none. A name
+	// that does not exist is answered at once, and forgotten: Envoy would hang the
+	// handshake, and keep the subscription for ever.
+	lookup  func(name string) (*snapshot.Resource, string)
 	unknown []string // to be answered so
+	// recent are the names that are no names of certificates, but were answered with
+	// one: clients can make up as many as they like. The oldest goes first.
+	recent []string
+	// compared says that what there is was compared with what the Envoy has.
+	compared bool
 }
 
+// maxRecent is how many of them an Envoy keeps. Each costs it some 33 kB.
+const maxRecent = 1000
+
 func newNamed(typeURL string) named {
-	return named{
-		collection: newCollection(typeURL), names: map[string]bool{}, refuses: typeURL == snapshot.SecretType,
+	return named{collection: newCollection(typeURL), names: map[string]bool{}}
+}
+
+// isLookup reports whether a name is one that a client asked for. The names that
+// resources use have a slash.
+func (n *named) isLookup(name string) bool {
+	return n.typeURL == snapshot.SecretType && (!strings.Contains(name, "/") || name == snapshot.DefaultCertificate)
+}
+
+// find is the resource of a name, and whether clients can make up more names for
+// it; nil if there is none.
+func (n *named) find(name string) (r *snapshot.Resource, madeUp bool) {
+	if i, ok := slices.BinarySearchFunc(n.all, name, compareName); ok {
+		return n.all[i], false
 	}
+	if n.lookup == nil || !n.isLookup(name) {
+		return nil, false
+	}
+	r, pattern := n.lookup(name)
+	return r, pattern != name
+}
+
+func (n *named) exists(name string) bool {
+	r, _ := n.find(name)
+	return r != nil
 }
 
 // subscribe adds names. A name that the Envoy asks for again is sent again.
 func (n *named) subscribe(names []string, initial map[string]string, room *int) bool {
 	n.subscribed = true
 	for name, version := range initial {
-		if !n.names[name] && !has(n.all, name) && !takeRoom(room) {
+		r, madeUp := n.find(name)
+		if !n.names[name] && r == nil && !takeRoom(room) {
 			continue
 		}
 		if n.held.find(name) == nil {
 			n.held.set(name, &resourceState{sent: version, acked: version})
 		}
-		n.names[name] = true
+		n.add(name, madeUp && r != nil)
 	}
 	for _, name := range names {
-		if !n.names[name] && !has(n.all, name) && !takeRoom(room) {
+		r, madeUp := n.find(name)
+		if n.isLookup(name) && n.isHopeless(name, r) {
+			n.unknown = append(n.unknown, name)
+			continue
+		}
+		if !n.names[name] && r == nil && !takeRoom(room) {
 			return false
 		}
-		n.names[name] = true
+		n.add(name, madeUp && r != nil)
 		switch h := n.held.own(name); {
-		case h == nil && n.refuses && !has(n.all, name):
+		case h == nil && n.typeURL == snapshot.SecretType && r == nil:
 			n.unknown = append(n.unknown, name)
 		case h != nil && initial[name] == "":
 			h.sent = ""
 		}
+		if r != nil {
+			n.wantOne(r)
+		}
 	}
-	n.wanted = nil
-	n.wantAll(n.all)
+	if len(initial) > 0 || !n.compared {
+		n.compared = true
+		n.wanted = nil
+		n.wantAll(n.all)
+	}
 	return true
+}
+
+// wantOne adds one resource to what is wanted, without a look at the others.
+func (n *named) wantOne(r *snapshot.Resource) {
+	i, found := slices.BinarySearchFunc(n.wanted, r.Name, compareName)
+	if !found {
+		// The list may be that of a message.
+		n.wanted = slices.Concat(n.wanted[:i], []*snapshot.Resource{r}, n.wanted[i:])
+	}
+	n.need(r)
+}
+
+// isHopeless reports whether a client's name has no certificate that the Envoy has
+// or would take.
+func (n *named) isHopeless(name string, r *snapshot.Resource) bool {
+	h := n.held.find(name)
+	if h != nil && h.acked != "" {
+		return false // which takes it back, if it is gone
+	}
+	refusal, refused := n.refused[name]
+	return r == nil || refused && refusal.Version == r.Version
+}
+
+// add notes a subscription. Of the names that clients made up, it takes back the one
+// that was asked for the longest ago.
+func (n *named) add(name string, madeUp bool) {
+	n.names[name] = true
+	if !madeUp {
+		return
+	}
+	n.recent = append(slices.DeleteFunc(n.recent, func(r string) bool { return r == name }), name)
+	if len(n.recent) > maxRecent {
+		oldest := n.recent[0]
+		n.recent = slices.Clone(n.recent[1:])
+		delete(n.names, oldest)
+		n.wanted = slices.DeleteFunc(slices.Clone(n.wanted), func(r *snapshot.Resource) bool { return r.Name == oldest })
+		n.drop(oldest)
+	}
 }
 
 // countForeign counts the names that do not exist.
 func (n *named) countForeign() int {
-	if len(n.names) == 0 {
-		return 0
-	}
-	served := 0
-	for _, r := range n.all {
-		if n.names[r.Name] {
-			served++
-		}
-	}
-	return len(n.names) - served
+	return len(n.names) - min(len(n.names), len(n.wanted))
 }
 
 func (n *named) unsubscribe(names []string) {
 	for _, name := range names {
 		delete(n.names, name)
+		n.recent = slices.DeleteFunc(n.recent, func(r string) bool { return r == name })
 	}
 	n.wantAll(n.all)
 	for _, name := range names {
@@ -84,11 +158,12 @@ func (n *named) unsubscribe(names []string) {
 func (n *named) wantAll(all []*snapshot.Resource) {
 	n.all = all
 	var wanted []*snapshot.Resource
-	for _, r := range all {
-		if n.names[r.Name] {
+	for name := range n.names {
+		if r, _ := n.find(name); r != nil {
 			wanted = append(wanted, r)
 		}
 	}
+	slices.SortFunc(wanted, func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) })
 	n.want(wanted)
 	for name := range n.held.all() {
 		if _, known := n.gone[name]; !known && !has(wanted, name) {
@@ -104,11 +179,24 @@ func (n *named) resend(name string) {
 	}
 }
 
+// giveUp answers a client's name whose first certificate the Envoy refused: the
+// handshake would hang.
+func (n *named) giveUp(name string) {
+	if h := n.held.find(name); n.isLookup(name) && (h == nil || h.acked == "") {
+		delete(n.names, name)
+		n.unknown = append(n.unknown, name)
+		n.held.forget(name)
+	}
+}
+
 // refuse returns the names to answer with their removal.
 func (n *named) refuse() []string {
-	unknown := slices.DeleteFunc(n.unknown, func(name string) bool { return has(n.all, name) || !n.names[name] })
+	unknown := slices.DeleteFunc(n.unknown, func(name string) bool {
+		return n.names[name] && n.exists(name) || !n.names[name] && !n.isLookup(name)
+	})
 	n.unknown = nil
-	return unknown
+	slices.Sort(unknown)
+	return slices.Compact(unknown)
 }
 
 func has(list []*snapshot.Resource, name string) bool {

@@ -49,6 +49,8 @@ type Stream struct {
 	routes    routes
 	// secrets, extensions and endpoints are subscribed to by name.
 	secrets, extensions, endpoints named
+	// certificates are what secrets were last compared with.
+	certificates                   []*snapshot.Certificate
 	flights                        map[string]*flight
 	nonce                          int
 	// room is how many names that nobody serves may still be kept.
@@ -107,10 +109,12 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
 	s.routes.forget(want.Hosts)
+	certificates := !slices.Equal(s.certificates, want.Certificates)
+	s.certificates, s.secrets.lookup = want.Certificates, want.Certificate
 	for n, all := range map[*named][]*snapshot.Resource{
 		&s.secrets: want.Secrets, &s.extensions: want.Extensions, &s.endpoints: want.Endpoints,
 	} {
-		if len(all)+len(n.all) > 0 && !slices.Equal(all, n.all) {
+		if !slices.Equal(all, n.all) || certificates && n == &s.secrets {
 			n.wantAll(all)
 		}
 	}
@@ -200,7 +204,11 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 	if f.Type == snapshot.RouteType {
 		return &f.Message, s.routes.nack(f, text, now)
 	}
-	return &f.Message, s.collection(f.Type).nack(f, text, now)
+	guilty = s.collection(f.Type).nack(f, text, now)
+	if f.Type == snapshot.SecretType && guilty != "" {
+		s.secrets.giveUp(guilty)
+	}
+	return &f.Message, guilty
 }
 
 func (s *Stream) takeFlight(nonce string) *flight {

@@ -183,8 +183,12 @@ func (st *stream) handle(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// asksForMore reports whether a request is more than an answer.
+// asksForMore reports whether a request is more than an answer. For secrets, it is
+// the Envoy's clients who ask, and an Envoy keeps nothing that does not exist.
 func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
+	if req.GetTypeUrl() == snapshot.SecretType {
+		return false
+	}
 	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
 }
 

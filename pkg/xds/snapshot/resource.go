@@ -195,6 +195,23 @@ func hostOf(name string, domains []string, head []byte, routes []*Route) *Host {
 	return host
 }
 
+// WithFirst is the host with routes before its own.
+func (h *Host) WithFirst(routes []*Route) *Host {
+	if len(routes) == 0 {
+		return h
+	}
+	first := hostOf(h.Name, h.Domains, nil, routes)
+	out := *h
+	// The parts of a message may come in any order, and repeated ones add up in theirs.
+	out.body = slices.Concat(first.body, h.body)
+	sums := sha256.New()
+	sums.Write(first.sum[:])
+	sums.Write(h.sum[:])
+	out.sum = hash(sums.Sum(nil))
+	out.Version = out.sum.String()
+	return &out
+}
+
 // The numbers of two repeated fields (route.proto, route_components.proto): a
 // protobuf message is extended by appending them.
 const (

@@ -18,6 +18,8 @@ type Snapshot struct {
 	Hosts     []*Host
 	// Secrets, Extensions and Endpoints are asked for by name; sorted by name.
 	Secrets, Extensions, Endpoints []*Resource
+	// Certificates are asked for by host names; sorted by name.
+	Certificates []*Certificate
 
 	head   *RouteHead
 	routes func() *Resource
@@ -63,6 +65,8 @@ type Parts struct {
 	// with the lower Order wins and the other is left out.
 	Domain string
 	Order  int64
+	// Certificates are for the host, each with another name.
+	Certificates []*Certificate
 	Named
 }
 
@@ -84,6 +88,7 @@ type Builder struct {
 	// named is what the listeners name.
 	named                         Named
 	clusters, secrets, extensions *counts
+	certificates                  *certificates
 
 	hosts        []*Host
 	changedHosts map[string]*Host
@@ -93,7 +98,8 @@ type Builder struct {
 func NewBuilder(head *RouteHead) *Builder {
 	return &Builder{
 		head: head, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
-		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), changedHosts: map[string]*Host{},
+		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(),
+		certificates: newCertificates(), changedHosts: map[string]*Host{},
 	}
 }
 
@@ -162,6 +168,7 @@ func (b *Builder) updateHost(name string) {
 	}
 	if want != nil {
 		b.count(want.Named, (*counts).add)
+		b.certificates.add(want)
 		b.served[name] = want
 		b.changedHosts[name] = want.Host
 	} else {
@@ -170,6 +177,7 @@ func (b *Builder) updateHost(name string) {
 	}
 	if have != nil {
 		b.count(have.Named, (*counts).drop)
+		b.certificates.drop(have)
 	}
 }
 
@@ -200,7 +208,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), head: b.head,
+		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), Certificates: b.certificates.all(), head: b.head,
 	}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
 	return s

@@ -132,10 +132,14 @@ func transportSocket(c *ir.Cluster) (*corev3.TransportSocket, error) {
 		verifyCertificate(tls, c)
 	}
 	config, err := pack(tls)
+	return tlsSocket(config), err
+}
+
+func tlsSocket(config *anypb.Any) *corev3.TransportSocket {
 	return &corev3.TransportSocket{
 		Name:       "envoy.transport_sockets.tls",
 		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config},
-	}, err
+	}
 }
 
 // verifyCertificate makes Envoy check the backend's certificate: its chain always, and the

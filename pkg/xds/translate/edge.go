@@ -30,22 +30,24 @@ func invalidHostMatcher() *routev3.HeaderMatcher {
 	return headerMatcher(ir.ValueMatch{Name: ":authority", Regex: oneHost, Invert: true})
 }
 
-// hostFilter refuses a request whose host is not one host. It is on the
-// listener, so that it costs nothing per service.
-func hostFilter(ir.Listener) []filterConfig {
-	refused := &rbacconfigv3.Policy{
+// hostFilter refuses a request whose host is not one host or, over TLS, not the one
+// that its connection was made for. It is on the listener, so that it costs nothing
+// per service.
+func hostFilter(l ir.Listener) []filterConfig {
+	policies := map[string]*rbacconfigv3.Policy{"host": {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
+	}}
+	if l.TLS != nil {
+		policies[misdirected] = misdirectedPolicy()
 	}
-	return []filterConfig{{HostFilter, &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
-		Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{"host": refused},
-	}}}}
+	return []filterConfig{{HostFilter, &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
 }
 
 // invalidHostReply makes a 400 of the filter's 403: it is the request that is wrong,
 // not who sent it (RFC 9112 section 3.2).
-func invalidHostReply(ir.Listener) *hcmv3.ResponseMapper {
-	return &hcmv3.ResponseMapper{
+func invalidHostReply(ir.Listener) []*hcmv3.ResponseMapper {
+	return []*hcmv3.ResponseMapper{{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
 			AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{
 				{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
@@ -62,10 +64,18 @@ func invalidHostReply(ir.Listener) *hcmv3.ResponseMapper {
 			}},
 		}},
 		StatusCode: u32(http.StatusBadRequest),
-		Body: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{
-			InlineString: "the Host has to be one host name or address, with a port or none\n",
-		}},
+		Body:       inline("the Host has to be one host name or address, with a port or none\n"),
+	}}
+}
+
+// hostReplies are what becomes of the refusals of hostFilter.
+func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	mappers := invalidHostReply(l)
+	if l.TLS == nil {
+		return mappers, nil
 	}
+	m, err := refusalReply(misdirected, http.StatusMisdirectedRequest, "this connection was made for another host; make one for this host\n")
+	return append(mappers, m), err
 }
 
 // removeClientHeaders removes headers that a client must not set, before Envoy adds what it

@@ -32,8 +32,9 @@ type httpFilter struct {
 	// stays in force under a route that has none.
 	host  func(*ir.Host) ([]filterConfig, error)
 	route func(*ir.Route) ([]filterConfig, error)
-	// reply is what becomes of the filter's own answer; nil leaves it as it is.
-	reply func(ir.Listener) *hcmv3.ResponseMapper
+	// replies are what becomes of the filter's own answers; nil leaves them as they
+	// are.
+	replies func(ir.Listener) ([]*hcmv3.ResponseMapper, error)
 	// resources are what it needs beside the listener.
 	resources func(ir.Listener) (Resources, error)
 }
@@ -57,13 +58,17 @@ type Resources struct {
 func httpFilters() []httpFilter {
 	return []httpFilter{
 		// Refuses what is not one host, before anything is asked about it.
-		{name: HostFilter, listener: hostFilter, reply: invalidHostReply},
+		{name: HostFilter, listener: hostFilter, replies: hostReplies},
+		// Closes what is for clients with a certificate to all others.
+		{name: PlainFilter, listener: plainFilter, disabled: true, host: plainOfHost, route: plainOfRoute, replies: plainReplies},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
-		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, reply: rateLimitedReply, resources: rateLimitEngine},
+		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},
+		// Before the user's own changes of what comes back, which have the last word.
+		{name: HSTSFilter, listener: hstsFilter, disabled: true, host: hstsOfHost},
 		// Is always the last.
 		{name: routerFilter, listener: router},
 	}
@@ -115,22 +120,24 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 }
 
 // localReplies says what becomes of the answers of filters.
-func localReplies(l ir.Listener) *hcmv3.LocalReplyConfig {
+func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 	out := &hcmv3.LocalReplyConfig{}
 	for _, f := range httpFilters() {
-		if f.reply == nil {
+		if f.replies == nil {
 			continue
 		}
-		if mapper := f.reply(l); mapper != nil {
-			out.Mappers = append(out.Mappers, mapper)
+		mappers, err := f.replies(l)
+		if err != nil {
+			return nil, fmt.Errorf("configuring the answers of filter %s: %w", f.name, err)
 		}
+		out.Mappers = append(out.Mappers, mappers...)
 	}
-	return out
+	return out, nil
 }
 
 // ListenerResources are what the filters of a listener need beside it.
 func ListenerResources(l ir.Listener) (Resources, error) {
-	var all Resources
+	all := Resources{Secrets: chainSecrets(l)}
 	for _, f := range httpFilters() {
 		if f.resources == nil {
 			continue

@@ -29,25 +29,32 @@ const (
 	requestHeadersTimeout = 10 * time.Second
 )
 
-// Listener accepts plain HTTP/1.1 and HTTP/2 and takes its routes from the
-// proxy's route configuration.
+// Listener accepts HTTP/1.1 and HTTP/2, plain or over TLS, and takes its routes from
+// the proxy's route configuration.
 func Listener(l ir.Listener) (*listenerv3.Listener, error) {
+	out := &listenerv3.Listener{
+		Name:                          ListenerName(l),
+		Address:                       socketAddress(l.Address, l.Port),
+		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
+	}
+	if l.TLS != nil {
+		return out, secureChains(out, l)
+	}
 	manager, err := httpConnectionManager(l)
 	if err != nil {
 		return nil, err
 	}
+	filters, err := networkFilters(manager)
+	out.FilterChains = []*listenerv3.FilterChain{{Filters: filters}}
+	return out, err
+}
+
+func networkFilters(manager *hcmv3.HttpConnectionManager) ([]*listenerv3.Filter, error) {
 	config, err := pack(manager)
-	return &listenerv3.Listener{
-		Name:                          ListenerName(l),
-		Address:                       socketAddress(l.Address, l.Port),
-		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
-		FilterChains: []*listenerv3.FilterChain{{
-			Filters: []*listenerv3.Filter{{
-				Name:       "envoy.filters.network.http_connection_manager",
-				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
-			}},
-		}},
-	}, err
+	return []*listenerv3.Filter{{
+		Name:       "envoy.filters.network.http_connection_manager",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: config},
+	}}, err
 }
 
 func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) {
@@ -56,6 +63,10 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 		return nil, err
 	}
 	clean, err := removeClientHeaders(l)
+	if err != nil {
+		return nil, err
+	}
+	replies, err := localReplies(l)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +88,7 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 		RequestHeadersTimeout:         seconds(requestHeadersTimeout),
 		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{clean},
 		ServerName:                    "gatehouse",
-		LocalReplyConfig:              localReplies(l),
+		LocalReplyConfig:              replies,
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
 			IdleTimeout:                  seconds(connectionIdleTimeout),
 			HeadersWithUnderscoresAction: underscoreHeaders(l.UnderscoreHeaders),
@@ -89,7 +100,7 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 		},
 	}
 	if l.AccessLog {
-		log, err := accessLog()
+		log, err := accessLog(l.TLS != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -99,9 +110,8 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 }
 
 // accessLog writes one JSON line for a request to Envoy's stdout.
-func accessLog() (*accesslogv3.AccessLog, error) {
-	fields := map[string]*structpb.Value{}
-	for name, format := range map[string]string{
+func accessLog(tls bool) (*accesslogv3.AccessLog, error) {
+	formats := map[string]string{
 		"start_time":                       "%START_TIME%",
 		"method":                           "%REQ(:METHOD)%",
 		"path":                             "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
@@ -122,7 +132,14 @@ func accessLog() (*accesslogv3.AccessLog, error) {
 		"upstream_transport_failure":       "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
 		"downstream_remote_address":        "%DOWNSTREAM_REMOTE_ADDRESS%",
 		"downstream_direct_remote_address": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
-	} {
+	}
+	if tls {
+		formats["tls_version"] = "%DOWNSTREAM_TLS_VERSION%"
+		formats["sni"] = "%REQUESTED_SERVER_NAME%"
+		formats["downstream_peer_subject"] = "%DOWNSTREAM_PEER_SUBJECT%"
+	}
+	fields := map[string]*structpb.Value{}
+	for name, format := range formats {
 		fields[name] = structpb.NewStringValue(format)
 	}
 	config, err := pack(&streamv3.StdoutAccessLog{

@@ -14,5 +14,9 @@ const RouteConfigName = "gatehouse"
 // ListenerName holds the address, so that a change of the address is a new
 // listener, which must work before the old one goes.
 func ListenerName(l ir.Listener) string {
-	return "http-" + net.JoinHostPort(l.Address, strconv.Itoa(l.Port))
+	scheme := "http-"
+	if l.TLS != nil {
+		scheme = "https-"
+	}
+	return scheme + net.JoinHostPort(l.Address, strconv.Itoa(l.Port))
 }

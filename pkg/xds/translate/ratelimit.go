@@ -83,13 +83,13 @@ func rateLimitHeaders(l ir.Listener) bool {
 	return headers
 }
 
-// rateLimitedReply is what a request over its limit is told: a problem of
+// rateLimitedReplies is what a request over its limit is told: a problem of
 // RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
 // 10.2.3): the value comes from a header of the filter that stopped
 // the request. Without that header there is no retry-after.
-func rateLimitedReply(l ir.Listener) *hcmv3.ResponseMapper {
+func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
-		return nil
+		return nil, nil
 	}
 	out := &hcmv3.ResponseMapper{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
@@ -109,7 +109,7 @@ func rateLimitedReply(l ir.Listener) *hcmv3.ResponseMapper {
 			Header: &corev3.HeaderValue{Key: "retry-after", Value: "%RESP(X-RATELIMIT-RESET)%"},
 		}}
 	}
-	return out
+	return []*hcmv3.ResponseMapper{out}, nil
 }
 
 // rateLimitsOfRoute are the limits by the filter that they are for. They replace

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -55,9 +56,25 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		}}
 		return out, nil
 	}
+	if r.Redirect != nil {
+		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect)}
+		return out, nil
+	}
 	action := routeAction(r.Forward, r.Match)
 	out.Action = &routev3.Route_Route{Route: action}
 	return out, applyRetries(out, action, r)
+}
+
+func redirectAction(r *ir.Redirect) *routev3.RedirectAction {
+	out := &routev3.RedirectAction{
+		SchemeRewriteSpecifier: &routev3.RedirectAction_HttpsRedirect{HttpsRedirect: true},
+		PortRedirect:           uint32(r.Port), //nolint:gosec // bounded by validation
+		ResponseCode:           routev3.RedirectAction_MOVED_PERMANENTLY,
+	}
+	if r.Status == http.StatusPermanentRedirect {
+		out.ResponseCode = routev3.RedirectAction_PERMANENT_REDIRECT
+	}
+	return out
 }
 
 func routeMatch(m ir.Match) *routev3.RouteMatch {

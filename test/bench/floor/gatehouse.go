@@ -20,7 +20,7 @@ func (asGatehouse) routeConfiguration() *routev3.RouteConfiguration {
 
 func (asGatehouse) build(s *service) (err error) {
 	s.clusters = nil
-	host := compile.Host(s.tree(), func(t *model.RouteTree) *ir.Route {
+	host := compile.Host(s.tree(), nil, func(t *model.RouteTree) *ir.Route {
 		r, _ := compile.Route(t, egress.Lists{})
 		return r
 	})

@@ -1,0 +1,120 @@
+package testkit
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// Authority is a certificate authority of a test.
+type Authority struct {
+	// PEM is its certificate.
+	PEM  string
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// CertificateOptions say what a certificate is for. The zero value is one of an hour
+// with a key on P-256, for no name.
+type CertificateOptions struct {
+	// Names are DNS names, wildcards and IP addresses.
+	Names []string
+	// Subject is the common name.
+	Subject string
+	RSA     bool
+	// NotAfter is the end of its validity; the zero value is an hour from now.
+	NotAfter time.Time
+	// Client says that it is for clients.
+	Client bool
+}
+
+// Pair is a certificate with its key, both in PEM.
+type Pair struct{ Cert, Key string }
+
+// NewAuthority makes a certificate authority.
+func NewAuthority(name string) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key of an authority: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	return &Authority{PEM: toPEM("CERTIFICATE", der), cert: cert, key: key}, err
+}
+
+// Issue makes a certificate.
+func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
+	var key crypto.Signer
+	var err error
+	if o.RSA {
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	} else {
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	}
+	if err != nil {
+		return Pair{}, fmt.Errorf("making a key: %w", err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: o.Subject},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: o.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if o.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(time.Hour)
+	}
+	if o.Client {
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	}
+	for _, name := range o.Names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("making a certificate: %w", err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	return Pair{Cert: toPEM("CERTIFICATE", der), Key: toPEM("PRIVATE KEY", encoded)}, err
+}
+
+// Pool has the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// TLS is the pair as Go's TLS takes it.
+func (p Pair) TLS() (tls.Certificate, error) { return tls.X509KeyPair([]byte(p.Cert), []byte(p.Key)) }
+
+func toPEM(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
+
+func serial() *big.Int {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		panic(err) // the system has no randomness
+	}
+	return n
+}

@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// Certificate is the secret that answers an Envoy that asks for the certificate of a
+// host name, in the handshake in which a client asks for it.
+type Certificate struct {
+	// Name is an exact host name in lower case, "*.suffix" for one more label, or what
+	// is asked for when a client names no host.
+	Name string
+	// Rank decides among several for one name: the lowest is taken.
+	Rank int
+
+	secret   *tlsv3.Secret
+	resource *Resource // under Name
+}
+
+// NewCertificate makes a certificate of a secret whose name is that of the
+// certificate, and that Envoy's constraints allow.
+func NewCertificate(s *tlsv3.Secret, rank int, objects ...ObjectRef) (*Certificate, error) {
+	r, err := NewSecret(s, objects...)
+	return &Certificate{Name: s.GetName(), Rank: rank, secret: s, resource: r}, err
+}
+
+// DefaultCertificate is what an Envoy asks for when a client names no host.
+const DefaultCertificate = "default/"
+
+// certificateKey is where a certificate is in a list that is sorted by it.
+func certificateKey(c *Certificate) string { return c.Name }
+
+// Certificate is the secret for what an Envoy asks for: a name as the client wrote it.
+// Nil means that there is none. pattern is the name that it was found under.
+func (s *Snapshot) Certificate(asked string) (r *Resource, pattern string) {
+	name := strings.ToLower(asked)
+	_, parent, _ := strings.Cut(name, ".")
+	for _, pattern := range []string{name, "*." + parent} {
+		i, found := search(s.Certificates, pattern, certificateKey)
+		if !found {
+			continue
+		}
+		c := s.Certificates[i]
+		if asked == c.Name {
+			return c.resource, pattern
+		}
+		secret := proto.CloneOf(c.secret)
+		secret.Name = asked
+		r, err := NewSecret(secret, c.resource.Objects...)
+		if err != nil {
+			return nil, "" // no client's name makes it invalid, and none has a certificate then
+		}
+		return r, pattern
+	}
+	return nil, ""
+}
+
+// certificates are those that the hosts of a builder have, by name.
+type certificates struct {
+	byName  map[string][]ranked
+	changed map[string]*Certificate
+	sorted  []*Certificate
+}
+
+// ranked is a certificate with the order of the host that has it.
+type ranked struct {
+	*Certificate
+	order int64
+}
+
+func newCertificates() *certificates {
+	return &certificates{byName: map[string][]ranked{}, changed: map[string]*Certificate{}}
+}
+
+func (c *certificates) add(p *Parts) {
+	for _, cert := range p.Certificates {
+		c.byName[cert.Name] = append(c.byName[cert.Name], ranked{cert, p.Order})
+		c.choose(cert.Name)
+	}
+}
+
+func (c *certificates) drop(p *Parts) {
+	for _, cert := range p.Certificates {
+		c.byName[cert.Name] = slices.DeleteFunc(c.byName[cert.Name], func(r ranked) bool { return r.Certificate == cert })
+		c.choose(cert.Name)
+	}
+}
+
+func (c *certificates) choose(name string) {
+	list := c.byName[name]
+	if len(list) == 0 {
+		delete(c.byName, name)
+		c.changed[name] = nil
+		return
+	}
+	c.changed[name] = slices.MinFunc(list, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.order, b.order))
+	}).Certificate
+}
+
+// all returns the certificates, sorted by name, each name once.
+func (c *certificates) all() []*Certificate {
+	if len(c.changed) > 0 {
+		c.sorted = merge(c.sorted, c.changed, certificateKey)
+		c.changed = map[string]*Certificate{}
+	}
+	return c.sorted
+}

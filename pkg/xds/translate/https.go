@@ -1,0 +1,172 @@
+package translate
+
+import (
+	"fmt"
+	"net/http"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	exprv1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
+
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// What tells HTTPS from plain HTTP, request by request. Both listeners have the same
+// routes.
+
+// misdirected names the policy, and so the details of the response, of a request for
+// a host that its connection was not made for (RFC 9110 section 15.5.20).
+const misdirected = "misdirected"
+
+// misdirectedPolicy matches a request whose Host is not the name for which the client
+// made the connection: it chose the certificate, and whether the client had to show
+// one. A client that asks for an address names no host.
+//
+//	!(host == sni || sni == "" && host.matches(address))
+//
+// where host is request.host.lowerAscii().split(":")[0].
+func misdirectedPolicy() *rbacconfigv3.Policy {
+	const address = `^([0-9.]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?$`
+	var e expressions
+	requested := func() *exprv1.Expr { return e.field(e.name("request"), "host") }
+	sni := func() *exprv1.Expr { return e.field(e.name("connection"), "requested_server_name") }
+	host := e.call(nil, "_[_]", e.call(e.call(requested(), "lowerAscii"), "split", e.text(":")), e.number(0))
+	same := e.call(nil, "_==_", host, sni())
+	unnamed := e.call(nil, "_&&_", e.call(nil, "_==_", sni(), e.text("")), e.call(requested(), "matches", e.text(address)))
+	return &rbacconfigv3.Policy{
+		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
+		Condition:   e.call(nil, "!_", e.call(nil, "_||_", same, unnamed)),
+		// A Host is bounded by what Envoy takes as headers.
+		CelConfig: &corev3.CelExpressionConfig{EnableStringFunctions: true},
+	}
+}
+
+// expressions makes the nodes of a CEL expression, each with an ID of its own.
+type expressions struct{ last int64 }
+
+func (e *expressions) node() *exprv1.Expr {
+	e.last++
+	return &exprv1.Expr{Id: e.last}
+}
+
+func (e *expressions) name(name string) *exprv1.Expr {
+	n := e.node()
+	n.ExprKind = &exprv1.Expr_IdentExpr{IdentExpr: &exprv1.Expr_Ident{Name: name}}
+	return n
+}
+
+func (e *expressions) field(of *exprv1.Expr, name string) *exprv1.Expr {
+	n := e.node()
+	n.ExprKind = &exprv1.Expr_SelectExpr{SelectExpr: &exprv1.Expr_Select{Operand: of, Field: name}}
+	return n
+}
+
+// call calls a function or, with a target, a method.
+func (e *expressions) call(target *exprv1.Expr, function string, args ...*exprv1.Expr) *exprv1.Expr {
+	n := e.node()
+	n.ExprKind = &exprv1.Expr_CallExpr{CallExpr: &exprv1.Expr_Call{Target: target, Function: function, Args: args}}
+	return n
+}
+
+func (e *expressions) text(s string) *exprv1.Expr {
+	n := e.node()
+	n.ExprKind = &exprv1.Expr_ConstExpr{ConstExpr: &exprv1.Constant{ConstantKind: &exprv1.Constant_StringValue{StringValue: s}}}
+	return n
+}
+
+func (e *expressions) number(i int64) *exprv1.Expr {
+	n := e.node()
+	n.ExprKind = &exprv1.Expr_ConstExpr{ConstExpr: &exprv1.Constant{ConstantKind: &exprv1.Constant_Int64Value{Int64Value: i}}}
+	return n
+}
+
+// refusalReply gives the 403 of an RBAC policy a status and words of its own.
+func refusalReply(policy string, status int, body string) (*hcmv3.ResponseMapper, error) {
+	config, err := pack(&celv3.ExpressionFilter{
+		Expression: fmt.Sprintf("response.code_details == 'rbac_access_denied_matched_policy[%s]'", policy),
+	})
+	return &hcmv3.ResponseMapper{
+		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
+			ExtensionFilter: &accesslogv3.ExtensionFilter{
+				Name:       "envoy.access_loggers.extension_filters.cel",
+				ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: config},
+			},
+		}},
+		StatusCode: u32(status), Body: inline(body),
+	}, err
+}
+
+// PlainFilter is the name of the filter that closes a host to plain HTTP.
+const PlainFilter = "envoy.filters.http.rbac/plain"
+
+// certificateRequired names its policy.
+const certificateRequired = "client_certificate_required"
+
+// plainFilter is on the listener of plain HTTP only.
+func plainFilter(l ir.Listener) []filterConfig {
+	if l.TLS != nil {
+		return nil
+	}
+	return []filterConfig{{PlainFilter, &rbacv3.RBAC{Rules: refuseAll()}}}
+}
+
+func refuseAll() *rbacconfigv3.RBAC {
+	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{certificateRequired: {
+		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
+	}}}
+}
+
+func plainOfHost(h *ir.Host) ([]filterConfig, error) {
+	if !h.ClientCertificate {
+		return nil, nil
+	}
+	return []filterConfig{{PlainFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
+}
+
+// plainOfRoute lets a client be sent to HTTPS.
+func plainOfRoute(r *ir.Route) ([]filterConfig, error) {
+	if r.Redirect == nil {
+		return nil, nil
+	}
+	return []filterConfig{{PlainFilter, &routev3.FilterConfig{Disabled: true}}}, nil
+}
+
+func plainReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	if l.TLS != nil {
+		return nil, nil
+	}
+	m, err := refusalReply(certificateRequired, http.StatusForbidden, "this host asks for a client certificate: use https\n")
+	return []*hcmv3.ResponseMapper{m}, err
+}
+
+// HSTSFilter is the name of the filter that tells browsers to keep to HTTPS.
+const HSTSFilter = "envoy.filters.http.header_mutation/hsts"
+
+// hstsFilter is on the listener of HTTPS only: over plain HTTP nobody must say so
+// (RFC 6797 section 7.2).
+func hstsFilter(l ir.Listener) []filterConfig {
+	if l.TLS == nil {
+		return nil
+	}
+	return []filterConfig{{HSTSFilter, &headermutationv3.HeaderMutation{}}}
+}
+
+func hstsOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.HSTSSeconds == 0 {
+		return nil, nil
+	}
+	return []filterConfig{{HSTSFilter, &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: mutations([]ir.HeaderChange{{
+			Action: ir.HeaderSet, Name: "strict-transport-security", Value: fmt.Sprintf("max-age=%d", h.HSTSSeconds),
+		}}),
+	}}}}, nil
+}

@@ -1,0 +1,182 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	inspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	mapperv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_mappers/sni/v3"
+	selectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_selectors/on_demand_secret/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// handshakeTimeout bounds a TLS handshake, in which an Envoy may have to ask for the
+// certificate.
+const handshakeTimeout = 5 * time.Second
+
+// Names of secrets with a slash are those of resources that name them. A name
+// without one is the host name that a client asked for.
+const (
+	pairPrefix        = "pair/"
+	authoritiesPrefix = "authorities/"
+	// DefaultCertificate is what is asked for when a client names no host (see
+	// snapshot.DefaultCertificate).
+	DefaultCertificate = "default/"
+)
+
+// cipherSuites are those of TLS 1.2, all with forward secrecy and authenticated
+// encryption (Mozilla's intermediate list); those of TLS 1.3 are fixed.
+func cipherSuites() []string {
+	return []string{
+		"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]", "[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]",
+		"ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
+	}
+}
+
+// secureChains makes a listener one of HTTPS: plain is its one filter chain as it
+// would be for plain HTTP.
+func secureChains(out *listenerv3.Listener, l ir.Listener) error {
+	inspector, err := pack(&inspectorv3.TlsInspector{})
+	if err != nil {
+		return err
+	}
+	out.ListenerFilters = []*listenerv3.ListenerFilter{{
+		Name: "envoy.filters.listener.tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: inspector},
+	}}
+	out.FilterChains = nil
+	for _, c := range append([]ir.TLSChain{{Name: "any"}}, l.TLS.Chains...) {
+		manager, err := httpConnectionManager(l)
+		if err != nil {
+			return err
+		}
+		if c.ClientCA != nil {
+			passSubject(manager)
+		}
+		filters, err := networkFilters(manager)
+		if err != nil {
+			return err
+		}
+		socket, err := downstreamSocket(l.TLS.MinVersion, c)
+		if err != nil {
+			return err
+		}
+		out.FilterChains = append(out.FilterChains, &listenerv3.FilterChain{
+			Name: c.Name,
+			// What is no TLS meets no chain, and is closed.
+			FilterChainMatch: &listenerv3.FilterChainMatch{TransportProtocol: "tls", ServerNames: c.ServerNames},
+			Filters:          filters, TransportSocket: socket, TransportSocketConnectTimeout: seconds(handshakeTimeout),
+		})
+	}
+	return nil
+}
+
+// passSubject tells upstreams who the client is (X-Forwarded-Client-Cert).
+func passSubject(manager *hcmv3.HttpConnectionManager) {
+	manager.ForwardClientCertDetails = hcmv3.HttpConnectionManager_SANITIZE_SET
+	manager.SetCurrentClientCertDetails = &hcmv3.HttpConnectionManager_SetCurrentClientCertDetails{
+		Subject: wrapperspb.Bool(true), Dns: true, Uri: true,
+	}
+}
+
+func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket, error) {
+	version := tlsv3.TlsParameters_TLSv1_2
+	if minVersion == "1.3" {
+		version = tlsv3.TlsParameters_TLSv1_3
+	}
+	common := &tlsv3.CommonTlsContext{
+		AlpnProtocols: []string{"h2", "http/1.1"},
+		TlsParams: &tlsv3.TlsParameters{
+			TlsMinimumProtocolVersion: version, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3, CipherSuites: cipherSuites(),
+		},
+	}
+	tls := &tlsv3.DownstreamTlsContext{
+		CommonTlsContext: common,
+		// Envoy refuses to look up certificates with either of them.
+		SessionTicketKeysType:              &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
+		DisableStatefulSessionResumption: true,
+	}
+	if c.ClientCA != nil {
+		tls.RequireClientCertificate = wrapperspb.Bool(true)
+		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
+			ValidationContextSdsSecretConfig: sdsSecret(authoritiesPrefix + c.ClientCA.Secret),
+		}
+	}
+	for _, p := range c.Pairs {
+		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, sdsSecret(pairPrefix+p.Secret))
+	}
+	if len(c.Pairs) == 0 {
+		selector, err := certificateSelector()
+		if err != nil {
+			return nil, err
+		}
+		common.CustomTlsCertificateSelector = selector
+	}
+	config, err := pack(tls)
+	return tlsSocket(config), err
+}
+
+// certificateSelector looks the certificate up by the host name that the client asks
+// for, when the first one does.
+func certificateSelector() (*corev3.TypedExtensionConfig, error) {
+	mapper, err := pack(&mapperv3.SNI{DefaultValue: DefaultCertificate})
+	if err != nil {
+		return nil, err
+	}
+	selector, err := pack(&selectorv3.Config{
+		ConfigSource:      adsSource(),
+		CertificateMapper: &corev3.TypedExtensionConfig{Name: "envoy.tls.certificate_mappers.sni", TypedConfig: mapper},
+	})
+	return &corev3.TypedExtensionConfig{Name: "envoy.tls.certificate_selectors.on_demand_secret", TypedConfig: selector}, err
+}
+
+func sdsSecret(name string) *tlsv3.SdsSecretConfig {
+	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: adsSource()}
+}
+
+// chainSecrets are the secrets that the chains of a listener name.
+func chainSecrets(l ir.Listener) []*tlsv3.Secret {
+	if l.TLS == nil {
+		return nil
+	}
+	byName := map[string]*tlsv3.Secret{}
+	for _, c := range l.TLS.Chains {
+		if c.ClientCA != nil {
+			s := AuthoritiesSecret(c.ClientCA)
+			byName[s.GetName()] = s
+		}
+		for _, p := range c.Pairs {
+			s := PairSecret(pairPrefix+p.Secret, p)
+			byName[s.GetName()] = s
+		}
+	}
+	var list []*tlsv3.Secret
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, byName[name])
+	}
+	return list
+}
+
+// PairSecret is a pair as the secret that Envoy knows by a name.
+func PairSecret(name string, p *ir.Pair) *tlsv3.Secret {
+	return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+		CertificateChain: inline(p.Chain), PrivateKey: inline(p.Key),
+	}}}
+}
+
+// AuthoritiesSecret is what a certificate must be signed by.
+func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
+	return &tlsv3.Secret{Name: authoritiesPrefix + a.Secret, Type: &tlsv3.Secret_ValidationContext{
+		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(a.PEM)},
+	}}
+}
+
+func inline(text string) *corev3.DataSource {
+	return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: text}}
+}
