@@ -23,10 +23,10 @@ type Proxy struct {
 	EscapedSlashes    string `json:"escaped_slashes"`
 	UnderscoreHeaders string `json:"underscore_headers"`
 	// TLSMinVersion is the oldest TLS version of the HTTPS listener: 1.2 or 1.3.
-	TLSMinVersion     string `json:"tls_min_version"`
-	Tags              Tags   `json:"tags"`
-	CreateTS          Time   `json:"create_ts"`
-	UpdateTS          Time   `json:"update_ts"`
+	TLSMinVersion string `json:"tls_min_version"`
+	Tags          Tags   `json:"tags"`
+	CreateTS      Time   `json:"create_ts"`
+	UpdateTS      Time   `json:"update_ts"`
 }
 
 // maxTrustedHops is more than any way into a network has.

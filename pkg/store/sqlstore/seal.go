@@ -58,7 +58,9 @@ func (s *Store) checkSealer(ctx context.Context) error {
 }
 
 // Unseal opens a text that was sealed for a place.
-func (s *Store) Unseal(sealed, place string) (string, error) { return s.opts.Sealer.Unseal(sealed, place) }
+func (s *Store) Unseal(sealed, place string) (string, error) {
+	return s.opts.Sealer.Unseal(sealed, place)
+}
 
 // IsNew reports whether Open was the first to use a key with the database, which
 // a server does at its first start.

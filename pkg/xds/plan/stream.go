@@ -50,9 +50,9 @@ type Stream struct {
 	// secrets, extensions and endpoints are subscribed to by name.
 	secrets, extensions, endpoints named
 	// certificates are what secrets were last compared with.
-	certificates                   []*snapshot.Certificate
-	flights                        map[string]*flight
-	nonce                          int
+	certificates []*snapshot.Certificate
+	flights      map[string]*flight
+	nonce        int
 	// room is how many names that nobody serves may still be kept.
 	room int
 }

@@ -99,7 +99,7 @@ func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket
 	tls := &tlsv3.DownstreamTlsContext{
 		CommonTlsContext: common,
 		// Envoy refuses to look up certificates with either of them.
-		SessionTicketKeysType:              &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
+		SessionTicketKeysType:            &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
 		DisableStatefulSessionResumption: true,
 	}
 	if c.ClientCA != nil {
