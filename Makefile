@@ -55,6 +55,10 @@ schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 clients: ## fetch the generators of API clients of the tests to bin/clients
 	@hack/clients.sh
 
+.PHONY: tls-check
+tls-check: build envoy clients ## print what the HTTPS listener offers: TLS versions, ciphers, key exchanges, ALPN (seconds)
+	go test ./test/clients -count=1 -v -ginkgo.focus 'HTTPS listener offers'
+
 .PHONY: tools
 tools: ## build the pinned linter into bin/tools
 	@hack/tools.sh

@@ -39,6 +39,8 @@ install() {
 }
 
 need_command go "install Go 1.26"
+need_command openssl "install OpenSSL (Debian: apt-get install openssl): specs of HTTPS use it as a client"
+[[ $(curl --version 2>/dev/null) == *HTTP2* ]] || fail "curl with HTTP/2 is needed (Debian: apt-get install curl): specs of HTTPS use it as a client"
 # The directory's name is the stamp: other versions go into another one.
 dir=$root/bin/tools/clients-$(cat "$requirements" "$typescript/package-lock.json" "$go/go.sum" | sha256sum | cut -c 1-12)
 install_once "$dir" install

@@ -1,4 +1,6 @@
-// Package clients generates clients from the OpenAPI document of a running
-// program, in Go, Python and TypeScript, and runs one of each against it. What
-// they do is in testdata; the generated code is in no repository.
+// Package clients has the programs that call a gateway from outside. Clients of the
+// API are generated from the OpenAPI document of a running program, in Go, Python and
+// TypeScript, and one of each is run; what they do is in testdata, and the generated
+// code is in no repository. Clients of the HTTPS listener are those that everybody has:
+// curl, Go, Python and openssl, and a scan of what the listener offers.
 package clients
