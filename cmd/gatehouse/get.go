@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,14 @@ func newGet() *cobra.Command {
 		Short: "Show objects of a kind, or one of them",
 		Long: `Shows all objects of a kind, or all fields of one. The kinds are upstream,
 service, route, proxy, filter, globalconfig and secret, or their plurals. Routes
-belong to a service: get route SERVICE shows all of them.`,
+belong to a service: get route SERVICE shows all of them. The table of secrets says
+which host names each is for, when it ends and which services use it.`,
 		Example: `  gatehouse get upstreams
   gatehouse get upstream blue -o yaml
   gatehouse get route shop
   gatehouse get route shop/root
-  gatehouse get services --tag team-a -o json`,
+  gatehouse get services --tag team-a -o json
+  gatehouse get secrets --expires-before 30d`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: completeObject,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,9 +37,17 @@ belong to a service: get route SERVICE shows all of them.`,
 			if err != nil {
 				return err
 			}
-			tag := text(cmd, "tag")
-			if one && tag != "" {
-				return fmt.Errorf("--tag chooses from all %s; leave out the name %q", kind.Plural(), args[1])
+			query := url.Values{}
+			for _, flag := range []string{"tag", "expires-before"} {
+				if one && text(cmd, flag) != "" {
+					return fmt.Errorf("--%s chooses from all %s; leave out the name %q", flag, kind.Plural(), args[1])
+				}
+			}
+			if tag := text(cmd, "tag"); tag != "" {
+				query.Set("tag", tag)
+			}
+			if err := expiresBefore(cmd, kind, query, time.Now()); err != nil {
+				return err
 			}
 			r, err := connect(cmd)
 			if err != nil {
@@ -46,10 +57,11 @@ belong to a service: get route SERVICE shows all of them.`,
 			if one {
 				return r.showOne(cmd, path)
 			}
-			return r.showList(cmd, kind, path, tag)
+			return r.showList(cmd, kind, path, query)
 		},
 	}
 	cmd.Flags().String("tag", "", "show only objects with this tag")
+	cmd.Flags().String("expires-before", "", "show only secrets whose certificate ends before: 30d or 12h from now, or a date such as 2026-12-24")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 
@@ -98,11 +110,7 @@ func (r *remote) showOne(cmd *cobra.Command, path string) error {
 	return r.showObjectStatus(status)
 }
 
-func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path, tag string) error {
-	query := url.Values{}
-	if tag != "" {
-		query.Set("tag", tag)
-	}
+func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path string, query url.Values) error {
 	var list []json.RawMessage
 	err := r.call(cmd.Context(), func() (err error) {
 		list, err = r.List(cmd.Context(), path, query, 0)
@@ -118,6 +126,9 @@ func (r *remote) showList(cmd *cobra.Command, kind client.Kind, path, tag string
 		p := printer{w: r.errOut}
 		p.line("there are no %s", kind.Plural())
 		return p.outputError()
+	}
+	if kind.Name == "secret" {
+		return r.showSecrets(cmd, list)
 	}
 	columns := append(append([]string{kind.NameField}, kind.Columns...), "tags", "update_ts")
 	heading := make([]string, len(columns))

@@ -71,8 +71,11 @@ func cell(raw json.RawMessage) string {
 	return client.Printable(s)
 }
 
-func shortCell(raw json.RawMessage) string {
-	s := []rune(cell(raw))
+func shortCell(raw json.RawMessage) string { return short(cell(raw)) }
+
+// short is text as far as a cell of a table shows it.
+func short(text string) string {
+	s := []rune(text)
 	if len(s) > widest {
 		s = append(s[:widest-1], '…')
 	}
