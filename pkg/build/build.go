@@ -191,10 +191,10 @@ func (b *Build) applyService(name string, built builtService) {
 // partsFor are the parts of a service as a proxy serves them; nil if there are none.
 func (b *Build) partsFor(name string, t *model.ProxyTree) *snapshot.Parts {
 	s := b.services[name]
-	if s == nil || s.parts == nil || s.closed || s.plain == nil || t == nil {
-		if s == nil {
-			return nil
-		}
+	if s == nil {
+		return nil
+	}
+	if s.parts == nil || s.closed || s.plain == nil || t == nil {
 		return s.parts
 	}
 	first, err := encodeRoutes(compile.PlainRoutes(s.plain, t.Proxy))

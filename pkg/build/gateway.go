@@ -27,6 +27,7 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 			continue
 		}
 		host := compile.Host(b.config.Service(name), compile.Pairs(b.config.Service(name), b.settings.Open), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
+		host.First = compile.PlainRoutes(b.config.Service(name).Service, tree.Proxy)
 		if s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}

@@ -14,6 +14,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -51,6 +52,15 @@ type resources struct {
 	Listeners          []json.RawMessage `json:"listeners"`
 	Clusters           []json.RawMessage `json:"clusters"`
 	RouteConfiguration json.RawMessage   `json:"route_configuration"`
+	Secrets            []json.RawMessage `json:"secrets,omitempty"`
+	// Certificates are those that are looked up.
+	Certificates []certificate `json:"certificates,omitempty"`
+}
+
+// certificate is the secret that is served for a host name.
+type certificate struct {
+	Name   string `json:"name"`
+	Secret string `json:"secret"`
 }
 
 func readable(s *snapshot.Snapshot) resources {
@@ -60,6 +70,14 @@ func readable(s *snapshot.Snapshot) resources {
 	}
 	for _, c := range s.Clusters {
 		out.Clusters = append(out.Clusters, readableProto(c, &clusterv3.Cluster{}))
+	}
+	for _, r := range s.Secrets {
+		out.Secrets = append(out.Secrets, readableProto(r, &tlsv3.Secret{}))
+	}
+	for _, c := range s.Certificates {
+		r, pattern := s.Certificate(c.Name)
+		Expect(pattern).To(Equal(c.Name))
+		out.Certificates = append(out.Certificates, certificate{c.Name, r.Objects[0].Name})
 	}
 	out.RouteConfiguration = readableProto(s.Routes(s.Hosts), &routev3.RouteConfiguration{})
 	return out
@@ -92,14 +110,23 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		Expect(err).NotTo(HaveOccurred())
 		want[r.Name] = r.Version
 	}
-	if l, err := snapshot.NewListener(must(translate.Listener(g.Listener))); err == nil { // else the proxy has none
-		want[l.Name] = l.Version
+	listeners := []ir.Listener{g.Listener}
+	if g.HTTPS != nil {
+		listeners = append(listeners, *g.HTTPS)
 	}
-	for _, c := range must(translate.ListenerResources(g.Listener)).Clusters {
-		add(snapshot.NewCluster(c))
+	for _, listener := range listeners {
+		if l, err := snapshot.NewListener(must(translate.Listener(listener))); err == nil { // else the proxy has none
+			want[l.Name] = l.Version
+		}
+		for _, c := range must(translate.ListenerResources(listener)).Clusters {
+			add(snapshot.NewCluster(c))
+		}
 	}
 	for _, h := range g.Hosts {
-		var routes []*snapshot.Route
+		var first, routes []*snapshot.Route
+		for _, r := range h.First {
+			first = append(first, must(snapshot.NewRoute(must(translate.Route(r)))))
+		}
 		for _, r := range h.Routes {
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))
 			Expect(err).NotTo(HaveOccurred())
@@ -113,7 +140,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		}
 		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())
-		want["host "+host.Name] = host.Version
+		want["host "+host.Name] = host.WithFirst(first).Version
 	}
 	Expect(have).To(Equal(want), "proxy %s gets something else than its ir says", g.Name)
 }
@@ -165,8 +192,13 @@ func acceptedByEnvoy(r resources) {
 		Expect(text).NotTo(ContainSubstring(`"rds"`), "the listener takes its routes inline for the check")
 		listeners = append(listeners, json.RawMessage(text))
 	}
+	// Secrets come from a control plane, which this Envoy does not ask.
+	ads := json.RawMessage(`{"name":"gatehouse_xds","type":"STATIC","load_assignment":{"cluster_name":"gatehouse_xds"}}`)
 	bootstrap, err := json.Marshal(map[string]any{
-		"static_resources": map[string]any{"listeners": listeners, "clusters": r.Clusters},
+		"node": map[string]any{"id": "gw", "cluster": "gw"},
+		"dynamic_resources": json.RawMessage(
+			`{"ads_config":{"api_type":"DELTA_GRPC","transport_api_version":"V3","grpc_services":[{"envoy_grpc":{"cluster_name":"gatehouse_xds"}}]}}`),
+		"static_resources": map[string]any{"listeners": listeners, "clusters": append(slices.Clone(r.Clusters), ads)},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(GinkgoT().TempDir(), "envoy.json")

@@ -77,10 +77,19 @@ func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
 // ClosedHost says why a whole service must not be served: it has a filter that
 // cannot be enforced. Nil means that it may.
 func ClosedHost(t *model.ServiceTree) *model.Condition {
-	if ca := t.Service.ClientCACertificate; ca != "" && (t.ClientCA == nil || t.ClientCA.Cert == "") {
-		return &model.Condition{
-			Key: t.Service.Key(), Code: model.Quarantined,
-			Message: "the service asks clients for a certificate of secret " + ca + ", which has no certificate authority, so it answers 503 and lets nobody in",
+	if ca := t.Service.ClientCACertificate; ca != "" {
+		why := ""
+		switch {
+		case t.ClientCA == nil || t.ClientCA.Cert == "":
+			why = "secret " + ca + " has no certificate authority"
+		case Domain(t.Service) == "*":
+			why = "it is for every host, and a certificate is asked for by host name"
+		}
+		if why != "" {
+			return &model.Condition{
+				Key: t.Service.Key(), Code: model.Quarantined,
+				Message: "the service cannot ask clients for a certificate: " + why + ". It answers 503 and lets nobody in",
+			}
 		}
 	}
 	types := filterTypes()

@@ -73,7 +73,7 @@ func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 			h.Certificates = append(h.Certificates, ir.Certificate{Name: name, Pair: p})
 		}
 	}
-	h.ClientCertificate = s.ClientCACertificate != ""
+	h.ClientCA = s.ClientCACertificate
 	h.HSTSSeconds = s.HSTSSeconds
 }
 
@@ -131,18 +131,16 @@ func pairFor(name string, pairs []*ir.Pair) *ir.Pair {
 // clients have to show a certificate, or if it has certificates for clients of
 // different abilities.
 func tlsNeeds(h *ir.Host, clientCA *model.Secret, pairs []*ir.Pair) ir.Needs {
-	if len(h.Certificates) == 0 {
-		return ir.Needs{}
-	}
+	needs := ir.Needs{HTTPS: len(h.Certificates) > 0}
 	chain := ir.TLSChain{Name: "lookup", ServerNames: []string{h.Domain}}
 	if both := bothKinds(h.Domain, pairs); both != nil {
 		chain.Name, chain.Pairs = "pairs", both
 	}
-	if ca := clientCA; h.ClientCertificate && ca != nil {
+	// Without a certificate of its own, too: that of another service may be for its name.
+	if ca := clientCA; ca != nil {
 		chain.ClientCA = &ir.Authorities{Secret: ca.Name, PEM: ca.Cert}
 		chain.Name += " client " + ca.Name
 	}
-	needs := ir.Needs{HTTPS: true}
 	if chain.ClientCA != nil || chain.Pairs != nil {
 		needs.Chains = []ir.TLSChain{chain}
 	}

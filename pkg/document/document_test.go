@@ -26,7 +26,6 @@ upstreams:
   upstream_hc_path: /health
   upstream_protocol: h2
   upstream_validation_cacertificate: ca
-  upstream_client_certificate: ca
 secrets:
 - secret_name: ca
 - secret_name: cookie
@@ -57,8 +56,6 @@ services:
   routes: []
 - service_name: shop
   fqdn: shop.example.com
-  https: redirect
-  hsts_seconds: 86400
   filters:
   - limit
   secrets:
@@ -97,7 +94,6 @@ proxies:
   trusted_hops: 0
   escaped_slashes: redirect
   underscore_headers: reject
-  tls_min_version: "1.2"
   services:
   - blog
   - shop
@@ -143,8 +139,8 @@ var _ = Describe("a document", func() {
 		Expect(result.Created).To(Equal(19))
 		Expect(result.Updated + result.Deleted + result.Unchanged).To(BeZero())
 		Expect(result.Warnings).To(Equal([]string{
-			`line 17: secrets["ca"]: nothing is stored for this secret; it was made empty, upload its contents`,
-			`line 18: secrets["cookie"]: nothing is stored for this secret; it was made empty, upload its contents`,
+			`line 16: secrets["ca"]: nothing is stored for this secret; it was made empty, upload its contents`,
+			`line 17: secrets["cookie"]: nothing is stored for this secret; it was made empty, upload its contents`,
 		}))
 	})
 

@@ -48,12 +48,14 @@ type Host struct {
 	Domain string `json:"domain"`
 	// Certificates are what the HTTPS listener shows for it.
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// ClientCertificate says that it is for clients whose certificate was verified, and
-	// so never for plain HTTP.
-	ClientCertificate bool `json:"clientCertificate,omitempty"`
+	// ClientCA is the secret with the authorities that verify clients; empty means that
+	// clients need no certificate. It is never for plain HTTP then.
+	ClientCA string `json:"clientCA,omitempty"`
 	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
 	// HTTP; 0 means that it is not told.
 	HSTSSeconds int `json:"hstsSeconds,omitempty"`
+	// First are routes that come before all others; they differ from proxy to proxy.
+	First []*Route `json:"first,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.

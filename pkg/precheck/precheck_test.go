@@ -151,9 +151,7 @@ func upstream(name, ca string) *model.Upstream {
 	return u
 }
 
-func service(name, fqdn string) *model.Service {
-	return &model.Service{Name: name, FQDN: fqdn, HTTPS: model.HTTPSBoth}
-}
+func service(name, fqdn string) *model.Service { return &model.Service{Name: name, FQDN: fqdn} }
 
 func route(name, prefix string) *model.Route {
 	return &model.Route{Service: "shop", Name: name, Prefix: prefix}

@@ -153,6 +153,12 @@ func (s *Stream) Reached(g Goal) (Lack, bool) {
 		if lack, ok := s.hasListeners(g.Revision); !ok {
 			return lack, false
 		}
+		if !s.hasNamedSecrets() {
+			return Lack{}, false
+		}
+	}
+	if lack, ok := s.hasNewSecrets(g.Revision); !ok {
+		return lack, false
 	}
 	for _, name := range g.Hosts {
 		if lack, ok := s.hasHost(name, g.Revision); !ok {
@@ -178,6 +184,29 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 		}
 	}
 	return Lack{}, len(s.listeners.gone) == 0
+}
+
+// hasNamedSecrets reports whether the Envoy has asked for everything that its listeners
+// and clusters name, and so has read them. Until it has the secrets too, a listener
+// that names one goes on in its older form.
+func (s *Stream) hasNamedSecrets() bool {
+	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool { return !s.secrets.names[r.Name] })
+}
+
+// hasNewSecrets reports whether the Envoy has the secrets that it asked for in their
+// newest form.
+func (s *Stream) hasNewSecrets(revision int64) (Lack, bool) {
+	for _, r := range s.secrets.refused {
+		if r.Revision >= revision {
+			return Lack{Refusal: &r}, false
+		}
+	}
+	for _, f := range s.flights {
+		if f.Type == snapshot.SecretType && len(f.Resources) > 0 {
+			return Lack{}, false
+		}
+	}
+	return Lack{}, len(s.secrets.todo)+len(s.secrets.alone) == 0
 }
 
 func (s *Stream) hasHost(name string, revision int64) (Lack, bool) {

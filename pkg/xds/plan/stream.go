@@ -329,6 +329,9 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 			}
 		}
 	}
+	if !s.hasNamedSecrets() {
+		return 0, false
+	}
 	if len(s.want.Listeners) > 0 && !s.routes.hasAll(s.want.Hosts) {
 		return 0, false
 	}

@@ -51,6 +51,9 @@ const (
 	// A client that asks for more than askBurst things at once, and askRate
 	// each second, is heard later.
 	askBurst, askRate = 50, 10
+	// An Envoy asks for a certificate when the first of its clients does. There may
+	// be as many handshakes a second as an Envoy can make.
+	lookupBurst, lookupRate = 5000, 5000
 )
 
 // nodeID is what a proxy's name may be (rest-api.md, "Names").
@@ -151,20 +154,24 @@ func (s *share) set(n int) {
 
 // pace says when a client is heard again that has asked for something.
 type pace struct {
-	limiter *rate.Limiter
-	timer   *time.Timer
+	asks, lookups *rate.Limiter
+	timer         *time.Timer
 }
 
 func newPace() *pace {
-	p := &pace{limiter: rate.NewLimiter(askRate, askBurst), timer: time.NewTimer(0)}
+	p := &pace{asks: rate.NewLimiter(askRate, askBurst), lookups: rate.NewLimiter(lookupRate, lookupBurst), timer: time.NewTimer(0)}
 	<-p.timer.C
 	return p
 }
 
 // ask counts a question and reports whether the client has to wait for the
 // timer.
-func (p *pace) ask(now time.Time) (wait bool) {
-	d := p.limiter.ReserveN(now, 1).DelayFrom(now)
+func (p *pace) ask(lookup bool, now time.Time) (wait bool) {
+	limiter := p.asks
+	if lookup {
+		limiter = p.lookups
+	}
+	d := limiter.ReserveN(now, 1).DelayFrom(now)
 	if d > 0 {
 		p.timer.Reset(d)
 	}

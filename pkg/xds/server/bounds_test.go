@@ -107,6 +107,14 @@ var _ = Describe("the bounds of an xDS client", func() {
 		addr = serveGRPC(s.GRPC())
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": withCluster(1, "blue")})
 	})
+	// pairs are names that resources use, not the host names that clients ask for.
+	pairs := func(names []string) []string {
+		list := make([]string, len(names))
+		for i, name := range names {
+			list[i] = "pair/" + name
+		}
+		return list
+	}
 	secrets := func(names ...string) *discoveryv3.DeltaDiscoveryRequest {
 		return &discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.SecretType, ResourceNamesSubscribe: names}
 	}
@@ -151,21 +159,21 @@ var _ = Describe("the bounds of an xDS client", func() {
 		Entry("a version that is too long", codes.InvalidArgument, &discoveryv3.DeltaDiscoveryRequest{
 			TypeUrl: snapshot.ClusterType, InitialResourceVersions: map[string]string{"a": strings.Repeat("1", 129)},
 		}),
-		Entry("as many names as may be", codes.OK, secrets(names(10_000)...)),
-		Entry("too many names", codes.ResourceExhausted, secrets(names(10_001)...)),
+		Entry("as many names as may be", codes.OK, secrets(pairs(names(10_000))...)),
+		Entry("too many names", codes.ResourceExhausted, secrets(pairs(names(10_001))...)),
 	)
 
 	It("leave a little to those that come when others have taken all", func() {
 		for i := range 10 {
 			c := dialClient(addr)
-			c.say(secrets(names(10_000)...))
+			c.say(secrets(pairs(names(10_000))...))
 			Expect(c.next().GetRemovedResources()).To(HaveLen(10_000), "client %d", i)
 		}
 		c := dialClient(addr)
-		c.say(secrets(names(17)...))
+		c.say(secrets(pairs(names(17))...))
 		Eventually(c.ended).Should(Receive(Equal(codes.ResourceExhausted)))
 		c = dialClient(addr)
-		c.say(secrets(names(16)...))
+		c.say(secrets(pairs(names(16))...))
 		Expect(c.next().GetRemovedResources()).To(HaveLen(16))
 		By("a listener that nobody wants is closed, whatever else is")
 		reported := maps.Clone(versions(names(100)))
@@ -218,8 +226,8 @@ var _ = Describe("the bounds of an xDS client", func() {
 	It("make one wait that asks all the time, and not one that answers", func() {
 		c := dialClient(addr)
 		for range 300 {
-			c.say(secrets("x")) // the answer is that there is none
-			c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.SecretType, ResourceNamesUnsubscribe: []string{"x"}})
+			c.say(secrets("pair/x")) // the answer is that there is none
+			c.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: snapshot.SecretType, ResourceNamesUnsubscribe: []string{"pair/x"}})
 		}
 		Eventually(func() int { return len(c.came) }).Should(BeNumerically(">=", 20))
 		Consistently(func() int { return len(c.came) }).WithTimeout(200 * time.Millisecond).Should(BeNumerically("<", 200))

@@ -114,7 +114,7 @@ func (e *engine) run() error {
 			if err := forEngine(req); err != nil {
 				return err
 			}
-			if !e.handle(req) && pace.ask(time.Now()) {
+			if !e.handle(req) && pace.ask(false, time.Now()) {
 				hear = nil
 			}
 		case <-pace.timer.C:

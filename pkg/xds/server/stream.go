@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,7 +109,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 			if err := st.handle(req); err != nil {
 				return err
 			}
-			if asksForMore(req) && pace.ask(time.Now()) {
+			if asksForMore(req) && pace.ask(isLookup(req), time.Now()) {
 				hear = nil
 			}
 		case <-pace.timer.C:
@@ -183,13 +184,17 @@ func (st *stream) handle(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// asksForMore reports whether a request is more than an answer. For secrets, it is
-// the Envoy's clients who ask, and an Envoy keeps nothing that does not exist.
+// asksForMore reports whether a request is more than an answer.
 func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
-	if req.GetTypeUrl() == snapshot.SecretType {
-		return false
-	}
 	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
+}
+
+// isLookup reports whether it is the Envoy's clients who ask, for certificates. Names
+// that do not exist are not kept.
+func isLookup(req *discoveryv3.DeltaDiscoveryRequest) bool {
+	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool {
+		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate
+	})
 }
 
 func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {

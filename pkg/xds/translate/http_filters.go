@@ -59,8 +59,9 @@ func httpFilters() []httpFilter {
 	return []httpFilter{
 		// Refuses what is not one host, before anything is asked about it.
 		{name: HostFilter, listener: hostFilter, replies: hostReplies},
-		// Closes what is for clients with a certificate to all others.
-		{name: PlainFilter, listener: plainFilter, disabled: true, host: plainOfHost, route: plainOfRoute, replies: plainReplies},
+		// Both before anything is asked about the request.
+		{name: AnybodyFilter, listener: anybodyFilter, disabled: true, host: anybodyOfHost, route: anybodyOfRoute, replies: certificateReplies},
+		{name: VerifiedFilter, listener: verifiedFilter, host: verifiedOfHost},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},

@@ -104,19 +104,42 @@ func refusalReply(policy string, status int, body string) (*hcmv3.ResponseMapper
 	}, err
 }
 
-// PlainFilter is the name of the filter that closes a host to plain HTTP.
-const PlainFilter = "envoy.filters.http.rbac/plain"
+// AnybodyFilter and VerifiedFilter are the names of the filters that keep hosts that
+// verify clients, and connections whose client was verified, together. The first closes
+// such hosts on plain HTTP and on connections that asked for no certificate, also on
+// those that were made before the host asked for one. The second, named after the
+// authorities too, closes all other hosts.
+const (
+	AnybodyFilter  = "envoy.filters.http.rbac/anybody"
+	VerifiedFilter = "envoy.filters.http.rbac/verified"
+)
 
-// certificateRequired names its policy.
+// certificateRequired names their policy.
 const certificateRequired = "client_certificate_required"
 
-// plainFilter is on the listener of plain HTTP only.
-func plainFilter(l ir.Listener) []filterConfig {
-	if l.TLS != nil {
+// chainCA is the secret that verifies clients on the chain that a filter is for.
+func chainCA(l ir.Listener) string {
+	if l.TLS == nil || len(l.TLS.Chains) == 0 || l.TLS.Chains[0].ClientCA == nil {
+		return ""
+	}
+	return l.TLS.Chains[0].ClientCA.Secret
+}
+
+func anybodyFilter(l ir.Listener) []filterConfig {
+	if chainCA(l) != "" {
 		return nil
 	}
-	return []filterConfig{{PlainFilter, &rbacv3.RBAC{Rules: refuseAll()}}}
+	return []filterConfig{{AnybodyFilter, &rbacv3.RBAC{Rules: refuseAll()}}}
 }
+
+func verifiedFilter(l ir.Listener) []filterConfig {
+	if chainCA(l) == "" {
+		return nil
+	}
+	return []filterConfig{{verifiedBy(chainCA(l)), &rbacv3.RBAC{Rules: refuseAll()}}}
+}
+
+func verifiedBy(secret string) string { return VerifiedFilter + "/" + secret }
 
 func refuseAll() *rbacconfigv3.RBAC {
 	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{certificateRequired: {
@@ -125,26 +148,30 @@ func refuseAll() *rbacconfigv3.RBAC {
 	}}}
 }
 
-func plainOfHost(h *ir.Host) ([]filterConfig, error) {
-	if !h.ClientCertificate {
+func anybodyOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{PlainFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
+	return []filterConfig{{AnybodyFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
 }
 
-// plainOfRoute lets a client be sent to HTTPS.
-func plainOfRoute(r *ir.Route) ([]filterConfig, error) {
+func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.ClientCA == "" {
+		return nil, nil
+	}
+	return []filterConfig{{verifiedBy(h.ClientCA), &routev3.FilterConfig{Disabled: true}}}, nil
+}
+
+// anybodyOfRoute lets a client be sent to HTTPS.
+func anybodyOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if r.Redirect == nil {
 		return nil, nil
 	}
-	return []filterConfig{{PlainFilter, &routev3.FilterConfig{Disabled: true}}}, nil
+	return []filterConfig{{AnybodyFilter, &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
-func plainReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	if l.TLS != nil {
-		return nil, nil
-	}
-	m, err := refusalReply(certificateRequired, http.StatusForbidden, "this host asks for a client certificate: use https\n")
+func certificateReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	m, err := refusalReply(certificateRequired, http.StatusForbidden, "this host asks for a client certificate: make a connection for it, over https\n")
 	return []*hcmv3.ResponseMapper{m}, err
 }
 

@@ -56,6 +56,8 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	}}
 	out.FilterChains = nil
 	for _, c := range append([]ir.TLSChain{{Name: "any"}}, l.TLS.Chains...) {
+		// A filter that asks for the chain finds the one that it is for.
+		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
 		manager, err := httpConnectionManager(l)
 		if err != nil {
 			return err
