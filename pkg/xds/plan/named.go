@@ -24,6 +24,9 @@ type named struct {
 	// recent are the names that are no names of certificates, but were answered with
 	// one: clients can make up as many as they like. The oldest goes first.
 	recent []string
+	// hopeless are the certificates that the Envoy refused for a name for which it has
+	// no other, by their own names.
+	hopeless map[string]Refusal
 	// compared says that what there is was compared with what the Envoy has.
 	compared bool
 }
@@ -32,7 +35,7 @@ type named struct {
 const maxRecent = 1000
 
 func newNamed(typeURL string) named {
-	return named{collection: newCollection(typeURL), names: map[string]bool{}}
+	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}}
 }
 
 // isLookup reports whether a name is one that a client asked for. The names that
@@ -52,6 +55,16 @@ func (n *named) find(name string) (r *snapshot.Resource, madeUp bool) {
 	}
 	r, pattern := n.lookup(name)
 	return r, pattern != name
+}
+
+// origin is the certificate that a name was made of; nil if there is none.
+func (n *named) origin(name string) *snapshot.Resource {
+	if n.lookup == nil || !n.isLookup(name) {
+		return nil
+	}
+	_, pattern := n.lookup(name)
+	r, _ := n.lookup(pattern)
+	return r
 }
 
 func (n *named) exists(name string) bool {
@@ -117,8 +130,13 @@ func (n *named) isHopeless(name string, r *snapshot.Resource) bool {
 	if h != nil && h.acked != "" {
 		return false // which takes it back, if it is gone
 	}
-	refusal, refused := n.refused[name]
-	return r == nil || refused && refusal.Version == r.Version
+	return r == nil || n.isRefused(name)
+}
+
+// isRefused reports whether the certificate of a name is one that the Envoy refused.
+func (n *named) isRefused(name string) bool {
+	o := n.origin(name)
+	return o != nil && n.hopeless[o.Name].Version == o.Version
 }
 
 // add notes a subscription. Of the names that clients made up, it takes back the one
@@ -131,10 +149,21 @@ func (n *named) add(name string, madeUp bool) {
 	n.recent = append(slices.DeleteFunc(n.recent, func(r string) bool { return r == name }), name)
 	if len(n.recent) > maxRecent {
 		oldest := n.recent[0]
-		n.recent = slices.Clone(n.recent[1:])
-		delete(n.names, oldest)
-		n.wanted = slices.DeleteFunc(slices.Clone(n.wanted), func(r *snapshot.Resource) bool { return r.Name == oldest })
+		n.leave(oldest)
+		if n.held.find(oldest) == nil {
+			n.unknown = append(n.unknown, oldest) // it still waits for an answer
+		}
 		n.drop(oldest)
+	}
+}
+
+// leave notes that a name is no longer subscribed.
+func (n *named) leave(name string) {
+	delete(n.names, name)
+	n.recent = slices.DeleteFunc(slices.Clone(n.recent), func(r string) bool { return r == name })
+	if has(n.wanted, name) {
+		// The list may be that of a message.
+		n.wanted = slices.DeleteFunc(slices.Clone(n.wanted), func(r *snapshot.Resource) bool { return r.Name == name })
 	}
 }
 
@@ -145,11 +174,7 @@ func (n *named) countForeign() int {
 
 func (n *named) unsubscribe(names []string) {
 	for _, name := range names {
-		delete(n.names, name)
-		n.recent = slices.DeleteFunc(n.recent, func(r string) bool { return r == name })
-	}
-	n.wantAll(n.all)
-	for _, name := range names {
+		n.leave(name)
 		n.forget(name)
 	}
 }
@@ -161,6 +186,8 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 	for name := range n.names {
 		if r, _ := n.find(name); r != nil {
 			wanted = append(wanted, r)
+		} else if n.isLookup(name) && n.held.find(name) == nil {
+			n.unknown = append(n.unknown, name) // it was to be sent
 		}
 	}
 	slices.SortFunc(wanted, func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) })
@@ -170,6 +197,27 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 			n.gone[name] = time.Time{}
 		}
 	}
+	for name, refusal := range n.hopeless {
+		if r := n.origin(name); r == nil || r.Version != refusal.Version {
+			delete(n.hopeless, name)
+		}
+	}
+}
+
+// leaveUnused returns the names of clients that the Envoy has and should not have, and
+// notes that it does not. No resource names them, so that they go at once, whatever else
+// is under way.
+func (n *named) leaveUnused() []string {
+	var names []string
+	for name := range n.gone {
+		if n.isLookup(name) {
+			names = append(names, name)
+			n.leave(name)
+		}
+	}
+	slices.Sort(names)
+	n.remove(names)
+	return names
 }
 
 // resend sends a resource again, even if it has not changed.
@@ -182,11 +230,17 @@ func (n *named) resend(name string) {
 // giveUp answers a client's name whose first certificate the Envoy refused: the
 // handshake would hang.
 func (n *named) giveUp(name string) {
-	if h := n.held.find(name); n.isLookup(name) && (h == nil || h.acked == "") {
-		delete(n.names, name)
-		n.unknown = append(n.unknown, name)
-		n.held.forget(name)
+	if h := n.held.find(name); !n.isLookup(name) || h != nil && h.acked != "" {
+		return
 	}
+	if r := n.origin(name); r != nil {
+		refusal := n.refused[name]
+		refusal.Resource, refusal.Version = r.Name, r.Version
+		n.hopeless[r.Name] = refusal
+	}
+	n.unknown = append(n.unknown, name)
+	n.leave(name)
+	n.forget(name)
 }
 
 // refuse returns the names to answer with their removal.

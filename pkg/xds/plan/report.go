@@ -57,6 +57,7 @@ func (s *Stream) Refused() []Refusal {
 	} {
 		list = slices.AppendSeq(list, maps.Values(c.refused))
 	}
+	list = slices.AppendSeq(list, maps.Values(s.secrets.hopeless))
 	for _, r := range s.routes.refused {
 		list = append(list, r.Refusal)
 	}

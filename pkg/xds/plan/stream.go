@@ -244,6 +244,7 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
 		removed := s.removable(n, now, &next)
 		n.remove(removed)
+		removed = append(removed, n.leaveUnused()...)
 		gone := len(removed)
 		if removed = append(removed, n.refuse()...); len(removed) > 0 {
 			messages = append(messages, s.send(&flight{Message: Message{Type: n.typeURL, Removed: removed}, gone: gone}))
@@ -316,7 +317,7 @@ func (s *Stream) send(f *flight) Message {
 // while it is on the way to the one it should have, or was refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
 	if s.want == nil || !s.clusters.isSettled() || !s.listeners.isSettled() ||
-		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() {
+		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() || len(s.secrets.hopeless) > 0 {
 		return 0, false
 	}
 	for _, f := range s.flights {
