@@ -26,6 +26,7 @@ upstreams:
   upstream_hc_path: /health
   upstream_protocol: h2
   upstream_validation_cacertificate: ca
+  upstream_client_certificate: ca
 secrets:
 - secret_name: ca
 - secret_name: cookie
@@ -56,6 +57,8 @@ services:
   routes: []
 - service_name: shop
   fqdn: shop.example.com
+  https: redirect
+  hsts_seconds: 86400
   filters:
   - limit
   secrets:
@@ -94,6 +97,7 @@ proxies:
   trusted_hops: 0
   escaped_slashes: redirect
   underscore_headers: reject
+  tls_min_version: "1.2"
   services:
   - blog
   - shop
@@ -139,8 +143,8 @@ var _ = Describe("a document", func() {
 		Expect(result.Created).To(Equal(19))
 		Expect(result.Updated + result.Deleted + result.Unchanged).To(BeZero())
 		Expect(result.Warnings).To(Equal([]string{
-			`line 16: secrets["ca"]: nothing is stored for this secret; it was made empty, upload its contents`,
-			`line 17: secrets["cookie"]: nothing is stored for this secret; it was made empty, upload its contents`,
+			`line 17: secrets["ca"]: nothing is stored for this secret; it was made empty, upload its contents`,
+			`line 18: secrets["cookie"]: nothing is stored for this secret; it was made empty, upload its contents`,
 		}))
 	})
 

@@ -85,6 +85,20 @@ func integer[T model.Object](name string, at func(T) *int) Field {
 	}
 }
 
+// version is a field for text such as 1.2, which YAML and JSON may also give as a
+// number.
+func version[T model.Object](name string, at func(T) *string) Field {
+	f := text(name, at)
+	set := f.set
+	f.set = func(obj model.Object, v Value) error {
+		if v.Shape == IsNumber {
+			v.Shape = IsText
+		}
+		return set(obj, v)
+	}
+	return f
+}
+
 // boolean is a field that is true or false, in JSON also as a string.
 func boolean[T model.Object](name string, at func(T) *bool) Field {
 	return Field{

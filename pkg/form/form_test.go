@@ -44,11 +44,13 @@ func said(errs []model.FieldError) (list []string) {
 var _ = Describe("Bind", func() {
 	It("puts every field into an upstream, whatever the letter case", func() {
 		u := model.NewUpstream()
+		u.TLSInsecure = true
 		Expect(form.Bind(u, sent(
 			"upstream_name", "blue", "UPSTREAM_IP", "2001:db8::1", "Upstream_port", "8443", "Upstream_weight", "0", "Upstream_hc_path", "/h",
 			"Upstream_hc_host", "h.example.com", "Upstream_hc_intervalseconds", "1", "Upstream_hc_timeoutseconds", "2",
 			"Upstream_hc_unhealthythresholdcount", "3", "Upstream_hc_healthythresholdcount", "4", "Upstream_strategy", "maglev",
 			"Upstream_protocol", "h2", "Upstream_validation_cacertificate", "ca", "Upstream_validation_subjectname", "b.example.com",
+			"Upstream_tls_insecure", "false", "Upstream_client_certificate", "pair",
 			"Upstream_connect_timeoutseconds", "11", "Upstream_idle_timeoutseconds", "12", "Upstream_keepalive_intervalseconds", "13",
 			"Upstream_max_connections", "14", "Upstream_max_pending", "15", "Upstream_max_requests", "16", "Upstream_max_retries", "17",
 			"Upstream_outlier_thresholdcount", "18", "Upstream_outlier_ejectionseconds", "19", "Upstream_panic_thresholdpercent", "20",
@@ -58,6 +60,7 @@ var _ = Describe("Bind", func() {
 			Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example.com",
 			HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 			Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example.com",
+			ClientCertificate:     "pair",
 			ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
 			MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17,
 			OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
@@ -66,17 +69,17 @@ var _ = Describe("Bind", func() {
 	})
 
 	It("puts fields into the other kinds", func() {
-		s := &model.Service{}
-		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "*"), true)).To(BeEmpty())
-		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "*"}))
+		s := model.NewService()
+		Expect(form.Bind(s, sent("Service_Name", "shop", "fqdn", "a.example", "Https", "redirect", "Hsts_seconds", "60", "Client_validation_cacertificate", "ca"), true)).To(BeEmpty())
+		Expect(s).To(Equal(&model.Service{Name: "shop", FQDN: "a.example", HTTPS: model.HTTPSRedirect, HSTSSeconds: 60, ClientCACertificate: "ca"}))
 
 		r := &model.Route{Service: "shop"}
 		Expect(form.Bind(r, sent("Route_Name", "root", "Route_prefix", "/a", "Route_config", ` {"methods":["GET"]} `), true)).To(BeEmpty())
 		Expect(r).To(Equal(&model.Route{Service: "shop", Name: "root", Prefix: "/a", Config: model.RouteConfig{Methods: []string{"GET"}}}))
 
 		p := model.NewProxy()
-		Expect(form.Bind(p, sent("Name", "gw", "Https_port", "443", "Listen_ip", "::", "trusted_hops", "1"), true)).To(BeEmpty())
-		Expect(p).To(Equal(&model.Proxy{Name: "gw", HTTPPort: 8080, HTTPSPort: 443, ListenIP: "::", TrustedHops: 1, EscapedSlashes: "redirect", UnderscoreHeaders: "reject"}))
+		Expect(form.Bind(p, sent("Name", "gw", "Https_port", "443", "Listen_ip", "::", "trusted_hops", "1", "Tls_min_version", "1.3"), true)).To(BeEmpty())
+		Expect(p).To(Equal(&model.Proxy{Name: "gw", HTTPPort: 8080, HTTPSPort: 443, ListenIP: "::", TrustedHops: 1, EscapedSlashes: "redirect", UnderscoreHeaders: "reject", TLSMinVersion: "1.3"}))
 
 		f := &model.Filter{}
 		Expect(form.Bind(f, sent("Filter_name", "limit", "Filter_type", "route_filter_ratelimit", "Filter_config", `{ "descriptors": [{"remote_address":"<x>"}] }`), true)).To(BeEmpty())
@@ -108,6 +111,11 @@ var _ = Describe("Bind", func() {
 		Entry("a number", validUpstream(), "upstream_port", `81`, `"upstream_port":81`),
 		Entry("a number as text", validUpstream(), "upstream_port", `"81"`, `"upstream_port":81`),
 		Entry("text with escapes", validUpstream(), "upstream_hc_path", `"\/\u0061"`, `"upstream_hc_path":"/a"`),
+		Entry("true", insecure(), "Upstream_tls_insecure", `true`, `"upstream_tls_insecure":true`),
+		Entry("true as text", insecure(), "Upstream_tls_insecure", `"true"`, `"upstream_tls_insecure":true`),
+		Entry("false", insecure(), "Upstream_tls_insecure", `false`, `"upstream_tls_insecure":false`),
+		Entry("a version", validProxy(), "Tls_min_version", `"1.3"`, `"tls_min_version":"1.3"`),
+		Entry("a version as a number", validProxy(), "Tls_min_version", `1.3`, `"tls_min_version":"1.3"`),
 		Entry("an object", validFilter(), "Filter_config", `{"descriptors":[{"path":"x"}]}`, `"filter_config":{"descriptors":[{"path":"x"}]}`),
 		Entry("an object as text", validFilter(), "Filter_config", `"{\"descriptors\":[{\"path\":\"x\"}]}"`, `"filter_config":{"descriptors":[{"path":"x"}]}`),
 		Entry("a list", validUpstream(), "tags", `["b","a"]`, `"tags":["a","b"]`),
@@ -121,6 +129,10 @@ var _ = Describe("Bind", func() {
 		Entry(nil, validUpstream(), "upstream_port", `8e1`, `Upstream_port: "8e1" is not a whole number`),
 		Entry(nil, validUpstream(), "upstream_port", `true`, `Upstream_port: must be a whole number, not true or false`),
 		Entry(nil, validUpstream(), "upstream_port", `null`, `Upstream_port: must be a whole number, not null`),
+		Entry(nil, validUpstream(), "upstream_tls_insecure", `1`, `Upstream_tls_insecure: must be true or false, not a number`),
+		Entry(nil, validUpstream(), "upstream_tls_insecure", `"True"`, `Upstream_tls_insecure: "True" is not true or false`),
+		Entry(nil, validProxy(), "tls_min_version", `1.1`, `Tls_min_version: "1.1" is not one of 1.2, 1.3`),
+		Entry(nil, validProxy(), "tls_min_version", `true`, `Tls_min_version: must be text, not true or false`),
 		Entry(nil, validUpstream(), "upstream_ip", `1`, `Upstream_ip: must be text, not a number`),
 		Entry(nil, validUpstream(), "upstream_ip", `["a"]`, `Upstream_ip: must be text, not an array`),
 		Entry(nil, validUpstream(), "upstream_ip", `{}`, `Upstream_ip: must be text, not an object`),
@@ -175,6 +187,18 @@ func validUpstream() *model.Upstream {
 	return u
 }
 
+func insecure() *model.Upstream {
+	u := validUpstream()
+	u.Protocol = "tls"
+	return u
+}
+
+func validProxy() *model.Proxy {
+	p := model.NewProxy()
+	p.Name = "gw"
+	return p
+}
+
 func validFilter() *model.Filter {
 	return &model.Filter{Name: "limit", Type: "route_filter_ratelimit", Config: `{"descriptors":[{"remote_address":"x"}]}`}
 }
@@ -193,13 +217,13 @@ var _ = Describe("Fields", func() {
 	},
 		Entry(nil, model.KindUpstream, "Upstream_name*", "Upstream_ip*", "Upstream_port*", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
 			"Upstream_hc_intervalseconds", "Upstream_hc_timeoutseconds", "Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
-			"Upstream_strategy", "Upstream_protocol", "Upstream_validation_cacertificate", "Upstream_validation_subjectname",
+			"Upstream_strategy", "Upstream_protocol", "Upstream_validation_cacertificate", "Upstream_validation_subjectname", "Upstream_tls_insecure", "Upstream_client_certificate",
 			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",
 			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
-		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "tags"),
+		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Client_validation_cacertificate", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),
-		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "tags"),
+		Entry(nil, model.KindProxy, "Name*", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version", "tags"),
 		Entry(nil, model.KindFilter, "Filter_name*", "Filter_type*", "Filter_config", "tags"),
 		Entry(nil, model.KindGlobalConfig, "globalconfig_name*", "globalconfig_type*", "config*", "tags"),
 		Entry(nil, model.KindSecret, "Secret_name*", "Secret_type", "Secret_sni", "Secret_cert", "Secret_key", "Secret_value", "tags"),

@@ -35,7 +35,7 @@ func Fields(kind model.Kind) []Field {
 			integer("Trusted_hops", func(o *model.Proxy) *int { return &o.TrustedHops }),
 			text("Escaped_slashes", func(o *model.Proxy) *string { return &o.EscapedSlashes }),
 			text("Underscore_headers", func(o *model.Proxy) *string { return &o.UnderscoreHeaders }),
-			text("Tls_min_version", func(o *model.Proxy) *string { return &o.TLSMinVersion }),
+			version("Tls_min_version", func(o *model.Proxy) *string { return &o.TLSMinVersion }),
 			tags(),
 		}
 	case model.KindFilter:

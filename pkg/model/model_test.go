@@ -85,7 +85,7 @@ var _ = Describe("Config.Apply", func() {
 	apply := func(full bool, entries ...model.Entry) model.Touched {
 		return c.Apply(model.Change{Revision: c.Revision + 1, Full: full, Entries: entries})
 	}
-	shop := &model.Service{ID: 1, Name: "shop", FQDN: "*"}
+	shop := &model.Service{ID: 1, Name: "shop", FQDN: "*", HTTPS: model.HTTPSBoth}
 	root := &model.Route{ID: 1, Service: "shop", Name: "root", Prefix: "/"}
 	api := &model.Route{ID: 2, Service: "shop", Name: "api", Prefix: "/api"}
 	blue := &model.Upstream{ID: 1, Name: "blue"}

@@ -95,13 +95,20 @@ var _ = Describe("Upstream.Validate", func() {
 		Entry("a query in the health path", func(u *model.Upstream) { u.HCPath = "/health?x" }, "Upstream_hc_path"),
 		Entry("an unknown protocol", func(u *model.Upstream) { u.Protocol = "HTTP" }, "Upstream_protocol"),
 		Entry("a CA, which cannot be stored yet", func(u *model.Upstream) { u.ValidationCACertificate = "ca" }, "Upstream_validation_cacertificate"),
-		Entry("a subject name without a CA", func(u *model.Upstream) { u.ValidationSubjectName = "backend" }, "Upstream_validation_subjectname"),
+		Entry("a subject name without TLS", func(u *model.Upstream) { u.ValidationSubjectName = "backend" }, "Upstream_validation_subjectname"),
+		Entry("a subject name without a CA: the system's", func(u *model.Upstream) { u.Protocol, u.ValidationSubjectName = "tls", "backend" }, ""),
+		Entry("a client certificate without TLS", func(u *model.Upstream) { u.ClientCertificate = "pair" }, "Upstream_client_certificate"),
+		Entry("no verification without TLS", func(u *model.Upstream) { u.TLSInsecure = true }, "Upstream_tls_insecure"),
+		Entry("no verification", func(u *model.Upstream) { u.Protocol, u.TLSInsecure = "h2", true }, ""),
+		Entry("no verification by a CA", func(u *model.Upstream) {
+			u.Protocol, u.TLSInsecure, u.ValidationCACertificate = "tls", true, "ca"
+		}, "Upstream_tls_insecure"),
 	)
 })
 
 var _ = Describe("a name", func() {
 	DescribeTable("is checked", func(name, message string) {
-		errs := (&model.Service{Name: name, FQDN: "*"}).Validate()
+		errs := (&model.Service{Name: name, FQDN: "*", HTTPS: model.HTTPSBoth}).Validate()
 		if message == "" {
 			Expect(errs).To(BeEmpty())
 			return
@@ -127,7 +134,7 @@ var _ = Describe("a name", func() {
 })
 
 var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
-	errs := (&model.Service{Name: "shop", FQDN: fqdn}).Validate()
+	errs := (&model.Service{Name: "shop", FQDN: fqdn, HTTPS: model.HTTPSBoth}).Validate()
 	if ok {
 		Expect(errs).To(BeEmpty())
 	} else {
@@ -148,10 +155,25 @@ var _ = DescribeTable("fqdn", func(fqdn string, ok bool) {
 	Entry("nothing behind the star", "*.", false),
 )
 
+var _ = Describe("Service.Validate", func() {
+	It("names every bad field", func() {
+		s := &model.Service{Name: "copy", FQDN: "*", HTTPS: "redirects", HSTSSeconds: -1, ClientCACertificate: "ca"}
+		Expect(fields(s.Validate())).To(Equal([]string{"Service_Name", "Https", "Hsts_seconds", "Client_validation_cacertificate"}))
+	})
+	It("takes every value of Https, and ten years", func() {
+		for _, https := range []string{"both", "redirect", "only"} {
+			s := &model.Service{Name: "shop", FQDN: "*.example.com", HTTPS: https, HSTSSeconds: 315_360_000, ClientCACertificate: "ca"}
+			Expect(s.Validate()).To(BeEmpty())
+		}
+		s := &model.Service{Name: "shop", FQDN: "*", HTTPS: "both", HSTSSeconds: 315_360_001}
+		Expect(s.Validate()).To(Equal([]model.FieldError{{Field: "Hsts_seconds", Message: "315360001 is not between 0 and 315360000"}}))
+	})
+})
+
 var _ = Describe("Proxy.Validate", func() {
 	It("names every bad field", func() {
 		p := &model.Proxy{Name: "copy", HTTPPort: 0, HTTPSPort: 65536, ListenIP: "localhost", TrustedHops: -1}
-		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers"}))
+		Expect(fields(p.Validate())).To(Equal([]string{"Name", "Http_port", "Https_port", "Listen_ip", "Trusted_hops", "Escaped_slashes", "Underscore_headers", "Tls_min_version"}))
 	})
 	DescribeTable("takes a number of proxies", func(hops int, want []model.FieldError) {
 		p := model.NewProxy()

@@ -47,7 +47,7 @@ func BenchmarkCheck(b *testing.B) {
 				u := model.NewUpstream()
 				u.Name, u.IP, u.Port = name, "192.0.2.1", 80
 				for _, obj := range []model.Object{
-					u, &model.Service{Name: name, FQDN: name + ".example.com"}, &model.Route{Service: name, Name: "root", Prefix: "/"},
+					u, &model.Service{Name: name, FQDN: name + ".example.com", HTTPS: model.HTTPSBoth}, &model.Route{Service: name, Name: "root", Prefix: "/"},
 					&model.RouteUpstream{Service: name, Route: "root", Upstream: name},
 				} {
 					if err := w.Insert(obj); err != nil {
@@ -62,7 +62,7 @@ func BenchmarkCheck(b *testing.B) {
 		check(b, func(w store.Writer) (store.Changes, error) {
 			u := model.NewUpstream()
 			u.Name, u.IP, u.Port = "u", "192.0.2.1", 80
-			objs := []model.Object{u, &model.Service{Name: "shop", FQDN: "*"}}
+			objs := []model.Object{u, &model.Service{Name: "shop", FQDN: "*", HTTPS: model.HTTPSBoth}}
 			for i := range services {
 				name := fmt.Sprintf("r%d", i)
 				objs = append(objs, &model.Route{Service: "shop", Name: name, Prefix: "/"}, &model.RouteUpstream{Service: "shop", Route: name, Upstream: "u"})

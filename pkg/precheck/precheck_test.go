@@ -151,7 +151,9 @@ func upstream(name, ca string) *model.Upstream {
 	return u
 }
 
-func service(name, fqdn string) *model.Service { return &model.Service{Name: name, FQDN: fqdn} }
+func service(name, fqdn string) *model.Service {
+	return &model.Service{Name: name, FQDN: fqdn, HTTPS: model.HTTPSBoth}
+}
 
 func route(name, prefix string) *model.Route {
 	return &model.Route{Service: "shop", Name: name, Prefix: prefix}

@@ -45,7 +45,7 @@ var _ = Describe("Warnings", func() {
 	const byPath = `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"day","requests_per_unit":1}}]}`
 	link := &model.RouteFilter{Service: "shop", Route: "root", Filter: "limit"}
 	world := []model.Object{
-		up, &model.Service{Name: "shop", FQDN: "*"}, &model.Route{Service: "shop", Name: "root", Prefix: "/"},
+		up, &model.Service{Name: "shop", FQDN: "*", HTTPS: model.HTTPSBoth}, &model.Route{Service: "shop", Name: "root", Prefix: "/"},
 		&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"}, gw, &model.ProxyService{Proxy: "gw", Service: "shop"},
 	}
 	with := func(more ...model.Object) []model.Object { return append(append([]model.Object{}, world...), more...) }
@@ -79,7 +79,7 @@ var _ = Describe("Warnings", func() {
 	)
 
 	It("costs nothing where no filter is touched, and little where many are", func() {
-		_, reads := warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test"}))
+		_, reads := warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test", HTTPS: model.HTTPSBoth}))
 		Expect(reads).To(BeZero())
 		many := with(method)
 		for i := range 300 {

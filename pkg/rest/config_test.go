@@ -32,6 +32,7 @@ proxies:
   trusted_hops: 0
   escaped_slashes: redirect
   underscore_headers: reject
+  tls_min_version: "1.2"
   services:
   - shop
   globalconfigs: []

@@ -28,7 +28,7 @@ func shopState() explain.State {
 	proxy.Name = "gw"
 	change := model.Change{Revision: 1, Full: true}
 	for _, o := range []model.Object{
-		proxy, &model.Service{ID: 1, Name: "shop", FQDN: "shop.test"}, &model.Route{ID: 1, Service: "shop", Name: "cart", Prefix: "/cart"},
+		proxy, &model.Service{ID: 1, Name: "shop", FQDN: "shop.test", HTTPS: model.HTTPSBoth}, &model.Route{ID: 1, Service: "shop", Name: "cart", Prefix: "/cart"},
 		&model.ProxyService{Proxy: "gw", Service: "shop"},
 	} {
 		change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})

@@ -68,26 +68,43 @@ var _ = Describe("Bodies", func() {
 
 	It("take every field of an upstream", func() {
 		a := startAPI()
-		a.given("/secret", "Secret_name=ca", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
+		a.given("/secret", "Secret_name=ca", "/secret", "Secret_name=pair", "/upstream", "Upstream_name=u&Upstream_ip=backend.example.com&Upstream_port=443&Upstream_weight=0&Upstream_hc_path=/hc&Upstream_hc_host=h.example.com"+
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
-			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com"+
+			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&Upstream_client_certificate=pair"+
 			"&Upstream_connect_timeoutseconds=15&Upstream_idle_timeoutseconds=0&Upstream_keepalive_intervalseconds=16&Upstream_max_connections=17"+
 			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_outlier_thresholdcount=0"+
 			"&Upstream_outlier_ejectionseconds=21&Upstream_panic_thresholdpercent=50&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
 			`"upstream_port":443,"upstream_weight":0,"upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
-			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com",`+
+			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
 			`"upstream_connect_timeoutseconds":15,"upstream_idle_timeoutseconds":0,"upstream_keepalive_intervalseconds":16,`+
 			`"upstream_max_connections":17,"upstream_max_pending":18,"upstream_max_requests":19,"upstream_max_retries":20,`+
 			`"upstream_outlier_thresholdcount":0,"upstream_outlier_ejectionseconds":21,"upstream_panic_thresholdpercent":50,`+
 			`"tags":["a","b"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
 
+	It("take every field of a service", func() {
+		a := startAPI()
+		a.given("/secret", "Secret_name=ca", "/service", "Service_Name=shop&fqdn=shop.example.com&Https=only&Hsts_seconds=86400&Client_validation_cacertificate=ca&tags=a")
+		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example.com",`+
+			`"https":"only","hsts_seconds":86400,"client_validation_cacertificate":"ca","tags":["a"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
+	})
+
+	It("take true and false in any encoding", func() {
+		a := startAPI()
+		a.given("/upstream", "Upstream_name=u&Upstream_ip=::1&Upstream_port=443&Upstream_protocol=tls&Upstream_tls_insecure=true")
+		Expect(a.get("/upstream/u").body).To(ContainSubstring(`"upstream_tls_insecure":true`))
+		for body, want := range map[string]string{`{"Upstream_tls_insecure":false}`: "false", `{"Upstream_tls_insecure":"true"}`: "true"} {
+			Expect(a.do(http.MethodPatch, "/upstream/u", "application/json", strings.NewReader(body)).status).To(Equal(200))
+			Expect(a.get("/upstream/u").body).To(ContainSubstring(`"upstream_tls_insecure":` + want))
+		}
+	})
+
 	It("take every field of a proxy", func() {
 		a := startAPI()
-		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2")
-		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2`))
+		a.given("/proxy", "Name=gw&Http_port=81&Https_port=444&Listen_ip=::1&Trusted_hops=2&Tls_min_version=1.3")
+		Expect(a.get("/proxy/gw").body).To(ContainSubstring(`"name":"gw","http_port":81,"https_port":444,"listen_ip":"::1","trusted_hops":2,"escaped_slashes":"redirect","underscore_headers":"reject","tls_min_version":"1.3"`))
 	})
 
 	It("are not needed to attach, and may be empty in any encoding", func() {
@@ -143,6 +160,7 @@ var _ = Describe("Bad fields", func() {
 			"colour", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+				"Upstream_tls_insecure, Upstream_client_certificate, "+
 				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
 				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
 				"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"),
@@ -169,6 +187,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
+			"Upstream_tls_insecure, Upstream_client_certificate, "+
 			"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
 			"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
 			"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"),
@@ -176,9 +195,17 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/service", "Service_Name=copy&fqdn=a..b", "Service_Name", `\"copy\" is reserved for a call of the API`,
 			"fqdn", `\"a..b\" is not a host name such as shop.example.com, *.example.com or *`),
 		Entry(nil, "/service", "Service_Name=s&fqdn=", "fqdn", `is required; \"*\" matches any host`),
-		Entry(nil, "/proxy", "Name=gw&Http_port=80&Https_port=80&Listen_ip=host&Trusted_hops=11&Escaped_slashes=yes&Underscore_headers=", "Https_port", "must differ from Http_port",
+		Entry(nil, "/proxy", "Name=gw&Http_port=80&Https_port=80&Listen_ip=host&Trusted_hops=11&Escaped_slashes=yes&Underscore_headers=&Tls_min_version=1.1", "Https_port", "must differ from Http_port",
 			"Listen_ip", `\"host\" is not an IPv4 or IPv6 address, for example 0.0.0.0`, "Trusted_hops", "11 is not between 0 and 10",
-			"Escaped_slashes", `\"yes\" is not one of redirect, keep, reject`, "Underscore_headers", `\"\" is not one of reject, drop, allow`),
+			"Escaped_slashes", `\"yes\" is not one of redirect, keep, reject`, "Underscore_headers", `\"\" is not one of reject, drop, allow`, "Tls_min_version", `\"1.1\" is not one of 1.2, 1.3`),
+		Entry(nil, "/service", "Service_Name=s&fqdn=*&Https=yes&Hsts_seconds=-1&Client_validation_cacertificate=a/b", "Https", `\"yes\" is not one of both, redirect, only`,
+			"Hsts_seconds", "-1 is not between 0 and 315360000", "Client_validation_cacertificate", `\"a/b\" `+badName,
+			"Client_validation_cacertificate", "needs a host name in fqdn: a client's certificate is asked for by the host name that it connects to"),
+		Entry(nil, "/service", "Service_Name=s&fqdn=*&Hsts_seconds=1y", "Hsts_seconds", `\"1y\" is not a whole number`),
+		Entry(nil, "/upstream", name("blue")+"&Upstream_tls_insecure=yes", "Upstream_tls_insecure", `\"yes\" is not true or false`),
+		Entry(nil, "/upstream", name("blue")+"&Upstream_tls_insecure=true&Upstream_client_certificate=pair&Upstream_validation_subjectname=b.example",
+			"Upstream_validation_subjectname", "needs TLS: Upstream_protocol tls or h2", "Upstream_tls_insecure", "needs TLS: Upstream_protocol tls or h2",
+			"Upstream_client_certificate", "needs TLS: Upstream_protocol tls or h2"),
 		Entry(nil, "/proxy", "Name=gw&Trusted_hops=one", "Trusted_hops", `\"one\" is not a whole number`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=shop", "Route_prefix", `\"shop\" must start with \"/\"`),
 		Entry(nil, "/service/shop/route", "Route_Name=r&Route_prefix=/&Route_config={", "Route_config", "is not a route configuration: unexpected EOF"),

@@ -45,7 +45,7 @@ var _ = DescribeTable("A rollback has a part of what it changes in memory, whate
 			}
 		}
 		write(func(w store.Writer) error {
-			Expect(w.Insert(&model.Service{Name: "shop", FQDN: "shop.example.com"})).To(Succeed())
+			Expect(w.Insert(&model.Service{Name: "shop", FQDN: "shop.example.com", HTTPS: model.HTTPSBoth})).To(Succeed())
 			for i := range routes {
 				Expect(w.Insert(route(i, "a"))).To(Succeed())
 			}

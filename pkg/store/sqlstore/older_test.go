@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,8 +20,16 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,
 	`ALTER TABLE proxy DROP COLUMN escaped_slashes`,
 	`ALTER TABLE proxy DROP COLUMN underscore_headers`,
-	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', ''), ` +
-		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"",', '')`,
+	`ALTER TABLE proxy DROP COLUMN tls_min_version`,
+	`ALTER TABLE service DROP COLUMN https`,
+	`ALTER TABLE service DROP COLUMN hsts_seconds`,
+	`ALTER TABLE service DROP COLUMN client_ca_certificate`,
+	`ALTER TABLE upstream DROP COLUMN tls_insecure`,
+	`ALTER TABLE upstream DROP COLUMN client_certificate`,
+	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', ''), ` +
+		`after = replace(after, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', '')`,
+	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"client_validation_cacertificate":"",', '')`,
+	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
 	`ALTER TABLE revision DROP COLUMN id`,
 	`ALTER TABLE change_log DROP COLUMN parent`,
@@ -32,7 +41,10 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 		url, dsn := locate(ctx)
 		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(addProxy(ctx, s, "gw")).To(Succeed())
+		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
+			return errors.Join(w.Insert(&model.Proxy{Name: "gw"}), w.Insert(&model.Service{Name: "shop", FQDN: "*"}), w.Insert(&model.Upstream{Name: "blue"}))
+		})
+		Expect(err).NotTo(HaveOccurred())
 		Expect(s.Close()).To(Succeed())
 		db, err := sql.Open(driver, dsn)
 		Expect(err).NotTo(HaveOccurred())
@@ -41,8 +53,13 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 			Expect(err).NotTo(HaveOccurred(), statement)
 		}
 		var after string
-		Expect(db.QueryRowContext(ctx, `SELECT after FROM change_log`).Scan(&after)).To(Succeed())
-		Expect(after).To(And(ContainSubstring(`"name":"gw"`), Not(ContainSubstring("trusted_hops"))))
+		Expect(db.QueryRowContext(ctx, `SELECT after FROM change_log WHERE after LIKE '%"name":"gw"%'`).Scan(&after)).To(Succeed())
+		Expect(after).To(And(ContainSubstring(`"name":"gw"`), Not(ContainSubstring("trusted_hops")), Not(ContainSubstring("tls_min_version"))))
+		for _, field := range []string{`"https"`, `"upstream_tls_insecure"`} {
+			var rows int
+			Expect(db.QueryRowContext(ctx, `SELECT count(*) FROM change_log WHERE after LIKE '%`+field+`%'`).Scan(&rows)).To(Succeed())
+			Expect(rows).To(BeZero(), field)
+		}
 		Expect(db.Close()).To(Succeed())
 
 		newer := openStore(ctx, url)
@@ -52,9 +69,17 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 				p, err := store.Get[*model.Proxy](r, model.ProxyKey("gw"))
 				if err == nil {
 					n = p.TrustedHops
-					Expect(p.EscapedSlashes + " " + p.UnderscoreHeaders).To(Equal("redirect reject"))
+					Expect(p.EscapedSlashes + " " + p.UnderscoreHeaders + " " + p.TLSMinVersion).To(Equal("redirect reject 1.2"))
 				}
-				return err
+				shop, missing := store.Get[*model.Service](r, model.ServiceKey("shop"))
+				if missing == nil {
+					Expect([]any{shop.HTTPS, shop.HSTSSeconds, shop.ClientCACertificate}).To(Equal([]any{"both", 0, ""}))
+				}
+				blue, missingToo := store.Get[*model.Upstream](r, model.UpstreamKey("blue"))
+				if missingToo == nil {
+					Expect([]any{blue.TLSInsecure, blue.ClientCertificate}).To(Equal([]any{false, ""}))
+				}
+				return errors.Join(err, missing, missingToo)
 			})).To(Succeed())
 			return n
 		}
@@ -74,7 +99,9 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 			return w.Replace(&changed)
 		})
 		Expect(hops()).To(Equal(2))
-		write(func(w store.Writer) error { return store.Delete(w, model.ProxyKey("gw")) })
+		write(func(w store.Writer) error {
+			return errors.Join(store.Delete(w, model.ProxyKey("gw")), store.Delete(w, model.ServiceKey("shop")), store.Delete(w, model.UpstreamKey("blue")))
+		})
 		write(func(w store.Writer) error { return store.Rollback(w, 1) })
 		Expect(hops()).To(Equal(0))
 		write(func(w store.Writer) error { return store.Rollback(w, 2) })

@@ -18,7 +18,7 @@ var _ = Describe("What another program wrote", func() {
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())
 		_, err := s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
 			for _, o := range []model.Object{
-				&model.Service{Name: "shop", FQDN: "shop.example"},
+				&model.Service{Name: "shop", FQDN: "shop.example", HTTPS: model.HTTPSBoth},
 				&model.Route{Service: "shop", Name: "root", Prefix: "/"},
 			} {
 				if err := w.Insert(o); err != nil {

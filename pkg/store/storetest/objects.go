@@ -21,11 +21,12 @@ func objectSpecs(h *harness) {
 				Name: "blue", IP: "2001:db8::1", Port: 8443, Weight: 0, HCPath: "/h", HCHost: "h.example",
 				HCIntervalSeconds: 1, HCTimeoutSeconds: 2, HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 4,
 				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
+				TLSInsecure: true, ClientCertificate: "ca",
 				ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
 				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17,
 				OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			},
-			&model.Service{Name: "shop", FQDN: "*.Example.com"},
+			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, ClientCACertificate: "ca"},
 			&model.Route{Service: "shop", Name: "root", Prefix: "/a", Config: model.RouteConfig{
 				Match: "segment", Methods: []string{"GET", "PUT"},
 				Headers:  []model.ValueMatch{{Name: "x-version", Regex: &regex, Invert: true}},
@@ -37,7 +38,7 @@ func objectSpecs(h *harness) {
 				},
 				Websocket: &websocket,
 			}},
-			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop"},
+			&model.Proxy{Name: "gw", HTTPPort: 80, HTTPSPort: 443, ListenIP: "::", TrustedHops: 2, EscapedSlashes: "keep", UnderscoreHeaders: "drop", TLSMinVersion: "1.3"},
 			&model.RouteUpstream{Service: "shop", Route: "root", Upstream: "blue"},
 			&model.ProxyService{Proxy: "gw", Service: "shop"},
 		}
