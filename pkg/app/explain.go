@@ -15,8 +15,9 @@ import (
 func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {
-			state  explain.State
-			envoys []string
+			state        explain.State
+			certificates []*snapshot.Certificate
+			envoys       []string
 		}
 		var groups []group
 		for _, have := range ads.Have(proxy) {
@@ -26,11 +27,12 @@ func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Ex
 			refused := refusedListeners(have)
 			at := slices.IndexFunc(groups, func(g group) bool {
 				return slices.Equal(g.state.Hosts, have.Hosts) && slices.Equal(g.state.Clusters, have.Snapshot.Clusters) &&
-					slices.Equal(g.state.Listeners, have.Snapshot.Listeners) && slices.Equal(g.state.Refused, refused)
+					slices.Equal(g.state.Listeners, have.Snapshot.Listeners) && slices.Equal(g.state.Refused, refused) &&
+					slices.Equal(g.state.Secrets, have.Snapshot.Secrets) && slices.Equal(g.certificates, have.Snapshot.Certificates)
 			})
 			if at < 0 {
 				at = len(groups)
-				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts)})
+				groups = append(groups, group{state: stateOf(have.Snapshot, have.Hosts), certificates: have.Snapshot.Certificates})
 				groups[at].state.Refused = refused
 			}
 			groups[at].envoys = append(groups[at].envoys, have.Envoy)
@@ -64,5 +66,7 @@ func refusedListeners(have server.Have) []explain.RefusedListener {
 }
 
 func stateOf(s *snapshot.Snapshot, hosts []*snapshot.Host) explain.State {
-	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, Routes: s.RouteConfiguration(), Hosts: hosts}
+	return explain.State{
+		Listeners: s.Listeners, Clusters: s.Clusters, Secrets: s.Secrets, Certificates: s.Candidates, Routes: s.RouteConfiguration(), Hosts: hosts,
+	}
 }

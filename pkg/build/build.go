@@ -355,7 +355,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key())
 	}
 	if broken == nil {
-		s.parts.Certificates, broken = encodeCertificates(host)
+		s.parts.Certificates, broken = encodeCertificates(host, tree.Service.Key())
 	}
 	if tree.Service.HTTPS != model.HTTPSBoth {
 		s.plain = tree.Service

@@ -77,11 +77,11 @@ func encodeRoutes(routes []*ir.Route) ([]*snapshot.Route, error) {
 }
 
 // encodeCertificates makes what Envoys get that ask for a host's certificate.
-func encodeCertificates(h *ir.Host) ([]*snapshot.Certificate, error) {
+func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, error) {
 	var list []*snapshot.Certificate
 	for _, c := range h.Certificates {
 		name := cmp.Or(c.Name, snapshot.DefaultCertificate)
-		made, err := snapshot.NewCertificate(translate.PairSecret(name, c.Pair), compile.Rank(h.Domain), objectRef(model.SecretKey(c.Pair.Secret)))
+		made, err := snapshot.NewCertificate(translate.PairSecret(name, c.Pair), compile.Rank(h.Domain), objectRef(model.SecretKey(c.Pair.Secret)), objectRef(from))
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func pairOf(s *model.Secret, open Opener) (*ir.Pair, error) {
 // a certificate of an authority that is not there is closed by ClosedHost.
 func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 	for _, name := range namesOf(h.Domain, pairs) {
-		if p := pairFor(name, pairs); p != nil {
+		for _, p := range pairsFor(name, pairs) {
 			h.Certificates = append(h.Certificates, ir.Certificate{Name: name, Pair: p})
 		}
 	}
@@ -113,18 +113,22 @@ func namesOf(domain string, pairs []*ir.Pair) []string {
 	return slices.Compact(names)
 }
 
-// pairFor is the pair for a name, the first with the name itself before the first
-// with a wildcard for it.
-func pairFor(name string, pairs []*ir.Pair) *ir.Pair {
+// pairsFor are the pairs for a name, those with the name itself before those with a
+// wildcard for it. The first is shown.
+func pairsFor(name string, pairs []*ir.Pair) []*ir.Pair {
+	if name == "" {
+		return pairs
+	}
 	_, parent, _ := strings.Cut(name, ".")
+	var list []*ir.Pair
 	for _, wanted := range []string{name, "*." + parent} {
 		for _, p := range pairs {
-			if name == "" || slices.Contains(p.Names, wanted) {
-				return p
+			if slices.Contains(p.Names, wanted) && !slices.Contains(list, p) {
+				list = append(list, p)
 			}
 		}
 	}
-	return nil
+	return list
 }
 
 // tlsNeeds is what a host needs of the HTTPS listener. A host needs a chain if
@@ -156,7 +160,7 @@ func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 	kinds := map[bool]bool{}
 	var both []*ir.Pair
 	for _, p := range pairs {
-		if pairFor(domain, []*ir.Pair{p}) != nil {
+		if len(pairsFor(domain, []*ir.Pair{p})) > 0 {
 			kinds[p.RSA] = true
 			both = append(both, p)
 		}

@@ -18,6 +18,8 @@ type Answer struct {
 	Location string `json:"location,omitempty"`
 	// Request is the request as routes are compared with it.
 	Request Seen `json:"request"`
+	// TLS is how the connection is made; nil for plain HTTP.
+	TLS *TLS `json:"tls,omitempty"`
 	// Service and Route are the chosen ones, empty if none was.
 	Service string `json:"service,omitempty"`
 	Route   string `json:"route,omitempty"`
@@ -48,13 +50,17 @@ type Answer struct {
 const (
 	Forwarded      = "forwarded"       // an upstream answers
 	DirectResponse = "direct_response" // the route has a fixed answer
-	Redirected     = "redirected"      // 307: the path has escaped slashes
+	Redirected     = "redirected"      // 307: the path has escaped slashes; 301 or 308: to https
 	BadRequest     = "bad_request"     // 400: no route is looked for
 	NoListener     = "no_listener"     // nothing listens
+	NoCertificate  = "no_certificate"  // the TLS handshake fails
+	Misdirected    = "misdirected"     // 421: the connection is for another host
 	NoHost         = "no_host"         // 404: no service has the host
 	NoRoute        = "no_route"        // 404: the service has no route for it
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
+	// 403: clients have to show a certificate, and this connection has none.
+	CertificateRequired = "client_certificate_required"
 )
 
 // Seen is the request after Envoy has made it plain.
@@ -65,8 +71,9 @@ type Seen struct {
 	Query  string `json:"query,omitempty"`
 }
 
-// Step is one thing that happened. Codes: listener, client, refused, path, redirect,
-// host, filter, route, upgrade, answer, forward, health.
+// Step is one thing that happened. Codes: listener, tls, certificate,
+// client_certificate, client, refused, path, redirect, host, filter, route, upgrade,
+// answer, forward, health.
 type Step struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -161,6 +168,7 @@ type Retries struct {
 // Names are names of Envoy's resources.
 type Names struct {
 	Listener           string   `json:"listener,omitempty"`
+	FilterChain        string   `json:"filter_chain,omitempty"`
 	RouteConfiguration string   `json:"route_configuration,omitempty"`
 	VirtualHost        string   `json:"virtual_host,omitempty"`
 	Route              string   `json:"route,omitempty"`

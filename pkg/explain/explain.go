@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
@@ -14,7 +13,13 @@ import (
 
 // State is what an Envoy has.
 type State struct {
+	// Listeners are those of plain HTTP and of HTTPS.
 	Listeners, Clusters []*snapshot.Resource
+	// Secrets are those that a listener names, sorted by name.
+	Secrets []*snapshot.Resource
+	// Certificates finds those for the host name that a client asks for, the one that
+	// it gets first (Snapshot.Candidates); nil finds none.
+	Certificates func(asked string) []*snapshot.Certificate
 	// Routes is the route configuration that the hosts are in, without them; nil
 	// without a listener.
 	Routes *routev3.RouteConfiguration
@@ -40,7 +45,7 @@ func Explain(have State, r Request) (Answer, error) {
 			a.Request.Host = h.Value
 		}
 	}
-	l, err := a.findListener(have, r.TLS)
+	l, err := a.connect(have, r)
 	if err != nil || l == nil {
 		return a, err
 	}
@@ -84,35 +89,6 @@ func grpcStatus(status int) int {
 	return 2 // unknown
 }
 
-// findListener returns the HTTP part of the listener for the request; nil if
-// there is none.
-func (a *Answer) findListener(have State, tls bool) (*hcmv3.HttpConnectionManager, error) {
-	scheme := map[bool]string{false: "http", true: "https"}[tls]
-	for _, resource := range have.Listeners {
-		var listener listenerv3.Listener
-		if err := resource.Body.UnmarshalTo(&listener); err != nil {
-			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
-		}
-		for _, chain := range listener.GetFilterChains() {
-			filters := chain.GetFilters()
-			if (chain.GetTransportSocket() != nil) != tls || len(filters) == 0 {
-				continue
-			}
-			var l hcmv3.HttpConnectionManager
-			if err := filters[len(filters)-1].GetTypedConfig().UnmarshalTo(&l); err != nil {
-				return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
-			}
-			if !a.takeConnection(have, resource.Name) {
-				return nil, nil
-			}
-			a.Envoy.RouteConfiguration = have.Routes.GetName()
-			return &l, nil
-		}
-	}
-	a.endWith(NoListener, 0, "listener", "the proxy has no listener for "+scheme+", so the connection is refused")
-	return nil, nil
-}
-
 // readRequest makes the request plain; ok is false if Envoy answers before
 // it looks for a route.
 func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManager) (s subject, ok bool) {
@@ -134,7 +110,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.endWith(Redirected, http.StatusTemporaryRedirect, "redirect", "the path has escaped slashes; the client is sent to "+plain)
 		return s, false
 	}
-	s = subject{headers: h, client: a.findClient(r, h, l)}
+	s = subject{headers: h, client: a.findClient(r, h, l), serverName: lowerASCII(r.ServerName), secure: r.TLS}
 	h.mutateRequestHeaders(r, plain, s.client, l.GetXffNumTrustedHops() > 0)
 	s.path, s.query = cutQuery(plain)
 	if before := a.Request.Path; before != s.path {
@@ -163,7 +139,13 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		}
 	}
 	a.noteUnknown(l, vh, chosen)
-	switch protocol, wanted := s.headers.upgrade(); {
+	protocol, wanted := s.headers.upgrade()
+	refused, err := s.isMisdirected(l) // of one without an upgrade, passHost has told
+	switch {
+	case err != nil:
+		return err
+	case refused && (!wanted || chosen == nil || mayUpgrade(protocol, chosen, l)):
+		return a.endMisdirected(s, l)
 	case vh == nil:
 		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
 		return nil
@@ -175,6 +157,10 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		a.UnknownFilters = nil // they are not asked
 		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, protocol))
 		return nil
+	}
+	if on := findFilter(l, plainFilter); on != nil && !isOff(on, vh, chosen) {
+		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+		return a.endPlain(s, l)
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err
@@ -244,8 +230,15 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	case *routev3.Route_DirectResponse:
 		a.Body = action.DirectResponse.GetBody().GetInlineString()
 		status := int(action.DirectResponse.GetStatus())
+		if isForPlain(r) {
+			a.endWith(DirectResponse, status, "answer", fmt.Sprintf(
+				"service %s is served over HTTPS only (its field Https is only), so plain HTTP gets %d: ask for https://%s", a.Service, status, a.Request.Host))
+			return nil
+		}
 		a.endWith(DirectResponse, status, "answer", fmt.Sprintf("the route answers %d by itself: %s", status, strings.TrimSpace(a.Body)))
 		return nil
+	case *routev3.Route_Redirect:
+		return a.redirect(s, r)
 	case *routev3.Route_Route:
 	default:
 		return fmt.Errorf("explaining route %q: action %T is not known", r.GetName(), action)

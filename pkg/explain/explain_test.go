@@ -357,6 +357,9 @@ var _ = Describe("The gateway's own answer", func() {
 	})
 
 	It("cannot come where nothing listens", func() {
-		Expect(ask(have(), "https://shop.test/").Message).To(Equal("the proxy has no listener for https, so the connection is refused"))
+		Expect(ask(have(), "http://shop.test/").Code).To(Equal(explain.NoRoute))
+		a := ask(have(), "https://other.test/")
+		Expect(a.Code).To(Equal(explain.NoListener))
+		Expect(a.Message).To(HavePrefix("the proxy has no listener for https, so the connection is refused: none of its services has a certificate; no service of the proxy has host \"other.test\""))
 	})
 })

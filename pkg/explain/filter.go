@@ -37,9 +37,11 @@ type passed struct {
 // known.
 func knownFilters() []knownFilter {
 	return []knownFilter{
-		{name: hostFilter}, // passHost
+		{name: hostFilter},  // passHost
+		{name: plainFilter}, // endPlain
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
+		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }

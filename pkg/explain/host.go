@@ -50,32 +50,46 @@ func withoutDot(host string) string {
 // passHost reports whether the request passes the filter that looks at the
 // host, which comes before everything that could be said of a route.
 func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, error) {
-	for _, f := range l.GetHttpFilters() {
-		if f.GetName() != hostFilter {
+	rules, err := hostRules(l)
+	if err != nil {
+		return false, err
+	}
+	for _, policy := range rules.GetPolicies() {
+		if policy.GetCondition() != nil { // isMisdirected
 			continue
 		}
-		var rules rbacv3.RBAC
-		if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
-			return false, fmt.Errorf("decoding filter %q: %w", f.GetName(), err)
-		}
-		if rules.GetRules().GetAction() != rbacconfigv3.RBAC_DENY {
-			return false, fmt.Errorf("explaining filter %q: action %s is not known", f.GetName(), rules.GetRules().GetAction())
-		}
-		for _, policy := range rules.GetRules().GetPolicies() {
-			for _, principal := range policy.GetPrincipals() {
-				c, err := s.checkHeader(principal.GetHeader())
-				if err != nil {
-					return false, err
-				}
-				if c.Holds {
-					a.endWith(BadRequest, http.StatusBadRequest, "refused",
-						fmt.Sprintf("the Host %q is not one host name or address, with a port or none", a.Request.Host))
-					return false, nil
-				}
+		for _, principal := range policy.GetPrincipals() {
+			c, err := s.checkHeader(principal.GetHeader())
+			if err != nil {
+				return false, err
+			}
+			if c.Holds {
+				a.endWith(BadRequest, http.StatusBadRequest, "refused",
+					fmt.Sprintf("the Host %q is not one host name or address, with a port or none", a.Request.Host))
+				return false, nil
 			}
 		}
 	}
-	return true, nil
+	if _, wanted := s.headers.upgrade(); wanted {
+		return true, nil // no filter is asked before it is allowed
+	}
+	refused, err := s.isMisdirected(l)
+	if err != nil || !refused {
+		return err == nil, err
+	}
+	return false, a.endMisdirected(s, l)
+}
+
+// rulesOf are the rules of a filter that refuses.
+func rulesOf(f *hcmv3.HttpFilter) (*rbacconfigv3.RBAC, error) {
+	var rules rbacv3.RBAC
+	if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
+		return nil, fmt.Errorf("decoding filter %q: %w", f.GetName(), err)
+	}
+	if rules.GetRules().GetAction() != rbacconfigv3.RBAC_DENY {
+		return nil, fmt.Errorf("explaining filter %q: action %s is not known", f.GetName(), rules.GetRules().GetAction())
+	}
+	return rules.GetRules(), nil
 }
 
 // candidate is a host whose domain matches.

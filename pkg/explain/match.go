@@ -17,6 +17,10 @@ type subject struct {
 	headers headers
 	// client is the address of the client.
 	client string
+	// secure says that the connection is over TLS, and serverName for which host
+	// name in lower case the client made it.
+	secure     bool
+	serverName string
 }
 
 // tryRoute compares one route.

@@ -13,8 +13,11 @@ import (
 // Request is a request as its bytes reach an Envoy in HTTP/1.1.
 type Request struct {
 	// TLS says that it comes over HTTPS.
-	TLS    bool
-	Method string
+	TLS bool
+	// ServerName is the host name that the client asks for in the handshake (SNI);
+	// empty for one that asks for an address, and names none.
+	ServerName string
+	Method     string
 	// Target is the path with its query, as in the first line; it begins with
 	// a slash.
 	Target string
@@ -85,6 +88,9 @@ func (r *Request) readURL(url string) (host, message string) {
 		end = len(rest)
 	}
 	host, r.Target = rest[:end], rest[end:]
+	if r.TLS {
+		r.ServerName = serverName(host)
+	}
 	if host == "" {
 		return "", fmt.Sprintf("%q has no host", url)
 	}
@@ -92,6 +98,18 @@ func (r *Request) readURL(url string) (host, message string) {
 		r.Target = "/" + r.Target
 	}
 	return host, ""
+}
+
+// serverName is the host name that a client asks for in the handshake for a host
+// of a URL (RFC 6066 section 3).
+func serverName(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return ""
+	}
+	return strings.TrimSuffix(host, ".")
 }
 
 func isNotPrintable(r rune) bool { return r <= ' ' || r > '~' }

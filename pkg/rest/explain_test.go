@@ -34,7 +34,9 @@ func shopState() explain.State {
 		change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
 	}
 	s := build.Apply(change).Snapshots["gw"]
-	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, Routes: s.RouteConfiguration(), Hosts: s.Hosts}
+	return explain.State{
+		Listeners: s.Listeners, Clusters: s.Clusters, Secrets: s.Secrets, Certificates: s.Candidates, Routes: s.RouteConfiguration(), Hosts: s.Hosts,
+	}
 }
 
 var _ = Describe("Explain", func() {

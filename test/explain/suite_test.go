@@ -113,7 +113,9 @@ func (l *lab) live() {
 }
 
 func stateOf(s *snapshot.Snapshot) explain.State {
-	return explain.State{Listeners: s.Listeners, Clusters: s.Clusters, Routes: s.RouteConfiguration(), Hosts: s.Hosts}
+	return explain.State{
+		Listeners: s.Listeners, Clusters: s.Clusters, Secrets: s.Secrets, Certificates: s.Candidates, Routes: s.RouteConfiguration(), Hosts: s.Hosts,
+	}
 }
 
 func listen(ctx context.Context, addr string) net.Listener {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,6 +30,12 @@ func NewCertificate(s *tlsv3.Secret, rank int, objects ...ObjectRef) (*Certifica
 	return &Certificate{Name: s.GetName(), Rank: rank, secret: s, resource: r}, err
 }
 
+// Pair is the certificate with its key. Nobody changes it.
+func (c *Certificate) Pair() *tlsv3.TlsCertificate { return c.secret.GetTlsCertificate() }
+
+// Resource is what an Envoy gets that asks for Name.
+func (c *Certificate) Resource() *Resource { return c.resource }
+
 // DefaultCertificate is what an Envoy asks for when a client names no host.
 const DefaultCertificate = "default/"
 
@@ -38,9 +45,7 @@ func certificateKey(c *Certificate) string { return c.Name }
 // Certificate is the secret for what an Envoy asks for: a name as the client wrote it.
 // Nil means that there is none. pattern is the name that it was found under.
 func (s *Snapshot) Certificate(asked string) (r *Resource, pattern string) {
-	name := strings.ToLower(asked)
-	_, parent, _ := strings.Cut(name, ".")
-	for _, pattern := range []string{name, "*." + parent} {
+	for _, pattern := range patternsOf(asked) {
 		i, found := search(s.Certificates, pattern, certificateKey)
 		if !found {
 			continue
@@ -60,11 +65,34 @@ func (s *Snapshot) Certificate(asked string) (r *Resource, pattern string) {
 	return nil, ""
 }
 
+// patternsOf are the names that a certificate for what is asked may have, the best
+// first.
+func patternsOf(asked string) []string {
+	name := strings.ToLower(asked)
+	_, parent, _ := strings.Cut(name, ".")
+	return []string{name, "*." + parent}
+}
+
+// Candidates are all certificates for what is asked, in the order in which they win:
+// the first is the one that Certificate finds.
+func (s *Snapshot) Candidates(asked string) []*Certificate {
+	var list []*Certificate
+	for _, pattern := range patternsOf(asked) {
+		if i, found := search(s.Certificates, pattern, certificateKey); found {
+			list = append(append(list, s.Certificates[i]), s.Beaten[pattern]...)
+		}
+	}
+	return list
+}
+
 // certificates are those that the hosts of a builder have, by name.
 type certificates struct {
 	byName  map[string][]ranked
 	changed map[string]*Certificate
 	sorted  []*Certificate
+	// beaten are those that another one for their name goes before, in the order in
+	// which they win. Snapshots share the map, so that it is never changed.
+	beaten map[string][]*Certificate
 }
 
 // ranked is a certificate with the order of the host that has it.
@@ -96,11 +124,28 @@ func (c *certificates) choose(name string) {
 	if len(list) == 0 {
 		delete(c.byName, name)
 		c.changed[name] = nil
+		c.setBeaten(name, nil)
 		return
 	}
-	c.changed[name] = slices.MinFunc(list, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.order, b.order))
-	}).Certificate
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.order, b.order)) })
+	c.changed[name] = list[0].Certificate
+	c.setBeaten(name, list[1:])
+}
+
+func (c *certificates) setBeaten(name string, list []ranked) {
+	if len(list) == 0 && c.beaten[name] == nil {
+		return
+	}
+	beaten := maps.Clone(c.beaten)
+	delete(beaten, name)
+	for _, r := range list {
+		if beaten == nil {
+			beaten = map[string][]*Certificate{}
+		}
+		beaten[name] = append(beaten[name], r.Certificate)
+	}
+	c.beaten = beaten
 }
 
 // all returns the certificates, sorted by name, each name once.

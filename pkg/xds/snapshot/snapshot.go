@@ -20,6 +20,8 @@ type Snapshot struct {
 	Secrets, Extensions, Endpoints []*Resource
 	// Certificates are asked for by host names; sorted by name.
 	Certificates []*Certificate
+	// Beaten are those that one of Certificates goes before, by name. Nobody changes it.
+	Beaten map[string][]*Certificate
 
 	head   *RouteHead
 	routes func() *Resource
@@ -65,7 +67,7 @@ type Parts struct {
 	// with the lower Order wins and the other is left out.
 	Domain string
 	Order  int64
-	// Certificates are for the host, each with another name.
+	// Certificates are for the host; of several with one name the first goes before.
 	Certificates []*Certificate
 	Named
 }
@@ -208,7 +210,8 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), Certificates: b.certificates.all(), head: b.head,
+		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
+		head: b.head,
 	}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
 	return s

@@ -1,0 +1,165 @@
+package explain
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+const (
+	// plainFilter closes a host to connections on which the client has shown no
+	// certificate.
+	plainFilter = "envoy.filters.http.rbac/plain"
+	// hstsFilter tells browsers to keep to HTTPS.
+	hstsFilter = "envoy.filters.http.header_mutation/hsts"
+)
+
+// The policies by which filters refuse a request.
+const (
+	misdirectedPolicy = "misdirected"
+	plainPolicy       = "client_certificate_required"
+)
+
+func findFilter(l *hcmv3.HttpConnectionManager, name string) *hcmv3.HttpFilter {
+	at := slices.IndexFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == name })
+	if at < 0 {
+		return nil
+	}
+	return l.GetHttpFilters()[at]
+}
+
+// isMisdirected reports whether the Host is another than the one that the
+// connection was made for.
+func (s subject) isMisdirected(l *hcmv3.HttpConnectionManager) (bool, error) {
+	rules, err := hostRules(l)
+	condition := rules.GetPolicies()[misdirectedPolicy].GetCondition()
+	if err != nil || condition == nil {
+		return false, err
+	}
+	value, err := evaluate(condition, map[string]string{
+		"request.host": s.headers.get(authority), "connection.requested_server_name": s.serverName,
+	})
+	if err != nil {
+		return false, fmt.Errorf("explaining filter %q: %w", hostFilter, err)
+	}
+	return value == true, nil
+}
+
+func (a *Answer) endMisdirected(s subject, l *hcmv3.HttpConnectionManager) error {
+	made := fmt.Sprintf("for %q", s.serverName)
+	if s.serverName == "" {
+		made = "for no host name"
+	}
+	return a.endRefused(l, misdirectedPolicy, Misdirected, fmt.Sprintf(
+		"the connection was made %s, so that a request for the Host %q gets 421: a client makes another connection for that host", made, a.Request.Host))
+}
+
+// endPlain refuses a request to a service whose clients have to show a certificate.
+func (a *Answer) endPlain(s subject, l *hcmv3.HttpConnectionManager) error {
+	instead := "make a new connection, which asks for one"
+	if !s.secure {
+		instead = "ask for https://" + bareHost(a.Request.Host)
+	}
+	return a.endRefused(l, plainPolicy, CertificateRequired, fmt.Sprintf(
+		"service %s asks clients for a certificate (its field Client_validation_cacertificate), and the client has shown none: %s", a.Service, instead))
+}
+
+// endRefused ends with the answer that the listener has for the refusal of a policy.
+func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, message string) error {
+	status, body := http.StatusForbidden, "RBAC: access denied"
+	for _, m := range l.GetLocalReplyConfig().GetMappers() {
+		packed := m.GetFilter().GetExtensionFilter().GetTypedConfig()
+		if packed == nil {
+			continue
+		}
+		var on celv3.ExpressionFilter
+		if err := packed.UnmarshalTo(&on); err != nil {
+			return fmt.Errorf("decoding the answers of the listener: %w", err)
+		}
+		if on.GetExpression() == fmt.Sprintf("response.code_details == 'rbac_access_denied_matched_policy[%s]'", policy) {
+			status, body = int(m.GetStatusCode().GetValue()), m.GetBody().GetInlineString()
+		}
+	}
+	a.Body = body
+	a.endWith(code, status, "refused", message)
+	return nil
+}
+
+// isForPlain reports whether a route is one of those that come before a service's own
+// and take what came over plain HTTP.
+func isForPlain(r *routev3.Route) bool {
+	return slices.ContainsFunc(r.GetMatch().GetHeaders(), func(m *routev3.HeaderMatcher) bool {
+		return m.GetName() == ":scheme" && m.GetStringMatch().GetExact() == "http"
+	}) && r.GetDirectResponse().GetStatus() == http.StatusForbidden
+}
+
+// redirect sends the client to HTTPS (RouteEntryImplBase::newUri).
+func (a *Answer) redirect(s subject, r *routev3.Route) error {
+	action := r.GetRedirect()
+	status, known := map[routev3.RedirectAction_RedirectResponseCode]int{
+		routev3.RedirectAction_MOVED_PERMANENTLY:  http.StatusMovedPermanently,
+		routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
+	}[action.GetResponseCode()]
+	if !known || !action.GetHttpsRedirect() || action.GetHostRedirect() != "" || action.GetPathRewriteSpecifier() != nil || action.GetStripQuery() {
+		return fmt.Errorf("explaining route %q: action %T is not known", r.GetName(), r.GetAction())
+	}
+	port := ""
+	if p := action.GetPortRedirect(); p > 0 {
+		port = fmt.Sprintf(":%d", p)
+	}
+	a.Location = "https://" + s.redirectHost(port) + port + s.headers.get(":path")
+	a.endWith(Redirected, status, "redirect", fmt.Sprintf(
+		"service %s is served over HTTPS only (its field Https is redirect), so the client is sent to %s with %d", a.Service, a.Location, status))
+	return nil
+}
+
+// redirectHost is the host of a redirect to https: a port of its own takes the
+// place of the one of the request, and the usual one goes (processRequestHost).
+func (s subject) redirectHost(port string) string {
+	host := s.headers.get(authority)
+	end := strings.LastIndexByte(host, ':')
+	if strings.HasPrefix(host, "[") {
+		if end = strings.LastIndex(host, "]:"); end >= 0 {
+			end++
+		}
+	}
+	if end < 0 {
+		return host
+	}
+	if port != "" || host[end:] == ":80" && s.headers.get("x-forwarded-proto") == "http" {
+		return host[:end]
+	}
+	return host
+}
+
+// describeHSTS says what browsers are told.
+func (f *Filter) describeHSTS(p passed) error {
+	var changes headermutationv3.HeaderMutationPerRoute
+	if packed := p.vh.GetTypedPerFilterConfig()[hstsFilter]; packed != nil {
+		if err := packed.UnmarshalTo(&changes); err != nil {
+			return fmt.Errorf("decoding filter %q: %w", hstsFilter, err)
+		}
+	}
+	var told []string
+	for _, m := range changes.GetMutations().GetResponseMutations() {
+		told = append(told, m.GetAppend().GetHeader().GetKey()+": "+m.GetAppend().GetHeader().GetValue())
+	}
+	f.Message = "tells browsers to keep to HTTPS, with " + strings.Join(told, ", ") + " in the answer (field Hsts_seconds of the service)"
+	return nil
+}
+
+// hostRules are the rules of the filter that looks at the host; nil if there is none.
+func hostRules(l *hcmv3.HttpConnectionManager) (*rbacconfigv3.RBAC, error) {
+	f := findFilter(l, hostFilter)
+	if f == nil {
+		return nil, nil
+	}
+	return rulesOf(f)
+}
