@@ -139,28 +139,27 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		}
 	}
 	a.noteUnknown(l, vh, chosen)
-	protocol, wanted := s.headers.upgrade()
-	refused, err := s.isMisdirected(l) // of one without an upgrade, passHost has told
-	switch {
-	case err != nil:
+	if protocol, wanted := s.headers.upgrade(); wanted && chosen != nil && !mayUpgrade(protocol, chosen, l) {
+		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+		a.UnknownFilters = nil // they are not asked
+		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, protocol))
+		return nil
+	}
+	if refused, err := s.isMisdirected(l); err != nil { // of one without an upgrade, passHost has told
 		return err
-	case refused && (!wanted || chosen == nil || mayUpgrade(protocol, chosen, l)):
+	} else if refused {
 		return a.endMisdirected(s, l)
+	}
+	if by := findClosing(l, vh, chosen); by != nil {
+		return a.endClosed(s, l, by)
+	}
+	switch {
 	case vh == nil:
 		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
 		return nil
 	case chosen == nil:
 		a.endWith(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
 		return nil
-	case wanted && !mayUpgrade(protocol, chosen, l):
-		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
-		a.UnknownFilters = nil // they are not asked
-		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, protocol))
-		return nil
-	}
-	if on := findFilter(l, plainFilter); on != nil && !isOff(on, vh, chosen) {
-		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
-		return a.endPlain(s, l)
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err

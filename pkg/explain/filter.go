@@ -37,8 +37,9 @@ type passed struct {
 // known.
 func knownFilters() []knownFilter {
 	return []knownFilter{
-		{name: hostFilter},  // passHost
-		{name: plainFilter}, // endPlain
+		{name: hostFilter},    // passHost
+		{name: anybodyFilter}, // endClosed
+		{name: verifiedFilter, several: true},
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},

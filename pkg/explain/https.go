@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// plainFilter closes a host to connections on which the client has shown no
-	// certificate.
-	plainFilter = "envoy.filters.http.rbac/plain"
+	// anybodyFilter closes hosts that verify clients on connections whose client was not
+	// verified. verifiedFilter, and a slash and the secret of the authorities, closes all
+	// other hosts on connections whose client was.
+	anybodyFilter  = "envoy.filters.http.rbac/anybody"
+	verifiedFilter = "envoy.filters.http.rbac/verified"
 	// hstsFilter tells browsers to keep to HTTPS.
 	hstsFilter = "envoy.filters.http.header_mutation/hsts"
 )
@@ -24,7 +26,7 @@ const (
 // The policies by which filters refuse a request.
 const (
 	misdirectedPolicy = "misdirected"
-	plainPolicy       = "client_certificate_required"
+	closedPolicy      = "client_certificate_required"
 )
 
 func findFilter(l *hcmv3.HttpConnectionManager, name string) *hcmv3.HttpFilter {
@@ -61,14 +63,30 @@ func (a *Answer) endMisdirected(s subject, l *hcmv3.HttpConnectionManager) error
 		"the connection was made %s, so that a request for the Host %q gets 421: a client makes another connection for that host", made, a.Request.Host))
 }
 
-// endPlain refuses a request to a service whose clients have to show a certificate.
-func (a *Answer) endPlain(s subject, l *hcmv3.HttpConnectionManager) error {
-	instead := "make a new connection, which asks for one"
-	if !s.secure {
-		instead = "ask for https://" + bareHost(a.Request.Host)
+// findClosing returns the filter that closes a service, or what has none, to the
+// connection; nil if none does.
+func findClosing(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) *hcmv3.HttpFilter {
+	at := slices.IndexFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool {
+		return (f.GetName() == anybodyFilter || strings.HasPrefix(f.GetName(), verifiedFilter+"/")) && !isOff(f, vh, r)
+	})
+	if at < 0 {
+		return nil
 	}
-	return a.endRefused(l, plainPolicy, CertificateRequired, fmt.Sprintf(
-		"service %s asks clients for a certificate (its field Client_validation_cacertificate), and the client has shown none: %s", a.Service, instead))
+	return l.GetHttpFilters()[at]
+}
+
+// endClosed refuses a request on a connection that is not for its service.
+func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.HttpFilter) error {
+	host := bareHost(a.Request.Host)
+	message := fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and the client has shown no certificate: ask for https://%s", a.Service, host)
+	switch authorities, verified := strings.CutPrefix(by.GetName(), verifiedFilter+"/"); {
+	case verified:
+		message = fmt.Sprintf("the connection is one whose client was verified by the authorities of secret %s, and only services that they verify are served on it, which host %q is not", authorities, host)
+	case s.secure:
+		message = fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and this connection asked the client for no certificate: "+
+			"a client asks for the service by its host name, in the handshake too", a.Service)
+	}
+	return a.endRefused(l, closedPolicy, CertificateRequired, message)
 }
 
 // endRefused ends with the answer that the listener has for the refusal of a policy.

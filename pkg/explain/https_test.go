@@ -198,9 +198,9 @@ var _ = Describe("An https URL", func() {
 		a = ask(w.state(), "http://bank.test/")
 		Expect(a.Code).To(Equal(explain.CertificateRequired))
 		Expect(a.Status).To(Equal(403))
-		Expect(a.Body).To(Equal("this host asks for a client certificate: use https\n"))
-		Expect(a.Message).To(Equal("service bank asks clients for a certificate (its field Client_validation_cacertificate), " +
-			"and the client has shown none: ask for https://bank.test"))
+		Expect(a.Body).To(Equal("this host asks for a client certificate: make a connection for it, over https\n"))
+		Expect(a.Message).To(Equal("service bank verifies clients (its field Client_validation_cacertificate), " +
+			"and the client has shown no certificate: ask for https://bank.test"))
 	})
 
 	It("has a certificate for each type of key", func() {
