@@ -211,7 +211,7 @@ func (c *Config) warnings(command string) []string {
 		return nil // pkg/app warns of the REST API, once it knows the tokens
 	}
 	return []string{fmt.Sprintf(
-		"--xds-addr %s is not a loopback address: everyone who can reach it can read the configuration of every proxy", c.XDSAddr)}
+		"--xds-addr %s is not a loopback address: everyone who can reach it can read the configuration of every proxy, and the private keys of certificates", c.XDSAddr)}
 }
 
 func isLoopback(addr string) bool {

@@ -401,7 +401,7 @@ var _ = Describe("Warnings", func() {
 				return
 			}
 			Expect(warnings).To(Equal([]string{
-				"--xds-addr " + addr + " is not a loopback address: everyone who can reach it can read the configuration of every proxy",
+				"--xds-addr " + addr + " is not a loopback address: everyone who can reach it can read the configuration of every proxy, and the private keys of certificates",
 			}))
 		},
 		Entry(nil, "127.0.0.1:18000", false),
