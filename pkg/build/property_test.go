@@ -1,11 +1,16 @@
 package build_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,6 +28,8 @@ type writer struct {
 	rng     *rand.Rand
 	id      int64
 	objects map[model.Key]model.Object
+	// pairs are certificates for each secret that is a pair.
+	pairs map[string][]string
 }
 
 func newWriter(seed uint64) *writer {
@@ -31,10 +38,35 @@ func newWriter(seed uint64) *writer {
 
 func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", prefix, w.rng.IntN(n)) }
 
+func (w *writer) pick(texts ...string) string { return texts[w.rng.IntN(len(texts))] }
+
+// certificatesOf are certificates for the keys of secrets (see keyOf).
+func certificatesOf(secrets ...string) map[string][]string {
+	GinkgoHelper()
+	all := map[string][]string{}
+	for _, name := range secrets {
+		text, err := keyOf("", "secret/"+name+"/key")
+		Expect(err).NotTo(HaveOccurred())
+		block, _ := pem.Decode([]byte(text))
+		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		Expect(err).NotTo(HaveOccurred())
+		for i, names := range [][]string{{"host0.test"}, {"*.test", "host1.test"}, {"*.host1.test", "b.host1.test"}} {
+			template := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), DNSNames: names, NotAfter: time.Unix(int64(2_000_000_000+i), 0)}
+			der, err := x509.CreateCertificate(nil, template, template, key.(*ecdsa.PrivateKey).Public(), key)
+			Expect(err).NotTo(HaveOccurred())
+			all[name] = append(all[name], string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+		}
+	}
+	return all
+}
+
 // entry writes or deletes one object.
 func (w *writer) entry() model.Entry {
+	if w.pairs == nil {
+		w.pairs = certificatesOf("p0", "p1", "p2")
+	}
 	var obj model.Object
-	switch w.rng.IntN(14) {
+	switch w.rng.IntN(16) {
 	case 0, 1:
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port, u.Weight = w.name("u", 6), "192.0.2.1", 1+w.rng.IntN(3), w.rng.IntN(3)
@@ -42,12 +74,16 @@ func (w *writer) entry() model.Entry {
 		u.ValidationCACertificate = []string{"", "c0", "c1"}[w.rng.IntN(3)]
 		obj = u
 	case 2:
-		obj = &model.Service{Name: w.name("s", 5), FQDN: w.name("host", 4) + ".test"}
+		obj = &model.Service{
+			Name: w.name("s", 5), FQDN: w.pick("host0.test", "host1.test", "host2.test", "*.test", "*.host1.test", "a.host1.test", "*"),
+			HTTPS: w.pick(model.HTTPSBoth, model.HTTPSBoth, model.HTTPSRedirect, model.HTTPSOnly), HSTSSeconds: w.rng.IntN(2),
+			ClientCACertificate: w.pick("", "", "", "c0", "c1"),
+		}
 	case 3, 4:
 		obj = &model.Route{Service: w.name("s", 5), Name: w.name("r", 4), Prefix: "/" + w.name("p", 3)}
 	case 5:
 		p := model.NewProxy()
-		p.Name, p.HTTPPort = w.name("gw", 2), 8080+w.rng.IntN(2)
+		p.Name, p.HTTPPort, p.HTTPSPort = w.name("gw", 2), 8080+w.rng.IntN(2), 8443+w.rng.IntN(2)
 		obj = p
 	case 6:
 		obj = &model.RouteUpstream{Service: w.name("s", 5), Route: w.name("r", 4), Upstream: w.name("u", 6)}
@@ -55,6 +91,11 @@ func (w *writer) entry() model.Entry {
 		obj = &model.ProxyService{Proxy: w.name("gw", 2), Service: w.name("s", 5)}
 	case 8:
 		obj = &model.Secret{Name: w.name("c", 2), Cert: []string{"", "one", "two"}[w.rng.IntN(3)]}
+	case 14:
+		name := w.name("p", 3)
+		obj = &model.Secret{Name: name, Cert: w.pairs[name][w.rng.IntN(3)], PrivateKey: w.pick("", "sealed:v1:", "sealed:v1:", "sealed:v1:")}
+	case 15:
+		obj = &model.ServiceSecret{Service: w.name("s", 5), Secret: w.name("p", 3)}
 	case 9:
 		f := &model.Filter{Name: w.name("f", 2), Type: []string{model.FilterOIDC, model.FilterRateLimit, model.FilterRateLimit}[w.rng.IntN(3)]}
 		if f.Type == model.FilterRateLimit {
@@ -124,11 +165,18 @@ func versions(s *snapshot.Snapshot) map[string]string {
 	for _, h := range s.Hosts {
 		all["host "+h.Name] = h.Version
 	}
+	for _, r := range s.Secrets {
+		all["secret "+r.Name] = r.Version
+	}
+	for _, c := range s.Certificates {
+		r, _ := s.Certificate(c.Name)
+		all["certificate "+c.Name] = r.Version
+	}
 	return all
 }
 
 func newBuild() *build.Build {
-	b, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock"})
+	b, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock", Open: keyOf})
 	Expect(err).NotTo(HaveOccurred())
 	return b
 }
@@ -223,7 +271,7 @@ var _ = Describe("the result of many changes", func() {
 		Expect(len(after.Hosts)).To(BeNumerically(">", 1))
 		Expect(after.Hosts).To(HaveLen(len(before.Hosts)))
 		Expect(after.Clusters).To(And(Not(BeEmpty()), HaveLen(len(before.Clusters))))
-		Expect(after.Listeners).To(And(HaveLen(1), HaveLen(len(before.Listeners))))
+		Expect(after.Listeners).To(HaveLen(len(before.Listeners)))
 		Expect(after.Listeners[0].Version).To(Equal(before.Listeners[0].Version))
 		for i := range after.Hosts {
 			Expect(after.Hosts[i]).To(BeIdenticalTo(before.Hosts[i]))

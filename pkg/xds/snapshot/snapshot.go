@@ -170,7 +170,6 @@ func (b *Builder) updateHost(name string) {
 	}
 	if want != nil {
 		b.count(want.Named, (*counts).add)
-		b.certificates.add(want)
 		b.served[name] = want
 		b.changedHosts[name] = want.Host
 	} else {
@@ -180,6 +179,9 @@ func (b *Builder) updateHost(name string) {
 	if have != nil {
 		b.count(have.Named, (*counts).drop)
 		b.certificates.drop(have)
+	}
+	if want != nil {
+		b.certificates.add(want) // after the drop: both may have the same ones
 	}
 }
 
