@@ -3,6 +3,7 @@ package testkit
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,11 @@ type TrafficOptions struct {
 	// Rate is the number of requests per second, over Connections connections
 	// that are kept alive. 0 means 1000 and 20.
 	Rate, Connections int
+	// TLS makes it HTTPS: each connection is made for the host of its first request,
+	// and another one for a request for another host. ServerName is not used.
+	TLS *tls.Config
+	// Fresh makes a connection for each request.
+	Fresh bool
 	// Next says where each request goes, in place of Host and Path. It and
 	// Judge are called by many goroutines.
 	Next func() Target
@@ -212,6 +218,7 @@ type keptConn struct {
 	opts TrafficOptions
 	conn net.Conn
 	read *bufio.Reader
+	host string // that conn was made for
 }
 
 func (c *keptConn) close() {
@@ -219,6 +226,23 @@ func (c *keptConn) close() {
 		_ = c.conn.Close()
 		c.conn = nil
 	}
+}
+
+// dial makes a connection for a host.
+func (c *keptConn) dial(host string, limit time.Duration) (err error) {
+	dialer := &net.Dialer{Timeout: limit}
+	if c.opts.TLS == nil {
+		c.conn, err = dialer.Dial("tcp", c.opts.Addr)
+	} else {
+		config := c.opts.TLS.Clone()
+		config.ServerName, _, _ = strings.Cut(host, ":")
+		var conn *tls.Conn // an interface of a nil pointer is not nil
+		if conn, err = tls.DialWithDialer(dialer, "tcp", c.opts.Addr, config); err == nil {
+			c.conn = conn
+		}
+	}
+	c.host, c.read = host, bufio.NewReader(c.conn)
+	return err
 }
 
 // request sends a request and reads the answer.
@@ -230,11 +254,13 @@ func (c *keptConn) request(e *Exchange) (err error) {
 			c.close()
 		}
 	}()
+	if c.conn != nil && (c.opts.Fresh || c.opts.TLS != nil && c.host != e.Host) {
+		c.close()
+	}
 	if c.conn == nil {
-		if c.conn, err = net.DialTimeout("tcp", c.opts.Addr, limit); err != nil {
+		if err := c.dial(e.Host, limit); err != nil {
 			return err
 		}
-		c.read = bufio.NewReader(c.conn)
 	}
 	if err := c.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err

@@ -163,6 +163,51 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		Expect(applied).To(BeTrue())
 	})
 
+	It("is waited for when it changes or goes, and not when clients make up names meanwhile", func() {
+		reached := func(revision int64) bool {
+			_, ok := s.Reached(plan.Goal{Revision: revision})
+			return ok
+		}
+		isApplied := func() bool {
+			_, ok := s.Applied()
+			return ok
+		}
+		s.Want(certified(1, certificate("shop.test", 1), certificate("*.wild.test", 1)))
+		next()
+		ask("shop.test")
+		ackAll()
+		s.Want(certified(2, certificate("shop.test", 2), certificate("*.wild.test", 1)))
+		Expect(next()).To(Equal([]string{"+shop.test"}))
+		Expect([]bool{reached(1), reached(2), isApplied()}).To(Equal([]bool{true, false, false}))
+		changed := last
+		last = nil
+		ask("a.wild.test")
+		for _, nonce := range changed {
+			s.Ack(nonce)
+		}
+		ask("b.wild.test")
+		Expect([]bool{reached(2), isApplied()}).To(Equal([]bool{true, true}))
+		ackAll()
+		s.Want(certified(3, certificate("*.wild.test", 1)))
+		ask("c.wild.test")
+		Expect(reached(3)).To(BeFalse(), "a connection would still be shown it")
+		ackAll()
+		Expect(reached(3)).To(BeTrue())
+		By("whatever becomes of one that was to change")
+		s.Want(certified(4, certificate("*.wild.test", 4)))
+		next()
+		s.Unsubscribe(snapshot.SecretType, []string{"b.wild.test"})
+		Expect(isApplied()).To(BeFalse())
+		ackAll()
+		Expect(isApplied()).To(BeTrue())
+		s.Want(certified(5, certificate("*.wild.test", 5)))
+		next()
+		for i := range 1001 {
+			ask(fmt.Sprintf("r%d.wild.test", i))
+		}
+		Expect([]bool{reached(5), isApplied()}).To(Equal([]bool{true, true}), "all that had it are taken back")
+	})
+
 	It("is compared, after a reconnect, with what the Envoy reports", func() {
 		one, two := certificate("one.test", 1), certificate("two.test", 2)
 		s.Want(certified(1, one, two))

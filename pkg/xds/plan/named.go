@@ -27,6 +27,8 @@ type named struct {
 	// hopeless are the certificates that the Envoy refused for a name for which it has
 	// no other, by their own names.
 	hopeless map[string]Refusal
+	// changes are those of secrets that the Envoy is not known to have read, by name.
+	changes map[string]change
 	// compared says that what there is was compared with what the Envoy has.
 	compared bool
 }
@@ -35,7 +37,7 @@ type named struct {
 const maxRecent = 1000
 
 func newNamed(typeURL string) named {
-	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}}
+	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}, changes: map[string]change{}}
 }
 
 // isLookup reports whether a name is one that a client asked for. The names that
@@ -73,7 +75,7 @@ func (n *named) exists(name string) bool {
 }
 
 // subscribe adds names. A name that the Envoy asks for again is sent again.
-func (n *named) subscribe(names []string, initial map[string]string, room *int) bool {
+func (n *named) subscribe(names []string, initial map[string]string, room *int, revision int64) bool {
 	n.subscribed = true
 	for name, version := range initial {
 		r, madeUp := n.find(name)
@@ -103,12 +105,18 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int) 
 		}
 		if r != nil {
 			n.wantOne(r)
+			if n.typeURL == snapshot.SecretType && !n.isLookup(name) {
+				n.noteChange(r, revision)
+			}
 		}
 	}
 	if len(initial) > 0 || !n.compared {
 		n.compared = true
 		n.wanted = nil
 		n.wantAll(n.all)
+		if n.typeURL == snapshot.SecretType {
+			n.noteChanges(revision)
+		}
 	}
 	return true
 }
@@ -160,6 +168,9 @@ func (n *named) add(name string, madeUp bool) {
 // leave notes that a name is no longer subscribed.
 func (n *named) leave(name string) {
 	delete(n.names, name)
+	if !n.changes[name].removed {
+		delete(n.changes, name)
+	}
 	n.recent = slices.DeleteFunc(slices.Clone(n.recent), func(r string) bool { return r == name })
 	if has(n.wanted, name) {
 		// The list may be that of a message.
@@ -176,6 +187,7 @@ func (n *named) unsubscribe(names []string) {
 	for _, name := range names {
 		n.leave(name)
 		n.forget(name)
+		delete(n.changes, name)
 	}
 }
 

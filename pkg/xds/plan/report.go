@@ -158,7 +158,7 @@ func (s *Stream) Reached(g Goal) (Lack, bool) {
 			return Lack{}, false
 		}
 	}
-	if lack, ok := s.hasNewSecrets(g.Revision); !ok {
+	if lack, ok := s.secrets.reached(g.Revision); !ok {
 		return lack, false
 	}
 	for _, name := range g.Hosts {
@@ -192,22 +192,6 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 // that names one goes on in its older form.
 func (s *Stream) hasNamedSecrets() bool {
 	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool { return !s.secrets.names[r.Name] })
-}
-
-// hasNewSecrets reports whether the Envoy has the secrets that it asked for in their
-// newest form.
-func (s *Stream) hasNewSecrets(revision int64) (Lack, bool) {
-	for _, r := range s.secrets.refused {
-		if r.Revision >= revision {
-			return Lack{Refusal: &r}, false
-		}
-	}
-	for _, f := range s.flights {
-		if f.Type == snapshot.SecretType && len(f.Resources) > 0 {
-			return Lack{}, false
-		}
-	}
-	return Lack{}, len(s.secrets.todo)+len(s.secrets.alone) == 0
 }
 
 func (s *Stream) hasHost(name string, revision int64) (Lack, bool) {

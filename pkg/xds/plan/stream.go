@@ -116,6 +116,9 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	} {
 		if !slices.Equal(all, n.all) || certificates && n == &s.secrets {
 			n.wantAll(all)
+			if n == &s.secrets {
+				n.noteChanges(want.Revision)
+			}
 		}
 	}
 }
@@ -154,7 +157,11 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 	case typeURL == snapshot.RouteType:
 		return s.routes.subscribe(names, initial, s.want, &s.room)
 	case n != nil:
-		return n.subscribe(names, initial, &s.room)
+		revision := int64(0)
+		if s.want != nil {
+			revision = s.want.Revision
+		}
+		return n.subscribe(names, initial, &s.room, revision)
 	case s.collection(typeURL) != nil:
 		s.collection(typeURL).subscribe(initial, &s.room)
 	}
@@ -188,6 +195,9 @@ func (s *Stream) Ack(nonce string) *Message {
 		s.routes.ack(f)
 	} else {
 		s.collection(f.Type).held.read(f, true)
+	}
+	if f.Type == snapshot.SecretType {
+		s.secrets.noteRead(&f.Message)
 	}
 	return &f.Message
 }
@@ -317,10 +327,14 @@ func (s *Stream) send(f *flight) Message {
 // while it is on the way to the one it should have, or was refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
 	if s.want == nil || !s.clusters.isSettled() || !s.listeners.isSettled() ||
-		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() || len(s.secrets.hopeless) > 0 {
+		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() ||
+		s.secrets.isAwaited() || len(s.secrets.hopeless) > 0 || !s.hasNamedSecrets() {
 		return 0, false
 	}
 	for _, f := range s.flights {
+		if f.Type == snapshot.SecretType {
+			continue // see isAwaited
+		}
 		if f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
 			return 0, false
 		}
@@ -329,9 +343,6 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 				return 0, false
 			}
 		}
-	}
-	if !s.hasNamedSecrets() {
-		return 0, false
 	}
 	if len(s.want.Listeners) > 0 && !s.routes.hasAll(s.want.Hosts) {
 		return 0, false
