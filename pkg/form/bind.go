@@ -76,7 +76,7 @@ func BindFields(obj model.Object, table []Field, sent []Value, creating bool) []
 
 func setField(f Field, obj model.Object, v Value) error {
 	if err := CheckText(v.Text); err != nil {
-		return err
+		return fmt.Errorf("%w%s", err, f.fromBytes)
 	}
 	return f.set(obj, v)
 }

@@ -17,6 +17,8 @@ type Field struct {
 	Name string
 	// Required fields must be sent to make an object.
 	Required bool
+	// fromBytes says how to make text of what is none; empty says nothing.
+	fromBytes string
 	// set puts what was sent into the object. Its error follows the field's
 	// name in a sentence.
 	set func(model.Object, Value) error
@@ -45,6 +47,12 @@ func (f Field) Copy(to, from model.Object) error {
 // required marks a field that must be sent to create an object.
 func required(f Field) Field {
 	f.Required = true
+	return f
+}
+
+// inPEM marks a field that holds PEM; convert is the command that makes it from DER.
+func inPEM(f Field, convert string) Field {
+	f.fromBytes = "; it must be in PEM form (-----BEGIN ...), which " + convert + " makes from DER"
 	return f
 }
 

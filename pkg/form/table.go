@@ -97,8 +97,8 @@ func secretFields() []Field {
 		required(text("Secret_name", func(o s) *string { return &o.Name })),
 		text("Secret_type", func(o s) *string { return &o.Type }),
 		text("Secret_sni", func(o s) *string { return &o.SNI }),
-		text("Secret_cert", func(o s) *string { return &o.Cert }),
-		text("Secret_key", func(o s) *string { return &o.PrivateKey }),
+		inPEM(text("Secret_cert", func(o s) *string { return &o.Cert }), "openssl x509 -inform der"),
+		inPEM(text("Secret_key", func(o s) *string { return &o.PrivateKey }), "openssl pkey -inform der"),
 		text("Secret_value", func(o s) *string { return &o.Value }),
 		tags(),
 	}

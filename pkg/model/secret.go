@@ -1,14 +1,11 @@
 package model
 
 import (
-	"crypto/ecdsa"
-	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -67,13 +64,9 @@ func (s *Secret) Validate() []FieldError {
 	case s.Type == SecretGeneric && isTLS, s.Type == SecretTLS && s.Value != "":
 		v.add("Secret_type", "%q does not fit what the secret holds", s.Type)
 	}
-	if s.Cert != "" {
-		if _, err := parseCertificates(s.Cert); err != nil {
-			v.add("Secret_cert", "%s", err)
-		}
-	}
+	s.validateCertificate(&v)
 	if s.PrivateKey != "" && s.PrivateKey != Redacted && !IsSealed(s.PrivateKey) {
-		if err := checkPrivateKey(s.PrivateKey); err != nil {
+		if _, err := readPrivateKey(s.PrivateKey); err != nil {
 			v.add("Secret_key", "%s", err)
 		}
 	}
@@ -87,6 +80,34 @@ func (s *Secret) Validate() []FieldError {
 	return v.errs
 }
 
+func (s *Secret) validateCertificate(v *validator) {
+	if s.Cert == "" {
+		return
+	}
+	_, certs, err := readCertificates(s.Cert)
+	if err != nil {
+		v.add("Secret_cert", "%s", err)
+		return
+	}
+	leaf := certs[0]
+	if s.PrivateKey == "" && isAuthority(leaf) {
+		return // a set of authorities, in any order
+	}
+	if err := checkPublicKey(leaf.PublicKey); err != nil {
+		v.add("Secret_cert", "has a key that %s", err)
+	}
+	if err := checkChain(certs); err != nil {
+		v.add("Secret_cert", "%s", err)
+	}
+	if names := NamesOf(leaf); s.SNI != "" && !namesCover(names, s.SNI) {
+		if len(names) == 0 {
+			v.add("Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty; have it issued for %q", s.SNI)
+		} else {
+			v.add("Secret_sni", "%q is not a name of the certificate, which is for %s; leave this empty to serve all of them", s.SNI, strings.Join(names, ", "))
+		}
+	}
+}
+
 // Seal implements Confidential, and sets the type and what is derived from the
 // contents.
 func (s *Secret) Seal(sealer Sealer, stored Object) error {
@@ -94,6 +115,7 @@ func (s *Secret) Seal(sealer Sealer, stored Object) error {
 	if old == nil {
 		old = &Secret{}
 	}
+	s.tidy()
 	var bad []FieldError
 	for _, f := range []struct {
 		name, stored, place string
@@ -117,6 +139,19 @@ func (s *Secret) Seal(sealer Sealer, stored Object) error {
 	return s.derive(sealer)
 }
 
+// tidy leaves nothing but the blocks of what is in PEM.
+func (s *Secret) tidy() {
+	if blocks, _, err := readCertificates(s.Cert); err == nil {
+		s.Cert = writePEM(blocks)
+	}
+	if s.PrivateKey == Redacted || IsSealed(s.PrivateKey) {
+		return
+	}
+	if block, err := readPrivateKey(s.PrivateKey); err == nil {
+		s.PrivateKey = writePEM([]*pem.Block{block})
+	}
+}
+
 func (s *Secret) place(field string) string { return "secret/" + s.Name + "/" + field }
 
 // derive sets the fields that follow from the contents and checks that key and
@@ -135,7 +170,7 @@ func (s *Secret) derive(sealer Sealer) error {
 	if s.Cert == "" {
 		return nil
 	}
-	certs, err := parseCertificates(s.Cert)
+	_, certs, err := readCertificates(s.Cert)
 	if err != nil {
 		return invalid([]FieldError{{Field: "Secret_cert", Message: err.Error()}})
 	}
@@ -163,6 +198,61 @@ func (s *Secret) OpenKey(open func(sealed, place string) (string, error)) (strin
 		return "", fmt.Errorf("reading the key of secret %q: %w", s.Name, err)
 	}
 	return key, nil
+}
+
+// IsPair reports whether there is a certificate with its key.
+func (s *Secret) IsPair() bool { return s.Cert != "" && s.PrivateKey != "" }
+
+// Leaf returns the first certificate; nil if there is none, or if it cannot be read.
+func (s *Secret) Leaf() *x509.Certificate {
+	block, _ := pem.Decode([]byte(s.Cert))
+	if block == nil {
+		return nil
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil
+	}
+	return leaf
+}
+
+// NotAuthorities says in words, which follow the name of the secret in a sentence, why
+// it has no authorities to verify others with; empty means that it has.
+func (s *Secret) NotAuthorities() string {
+	if s.Cert == "" {
+		return "has no certificate"
+	}
+	_, certs, err := readCertificates(s.Cert)
+	if err != nil {
+		return err.Error()
+	}
+	for i, cert := range certs {
+		if !isAuthority(cert) {
+			return fmt.Sprintf("has certificate %d (%s), which is not one of a certificate authority (basicConstraints CA:TRUE)", i+1, cert.Subject)
+		}
+	}
+	return ""
+}
+
+// NotFor says in words, which follow the name of the secret in a sentence, why its
+// certificate cannot be shown for the host of a service; empty means that it can, or
+// that there is no certificate yet.
+func (s *Secret) NotFor(fqdn string) string {
+	leaf := s.Leaf()
+	if leaf == nil {
+		return ""
+	}
+	names := NamesOf(leaf)
+	if s.SNI != "" {
+		names = []string{strings.ToLower(s.SNI)}
+	}
+	switch {
+	case len(names) == 0:
+		return "has a certificate without a host name: its subject alternative name (SAN) is empty"
+	case !namesServe(names, fqdn):
+		return "has a certificate for " + strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // HostNames are the host names that the secret is for, in lower case: SNI or,
@@ -208,68 +298,4 @@ func (s *Secret) MapSealed(change func(sealed, place string) (string, error)) (e
 func fingerprint(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// parseCertificates reads a chain of PEM certificates.
-func parseCertificates(text string) ([]*x509.Certificate, error) {
-	var certs []*x509.Certificate
-	rest := []byte(text)
-	for {
-		var block *pem.Block
-		block, rest = pem.Decode(rest)
-		if block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("contains a PEM block %q; only CERTIFICATE is possible here", block.Type)
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("contains a certificate that cannot be read: %w", err)
-		}
-		certs = append(certs, cert)
-	}
-	if len(certs) == 0 {
-		return nil, errors.New("contains no PEM certificate (-----BEGIN CERTIFICATE-----)")
-	}
-	return certs, nil
-}
-
-// checkPrivateKey accepts the keys that Envoy does: RSA of 2048 bits and more,
-// and ECDSA on the NIST curves.
-func checkPrivateKey(text string) error {
-	block, _ := pem.Decode([]byte(text))
-	switch {
-	case block == nil:
-		return errors.New("contains no PEM key (-----BEGIN PRIVATE KEY-----)")
-	case strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "":
-		return errors.New("is encrypted; decrypt it first, it is stored sealed")
-	}
-	key, err := parseKey(block)
-	if err != nil {
-		return errors.New("is not a private key in PKCS #8, PKCS #1 or SEC 1 form")
-	}
-	switch k := key.(type) {
-	case *rsa.PrivateKey:
-		if k.N.BitLen() < 2048 {
-			return fmt.Errorf("is an RSA key of %d bits; Envoy needs 2048 or more", k.N.BitLen())
-		}
-	case *ecdsa.PrivateKey:
-		if k.Curve.Params().BitSize < 256 {
-			return fmt.Errorf("is on the curve %s; Envoy needs P-256, P-384 or P-521", k.Curve.Params().Name)
-		}
-	default:
-		return errors.New("is neither an RSA nor an ECDSA key; Envoy accepts no other")
-	}
-	return nil
-}
-
-func parseKey(block *pem.Block) (any, error) {
-	if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
-		return key, nil
-	}
-	return x509.ParseECPrivateKey(block.Bytes)
 }

@@ -99,21 +99,14 @@ func (s *server) addUsers(kind, user model.Kind) {
 		l.path = pathOf(kind) + "/" + string(l.kind)
 		l.target = func(link model.Object) model.Key { return link.Key().Owner() }
 	}
-	if l.kind == user && slices.Contains(linkedOwners(kind), user) {
-		return // the list of those that it is attached to has this path
+	namers := slices.Contains(kind.UserKinds(), l.kind)
+	switch {
+	case l.kind == user && slices.ContainsFunc(kind.UserKinds(), func(link model.Kind) bool { return link.Row().Owner() == user && link.Row().Attaches() == kind }):
+		return // it follows in the list of those that it is attached to, which has this path
+	case l.kind != user && namers:
+		l.also = &linked{path: l.path, of: kind, kind: l.kind, link: l.kind, target: model.Object.Key, unlinked: user}
 	}
 	s.addLinked(l)
-}
-
-// linkedOwners are the kinds of the objects that one of the kind can be attached to.
-func linkedOwners(kind model.Kind) []model.Kind {
-	var owners []model.Kind
-	for _, user := range kind.UserKinds() {
-		if user.Row().Attaches() == kind {
-			owners = append(owners, user.Row().Owner())
-		}
-	}
-	return owners
 }
 
 // usedByLink is the object that a link attaches.

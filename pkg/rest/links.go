@@ -81,6 +81,10 @@ type linked struct {
 	kind, link model.Kind
 	// target is the object at the other end of a link.
 	target func(model.Object) model.Key
+	// also follows in the same list; nil means that nothing does. It leaves out what has
+	// a link of the kind unlinked to the object.
+	also     *linked
+	unlinked model.Kind
 }
 
 func (s *server) addLinked(l linked) {
@@ -90,6 +94,11 @@ func (s *server) addLinked(l linked) {
 // listLinked lists objects in the order in which they were attached. Its
 // cursor is the ID of a link.
 func (s *server) listLinked(c *gin.Context, l linked) error {
+	if l.also != nil {
+		if _, err := readCursor(l.also.link, c.Query("after")); err == nil {
+			l = *l.also
+		}
+	}
 	p, query, err := readPage(c, l.link)
 	if err != nil {
 		return err
@@ -99,13 +108,13 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 		return err
 	}
 	var shown []any
-	var last int64
+	var next linkedCursor
 	err = s.read(c.Request.Context(), func(r store.Reader) error {
 		if err := checkExist(r, wayTo(l.of, n)); err != nil {
 			return err
 		}
 		var objs []model.Object
-		if objs, last, err = linkedPage(r, l, keyOf(l.of, n), p); err != nil {
+		if objs, next, err = unionPage(r, l, keyOf(l.of, n), p); err != nil {
 			return err
 		}
 		shown, err = s.viewsOf(r, objs, p.status)
@@ -114,41 +123,74 @@ func (s *server) listLinked(c *gin.Context, l linked) error {
 	if err != nil {
 		return err
 	}
-	if last > 0 {
-		linkNext(c, query, l.link, last)
+	if next.more {
+		linkNext(c, query, next.kind, next.last)
 	}
 	s.answerRead(c, l.kind, shown)
 	return nil
 }
 
-// linkedPage returns a page of targets and, where more follow, the ID of the last
-// link of the page.
-func linkedPage(r store.Reader, l linked, of model.Key, p page) (objs []model.Object, last int64, err error) {
+// linkedCursor is the last link of a page, and whether more follow.
+type linkedCursor struct {
+	kind model.Kind
+	last int64
+	more bool
+}
+
+// unionPage is linkedPage for a list that another one may follow.
+func unionPage(r store.Reader, l linked, of model.Key, p page) ([]model.Object, linkedCursor, error) {
+	objs, at, err := linkedPage(r, l, of, p)
+	if err != nil || at.more || l.also == nil {
+		return objs, at, err
+	}
+	p.after, p.limit = 0, p.limit-len(objs)
+	if p.limit == 0 {
+		p.limit = 1
+		rest, _, err := linkedPage(r, *l.also, of, p)
+		at.more = len(rest) > 0
+		return objs, at, err
+	}
+	rest, behind, err := linkedPage(r, *l.also, of, p)
+	return append(objs, rest...), behind, err
+}
+
+// linkedPage returns a page of targets.
+func linkedPage(r store.Reader, l linked, of model.Key, p page) (objs []model.Object, at linkedCursor, err error) {
 	q := store.Query{Kind: l.link, To: []model.Key{of}, After: p.after}
-	if p.prefix == "" && p.tag == "" {
+	at.kind = l.link
+	if p.prefix == "" && p.tag == "" && l.unlinked == "" {
 		q.Limit = p.limit + 1 // else the objects decide how many to look at
 	}
 	links, err := r.List(q)
 	if err != nil {
-		return nil, 0, err
+		return nil, at, err
 	}
-	var lastID int64
 	for _, link := range links {
 		key := l.target(link)
 		if !strings.HasPrefix(key.Name(), p.prefix) {
 			continue
 		}
+		if l.unlinked != "" {
+			_, err := r.Get(model.NewKey(l.unlinked, key.Name(), of.Name()))
+			if err == nil {
+				continue
+			}
+			if !model.IsKind(err, model.NotFound) {
+				return nil, at, err
+			}
+		}
 		obj, err := r.Get(key)
 		if err != nil {
-			return nil, 0, err
+			return nil, at, err
 		}
 		if t, ok := obj.(model.Tagged); ok && p.tag != "" && !t.TagList().Has(p.tag) {
 			continue
 		}
 		if len(objs) == p.limit {
-			return objs, lastID, nil
+			at.more = true
+			return objs, at, nil
 		}
-		objs, lastID = append(objs, obj), *link.Meta().ID
+		objs, at.last = append(objs, obj), *link.Meta().ID
 	}
-	return objs, 0, nil
+	return objs, at, nil
 }

@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -94,6 +95,32 @@ var _ = Describe("Links", func() {
 		Entry(nil, "/proxy/gw/globalconfig", "globalconfig_name", "rates"),
 		Entry(nil, "/globalconfig/rates/proxy", "name", "gw"),
 	)
+
+	It("of a secret list the services that it is attached to, then those that name it, each once", func() {
+		a := startAPI()
+		a.given("/secret", "Secret_name=ca")
+		for _, name := range []string{"names1", "both", "names2", "attached", "names3"} {
+			a.given("/service", "Service_Name="+name+"&fqdn="+name+".example&tags="+name[:4])
+			if name != "attached" {
+				Expect(a.patch("/service/"+name, "Client_validation_cacertificate=ca").status).To(Equal(200))
+			}
+		}
+		a.given("/service/attached/secret/ca", "", "/service/both/secret/ca", "")
+		all := []string{"attached", "both", "names1", "names2", "names3"}
+		for limit := 1; limit <= 6; limit++ {
+			var want [][]string
+			for at := 0; at < len(all); at += limit {
+				want = append(want, all[at:min(at+limit, len(all))])
+			}
+			Expect(a.walk(fmt.Sprint("/secret/ca/service?limit=", limit), "service_name")).To(Equal(want))
+		}
+		Expect(a.walk("/secret/ca/service?limit=1&name=names", "service_name")).To(Equal([][]string{{"names1"}, {"names2"}, {"names3"}}))
+		Expect(a.walk("/secret/ca/service?limit=2&tag=name", "service_name")).To(Equal([][]string{{"names1", "names2"}, {"names3"}}))
+		Expect(a.get("/secret/ca/service?after=x").body).To(ContainSubstring("is not a cursor of this list"))
+		a.delete("/service/attached/secret/ca")
+		a.delete("/service/both/secret/ca")
+		Expect(a.walk("/secret/ca/service?limit=2", "service_name")).To(Equal([][]string{{"names1", "both"}, {"names2", "names3"}}))
+	})
 
 	It("are listed page by page, by what names a secret too", func() {
 		a := startAPI()

@@ -33,7 +33,11 @@ func (s *server) addUpload(kind model.Kind, word string, fields ...string) {
 }
 
 func (s *server) listObjects(c *gin.Context, kind model.Kind) error {
-	p, query, err := readPage(c, kind)
+	var own []string
+	if kind == model.KindSecret {
+		own = []string{endParameter}
+	}
+	p, query, err := readPage(c, kind, own...)
 	if err != nil {
 		return err
 	}
@@ -44,6 +48,11 @@ func (s *server) listObjects(c *gin.Context, kind model.Kind) error {
 	way := wayTo(kind, n)
 	owners := way[:len(way)-1]
 	q := store.Query{Kind: kind, NamePrefix: p.prefix, Tag: p.tag, After: p.after, Limit: p.limit + 1}
+	if query.Has(endParameter) {
+		if q.EndsBefore, err = readEnd(query.Get(endParameter), s.now()); err != nil {
+			return err
+		}
+	}
 	if len(owners) > 0 {
 		q.To = owners[len(owners)-1:]
 	}

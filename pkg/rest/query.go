@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -37,9 +38,30 @@ type page struct {
 
 func listParameters() []string { return []string{"limit", "after", "name", "tag", "status"} }
 
-// readPage reads the query of a list of kind.
-func readPage(c *gin.Context, kind model.Kind) (page, url.Values, error) {
-	query, err := readQuery(c, listParameters())
+// endParameter restricts a list of secrets to those whose certificate ends before.
+const endParameter = "expires_before"
+
+// readEnd reads the time before which certificates end: a date or a time of RFC 3339,
+// or days from now such as 30d.
+func readEnd(text string, now time.Time) (model.Time, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return model.At(now.AddDate(0, 0, int(n))), nil
+		}
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return model.At(at), nil
+		}
+	}
+	return model.Time{}, invalidFields([]model.FieldError{{
+		Field: endParameter, Message: fmt.Sprintf("%q is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or a number of days such as 30d", text),
+	}})
+}
+
+// readPage reads the query of a list of kind, which may have parameters of its own.
+func readPage(c *gin.Context, kind model.Kind, own ...string) (page, url.Values, error) {
+	query, err := readQuery(c, append(listParameters(), own...))
 	if err != nil {
 		return page{}, nil, err
 	}

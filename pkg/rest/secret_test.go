@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -28,11 +29,16 @@ type pair struct{ cert, key, fingerprint string }
 
 func newPair(host string) pair {
 	GinkgoHelper()
+	return newPairUntil(time.Date(2027, 2, 3, 4, 5, 6, 0, time.UTC), host)
+}
+
+func newPairUntil(end time.Time, host string) pair {
+	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	Expect(err).NotTo(HaveOccurred())
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2027, 2, 3, 4, 5, 6, 0, time.UTC),
+		NotBefore: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: end,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	Expect(err).NotTo(HaveOccurred())
@@ -55,7 +61,7 @@ func core(text string) string { return strings.Split(text, "\n")[1][20:50] }
 
 func (p pair) json(sni string) string {
 	return `{"data":{"core_db_secret":[{"secret_id":1,"secret_name":"shop","secret_type":"tls","secret_sni":"` + sni + `","fingerprint":"` + p.fingerprint +
-		`","subject":"CN=shop.example.com","not_after":"2027-02-03T04:05:06.000000+00:00","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}]}}`
+		`","subject":"CN=shop.example.com","issuer":"CN=shop.example.com","host_names":["shop.example.com"],"not_after":"2027-02-03T04:05:06.000000+00:00","tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}]}}`
 }
 
 const (
@@ -65,7 +71,7 @@ const (
 
 func emptySecret(secretType string) string {
 	return `{"data":{"core_db_secret":[{"secret_id":1,"secret_name":"shop","secret_type":"` + secretType + `","secret_sni":"","fingerprint":"",` +
-		`"subject":"","not_after":null,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}]}}`
+		`"subject":"","issuer":"","host_names":[],"not_after":null,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}]}}`
 }
 
 // expectNoSecret looks for texts wherever they could have got to.
@@ -128,11 +134,32 @@ var _ = Describe("Secrets", func() {
 		a.expectNoSecret(core(p.key), core(other.key))
 	})
 
+	It("are listed by when their certificates end, page by page", func() {
+		a := startAPI()
+		at := func(month time.Month) time.Time { return time.Date(2027, month, 1, 0, 0, 0, 0, time.UTC) }
+		for i, end := range []time.Time{at(3), at(1), at(2), at(5)} {
+			p := newPairUntil(end, "a.example")
+			a.given("/secret", url.Values{"Secret_name": {fmt.Sprint("s", i)}, "Secret_cert": {p.cert}, "Secret_key": {p.key}}.Encode())
+		}
+		a.given("/secret", "Secret_name=empty", "/secret", "Secret_name=text&Secret_value=x")
+		const name = "secret_name"
+		Expect(a.walk("/secret?expires_before=2027-03-02", name)).To(Equal([][]string{{"s0", "s1", "s2"}}))
+		Expect(a.walk("/secret?expires_before=2027-03-01T01:00:00%2B01:00", name)).To(Equal([][]string{{"s1", "s2"}}))
+		Expect(a.walk("/secret?expires_before=2027-03-01T00:00:00.5Z&limit=2", name)).To(Equal([][]string{{"s0", "s1"}, {"s2"}}))
+		Expect(a.walk("/secret?expires_before=65000d&name=s3", name)).To(Equal([][]string{{"s3"}}))
+		Expect(a.walk("/secret?expires_before=0d", name)).To(Equal([][]string{{}}))
+		for _, bad := range []string{"", "tomorrow", "-1d", "d", "30h", "2027-13-01", "99999999d"} {
+			a.get("/secret?expires_before="+bad).expectProblem(400, invalid("/secret", "expires_before",
+				`\"`+bad+`\" is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or a number of days such as 30d`))
+		}
+		a.get("/upstream?expires_before=30d").expectProblem(400, invalid("/upstream", "expires_before", "unknown query parameter; known are limit, after, name, tag, status"))
+	})
+
 	It("can be any text", func() {
 		a := startAPI()
 		a.post("/secret", "Secret_name=shop&Secret_value=open+sesame").expectWrite(201, insertSecret, "1")
 		Expect(a.get("/secret/shop").body).To(MatchRegexp(
-			`^{"data":{"core_db_secret":\[{"secret_id":1,"secret_name":"shop","secret_type":"generic","secret_sni":"","fingerprint":"sha256:[0-9a-f]{64}","subject":"","not_after":null,`))
+			`^{"data":{"core_db_secret":\[{"secret_id":1,"secret_name":"shop","secret_type":"generic","secret_sni":"","fingerprint":"sha256:[0-9a-f]{64}","subject":"","issuer":"","host_names":\[\],"not_after":null,`))
 		a.patch("/secret/shop", "Secret_value=other+sesame").expectWrite(200, updatedSecret, "2")
 		a.patch("/secret/shop", "Secret_value=<redacted>&tags=x").expectWrite(200, updatedSecret, "3")
 		a.get("/revision/3").expectJSON(200, `{"data":{"core_db_revision":[{"revision":3,"at":"`+timestamp+`","actor":"api","request":"PATCH /secret/shop",`+
@@ -183,7 +210,17 @@ var _ = Describe("Secrets", func() {
 				Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x"),
 			}))
 		}, "is encrypted; decrypt it first, it is stored sealed"),
-		Entry("a certificate", func() string { return newPair("x").cert }, "is not a private key in PKCS #8, PKCS #1 or SEC 1 form"),
+		Entry("a certificate", func() string { return newPair("x").cert },
+			`contains a PEM block \"CERTIFICATE\"; only a private key is possible here, certificates are sent as Secret_cert`),
+		Entry("no key in the block", func() string {
+			return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
+		}, "is not a private key in PKCS #8, PKCS #1 or SEC 1 form"),
+		Entry("two keys", func() string { return newPair("x").key + newPair("x").key }, "contains 2 keys; only one is possible"),
+		Entry("cut off", func() string { return newPair("x").key[:100] }, "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
+		Entry("without its beginning", func() string { return newPair("x").key[40:] }, "has the end of a PEM block without its beginning"),
+		Entry("damaged base64", func() string { return strings.Replace(newPair("x").key, "M", "*", 1) },
+			"has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
+		Entry("DER", func() string { return "0\x82\x01\xff" }, "contains text that is not valid UTF-8; it must be in PEM form (-----BEGIN ...), which openssl pkey -inform der makes from DER"),
 		Entry("no PEM", func() string { return "hunter2" }, "contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
 	)
 

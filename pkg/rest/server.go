@@ -52,7 +52,7 @@ type Options struct {
 	// Hosts are names of this API, beside localhost and addresses, that the
 	// Host of a request may have.
 	Hosts []string
-	// Now is the clock of tokens; nil means time.Now.
+	// Now is the clock of tokens and certificates; nil means time.Now.
 	Now func() time.Time
 
 	// Wait serves ?wait=applied; nil means that there is nothing to wait for,
@@ -92,6 +92,8 @@ type server struct {
 	onStop   func(func()) (forget func() bool)
 	router   *gin.Engine
 	live     *inspect.Inspector
+	// now is the clock of tokens and certificates.
+	now func() time.Time
 	// guard is nil if authentication is off.
 	guard *guard
 }
@@ -116,6 +118,9 @@ func newServer(o Options) *server {
 	s.live = inspect.New(o.Live)
 	if o.Live.Status != nil {
 		s.events = o.Live.Status.Feed()
+	}
+	if s.now = o.Now; s.now == nil {
+		s.now = time.Now
 	}
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {

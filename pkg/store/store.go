@@ -145,6 +145,8 @@ type Query struct {
 	// NamePrefix restricts kinds that have a name of their own, with regard to
 	// case.
 	NamePrefix string
+	// EndsBefore restricts secrets to those whose certificate ends before.
+	EndsBefore model.Time
 	// After is the ID behind which to start.
 	After int64
 	// ByName orders by the names that make the key, by byte, where otherwise

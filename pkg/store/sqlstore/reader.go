@@ -135,6 +135,9 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		// databases and knows no wildcards.
 		tx = tx.Where("replace(tags, ?, '') <> tags", " "+q.Tag+" ")
 	}
+	if !q.EndsBefore.IsZero() {
+		tx = tx.Where("not_after < ?", q.EndsBefore)
+	}
 	if q.NamePrefix != "" {
 		tx = tx.Where("name >= ?", q.NamePrefix)
 		if end := prefixEnd(q.NamePrefix); end != "" {
