@@ -150,15 +150,17 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	} else if refused {
 		return a.endMisdirected(s, l)
 	}
-	if by := findClosing(l, vh, chosen); by != nil {
+	const noRoute = "no route of service %s matches, and no other service is asked"
+	switch by := findClosing(l, vh, chosen); {
+	case by != nil && vh != nil && chosen == nil:
+		return a.endRefused(l, closedPolicy, NoRoute, fmt.Sprintf(noRoute+" (403 in place of 404, since the service verifies clients)", a.Service))
+	case by != nil:
 		return a.endClosed(s, l, by)
-	}
-	switch {
 	case vh == nil:
 		a.endWith(NoHost, http.StatusNotFound, "host", noHost(have.Hosts, name))
 		return nil
 	case chosen == nil:
-		a.endWith(NoRoute, http.StatusNotFound, "route", "no route of service "+a.Service+" matches, and no other service is asked")
+		a.endWith(NoRoute, http.StatusNotFound, "route", fmt.Sprintf(noRoute, a.Service))
 		return nil
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {

@@ -110,8 +110,11 @@ func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 
 // isOff reports whether a filter does nothing for a route: what the route says
 // goes before what the service says, and that before the listener. A message for
-// the filter turns it on.
+// the filter turns it on. Without a route, Envoy does not look at the service either.
 func isOff(f *hcmv3.HttpFilter, vh *routev3.VirtualHost, r *routev3.Route) bool {
+	if r == nil {
+		return f.GetDisabled()
+	}
 	for _, config := range []map[string]*anypb.Any{r.GetTypedPerFilterConfig(), vh.GetTypedPerFilterConfig()} {
 		packed := config[f.GetName()]
 		if packed == nil {

@@ -21,7 +21,10 @@ const (
 // disagreement says in what a result is not what was explained; "" if in
 // nothing.
 func disagreement(a explain.Answer, method string, got result) string {
-	want := result{status: a.Status, location: a.Location, body: strings.TrimSpace(a.Body)}
+	want := result{status: a.Status, location: a.Location, body: strings.TrimSpace(a.Body), hsts: hstsOf(a)}
+	if method == "HEAD" {
+		want.body = ""
+	}
 	if a.GRPCStatus > 0 {
 		want.grpc, want.body = strconv.Itoa(a.GRPCStatus), "" // it is a header there
 	}
@@ -29,14 +32,11 @@ func disagreement(a explain.Answer, method string, got result) string {
 	case explain.Forwarded:
 		e := a.Forward.Clusters[0].Endpoints[0]
 		got.grpc = "" // what is missing in the backend's answer
-		want = result{status: 200, forwarded: true, address: e.Address, target: a.Forward.Path, sawFor: a.Forward.Host}
+		want = result{status: 200, forwarded: true, address: e.Address, target: a.Forward.Path, sawFor: a.Forward.Host, hsts: hstsOf(a)}
 	case explain.BadRequest: // its text is nothing to rely on
 		got.body = ""
 	case explain.DirectResponse:
 		got.location = "" // Envoy adds one to any 201 and 3xx only
-		if method == "HEAD" {
-			want.body = ""
-		}
 	}
 	if got == want {
 		return ""

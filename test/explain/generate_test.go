@@ -16,6 +16,8 @@ type generator struct {
 	upstream int
 	paths    []string
 	domains  []string
+	// tld takes the place of the last label of all host names; empty leaves it.
+	tld string
 }
 
 func newGenerator(seed uint64, backend int) *generator {
@@ -36,7 +38,11 @@ func (g *generator) configuration() []model.Object {
 	}
 	g.rng.Shuffle(len(domains), func(i, j int) { domains[i], domains[j] = domains[j], domains[i] })
 	for i, domain := range domains[:2+g.rng.IntN(8)] {
-		s := &model.Service{Name: fmt.Sprintf("s%d", i), FQDN: domain}
+		if g.tld != "" {
+			domain = strings.ReplaceAll(domain, "test", g.tld)
+		}
+		s := model.NewService()
+		s.Name, s.FQDN = fmt.Sprintf("s%d", i), domain
 		g.domains = append(g.domains, domain)
 		objects = append(objects, s, &model.ProxyService{Proxy: proxyName, Service: s.Name})
 		for j := range 1 + g.rng.IntN(8) {

@@ -15,7 +15,9 @@ import (
 // perHeader is a service that has a route with an upstream of its own for each
 // value of a few headers that say who the client is.
 func perHeader(g *generator, addresses []string) []model.Object {
-	objects := []model.Object{&model.Service{Name: "shop", FQDN: "*"}, &model.ProxyService{Proxy: proxyName, Service: "shop"}}
+	shop := model.NewService()
+	shop.Name, shop.FQDN = "shop", "*"
+	objects := []model.Object{shop, &model.ProxyService{Proxy: proxyName, Service: "shop"}}
 	add := func(name string, headers ...model.ValueMatch) {
 		r := &model.Route{Service: "shop", Name: name, Prefix: "/"}
 		r.Config.Headers = headers

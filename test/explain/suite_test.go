@@ -22,6 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -42,7 +43,11 @@ type lab struct {
 	// port is where Envoy listens; backend is the port of all upstreams, which
 	// have an address each.
 	port, backend int
-	revision      int64
+	// https is where Envoy listens for HTTPS, as soon as there is a certificate.
+	https    int
+	revision int64
+	// minVersion is the oldest TLS version; empty means the default.
+	minVersion string
 	// hops are the trusted ones of the proxy. slashes and underscores are what it
 	// does with them; empty means the default.
 	hops                 int
@@ -54,7 +59,9 @@ func newLab(ctx context.Context) *lab {
 	before := gleak.Goroutines()
 	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
 	l := &lab{registry: status.NewRegistry()}
-	l.server = server.New(server.Options{Status: l.registry, Log: slog.New(slog.DiscardHandler)})
+	l.server = server.New(server.Options{
+		Status: l.registry, Log: slog.New(slog.DiscardHandler), Plan: plan.Options{Grace: time.Millisecond},
+	})
 	g := l.server.GRPC()
 	xds := listen(ctx, "127.0.0.1:0")
 	served := make(chan error)
@@ -65,6 +72,8 @@ func newLab(ctx context.Context) *lab {
 	})
 	var err error
 	l.port, err = testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	l.https, err = testkit.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	l.backend = startBackend(ctx)
 	e, err := testkit.StartEnvoy(ctx, GinkgoT().TempDir(), proxyName, publishFirst(l, xds.Addr().String()))
@@ -84,11 +93,12 @@ func publishFirst(l *lab, addr string) string {
 func (l *lab) publish(objects []model.Object) *snapshot.Snapshot {
 	GinkgoHelper()
 	l.revision++
-	build, err := build.NewBuild(compile.Settings{})
+	build, err := build.NewBuild(compile.Settings{Open: func(sealed, _ string) (string, error) { return sealed, nil }})
 	Expect(err).NotTo(HaveOccurred())
 	proxy := model.NewProxy()
 	proxy.Name, proxy.HTTPPort, proxy.ListenIP, proxy.TrustedHops = proxyName, l.port, "127.0.0.1", l.hops
 	proxy.EscapedSlashes, proxy.UnderscoreHeaders = cmp.Or(l.slashes, proxy.EscapedSlashes), cmp.Or(l.underscores, proxy.UnderscoreHeaders)
+	proxy.HTTPSPort, proxy.TLSMinVersion = l.https, cmp.Or(l.minVersion, proxy.TLSMinVersion)
 	change := model.Change{Revision: l.revision, Full: true}
 	for i, o := range append([]model.Object{proxy}, objects...) {
 		Expect(o.Validate()).To(BeEmpty(), "%s", o.Key().Path())
@@ -148,6 +158,7 @@ type result struct {
 	status                  int
 	grpc                    string
 	location, body          string
+	hsts                    string
 	forwarded               bool
 	address, target, sawFor string
 }
@@ -162,6 +173,7 @@ func resultOf(r *http.Response, body string) result {
 	}
 	return result{
 		status: r.StatusCode, grpc: r.Header.Get("Grpc-Status"), location: r.Header.Get("Location"), body: strings.TrimSpace(body),
+		hsts:      r.Header.Get("Strict-Transport-Security"),
 		forwarded: r.Header.Get(sawAddress) != "", address: r.Header.Get(sawAddress),
 		target: decode(sawTarget), sawFor: decode(sawHost),
 	}
