@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -82,6 +83,10 @@ func openControlPlane(
 		return nil, err
 	}
 
+	authorities, err := readAuthorities(cfg.UpstreamCAFile, os.Getenv, authorityFiles())
+	if err != nil {
+		return nil, err
+	}
 	registry := status.NewRegistry()
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
@@ -95,7 +100,7 @@ func openControlPlane(
 		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
-			Upstreams: upstreamLists(cfg), Open: p.store.Unseal,
+			Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
 		},
 		RateLimits: known.recordingInto(publishLimits(limits, ads)),
 	})

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -209,7 +210,8 @@ func (c *seenCluster) ownHealth(address string, port uint32, dns bool) (health.O
 	tally := health.Tally{}
 	total, failed, pending, ejected := 0, 0, 0, 0
 	for _, e := range c.Endpoints {
-		if e.Port != port || e.Address != address && (!dns || e.Name != address) {
+		// Envoy has the name as certificates do.
+		if e.Port != port || e.Address != address && (!dns || !strings.EqualFold(e.Name, strings.TrimSuffix(address, "."))) {
 			continue
 		}
 		total++

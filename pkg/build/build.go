@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
@@ -24,6 +23,7 @@ type Build struct {
 	services map[string]*service
 	proxies  map[string]*proxy
 	limits   rateLimits
+	secrets  *secretCache
 }
 
 // service is what was made of one service.
@@ -42,8 +42,10 @@ type service struct {
 type route struct {
 	ir        *ir.Route
 	encoded   *snapshot.Route
-	clusters  []*snapshot.Resource
+	named     snapshot.Named
 	condition *model.Condition
+	// unverified are the conditions of upstreams whose certificate is not verified.
+	unverified []model.Condition
 	// err says that not even a fixed answer can be made for the route.
 	err error
 }
@@ -91,7 +93,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	}
 	return &Build{
 		settings: settings, head: head, config: model.NewConfig(),
-		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(),
+		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(), secrets: newSecretCache(),
 	}, nil
 }
 
@@ -170,7 +172,8 @@ type builtService struct {
 // buildServices builds services, each by itself and several at a time.
 func (b *Build) buildServices(names []string) []builtService {
 	list := make([]builtService, len(names))
-	in := builder{newClusterCache(), b.settings.Upstreams, b.settings.Open}
+	b.secrets.forget()
+	in := builder{newClusterCache(b.secrets), b.settings}
 	inParallel(len(names), func(i int) {
 		if tree := b.config.Service(names[i]); tree != nil {
 			list[i].service, list[i].conditions = buildService(tree, b.services[names[i]], b.head, in)
@@ -319,7 +322,7 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
-	pairs := compile.Pairs(tree, in.open)
+	pairs := compile.Pairs(tree, in.settings.Open)
 	host := compile.Host(tree, pairs, func(t *model.RouteTree) *ir.Route {
 		var r *route
 		if old != nil {
@@ -334,20 +337,19 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	})
 	var conditions []model.Condition
 	encoded := make([]*snapshot.Route, 0, len(host.Routes))
-	clusters := map[string]*snapshot.Resource{}
+	named := newNames()
 	var broken error
 	for _, r := range host.Routes {
 		r := byIR[r]
 		if r.condition != nil {
 			conditions = append(conditions, *r.condition)
 		}
+		conditions = append(conditions, r.unverified...)
 		if r.err != nil {
 			broken = r.err
 		}
 		encoded = append(encoded, r.encoded)
-		for _, c := range r.clusters {
-			clusters[c.Name] = c
-		}
+		named.add(r.named)
 	}
 	s.needs = compile.Needs(host, tree, pairs)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
@@ -371,9 +373,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		s.close(tree, host, head)
 		return s, append(conditions, *closed)
 	}
-	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		s.parts.Clusters = append(s.parts.Clusters, clusters[name])
-	}
+	s.parts.Named = named.sorted()
 	return s, conditions
 }
 
@@ -388,19 +388,41 @@ func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.R
 	s.parts.Host = head.Unavailable(bare)
 }
 
+// names are the resources that the routes of a service name, each once.
+type names struct{ clusters, secrets map[string]*snapshot.Resource }
+
+func newNames() names { return names{map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}} }
+
+func (n names) add(named snapshot.Named) {
+	for _, r := range named.Clusters {
+		n.clusters[r.Name] = r
+	}
+	for _, r := range named.Secrets {
+		n.secrets[r.Name] = r
+	}
+}
+
+func (n names) sorted() (named snapshot.Named) {
+	for _, name := range slices.Sorted(maps.Keys(n.clusters)) {
+		named.Clusters = append(named.Clusters, n.clusters[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.secrets)) {
+		named.Secrets = append(named.Secrets, n.secrets[name])
+	}
+	return named
+}
+
 // builder makes routes.
 type builder struct {
 	clusters *clusterCache
-	// upstreams are the addresses that upstreams may have.
-	upstreams egress.Lists
-	// open opens the keys of certificates.
-	open compile.Opener
+	settings compile.Settings
 }
 
 // route makes one route. What Envoy would refuse becomes a fixed 503.
 func (b builder) route(t *model.RouteTree) *route {
 	r := &route{}
-	r.ir, r.condition = compile.Route(t, b.upstreams)
+	r.ir, r.condition = compile.Route(t, b.settings)
+	r.unverified = compile.Unverified(t)
 	refusal := r.encode(b.clusters)
 	if refusal == nil {
 		return r

@@ -30,7 +30,23 @@ type caseSettings struct {
 	RateLimitAddress string   `json:"ratelimit_address"`
 	UpstreamAllow    []string `json:"upstream_allow"`
 	UpstreamDeny     []string `json:"upstream_deny"`
+	// NoAuthorities says that the system has no certificate authorities.
+	NoAuthorities bool `json:"no_authorities"`
 }
+
+// systemAuthorities are those of the system in all cases.
+const systemAuthorities = `-----BEGIN CERTIFICATE-----
+MIIBhjCCAS2gAwIBAgIUCIPTzvfLsOH5BfqBQVtN+T9jZoEwCgYIKoZIzj0EAwIw
+GTEXMBUGA1UEAwwOdGVzdCBhdXRob3JpdHkwHhcNMjYxMTIxMTQ0MzMxWhcNNDYx
+MTE2MTQ0MzMxWjAZMRcwFQYDVQQDDA50ZXN0IGF1dGhvcml0eTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABLOyxFHVB2GtRFV0a5nNDwSQsndV7DCxb19bvD8SYiRN
+lwsokrcF0/zIZQ/QDbqb2hrSsGIrgUOfrKYhS4PXAT6jUzBRMB0GA1UdDgQWBBTW
+Q0IezK0dkzVob1BDcFyTHgKqFDAfBgNVHSMEGDAWgBTWQ0IezK0dkzVob1BDcFyT
+HgKqFDAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCIBT3JK0UGnzK
+7rWvmh/0OZNfx/UZX343CY9jol+Wq6eCAiAMboeTWbAwz6f4eJMJ3rpYpDjcFc56
+ovBTyVpb6JNfcQ==
+-----END CERTIFICATE-----
+`
 
 func (s caseSettings) compile() compile.Settings {
 	GinkgoHelper()
@@ -42,8 +58,12 @@ func (s caseSettings) compile() compile.Settings {
 		}
 		return list
 	}
+	authorities := systemAuthorities
+	if s.NoAuthorities {
+		authorities = ""
+	}
 	return compile.Settings{
-		Open:      keyOf,
+		Open: keyOf, Authorities: authorities,
 		AccessLog: s.AccessLog, RateLimitSocket: s.RateLimitSocket, RateLimitAddress: s.RateLimitAddress,
 		Upstreams: egress.Lists{Allow: entries(s.UpstreamAllow), Deny: entries(s.UpstreamDeny)},
 	}

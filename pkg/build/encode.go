@@ -14,7 +14,7 @@ import (
 
 // encode makes the bytes of a route and of the clusters that it names.
 func (r *route) encode(cache *clusterCache) error {
-	r.clusters = nil
+	r.named = snapshot.Named{}
 	out, err := translate.Route(r.ir)
 	if err != nil {
 		return err
@@ -23,19 +23,20 @@ func (r *route) encode(cache *clusterCache) error {
 		return err
 	}
 	for _, c := range r.ir.Forward.Clusters {
-		resource, err := cache.encode(c.Cluster)
+		named, err := cache.encode(c.Cluster)
 		if err != nil {
 			return err
 		}
-		r.clusters = append(r.clusters, resource)
+		r.named.Clusters = append(r.named.Clusters, named.Clusters...)
+		r.named.Secrets = append(r.named.Secrets, named.Secrets...)
 	}
 	return nil
 }
 
-func encodeCluster(c *ir.Cluster) (*snapshot.Resource, error) {
+func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err error) {
 	out, err := translate.Cluster(c)
 	if err != nil {
-		return nil, err
+		return named, err
 	}
 	refs := make([]snapshot.ObjectRef, len(c.Upstreams))
 	for i, name := range c.Upstreams {
@@ -43,12 +44,49 @@ func encodeCluster(c *ir.Cluster) (*snapshot.Resource, error) {
 	}
 	r, err := snapshot.NewCluster(out, refs...)
 	if err != nil {
-		return nil, err
+		return named, err
 	}
 	for _, e := range c.Endpoints {
 		r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
 	}
-	return r, nil
+	named.Clusters = []*snapshot.Resource{r}
+	if named.Secrets, err = encodeUpstreamSecrets(c.TLS, cache); len(named.Secrets) > 0 {
+		r.Warms = true // Envoy asks for them first
+	}
+	return named, err
+}
+
+// encodeUpstreamSecrets makes what a cluster names.
+func encodeUpstreamSecrets(t *ir.UpstreamTLS, cache *secretCache) ([]*snapshot.Resource, error) {
+	var list []*snapshot.Resource
+	authorities, pair := translate.UpstreamSecrets(t)
+	if authorities != "" {
+		r, err := cache.encode(authorities, t.Authorities.PEM, func() (*snapshot.Resource, error) {
+			return snapshot.NewSecret(translate.AuthoritiesSecret(t.Authorities), secretRefs(t.Authorities.Secret)...)
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	if pair != "" {
+		r, err := cache.encode(pair, t.Client.Chain+t.Client.Key, func() (*snapshot.Resource, error) {
+			return snapshot.NewSecret(translate.PairSecret(pair, t.Client), secretRefs(t.Client.Secret)...)
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// secretRefs is the object of a secret; none for what is not stored.
+func secretRefs(name string) []snapshot.ObjectRef {
+	if name == "" {
+		return nil
+	}
+	return []snapshot.ObjectRef{objectRef(model.SecretKey(name))}
 }
 
 func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key) (*snapshot.Host, error) {

@@ -182,6 +182,9 @@ func golden(dir string, files map[string]any) {
 // takesRoutes is the part of a listener that says where its routes come from.
 var takesRoutes = regexp.MustCompile(`"rds": ?\{"config_source": ?.*?"route_config_name": ?"gatehouse"\}`)
 
+// takesSecrets is the part of a cluster that says where its secrets come from.
+var takesSecrets = regexp.MustCompile(`, ?"sds_config": ?{[^{}]*({[^{}]*}[^{}]*)*}`)
+
 // acceptedByEnvoy lets a real Envoy read the resources as a static bootstrap.
 func acceptedByEnvoy(r resources) {
 	binary, err := testkit.Binary("envoy")
@@ -192,13 +195,18 @@ func acceptedByEnvoy(r resources) {
 		Expect(text).NotTo(ContainSubstring(`"rds"`), "the listener takes its routes inline for the check")
 		listeners = append(listeners, json.RawMessage(text))
 	}
-	// Secrets come from a control plane, which this Envoy does not ask.
+	// Secrets of listeners come from a control plane, which this Envoy does not ask.
+	// Those of clusters are there.
+	var clusters []json.RawMessage
+	for _, c := range r.Clusters {
+		clusters = append(clusters, json.RawMessage(takesSecrets.ReplaceAllLiteralString(string(c), "")))
+	}
 	ads := json.RawMessage(`{"name":"gatehouse_xds","type":"STATIC","load_assignment":{"cluster_name":"gatehouse_xds"}}`)
 	bootstrap, err := json.Marshal(map[string]any{
 		"node": map[string]any{"id": "gw", "cluster": "gw"},
 		"dynamic_resources": json.RawMessage(
 			`{"ads_config":{"api_type":"DELTA_GRPC","transport_api_version":"V3","grpc_services":[{"envoy_grpc":{"cluster_name":"gatehouse_xds"}}]}}`),
-		"static_resources": map[string]any{"listeners": listeners, "clusters": append(slices.Clone(r.Clusters), ads)},
+		"static_resources": map[string]any{"listeners": listeners, "clusters": append(clusters, ads), "secrets": r.Secrets},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(GinkgoT().TempDir(), "envoy.json")

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -29,19 +30,23 @@ func inParallel(n int, work func(i int)) {
 // clusterCache makes each cluster of one Apply once, by name: within one
 // configuration a name stands for one content. Many goroutines may use it.
 type clusterCache struct {
-	mu     sync.Mutex
-	byName map[string]*cachedCluster
+	mu      sync.Mutex
+	byName  map[string]*cachedCluster
+	secrets *secretCache
 }
 
 type cachedCluster struct {
-	once     sync.Once
-	resource *snapshot.Resource
-	err      error
+	once  sync.Once
+	named snapshot.Named
+	err   error
 }
 
-func newClusterCache() *clusterCache { return &clusterCache{byName: map[string]*cachedCluster{}} }
+func newClusterCache(secrets *secretCache) *clusterCache {
+	return &clusterCache{byName: map[string]*cachedCluster{}, secrets: secrets}
+}
 
-func (c *clusterCache) encode(cluster *ir.Cluster) (*snapshot.Resource, error) {
+// encode makes the cluster and the secrets that it names.
+func (c *clusterCache) encode(cluster *ir.Cluster) (snapshot.Named, error) {
 	c.mu.Lock()
 	cached := c.byName[cluster.Name]
 	if cached == nil {
@@ -49,6 +54,48 @@ func (c *clusterCache) encode(cluster *ir.Cluster) (*snapshot.Resource, error) {
 		c.byName[cluster.Name] = cached
 	}
 	c.mu.Unlock()
-	cached.once.Do(func() { cached.resource, cached.err = encodeCluster(cluster) })
-	return cached.resource, cached.err
+	cached.once.Do(func() { cached.named, cached.err = encodeCluster(cluster, c.secrets) })
+	return cached.named, cached.err
+}
+
+// secretCache makes each secret that clusters name once, for as long as somebody
+// has it: the authorities of the system are some 200 kB, and thousands of clusters may
+// name them. Many goroutines may use it.
+type secretCache struct {
+	mu     sync.Mutex
+	byName map[string]cachedSecret
+}
+
+type cachedSecret struct {
+	content  string
+	resource weak.Pointer[snapshot.Resource]
+}
+
+func newSecretCache() *secretCache { return &secretCache{byName: map[string]cachedSecret{}} }
+
+// encode returns the secret of a name and content, which make makes.
+func (c *secretCache) encode(name, content string, make func() (*snapshot.Resource, error)) (*snapshot.Resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cached := c.byName[name]; cached.content == content {
+		if r := cached.resource.Value(); r != nil {
+			return r, nil
+		}
+	}
+	r, err := make()
+	if err == nil {
+		c.byName[name] = cachedSecret{content, weak.Make(r)}
+	}
+	return r, err
+}
+
+// forget drops what nobody has any more.
+func (c *secretCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, cached := range c.byName {
+		if cached.resource.Value() == nil {
+			delete(c.byName, name)
+		}
+	}
 }

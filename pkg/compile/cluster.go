@@ -17,13 +17,13 @@ const maxClusterName = 120
 // Clusters groups upstreams, sorted by name, into clusters: one for each set
 // of equal settings. Routes with the same upstreams share their clusters, and
 // within one, the weights of the upstreams are those of the endpoints. An upstream of weight 0
-// is out of rotation; a cluster without endpoints is left out. authorities
-// holds the secrets that the upstreams name.
-func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret) []ir.WeightedCluster {
+// is out of rotation; a cluster without endpoints is left out. with has what
+// their TLS needs.
+func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluster {
 	var order []settings
 	groups := map[settings][]*model.Upstream{}
 	for _, u := range upstreams {
-		s := settingsOf(u, authorities)
+		s := settingsOf(u)
 		if groups[s] == nil {
 			order = append(order, s)
 		}
@@ -31,7 +31,7 @@ func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret)
 	}
 	var list []ir.WeightedCluster
 	for _, s := range order {
-		cluster := buildCluster(s, groups[s])
+		cluster := buildCluster(s, groups[s], with)
 		share := 0
 		for _, e := range cluster.Endpoints {
 			share += e.Weight
@@ -44,19 +44,20 @@ func Clusters(upstreams []*model.Upstream, authorities map[string]*model.Secret)
 }
 
 // settings are what all upstreams of a cluster have in common. It is
-// comparable; a zero health check, verify and outlier mean none.
+// comparable; a zero health check and outlier mean none.
 type settings struct {
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
-	verify             ir.Verify
+	tls                tlsSettings
 	connections        ir.Connections
 	limits             ir.Limits
 	outlier            ir.Outlier
 	panicThreshold     int
 }
 
-func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) settings {
+func settingsOf(u *model.Upstream) settings {
 	s := settings{
+		tls:      tlsSettingsOf(u),
 		strategy: u.Strategy, protocol: u.Protocol, panicThreshold: u.PanicThresholdPercent,
 		connections: ir.Connections{
 			ConnectTimeout: seconds(u.ConnectTimeoutSeconds),
@@ -84,29 +85,12 @@ func settingsOf(u *model.Upstream, authorities map[string]*model.Secret) setting
 			*idle = max(*idle, s.healthCheck.Timeout+time.Second)
 		}
 	}
-	if ca := authorities[u.ValidationCACertificate]; ca != nil {
-		s.verify = ir.Verify{Authorities: ca.Cert, Name: u.ValidationSubjectName}
-	}
 	return s
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// unverifiable names an upstream whose certificate authority is not there, or
-// "". It must not be used: anybody could stand in for it.
-func unverifiable(t *model.RouteTree) string {
-	for _, u := range t.Upstreams {
-		if u.ValidationCACertificate == "" {
-			continue
-		}
-		if ca := t.Secrets[u.ValidationCACertificate]; ca == nil || ca.Cert == "" {
-			return u.Name
-		}
-	}
-	return ""
-}
-
-func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
+func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir.Cluster {
 	names := make([]string, len(upstreams))
 	for i, u := range upstreams {
 		names[i] = u.Name
@@ -118,9 +102,7 @@ func buildCluster(s settings, upstreams []*model.Upstream) *ir.Cluster {
 	if s.healthCheck.Path != "" {
 		c.HealthCheck = &s.healthCheck
 	}
-	if s.verify.Authorities != "" {
-		c.Verify = &s.verify
-	}
+	c.TLS = s.tls.build(with)
 	if s.outlier.Failures > 0 {
 		c.Outlier = &s.outlier
 	}

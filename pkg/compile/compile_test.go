@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -30,7 +29,7 @@ func upstream(name string, set ...func(*model.Upstream)) *model.Upstream {
 var _ = Describe("Clusters", func() {
 	names := func(list ...*model.Upstream) []string {
 		var out []string
-		for _, c := range compile.Clusters(list, nil) {
+		for _, c := range compile.Clusters(list, compile.Credentials{}) {
 			out = append(out, c.Name)
 		}
 		return out
@@ -69,7 +68,7 @@ var _ = Describe("Clusters", func() {
 	DescribeTable("lets a connection be idle for longer than its health check may take", func(path string, timeout, idle int, want time.Duration) {
 		list := compile.Clusters([]*model.Upstream{upstream("a", func(u *model.Upstream) {
 			u.HCPath, u.HCTimeoutSeconds, u.IdleTimeoutSeconds = path, timeout, idle
-		})}, nil)
+		})}, compile.Credentials{})
 		Expect(list[0].Connections.IdleTimeout).To(Equal(want))
 	},
 		Entry("a check that takes long", "/healthz", 10, 4, 11*time.Second),
@@ -79,7 +78,7 @@ var _ = Describe("Clusters", func() {
 	)
 	It("keeps the name when an upstream is out of rotation", func() {
 		rest := func(u *model.Upstream) { u.Weight = 0 }
-		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, nil)
+		list := compile.Clusters([]*model.Upstream{upstream("a"), upstream("b", rest)}, compile.Credentials{})
 		Expect(list).To(HaveLen(1))
 		Expect(list[0].Name).To(Equal("a+b"))
 		Expect(list[0].Endpoints).To(HaveLen(1))
@@ -98,7 +97,7 @@ var _ = Describe("Clusters", func() {
 
 var _ = Describe("Route", func() {
 	It("answers 503 without an upstream and says so", func() {
-		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}}, egress.Lists{})
+		r, c := compile.Route(&model.RouteTree{Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}}, compile.Settings{})
 		Expect(r.Forward).To(BeNil())
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("NoUpstream"))
@@ -108,7 +107,7 @@ var _ = Describe("Route", func() {
 		r, c := compile.Route(&model.RouteTree{
 			Route:     &model.Route{Service: "shop", Name: "root", Prefix: "/", Config: model.RouteConfig{Unreadable: "{"}},
 			Upstreams: []*model.Upstream{upstream("a")},
-		}, egress.Lists{})
+		}, compile.Settings{})
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(c.Code).To(Equal("Quarantined"))
 		Expect(c.Message).To(ContainSubstring("cannot be read"))

@@ -5,7 +5,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
@@ -18,7 +17,7 @@ var _ = Describe("A filter whose configuration is of another type", func() {
 	It("closes its route", func() {
 		r, condition := compile.Route(&model.RouteTree{
 			Route: &model.Route{Service: "shop", Name: "root", Prefix: "/"}, Filters: []*model.ParsedFilter{filter},
-		}, egress.Lists{})
+		}, compile.Settings{})
 		Expect(r.Respond.Status).To(Equal(503))
 		Expect(condition.Message).To(Equal("the route has filter each, whose configuration is not that of a route_filter_headers, and answers 503"))
 	})

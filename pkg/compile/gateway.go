@@ -21,6 +21,9 @@ type Settings struct {
 	Open Opener
 	// Upstreams are the addresses that upstreams may have.
 	Upstreams egress.Lists
+	// Authorities are the certificate authorities of the system, in PEM, for
+	// upstreams that name none; empty means that there are none.
+	Authorities string
 }
 
 // RateLimits reports whether there is a rate-limit engine.

@@ -4,16 +4,15 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // Route compiles one route. A route that has nothing to forward to answers
-// 503, and the condition says so. So does one with an upstream that the lists
-// rule out, and one with a filter that cannot be enforced.
-func Route(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condition) {
-	route, condition := routeAlone(t, upstreams)
+// 503, and the condition says so. So does one with an upstream that the settings
+// rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
+func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
+	route, condition := routeAlone(t, s)
 	if what := addFilters(route, t); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
@@ -21,20 +20,21 @@ func Route(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condit
 }
 
 // routeAlone is a route without its filters.
-func routeAlone(t *model.RouteTree, upstreams egress.Lists) (*ir.Route, *model.Condition) {
+func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if err := t.Route.Config.Fault(); err != nil {
 		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
 	}
-	if name := unverifiable(t); name != "" {
-		return Unavailable(t, model.Quarantined, "has upstream "+name+", whose certificate authority has no certificate,")
+	with := Credentials{Secrets: t.Secrets, Open: s.Open, System: s.Authorities}
+	if what := unusableTLS(t.Upstreams, with); what != "" {
+		return Unavailable(t, model.Quarantined, what)
 	}
 	for _, u := range t.Upstreams {
 		// The reason is for who writes; a client is not told addresses.
-		if upstreams.Refusal(u.IP) != "" {
+		if s.Upstreams.Refusal(u.IP) != "" {
 			return Unavailable(t, model.Quarantined, "has upstream "+u.Name+", whose address --upstream-allow or --upstream-deny rules out,")
 		}
 	}
-	clusters := Clusters(t.Upstreams, t.Secrets)
+	clusters := Clusters(t.Upstreams, with)
 	if len(clusters) == 0 {
 		what := "has no upstream"
 		if len(t.Upstreams) > 0 {

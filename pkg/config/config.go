@@ -45,6 +45,9 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
+	// UpstreamCAFile has the certificate authorities for upstreams that name none, in
+	// PEM; empty means those of the system.
+	UpstreamCAFile string
 	// AllowEmpty says that a database without a configuration is empty on purpose.
 	AllowEmpty bool
 	// SchemaWord is the fixed word in response keys, "core_db" in the

@@ -124,16 +124,19 @@ cluster-wait: 5s
 removal-grace: 50ms
 upstream-allow: 10.0.0.0/8, *.shop.example
 upstream-deny: 10.9.0.0/16
+upstream-ca-file: /etc/gw.ca
 debug-addr: "[::1]:6060"
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(30))
+		Expect(cfg.Explicit).To(HaveLen(31))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
 		Expect(fmt.Sprint(cfg.UpstreamAllow, cfg.UpstreamDeny)).To(Equal("[10.0.0.0/8 *.shop.example] [10.9.0.0/16]"))
 		cfg.UpstreamAllow, cfg.UpstreamDeny = nil, nil
+		Expect(cfg.UpstreamCAFile).To(Equal("/etc/gw.ca"))
+		cfg.UpstreamCAFile = ""
 		Expect(cfg).To(Equal(config.Config{
 			DataDir: "/var/lib/gw", APIAddr: "0.0.0.0:80", XDSAddr: "[::1]:0", SchemaWord: "word",
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",

@@ -156,6 +156,12 @@ func upstreamSettings() []Setting {
 			allowed: allowed,
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
+		{
+			Name: "upstream-ca-file", Type: "file", commands: servers,
+			Usage:   "PEM file with the certificate authorities of TLS upstreams that name none (default: SSL_CERT_FILE, or those of the system)",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.UpstreamCAFile }, anyText),
+		},
 	}
 }
 

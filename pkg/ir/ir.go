@@ -178,11 +178,10 @@ type Cluster struct {
 	Strategy    string       `json:"strategy"`
 	Protocol    string       `json:"protocol"`
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
-	// Verify says how the certificate of a TLS backend is checked; nil means
-	// not at all.
-	Verify      *Verify     `json:"verify,omitempty"`
-	Connections Connections `json:"connections"`
-	Limits      Limits      `json:"limits"`
+	// TLS says how connections are secured; nil means that they are in the clear.
+	TLS         *UpstreamTLS `json:"tls,omitempty"`
+	Connections Connections  `json:"connections"`
+	Limits      Limits       `json:"limits"`
 	// Outlier takes endpoints that fail out for a while; nil means never.
 	Outlier *Outlier `json:"outlier,omitempty"`
 	// PanicThreshold is in percent: when less of the endpoints are healthy, all
@@ -214,15 +213,6 @@ type Limits struct {
 type Outlier struct {
 	Failures int           `json:"failures"`
 	Ejection time.Duration `json:"ejection"`
-}
-
-// Verify is what a backend's certificate must be.
-type Verify struct {
-	// Authorities are PEM certificates, one of which must have signed it.
-	Authorities string `json:"authorities"`
-	// Name is the DNS name or IP address that it must carry; empty means the
-	// DNS name of the endpoint, if it has one.
-	Name string `json:"name,omitempty"`
 }
 
 // Endpoint is one address.

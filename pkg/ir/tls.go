@@ -59,3 +59,16 @@ type Certificate struct {
 	Name string `json:"name"`
 	Pair *Pair  `json:"pair"`
 }
+
+// UpstreamTLS is how connections to the endpoints of a cluster are secured.
+type UpstreamTLS struct {
+	// Authorities are those, one of which must have signed the backend's certificate;
+	// nil means that every certificate is accepted.
+	Authorities *Authorities `json:"authorities,omitempty"`
+	// Name is the DNS name, in lower case, or the IP address that this certificate must
+	// carry; a DNS name is also the SNI. Empty means the DNS name or IP address of each
+	// endpoint.
+	Name string `json:"name,omitempty"`
+	// Client is shown to the backend; nil means that it is shown no certificate.
+	Client *Pair `json:"client,omitempty"`
+}

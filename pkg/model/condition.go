@@ -43,6 +43,8 @@ const (
 	Failing = "Failing"
 	// Answering: an upstream passes its health check, or answers requests.
 	Answering = "Answering"
+	// UpstreamUnverified: the certificate of an upstream is not verified.
+	UpstreamUnverified = "UpstreamUnverified"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

@@ -245,5 +245,8 @@ func (r *Registry) Conditions() []model.Condition {
 	slices.SortFunc(list, func(a, b model.Condition) int {
 		return cmp.Or(cmp.Compare(a.Key.Text(), b.Key.Text()), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
-	return list
+	// Services that share an upstream say the same of it.
+	return slices.CompactFunc(list, func(a, b model.Condition) bool {
+		return a.Key == b.Key && a.Code == b.Code && a.Message == b.Message && slices.Equal(a.Proxies, b.Proxies)
+	})
 }

@@ -119,6 +119,9 @@ func (b *Backend) Certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
+// Cut cuts all connections; it takes new ones.
+func (b *Backend) Cut() { b.server.CloseClientConnections() }
+
 // Close cuts all connections and ends the backend.
 func (b *Backend) Close() {
 	b.server.CloseClientConnections()

@@ -67,7 +67,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		}
 		gw.expect(reach(name, address, b, append(fields, "Upstream_protocol="+proto)...), "/", b.Name)
 	},
-		Entry("unchecked, whoever signed it", "unchecked", "127.0.0.1", "tls"),
+		Entry("unchecked, whoever signed it", "unchecked", "127.0.0.1", "tls", "Upstream_tls_insecure=true"),
 		Entry("signed by the authority", "signed", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right"),
 		Entry("and for the host name", "named", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=example.com"),
 		Entry("and for the address", "addressed", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=127.0.0.1"),
@@ -85,11 +85,13 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		Entry("signed by another authority", "foreign", "127.0.0.1", "tls", "Upstream_validation_cacertificate=other"),
 		Entry("for another host name", "misnamed", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=shop.example.net"),
 		Entry("for another address", "misaddressed", "127.0.0.1", "tls", "Upstream_validation_cacertificate=right", "Upstream_validation_subjectname=127.0.0.2"),
+		Entry("signed by none of the system's authorities", "unknown", "127.0.0.1", "tls"),
+		Entry("for another address than the upstream's", "elsewhere", "127.0.0.2", "tls", "Upstream_validation_cacertificate=right"),
 		Entry("over HTTP/2", "foreign2", "127.0.0.1", "h2", "Upstream_validation_cacertificate=other", "Upstream_validation_subjectname=example.com"),
 		Entry("not for the DNS name of the upstream", "dns", "localhost", "tls", "Upstream_validation_cacertificate=right"),
 	)
 
-	It("is judged again when the authority changes", func() {
+	It("is judged again on new connections when the authority changes", func() {
 		post(gw.api, "/secret", "Secret_name=moving", "Secret_cert="+secure.Certificate())
 		host := reach("moving", "127.0.0.1", secure, "Upstream_protocol=tls", "Upstream_validation_cacertificate=moving")
 		gw.expect(host, "/", "secure")
@@ -100,6 +102,8 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 			Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 		}
 		change(otherAuthority())
+		gw.expect(host, "/", "secure") // over the connection that is there
+		secure.Cut()
 		expectRefused(host, secure)
 		change(secure.Certificate())
 		gw.expect(host, "/", "secure")

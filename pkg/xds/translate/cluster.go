@@ -1,15 +1,12 @@
 package translate
 
 import (
-	"net/netip"
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -20,10 +17,6 @@ import (
 // read it, unless it has a health check or a DNS name.
 func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	options, err := httpOptions(httpProtocolOptions(c))
-	if err != nil {
-		return nil, err
-	}
-	socket, err := transportSocket(c)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +34,6 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		OutlierDetection:              outlierDetection(c.Outlier),
 		UpstreamConnectionOptions:     tcpKeepalive(c.Connections.Keepalive),
 		TypedExtensionProtocolOptions: options,
-		TransportSocket:               socket,
 	}
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
@@ -50,7 +42,7 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	if c.HealthCheck != nil {
 		out.HealthChecks = []*corev3.HealthCheck{healthCheck(c.HealthCheck, c.Protocol)}
 	}
-	return out, nil
+	return out, secureUpstreams(out, c)
 }
 
 func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
@@ -58,7 +50,7 @@ func loadAssignment(c *ir.Cluster) *endpointv3.ClusterLoadAssignment {
 	for _, e := range c.Endpoints {
 		endpoint := &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}
 		if e.DNS {
-			endpoint.Hostname = e.Address
+			endpoint.Hostname = serverName(e.Address)
 		}
 		locality.LbEndpoints = append(locality.LbEndpoints, &endpointv3.LbEndpoint{
 			HostIdentifier:      &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint},
@@ -116,57 +108,11 @@ func httpOptions(o *httpv3.HttpProtocolOptions) (map[string]*anypb.Any, error) {
 	return map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": config}, err
 }
 
-// transportSocket speaks TLS where the protocol asks for it. The SNI is the
-// name that the certificate must carry or, without one, the DNS name of the
-// endpoint. Without Verify the certificate is not checked.
-func transportSocket(c *ir.Cluster) (*corev3.TransportSocket, error) {
-	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[c.Protocol]
-	if alpn == "" {
-		return nil, nil
-	}
-	tls := &tlsv3.UpstreamTlsContext{
-		AutoHostSni:      true,
-		CommonTlsContext: &tlsv3.CommonTlsContext{AlpnProtocols: []string{alpn}},
-	}
-	if c.Verify != nil {
-		verifyCertificate(tls, c)
-	}
-	config, err := pack(tls)
-	return tlsSocket(config), err
-}
-
 func tlsSocket(config *anypb.Any) *corev3.TransportSocket {
 	return &corev3.TransportSocket{
 		Name:       "envoy.transport_sockets.tls",
 		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config},
 	}
-}
-
-// verifyCertificate makes Envoy check the backend's certificate: its chain always, and the
-// name that it carries where one is known.
-func verifyCertificate(tls *tlsv3.UpstreamTlsContext, c *ir.Cluster) {
-	context := &tlsv3.CertificateValidationContext{
-		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: c.Verify.Authorities}},
-	}
-	name := c.Verify.Name
-	_, notIP := netip.ParseAddr(name)
-	switch {
-	case name == "":
-		tls.AutoSniSanValidation = !slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return !e.DNS })
-	case notIP != nil:
-		tls.Sni, tls.AutoHostSni = name, false
-		context.MatchTypedSubjectAltNames = subjectAltName(tlsv3.SubjectAltNameMatcher_DNS, name)
-	default:
-		context.MatchTypedSubjectAltNames = subjectAltName(tlsv3.SubjectAltNameMatcher_IP_ADDRESS, name)
-	}
-	tls.CommonTlsContext.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: context}
-}
-
-func subjectAltName(kind tlsv3.SubjectAltNameMatcher_SanType, name string) []*tlsv3.SubjectAltNameMatcher {
-	return []*tlsv3.SubjectAltNameMatcher{{
-		SanType: kind,
-		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}},
-	}}
 }
 
 func healthCheck(h *ir.HealthCheck, protocol string) *corev3.HealthCheck {

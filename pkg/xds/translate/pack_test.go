@@ -48,7 +48,7 @@ func everything() (ir.Listener, *ir.Host) {
 	limits := []ir.RateLimit{{{Kind: ir.RateLimitPath, Key: "path"}}}
 	cluster := &ir.Cluster{
 		Name: "blue", Strategy: "round_robin", Protocol: "h2", Endpoints: []ir.Endpoint{{Address: "a.test", DNS: true, Port: 443, Weight: 1}},
-		Verify:      &ir.Verify{Authorities: "pem", Name: "a.test"},
+		TLS:         &ir.UpstreamTLS{Authorities: &ir.Authorities{PEM: "pem"}, Name: "a.test"},
 		Connections: ir.Connections{ConnectTimeout: time.Second, Keepalive: time.Second},
 	}
 	listener := ir.Listener{
@@ -181,7 +181,7 @@ var _ = Describe("What is packed", func() {
 		Entry("limits", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits = []ir.RateLimit{{}} }),
 		Entry("a part of a limit that is packed itself", "route", func(_ *ir.Listener, h *ir.Host) { h.Routes[0].RateLimits[0][0].Key = "" }),
 		Entry("TLS", "cluster", func(_ *ir.Listener, h *ir.Host) {
-			h.Routes[0].Forward.Clusters[0].Verify.Name = strings.Repeat("a", 256)
+			h.Routes[0].Forward.Clusters[0].TLS.Name = strings.Repeat("a", 256)
 		}),
 		Entry("HTTP/2", "cluster", func(_ *ir.Listener, h *ir.Host) {
 			h.Routes[0].Forward.Clusters[0].Connections.ConnectTimeout = 0

@@ -179,7 +179,7 @@ func PairSecret(name string, p *ir.Pair) *tlsv3.Secret {
 
 // AuthoritiesSecret is what a certificate must be signed by.
 func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
-	return &tlsv3.Secret{Name: authoritiesPrefix + a.Secret, Type: &tlsv3.Secret_ValidationContext{
+	return &tlsv3.Secret{Name: authoritiesName(a), Type: &tlsv3.Secret_ValidationContext{
 		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(a.PEM)},
 	}}
 }

@@ -4,7 +4,6 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
-	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -21,7 +20,7 @@ func (asGatehouse) routeConfiguration() *routev3.RouteConfiguration {
 func (asGatehouse) build(s *service) (err error) {
 	s.clusters = nil
 	host := compile.Host(s.tree(), nil, func(t *model.RouteTree) *ir.Route {
-		r, _ := compile.Route(t, egress.Lists{})
+		r, _ := compile.Route(t, compile.Settings{})
 		return r
 	})
 	if s.host, err = translate.VirtualHost(host); err != nil {

@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Credentials are what the TLS of upstreams needs.
+type Credentials struct {
+	// Secrets are those that the upstreams name, by their names.
+	Secrets map[string]*model.Secret
+	// Open opens the keys of client certificates; with nil, none can be used.
+	Open Opener
+	// System are the authorities of the system, in PEM; empty means that there are
+	// none.
+	System string
+}
+
+// tlsSettings are what all upstreams of a cluster have in common in TLS. Secrets
+// are told apart by their names, so that one that is replaced leaves the clusters as
+// they are. The zero value is no TLS.
+type tlsSettings struct {
+	on, insecure bool
+	// authorities is the name of a secret; empty means the system's.
+	authorities string
+	// name is what the certificate must carry; empty means what the endpoint is called.
+	name string
+	// client is the name of a secret; empty means none.
+	client string
+}
+
+func tlsSettingsOf(u *model.Upstream) tlsSettings {
+	if !u.SpeaksTLS() {
+		return tlsSettings{}
+	}
+	return tlsSettings{
+		on: true, insecure: u.TLSInsecure, authorities: u.ValidationCACertificate,
+		name: certificateName(u.ValidationSubjectName), client: u.ClientCertificate,
+	}
+}
+
+// certificateName is a DNS name or an IP address as certificates have it.
+func certificateName(name string) string {
+	if ip, err := netip.ParseAddr(name); err == nil {
+		return ip.Unmap().String()
+	}
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// build is the TLS of a cluster whose upstreams can be used (see unusableTLS).
+func (s tlsSettings) build(with Credentials) *ir.UpstreamTLS {
+	if !s.on {
+		return nil
+	}
+	t := &ir.UpstreamTLS{Name: s.name}
+	switch ca := with.Secrets[s.authorities]; {
+	case s.insecure:
+	case s.authorities == "":
+		t.Authorities = &ir.Authorities{PEM: with.System}
+	case ca != nil:
+		t.Authorities = &ir.Authorities{Secret: ca.Name, PEM: ca.Cert}
+	}
+	if pair := with.Secrets[s.client]; pair != nil {
+		t.Client, _ = clientPair(pair, with.Open)
+	}
+	return t
+}
+
+// clientPair is a pair that is shown to backends.
+func clientPair(s *model.Secret, open Opener) (*ir.Pair, error) {
+	if open == nil {
+		return nil, fmt.Errorf("secret %q: nothing opens its key", s.Name)
+	}
+	key, err := s.OpenKey(open)
+	if err != nil {
+		return nil, err
+	}
+	return &ir.Pair{Secret: s.Name, Chain: s.Cert, Key: key}, nil
+}
+
+// unusableTLS says which upstream cannot be used, and why: its certificate cannot be
+// verified, and anybody could stand in for it, or it would not be shown a certificate
+// that it asks for. Empty means that all can.
+func unusableTLS(upstreams []*model.Upstream, with Credentials) string {
+	for _, u := range upstreams {
+		if !u.SpeaksTLS() {
+			continue
+		}
+		ca := with.Secrets[u.ValidationCACertificate]
+		switch {
+		case u.TLSInsecure:
+		case u.ValidationCACertificate == "" && with.System == "":
+			return "has upstream " + u.Name + ", whose certificate cannot be verified, because no certificate authorities were found on the system (--upstream-ca-file),"
+		case u.ValidationCACertificate != "" && (ca == nil || ca.Cert == ""):
+			return "has upstream " + u.Name + ", whose certificate authority has no certificate,"
+		}
+		if u.ClientCertificate == "" {
+			continue
+		}
+		pair := with.Secrets[u.ClientCertificate]
+		if pair == nil || pair.Cert == "" || pair.PrivateKey == "" {
+			return "has upstream " + u.Name + ", whose client certificate is not there,"
+		}
+		if _, err := clientPair(pair, with.Open); err != nil {
+			return "has upstream " + u.Name + ", whose client certificate has a key that cannot be read,"
+		}
+	}
+	return ""
+}
+
+// Unverified are the conditions of the upstreams of a route that accept every
+// certificate.
+func Unverified(t *model.RouteTree) []model.Condition {
+	var list []model.Condition
+	for _, u := range t.Upstreams {
+		if u.SpeaksTLS() && u.TLSInsecure {
+			list = append(list, model.Condition{Key: u.Key(), Code: model.UpstreamUnverified, Message: UnverifiedMessage})
+		}
+	}
+	return list
+}
+
+// UnverifiedMessage is what is said of an upstream that accepts every certificate.
+const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers"

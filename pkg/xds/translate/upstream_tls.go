@@ -1,0 +1,171 @@
+package translate
+
+import (
+	"net/netip"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// systemAuthorities is what clusters call the authorities of the system. No secret
+// that is stored can have this name: it has a slash, and another prefix.
+const systemAuthorities = "system/authorities"
+
+// UpstreamSecrets are the secrets that a cluster names. They are no part of it, so
+// that one that is replaced leaves the cluster and its connections as they are.
+func UpstreamSecrets(t *ir.UpstreamTLS) (authorities, pair string) {
+	if t == nil {
+		return "", ""
+	}
+	if t.Authorities != nil {
+		authorities = authoritiesName(t.Authorities)
+	}
+	if t.Client != nil {
+		pair = pairPrefix + t.Client.Secret
+	}
+	return authorities, pair
+}
+
+func authoritiesName(a *ir.Authorities) string {
+	if a.Secret == "" {
+		return systemAuthorities
+	}
+	return authoritiesPrefix + a.Secret
+}
+
+// secureUpstreams makes a cluster speak TLS where its protocol asks for it.
+//
+// What an endpoint's certificate must carry is the name in common, or what the
+// endpoint itself is called. Endpoints with other names have a socket each in the same
+// cluster, so that it stays one for load balancing: all DNS names share one, in
+// which Envoy takes the name from the endpoint, and each IP address has its own.
+func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
+	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[c.Protocol]
+	if alpn == "" || c.TLS == nil {
+		return nil
+	}
+	kinds := make([]string, len(c.Endpoints))
+	sockets := map[string]*corev3.TransportSocket{}
+	for i, e := range c.Endpoints {
+		kind := socketKind(c.TLS, e)
+		kinds[i] = kind
+		if sockets[kind] != nil {
+			continue
+		}
+		config, err := pack(upstreamContext(c.TLS, kind, alpn))
+		if err != nil {
+			return err
+		}
+		sockets[kind] = tlsSocket(config)
+		// The first is for all that is not told apart.
+		if out.TransportSocket == nil {
+			out.TransportSocket = sockets[kind]
+		}
+	}
+	if len(sockets) < 2 {
+		return nil
+	}
+	seen := map[string]bool{}
+	for i, e := range out.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints() {
+		kind := kinds[i]
+		match := &structpb.Struct{Fields: map[string]*structpb.Value{"name": structpb.NewStringValue(kind)}}
+		e.Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{"envoy.transport_socket_match": match}}
+		if !seen[kind] {
+			seen[kind] = true
+			out.TransportSocketMatches = append(out.TransportSocketMatches, &clusterv3.Cluster_TransportSocketMatch{
+				Name: kind, Match: match, TransportSocket: sockets[kind],
+			})
+		}
+	}
+	return nil
+}
+
+// The sockets of a cluster that are not for one IP address.
+const (
+	namedSocket   = "name" // the name in common
+	dnsSocket     = "dns"  // the DNS name of the endpoint
+	addressSocket = "address"
+)
+
+// socketKind is what the socket of an endpoint is called: equal for endpoints that can
+// share one.
+func socketKind(t *ir.UpstreamTLS, e ir.Endpoint) string {
+	switch {
+	case t.Name != "":
+		return namedSocket
+	case e.DNS:
+		return dnsSocket
+	case t.Authorities == nil:
+		return addressSocket
+	}
+	// Without an error: the endpoint is one with an address.
+	ip, _ := netip.ParseAddr(e.Address)
+	return ip.Unmap().String()
+}
+
+// upstreamContext is the TLS of the endpoints of a kind.
+func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsContext {
+	common := &tlsv3.CommonTlsContext{
+		AlpnProtocols: []string{alpn},
+		TlsParams: &tlsv3.TlsParameters{
+			TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
+		},
+	}
+	// A resumed session is not verified again.
+	tls := &tlsv3.UpstreamTlsContext{CommonTlsContext: common, MaxSessionKeys: wrapperspb.UInt32(0)}
+	required := ""
+	switch kind {
+	case namedSocket:
+		required = t.Name
+		if !isAddress(t.Name) {
+			tls.Sni = t.Name // an address is none (RFC 6066 section 3)
+		}
+	case dnsSocket:
+		tls.AutoHostSni, tls.AutoSniSanValidation = true, t.Authorities != nil
+	case addressSocket:
+	default:
+		required = kind
+	}
+	authorities, pair := UpstreamSecrets(t)
+	if pair != "" {
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{sdsSecret(pair)}
+	}
+	if authorities != "" {
+		validation := &tlsv3.CertificateValidationContext{}
+		if required != "" {
+			validation.MatchTypedSubjectAltNames = subjectAltName(required)
+		}
+		common.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
+			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
+				DefaultValidationContext: validation, ValidationContextSdsSecretConfig: sdsSecret(authorities),
+			},
+		}
+	}
+	return tls
+}
+
+func isAddress(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil
+}
+
+func subjectAltName(name string) []*tlsv3.SubjectAltNameMatcher {
+	kind := tlsv3.SubjectAltNameMatcher_DNS
+	if isAddress(name) {
+		kind = tlsv3.SubjectAltNameMatcher_IP_ADDRESS
+	}
+	return []*tlsv3.SubjectAltNameMatcher{{
+		SanType: kind,
+		Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}},
+	}}
+}
+
+// serverName is a DNS name as a client asks for it.
+func serverName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
