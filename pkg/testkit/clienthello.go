@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type ServerHello struct {
 	// SessionID is the length of the session's ID, by which it could be resumed in TLS 1.2.
 	SessionID  int
 	Extensions map[uint16][]byte
+	// Leaf is the server's certificate (TLS 1.2; later ones are encrypted).
+	Leaf *x509.Certificate
 }
 
 // Accepted reports whether the handshake would go on.
@@ -193,6 +196,13 @@ func (s *ServerHello) message(kind byte, body []byte) (done bool, err error) {
 	switch {
 	case kind == 12 && len(body) > 3 && body[0] == 3: // ServerKeyExchange, a named curve
 		s.Group = binary.BigEndian.Uint16(body[1:])
+	case kind == 11 && len(body) > 6: // Certificate
+		length := int(body[3])<<16 | int(body[4])<<8 | int(body[5])
+		if len(body) < 6+length {
+			return true, errShort
+		}
+		s.Leaf, err = x509.ParseCertificate(body[6 : 6+length])
+		return err != nil, err
 	case kind == 14: // ServerHelloDone
 		return true, nil
 	case kind == 2:

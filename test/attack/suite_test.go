@@ -30,7 +30,9 @@ type target struct {
 	*testkit.Gatehouse
 	// port is where Envoy listens.
 	port int
-	blue *testkit.Backend
+	// httpsPort is where it listens once a service has a certificate.
+	httpsPort int
+	blue      *testkit.Backend
 }
 
 var gw target
@@ -77,7 +79,7 @@ func startEmpty(ctx context.Context, env []string, args ...string) target {
 	Expect(err).NotTo(HaveOccurred())
 	httpsPort, err := testkit.FreePort()
 	Expect(err).NotTo(HaveOccurred())
-	t := target{port: port}
+	t := target{port: port, httpsPort: httpsPort}
 	t.blue, err = testkit.StartBackend("blue", testkit.BackendOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(t.blue.Close)

@@ -38,6 +38,12 @@ func (t target) raw(ctx context.Context, lines ...string) testkit.Answer {
 	GinkgoHelper()
 	conn := t.dial(ctx)
 	defer conn.Close()
+	return exchange(conn, lines...)
+}
+
+// exchange sends a request in HTTP/1.1 over a connection, and reads the answer.
+func exchange(conn io.ReadWriter, lines ...string) testkit.Answer {
+	GinkgoHelper()
 	_, err := io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n")
 	Expect(err).NotTo(HaveOccurred())
 	method, _, _ := strings.Cut(lines[0], " ")
@@ -45,7 +51,7 @@ func (t target) raw(ctx context.Context, lines ...string) testkit.Answer {
 	if err != nil {
 		return testkit.Answer{Status: dead, Body: err.Error()}
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	Expect(err).NotTo(HaveOccurred())
 	return testkit.Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(body)}
@@ -57,6 +63,12 @@ func (t target) raw2(ctx context.Context, headers ...string) testkit.Answer {
 	GinkgoHelper()
 	conn := t.dial(ctx)
 	defer conn.Close()
+	return exchange2(conn, headers...)
+}
+
+// exchange2 sends a request in HTTP/2 over a connection, and reads the answer.
+func exchange2(conn io.ReadWriter, headers ...string) testkit.Answer {
+	GinkgoHelper()
 	var block bytes.Buffer
 	enc := hpack.NewEncoder(&block)
 	for _, h := range headers {

@@ -54,8 +54,11 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	out.ListenerFilters = []*listenerv3.ListenerFilter{{
 		Name: "envoy.filters.listener.tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: inspector},
 	}}
+	if out.FilterChainMatcher, err = chainMatcher(l.TLS.Chains); err != nil {
+		return err
+	}
 	out.FilterChains = nil
-	for _, c := range append([]ir.TLSChain{{Name: "any"}}, l.TLS.Chains...) {
+	for _, c := range append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...) {
 		// A filter that asks for the chain finds the one that it is for.
 		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
 		manager, err := httpConnectionManager(l)
@@ -74,10 +77,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 			return err
 		}
 		out.FilterChains = append(out.FilterChains, &listenerv3.FilterChain{
-			Name: c.Name,
-			// What is no TLS meets no chain, and is closed.
-			FilterChainMatch: &listenerv3.FilterChainMatch{TransportProtocol: "tls", ServerNames: c.ServerNames},
-			Filters:          filters, TransportSocket: socket, TransportSocketConnectTimeout: seconds(handshakeTimeout),
+			Name: c.Name, Filters: filters, TransportSocket: socket, TransportSocketConnectTimeout: seconds(handshakeTimeout),
 		})
 	}
 	return nil

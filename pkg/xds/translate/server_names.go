@@ -1,0 +1,128 @@
+package translate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// anyChain is the chain for all names that have none of their own.
+const anyChain = "any"
+
+// hostName is what a client may ask for. Nothing else gets as far as the lookup of a
+// certificate: bytes that are no UTF-8 would end the connection to the control plane
+// each time, as gRPC refuses them, and a slash would name a secret that is not for it.
+const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
+
+// chainMatcher chooses the filter chain for the server name of a connection: the chain
+// with the name itself, then the one with the longest suffix, then anyChain. What is no
+// host name or no TLS gets none, and is closed.
+func chainMatcher(chains []ir.TLSChain) (*xdsmatcherv3.Matcher, error) {
+	m := matchers{}
+	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
+	protocol := m.extension("envoy.matching.inputs.transport_protocol", &networkv3.TransportProtocolInput{})
+	byName := m.byName(name, chains)
+	named := when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName)
+	// \C is any byte: a name that is no UTF-8 is one, too.
+	present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
+	absent := when(&xdsmatcherv3.Matcher_MatcherList_Predicate{
+		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: present},
+	}, m.chain(anyChain))
+	tls := when(matches(protocol, &xdsmatcherv3.StringMatcher{MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: "tls"}}),
+		further(first(nil, named, absent)))
+	return first(nil, tls), m.err
+}
+
+// byName chooses among the chains for a name.
+func (m *matchers) byName(name *xdscorev3.TypedExtensionConfig, chains []ir.TLSChain) *xdsmatcherv3.Matcher_OnMatch {
+	type suffix struct{ name, chain string }
+	var suffixes []suffix
+	exact := map[string]*xdsmatcherv3.Matcher_OnMatch{}
+	for _, c := range chains {
+		for _, n := range c.ServerNames {
+			if strings.HasPrefix(n, "*.") {
+				suffixes = append(suffixes, suffix{n[1:], c.Name})
+			} else {
+				exact[n] = m.chain(c.Name)
+			}
+		}
+	}
+	slices.SortFunc(suffixes, func(a, b suffix) int {
+		return cmp.Or(cmp.Compare(len(b.name), len(a.name)), cmp.Compare(a.name, b.name))
+	})
+	chosen := m.chain(anyChain)
+	if len(suffixes) > 0 {
+		var list []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher
+		for _, s := range suffixes {
+			list = append(list, when(matches(name, &xdsmatcherv3.StringMatcher{
+				MatchPattern: &xdsmatcherv3.StringMatcher_Suffix{Suffix: s.name},
+			}), m.chain(s.chain)))
+		}
+		chosen = further(first(chosen, list...))
+	}
+	if len(exact) == 0 {
+		return chosen
+	}
+	return further(&xdsmatcherv3.Matcher{OnNoMatch: chosen, MatcherType: &xdsmatcherv3.Matcher_MatcherTree_{
+		MatcherTree: &xdsmatcherv3.Matcher_MatcherTree{Input: name, TreeType: &xdsmatcherv3.Matcher_MatcherTree_ExactMatchMap{
+			ExactMatchMap: &xdsmatcherv3.Matcher_MatcherTree_MatchMap{Map: exact},
+		}},
+	}})
+}
+
+// matchers makes the parts of a matcher. err is the first error.
+type matchers struct{ err error }
+
+// extension packs a message that has no constraints.
+func (m *matchers) extension(name string, message proto.Message) *xdscorev3.TypedExtensionConfig {
+	packed, err := anypb.New(message)
+	if m.err == nil {
+		m.err = err
+	}
+	return &xdscorev3.TypedExtensionConfig{Name: name, TypedConfig: packed}
+}
+
+// chain is the choice of a filter chain.
+func (m *matchers) chain(name string) *xdsmatcherv3.Matcher_OnMatch {
+	return &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
+		Action: m.extension("filter-chain-name", wrapperspb.String(name)),
+	}}
+}
+
+func matches(input *xdscorev3.TypedExtensionConfig, value *xdsmatcherv3.StringMatcher) *xdsmatcherv3.Matcher_MatcherList_Predicate {
+	return &xdsmatcherv3.Matcher_MatcherList_Predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{
+		SinglePredicate: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
+			Input: input, Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: value},
+		},
+	}}
+}
+
+func when(p *xdsmatcherv3.Matcher_MatcherList_Predicate, then *xdsmatcherv3.Matcher_OnMatch) *xdsmatcherv3.Matcher_MatcherList_FieldMatcher {
+	return &xdsmatcherv3.Matcher_MatcherList_FieldMatcher{Predicate: p, OnMatch: then}
+}
+
+// first takes the first that matches; otherwise, if none does.
+func first(otherwise *xdsmatcherv3.Matcher_OnMatch, list ...*xdsmatcherv3.Matcher_MatcherList_FieldMatcher) *xdsmatcherv3.Matcher {
+	return &xdsmatcherv3.Matcher{OnNoMatch: otherwise, MatcherType: &xdsmatcherv3.Matcher_MatcherList_{
+		MatcherList: &xdsmatcherv3.Matcher_MatcherList{Matchers: list},
+	}}
+}
+
+func further(m *xdsmatcherv3.Matcher) *xdsmatcherv3.Matcher_OnMatch {
+	return &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Matcher{Matcher: m}}
+}
+
+func expression(re string) *xdsmatcherv3.StringMatcher_SafeRegex {
+	return &xdsmatcherv3.StringMatcher_SafeRegex{SafeRegex: &xdsmatcherv3.RegexMatcher{
+		EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}}, Regex: re,
+	}}
+}
