@@ -22,6 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
@@ -37,6 +38,8 @@ type controlPlane struct {
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
+	// certificates keeps the secrets of --tls-dir; nil if there is none.
+	certificates *tlsdir.Dir
 	// debug serves profiles; nil if no setting asks for it.
 	debug *debugServer
 	// https says that the API has a certificate. (net/http itself sets the
@@ -110,6 +113,9 @@ func openControlPlane(
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
 	if access.Check, access.Warn, err = p.checks(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := p.followCertificates(cfg, registry, &access); err != nil {
 		return nil, err
 	}
 	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")
@@ -188,6 +194,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
+	if p.certificates != nil {
+		group.Go(func() error { return p.certificates.Run(ctx) })
+	}
 	group.Go(func() error {
 		if err := p.grpc.Serve(p.xds); err != nil {
 			return fmt.Errorf("serving xDS: %w", err)

@@ -48,6 +48,8 @@ type Config struct {
 	// UpstreamCAFile has the certificate authorities for upstreams that name none, in
 	// PEM; empty means those of the system.
 	UpstreamCAFile string
+	// TLSDir is a directory whose certificates become secrets; empty means none.
+	TLSDir string
 	// AllowEmpty says that a database without a configuration is empty on purpose.
 	AllowEmpty bool
 	// SchemaWord is the fixed word in response keys, "core_db" in the

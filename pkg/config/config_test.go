@@ -126,10 +126,11 @@ upstream-allow: 10.0.0.0/8, *.shop.example
 upstream-deny: 10.9.0.0/16
 upstream-ca-file: /etc/gw.ca
 debug-addr: "[::1]:6060"
+tls-dir: /etc/letsencrypt/live
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(31))
+		Expect(cfg.Explicit).To(HaveLen(32))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -144,7 +145,7 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
-			DebugAddr:        "[::1]:6060",
+			DebugAddr: "[::1]:6060", TLSDir: "/etc/letsencrypt/live",
 			RateLimitMetrics: []*url.URL{{Scheme: "http", Host: "a.example:18004", Path: "/metrics"}, {Scheme: "https", Host: "[::1]", Path: "/stats"}},
 		}))
 	})

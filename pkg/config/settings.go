@@ -55,7 +55,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), apiSettings(), diagnosticSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings())
 }
 
 func serverSettings() []Setting {
@@ -187,6 +187,17 @@ func planSettings() []Setting {
 // adminTokenVariable holds the admin token itself. It has no flag and no key:
 // other users of the machine see command lines, and files are often shared.
 const adminTokenVariable = "GATEHOUSE_API_ADMIN_TOKEN"
+
+// certificateSettings say where certificates come from.
+func certificateSettings() []Setting {
+	return []Setting{{
+		Name: "tls-dir", Type: "directory", commands: []string{Serve, Standalone},
+		Usage: "directory of certificates and their keys, which become secrets and are followed: NAME.crt and NAME.key, " +
+			"NAME/fullchain.pem and NAME/privkey.pem (certbot), NAME/tls.crt and NAME/tls.key (default: none)",
+		allowed: "an absolute or relative path",
+		set:     setter(func(c *Config) *string { return &c.TLSDir }, anyText),
+	}}
+}
 
 // apiSettings say who may call the REST API, and how.
 func apiSettings() []Setting {

@@ -45,6 +45,8 @@ const (
 	Answering = "Answering"
 	// UpstreamUnverified: the certificate of an upstream is not verified.
 	UpstreamUnverified = "UpstreamUnverified"
+	// TLSDirectory: something is wrong in the directory of certificates.
+	TLSDirectory = "TLSDirectory"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

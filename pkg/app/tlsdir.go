@@ -1,0 +1,33 @@
+package app
+
+import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
+)
+
+// followCertificates makes what keeps the secrets of --tls-dir. Its writes are checked
+// like those of the API, and the API warns of writes to what the directory holds.
+func (p *controlPlane) followCertificates(cfg config.Config, registry *status.Registry, access *rest.Options) (err error) {
+	if cfg.TLSDir == "" {
+		return nil
+	}
+	warn := access.Warn
+	p.certificates, err = tlsdir.New(tlsdir.Options{
+		Path: cfg.TLSDir, Store: p.store, Check: access.Check, Warn: warn, Status: registry, Log: p.log,
+	})
+	if err != nil {
+		return err
+	}
+	access.Warn = func(r store.Reader, written store.Changes) ([]string, error) {
+		list, err := warn(r, written)
+		if err != nil {
+			return nil, err
+		}
+		held, err := p.certificates.Warnings(written)
+		return append(list, held...), err
+	}
+	return nil
+}

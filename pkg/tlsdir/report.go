@@ -1,0 +1,57 @@
+package tlsdir
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// place is the key of a condition on what is no secret.
+func (d *Dir) place(path string) model.Key {
+	return model.NewKey(Actor, filepath.Base(path))
+}
+
+// add adds a problem; the first of an object is shown.
+func add(problems map[model.Key]string, key model.Key, text string) {
+	if _, has := problems[key]; !has {
+		problems[key] = text
+	}
+}
+
+// report logs what has become wrong or right, and sets the conditions.
+func (d *Dir) report(problems map[model.Key]string) {
+	for key, text := range problems {
+		if d.problems[key] != text {
+			d.opts.Log.Warn("something is wrong in the directory of certificates", "object", key.Path(), "reason", text)
+		}
+	}
+	for key := range d.problems {
+		if _, still := problems[key]; !still {
+			d.opts.Log.Info("what was wrong in the directory of certificates is right", "object", key.Path())
+		}
+	}
+	d.problems = problems
+	var conditions []model.Condition
+	for key, text := range problems {
+		conditions = append(conditions, model.Condition{Key: key, Code: model.TLSDirectory, Message: text})
+	}
+	slices.SortFunc(conditions, func(a, b model.Condition) int { return cmp.Compare(a.Key.Path(), b.Key.Path()) })
+	d.opts.Status.SetConditions(Actor, conditions)
+}
+
+// reportIgnored logs once what is ignored.
+func (d *Dir) reportIgnored(notes []note) {
+	ignored := map[string]string{}
+	for _, n := range notes {
+		if n.wrong {
+			continue
+		}
+		ignored[n.path] = n.text
+		if d.ignored[n.path] != n.text {
+			d.opts.Log.Info("ignored in the directory of certificates", "path", n.path, "reason", n.text)
+		}
+	}
+	d.ignored = ignored
+}
