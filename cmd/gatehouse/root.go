@@ -54,6 +54,7 @@ func newStandalone() *cobra.Command {
 		Long: `Runs the control plane and an Envoy that it starts, watches and stops. The
 Envoy receives the configuration of the proxy object that --proxy names.`,
 		Example: `  gatehouse standalone --demo
+  gatehouse standalone --tls-dir /etc/letsencrypt/live
   gatehouse standalone --listen-ip 0.0.0.0 --http-port 80 --https-port 443 --data-dir /var/lib/gatehouse`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return start(cmd, app.Standalone) },
 	})

@@ -229,7 +229,10 @@ func (s storedSecret) ends(now time.Time) string {
 func remaining(left time.Duration) string {
 	const day = 24 * time.Hour
 	word := func(d time.Duration) string {
-		if d < day {
+		switch {
+		case d < time.Hour:
+			return plural(int(d/time.Minute), "minute", "minutes")
+		case d < day:
 			return plural(int(d/time.Hour), "hour", "hours")
 		}
 		return plural(int(d/day), "day", "days")

@@ -165,6 +165,16 @@ var _ = Describe("get secrets", func() {
 		Expect(run1("", "get", "services", "--expires-before=30d")).To(Equal(result{2, "", "gatehouse: --expires-before is for secrets: services do not end\n"}))
 	})
 
+	DescribeTable("says what is left", func(left time.Duration, want string) { Expect(remaining(left)).To(Equal(want)) },
+		Entry(nil, 61*24*time.Hour, "in 61 days"),
+		Entry(nil, 47*time.Hour, "in 1 day"),
+		Entry(nil, 23*time.Hour, "in 23 hours"),
+		Entry(nil, time.Minute, "in 1 minute"),
+		Entry(nil, time.Duration(0), "in 0 minutes"),
+		Entry(nil, -time.Second, "ended 0 minutes ago"),
+		Entry(nil, -49*time.Hour, "ended 2 days ago"),
+	)
+
 	DescribeTable("reads a moment", func(given, want string) {
 		now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 		kind, err := client.FindKind("secrets")
