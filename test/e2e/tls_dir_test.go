@@ -183,7 +183,7 @@ var _ = Describe("--tls-dir", func() {
 		live := filepath.Join(dir, "live/shop/privkey.pem")
 		for want, content := range map[string]string{
 			"is cut off, or damaged": third.Key[:len(third.Key)/2], "is empty": "", "has more than 1 MiB": strings.Repeat("x", 1<<20+1),
-			"contains no PEM key": "key", "is not a private key": s.authority.PEM,
+			"contains no PEM key": "key", "contains a PEM block": s.authority.PEM,
 		} {
 			writeFile(live, content, true)
 			Eventually(wrongFiles).WithArguments(s.api, "shop").Should(ConsistOf(ContainSubstring(want)))
