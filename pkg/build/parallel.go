@@ -73,8 +73,8 @@ type cachedSecret struct {
 
 func newSecretCache() *secretCache { return &secretCache{byName: map[string]cachedSecret{}} }
 
-// encode returns the secret of a name and content, which make makes.
-func (c *secretCache) encode(name, content string, make func() (*snapshot.Resource, error)) (*snapshot.Resource, error) {
+// encode returns the secret of a name and content, which fresh makes.
+func (c *secretCache) encode(name, content string, fresh func() (*snapshot.Resource, error)) (*snapshot.Resource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cached := c.byName[name]; cached.content == content {
@@ -82,7 +82,7 @@ func (c *secretCache) encode(name, content string, make func() (*snapshot.Resour
 			return r, nil
 		}
 	}
-	r, err := make()
+	r, err := fresh()
 	if err == nil {
 		c.byName[name] = cachedSecret{content, weak.Make(r)}
 	}

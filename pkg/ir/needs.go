@@ -24,14 +24,14 @@ type Needs struct {
 func (n Needs) Merge(o Needs) Needs {
 	n.RateLimits = n.RateLimits || o.RateLimits
 	n.HTTPS = n.HTTPS || o.HTTPS
-	n.RateLimitDomains = mergeSorted(n.RateLimitDomains, o.RateLimitDomains, func(a, b string) int { return cmp.Compare(a, b) })
+	n.RateLimitDomains = mergeSorted(n.RateLimitDomains, o.RateLimitDomains, cmp.Compare[string])
 	if len(o.Chains) == 0 {
 		return n
 	}
 	chains := map[string]TLSChain{}
 	for _, c := range slices.Concat(n.Chains, o.Chains) {
 		if had, ok := chains[c.Name]; ok {
-			c.ServerNames = mergeSorted(had.ServerNames, c.ServerNames, func(a, b string) int { return cmp.Compare(a, b) })
+			c.ServerNames = mergeSorted(had.ServerNames, c.ServerNames, cmp.Compare[string])
 			c.Pairs = mergeSorted(had.Pairs, c.Pairs, func(a, b *Pair) int { return cmp.Compare(a.Secret, b.Secret) })
 		}
 		chains[c.Name] = c
