@@ -15,10 +15,11 @@ func newExplain() *cobra.Command {
 		Short: "Show what Envoy does with a request, and why",
 		Long: `Shows what the Envoys of a proxy do with a request: the service and the route that
 receive it, why the routes before do not match, what the upstream sees, and each
-answer that the gateway gives by itself. Nothing is sent to an Envoy. A table has
-at most 24 lines unless --all is given; -o json and -o yaml have everything.`,
+answer that the gateway gives by itself; for an https URL also the certificate that
+answers. Nothing is sent to an Envoy. A table has at most 24 lines unless --all is given; -o json and -o yaml have everything.`,
 		Example: `  gatehouse explain gw http://shop.example.com/cart
   gatehouse explain gw 'http://shop.example.com/cart?a=b' -X POST -H 'x-tier: gold'
+  gatehouse explain gw https://shop.example.com/cart
   gatehouse explain gw http://127.0.0.1:8080/cart -H 'Host: shop.example.com' -o json`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: completeProxyFirst,

@@ -66,12 +66,15 @@ func (e explanation) addBrief(s *sheet) {
 
 // keySteps returns the steps that the rest of the text does not state.
 func (e explanation) keySteps() []string {
-	said := []string{"host", "filter", "route", "forward", "answer"}
+	said := []string{"host", "filter", "route", "forward", "answer", "tls"}
 	var list []string
 	for _, step := range e.Steps {
 		if slices.Contains(said, step.Code) || step.Message == e.Message ||
 			step.Code == "listener" && strings.HasSuffix(step.Message, "takes the connection") {
 			continue
+		}
+		if step.Code == "certificate" { // the others lose to the first
+			said = append(said, step.Code)
 		}
 		list = append(list, step.Message)
 	}

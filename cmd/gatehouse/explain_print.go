@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,11 +24,15 @@ type explanation struct {
 	Status                                        int
 	Request                                       struct{ Method, Host, Path, Query string }
 	Steps                                         []struct{ Code, Message string }
-	Hosts                                         []struct{ Service, Domain, Kind, Message string }
-	Routes                                        []explainedRoute
-	Later                                         []explainedRoute `json:"later_routes"`
-	MoreRoutes                                    int              `json:"more_routes"`
-	Filters                                       []struct {
+	TLS                                           *struct {
+		Certificates []explainedCertificate
+		Others       []explainedCertificate `json:"other_certificates"`
+	}
+	Hosts      []struct{ Service, Domain, Kind, Message string }
+	Routes     []explainedRoute
+	Later      []explainedRoute `json:"later_routes"`
+	MoreRoutes int              `json:"more_routes"`
+	Filters    []struct {
 		Name, Message string
 		Descriptors   []struct {
 			Sent    bool
@@ -37,6 +43,7 @@ type explanation struct {
 	Forward        *explainedForward
 	Envoy          struct {
 		Listener           string
+		FilterChain        string `json:"filter_chain"`
 		RouteConfiguration string `json:"route_configuration"`
 		VirtualHost        string `json:"virtual_host"`
 		Route              string
@@ -69,6 +76,13 @@ type explainedRoute struct {
 		Holds   bool
 		Message string
 	}
+}
+
+type explainedCertificate struct {
+	Secret   string
+	Names    []string
+	KeyType  string    `json:"key_type"`
+	NotAfter time.Time `json:"not_after"`
 }
 
 func (r *remote) showExplained(cmd *cobra.Command, req client.Request) error {
@@ -145,6 +159,7 @@ func (e explanation) addAll(s *sheet) {
 			s.addLine("%s:", title)
 		}
 	}
+	e.addCertificates(s)
 	head("hosts", len(e.Hosts))
 	for i, h := range e.Hosts {
 		s.addLine("  %s %s: service %s %s", sign(i == 0), h.Domain, h.Service, h.Message)
@@ -174,8 +189,24 @@ func (e explanation) addAll(s *sheet) {
 	if e.Forward != nil {
 		e.addForward(s, len(e.Forward.upstreams()))
 	}
-	s.addLine("envoy: listener %q, route configuration %q, virtual host %q, route %q, clusters %q",
-		e.Envoy.Listener, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
+	chain := ""
+	if e.Envoy.FilterChain != "" {
+		chain = fmt.Sprintf(", filter chain %q", e.Envoy.FilterChain)
+	}
+	s.addLine("envoy: listener %q%s, route configuration %q, virtual host %q, route %q, clusters %q",
+		e.Envoy.Listener, chain, e.Envoy.RouteConfiguration, e.Envoy.VirtualHost, e.Envoy.Route, e.Envoy.Clusters)
+}
+
+// addCertificates adds those for the host name of an https URL.
+func (e explanation) addCertificates(s *sheet) {
+	if e.TLS == nil || len(e.TLS.Certificates) == 0 {
+		return
+	}
+	s.addLine("certificates:")
+	for i, c := range slices.Concat(e.TLS.Certificates, e.TLS.Others) {
+		s.addLine("  %s secret %s (%s, ends %s): %s", sign(i < len(e.TLS.Certificates)), c.Secret, c.KeyType,
+			c.NotAfter.UTC().Format(time.DateOnly), strings.Join(c.Names, ", "))
+	}
 }
 
 // basisText says which Envoys an answer is based on.

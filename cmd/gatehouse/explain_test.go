@@ -66,6 +66,23 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 		}
 	})
 
+	It("shows the certificates for an https URL", func() {
+		body := strings.Replace(cartExplained, `"service":"shop"`, `"tls":{"server_name":"h","min_version":"1.2","max_version":"1.3","alpn":["h2","http/1.1"],
+"certificates":[{"secret":"h-2026","service":"shop","kind":"exact","names":["h","www.h"],"key_type":"ECDSA","not_after":"2027-02-03T04:05:06Z","fingerprint":"00","message":"answers"}],
+"other_certificates":[{"secret":"all","kind":"wildcard","names":["*.h"],"key_type":"RSA","not_after":"2026-12-24T00:00:00Z","fingerprint":"01","message":"loses"}]},"service":"shop"`, 1)
+		body = strings.Replace(body, `"envoy":{"listener":"http-0.0.0.0:8080"`, `"envoy":{"listener":"https-0.0.0.0:8443","filter_chain":"any"`, 1)
+		body = strings.Replace(body, `{"code":"route","message"`, `{"code":"tls","message":"with TLS"},{"code":"certificate","message":"the certificate of secret h-2026 answers"},`+
+			`{"code":"certificate","message":"all loses"},{"code":"client_certificate","message":"the client has to show one"},{"code":"route","message"`, 1)
+		path := "GET /proxy/gw/explain?url=https%3A%2F%2Fh%2Fcart"
+		serving(path, reply{status: 200, body: body})
+		out := good("explain", "gw", "https://h/cart", "-o", "table", "--all")
+		Expect(out).To(ContainSubstring("\ncertificates:\n  + secret h-2026 (ECDSA, ends 2027-02-03): h, www.h\n  - secret all (RSA, ends 2026-12-24): *.h\nhosts:\n"))
+		Expect(out).To(ContainSubstring(`envoy: listener "https-0.0.0.0:8443", filter chain "any", route configuration`))
+		serving(path, reply{status: 200, body: body})
+		lines := strings.Split(good("explain", "gw", "https://h/cart", "-o", "table"), "\n")
+		Expect(lines[2:5]).To(Equal([]string{"  the certificate of secret h-2026 answers", "  the client has to show one", "host: h of service shop, before 1 other that matches"}))
+	})
+
 	Describe("an answer that is more than a screen", func() {
 		const path = "GET /proxy/gw/explain?url=http%3A%2F%2Fh%2Fx"
 		// long has n of everything.
