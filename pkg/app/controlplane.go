@@ -120,7 +120,7 @@ func openControlPlane(
 	}
 	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")
 	access.Live = inspect.Sources{
-		Status: registry, Snapshots: snapshots{ads}, Held: ads.Held, Replica: replica(p.api),
+		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: replica(p.api),
 		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
 	}

@@ -5,8 +5,11 @@ import (
 	"os"
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
 // snapshots shows the API what the Envoys should have.
@@ -30,7 +33,11 @@ func (s snapshots) Resources(proxy string, types []string) ([]inspect.Resource, 
 	if snap.RouteName() != "" {
 		all = append(all, snap.Routes(snap.Hosts))
 	}
-	all = slices.Concat(all, snap.Secrets, snap.Extensions)
+	all = append(all, snap.Secrets...)
+	for _, c := range snap.Certificates {
+		all = append(all, c.Resource())
+	}
+	all = append(all, snap.Extensions...)
 	var list []inspect.Resource
 	for _, r := range all {
 		if len(types) > 0 && !slices.Contains(types, r.Body.GetTypeUrl()) {
@@ -40,9 +47,30 @@ func (s snapshots) Resources(proxy string, types []string) ([]inspect.Resource, 
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, inspect.Resource{TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, JSON: body})
+		list = append(list, inspect.Resource{TypeURL: r.Body.GetTypeUrl(), Name: r.Name, Version: r.Version, Objects: keysOf(r.Objects), JSON: body})
 	}
 	return list, nil
+}
+
+func keysOf(objects []snapshot.ObjectRef) []model.Key {
+	var keys []model.Key
+	for _, o := range objects {
+		keys = append(keys, model.NewKey(model.Kind(o.Kind), o.Name))
+	}
+	return keys
+}
+
+// certificates says for which names the certificates of secrets answer on a proxy.
+func (s snapshots) certificates(proxy string, secrets map[string]bool) ([]explain.Use, error) {
+	snap := s.Snapshot(proxy)
+	if snap == nil {
+		return nil, nil
+	}
+	names := snap.CertificateNames(secrets)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return explain.Uses(stateOf(snap, snap.Hosts), names)
 }
 
 var _ inspect.Snapshots = snapshots{}

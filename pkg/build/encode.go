@@ -159,8 +159,12 @@ func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot
 	if named.Clusters, err = encodeAll(resources.Clusters, snapshot.NewCluster); err != nil {
 		return nil, named, err
 	}
-	if named.Secrets, err = encodeAll(resources.Secrets, snapshot.NewSecret); err != nil {
-		return nil, named, err
+	for _, secret := range resources.Secrets {
+		r, err := snapshot.NewSecret(secret, secretRefs(translate.SecretObject(secret.GetName()))...)
+		if err != nil {
+			return nil, named, err
+		}
+		named.Secrets = append(named.Secrets, r)
 	}
 	if named.Extensions, err = encodeAll(resources.Extensions, snapshot.NewExtension); err != nil {
 		return nil, named, err

@@ -162,6 +162,12 @@ func (t *TLS) chooseNamed(have State, name string, named []*tlsv3.SdsSecretConfi
 			t.Certificates = append(t.Certificates, c)
 		}
 	}
+	for _, c := range candidates {
+		if len(t.Certificates) > 0 && !slices.ContainsFunc(t.Certificates, func(o Certificate) bool { return o.Secret == c.Secret }) {
+			c.Message = c.covers(name) + " too, but secret " + t.Certificates[0].Secret + " goes before"
+			t.Others = append(t.Others, c)
+		}
+	}
 	return nil
 }
 

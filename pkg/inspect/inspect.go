@@ -17,6 +17,9 @@ type Sources struct {
 	Status *status.Registry
 	// Snapshots tells what the Envoys should have; nil means nothing.
 	Snapshots Snapshots
+	// Certificates says for which names the certificates of secrets answer on a
+	// proxy; nil means that nobody knows.
+	Certificates Certificates
 	// Explain says what the Envoys of a proxy do with a request; nil means that
 	// there are no Envoys.
 	Explain Explain
@@ -55,6 +58,8 @@ type Resource struct {
 	Name    string
 	// Version is the version of its content.
 	Version string
+	// Objects are what it was made from; nil means the proxy, or nothing that is stored.
+	Objects []model.Key
 	// JSON is Envoy's own JSON.
 	JSON json.RawMessage
 }
@@ -81,7 +86,7 @@ type Inspector struct {
 	Sources
 }
 
-// New returns an Inspector. Only Status, RateLimits and Upstreams of its Sources may
+// New returns an Inspector. Only Status, Certificates, RateLimits and Upstreams of its Sources may
 // be nil afterwards.
 func New(s Sources) *Inspector {
 	if s.Snapshots == nil {

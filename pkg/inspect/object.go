@@ -49,7 +49,7 @@ func (in *Inspector) Objects(r store.Reader, objs []model.Object) ([]*ObjectStat
 	for i, obj := range objs {
 		list[i] = seen.statusOf(obj.Key(), where[i])
 	}
-	return list, nil
+	return list, in.addCertificates(list)
 }
 
 // liveState is what is known of the Envoys and conditions at one moment.

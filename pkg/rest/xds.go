@@ -31,6 +31,7 @@ type resourceView struct {
 	Type     string          `json:"type"`
 	Name     string          `json:"name"`
 	Version  string          `json:"version"`
+	Objects  []string        `json:"objects,omitempty"`
 	Resource json.RawMessage `json:"resource"`
 }
 
@@ -57,7 +58,10 @@ func (s *server) readResources(c *gin.Context) error {
 	}
 	views := make([]resourceView, len(list))
 	for i, r := range list {
-		views[i] = resourceView{status.TypeName(r.TypeURL), r.Name, r.Version, r.JSON}
+		views[i] = resourceView{Type: status.TypeName(r.TypeURL), Name: r.Name, Version: r.Version, Resource: r.JSON}
+		for _, k := range r.Objects {
+			views[i].Objects = append(views[i].Objects, k.Path())
+		}
 	}
 	s.answer(c, s.word+"_xds", views)
 	return nil

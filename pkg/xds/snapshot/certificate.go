@@ -85,6 +85,26 @@ func (s *Snapshot) Candidates(asked string) []*Certificate {
 	return list
 }
 
+// CertificateNames are the names for which secrets have a certificate, whether it is
+// the one for the name or another one goes before, by the name of the secret object.
+func (s *Snapshot) CertificateNames(secrets map[string]bool) map[string][]string {
+	names := map[string][]string{}
+	add := func(c *Certificate) {
+		for _, o := range c.resource.Objects {
+			if o.Kind == "secret" && secrets[o.Name] && !slices.Contains(names[o.Name], c.Name) {
+				names[o.Name] = append(names[o.Name], c.Name)
+			}
+		}
+	}
+	for _, c := range s.Certificates {
+		add(c)
+		for _, b := range s.Beaten[c.Name] {
+			add(b)
+		}
+	}
+	return names
+}
+
 // certificates are those that the hosts of a builder have, by name.
 type certificates struct {
 	byName  map[string][]ranked

@@ -3,6 +3,7 @@ package translate
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -182,6 +183,13 @@ func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
 	return &tlsv3.Secret{Name: authoritiesName(a), Type: &tlsv3.Secret_ValidationContext{
 		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(a.PEM)},
 	}}
+}
+
+// SecretObject is the stored secret that a resource names by a name; empty if it names
+// none.
+func SecretObject(name string) string {
+	_, object, _ := strings.Cut(name, "/")
+	return object
 }
 
 func inline(text string) *corev3.DataSource {

@@ -1,0 +1,74 @@
+package explain
+
+import (
+	"fmt"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// Use is a host name that a certificate of a service is for.
+type Use struct {
+	Secret  string
+	Service string
+	// Name is an exact name, a wildcard or empty for clients that name no host.
+	Name string
+	// Answers says that clients get it, Message why, or why they get another one.
+	Answers bool
+	Message string
+}
+
+// Uses says for which names the certificates of some secrets answer, and for which of
+// theirs others do. names are those of Certificates that the secrets have, by secret.
+func Uses(have State, names map[string][]string) ([]Use, error) {
+	listeners := make([]*listenerv3.Listener, len(have.Listeners))
+	for i, r := range have.Listeners {
+		listeners[i] = &listenerv3.Listener{}
+		if err := r.Body.UnmarshalTo(listeners[i]); err != nil {
+			return nil, fmt.Errorf("decoding listener %q: %w", r.Name, err)
+		}
+	}
+	var list []Use
+	for secret, patterns := range names {
+		for _, name := range patterns {
+			shown := name
+			if name == snapshot.DefaultCertificate {
+				shown = ""
+			}
+			t, err := have.chooseFor(listeners, shown)
+			if err != nil {
+				return nil, err
+			}
+			for _, side := range []struct {
+				certificates []Certificate
+				answers      bool
+			}{{t.Certificates, true}, {t.Others, false}} {
+				for _, c := range side.certificates {
+					if c.Secret == secret {
+						list = append(list, Use{secret, c.Service, shown, side.answers, c.sentence()})
+					}
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// chooseFor chooses the certificates for a name.
+func (have State) chooseFor(listeners []*listenerv3.Listener, name string) (*TLS, error) {
+	t := &TLS{}
+	for _, l := range listeners {
+		chain := findChain(l.GetFilterChains(), Request{TLS: true, ServerName: name})
+		if chain == nil {
+			continue
+		}
+		var socket tlsv3.DownstreamTlsContext
+		if err := chain.GetTransportSocket().GetTypedConfig().UnmarshalTo(&socket); err != nil {
+			return nil, fmt.Errorf("decoding filter chain %q: %w", chain.GetName(), err)
+		}
+		return t, t.choose(have, name, socket.GetCommonTlsContext())
+	}
+	return t, nil
+}
