@@ -1,0 +1,133 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("HTTPS under handshakes while the control plane is away", func() {
+	// plane runs a control plane and an Envoy of its own, with a certificate for
+	// asked.test that the Envoy has and one for known.test that it has not asked for.
+	plane := func(xds string) (s *secured, admin testkit.API, again func(xds string)) {
+		GinkgoHelper()
+		dir := GinkgoT().TempDir()
+		run := func(xds string) *testkit.Gatehouse {
+			GinkgoHelper()
+			return start(nil, "serve", "--data-dir", dir, "--api-addr", "127.0.0.1:0", "--xds-addr", xds, "--access-log", "off")
+		}
+		authority, err := testkit.NewAuthority("test")
+		Expect(err).NotTo(HaveOccurred())
+		g, port, https := run(xds), freePort(), freePort()
+		s = &secured{gateway{g.API, port}, g, https, authority}
+		addUpstream(g.API, backend("blue"))
+		post(g.API, "/proxy", "Name=gw", "Http_port="+strconv.Itoa(port), "Https_port="+strconv.Itoa(https), "Listen_ip=127.0.0.1")
+		admin = envoyFor("gw", g.XDSAddr).Admin
+		s.serve("asked", "asked.test", "asked.test")
+		s.serve("known", "known.test", "known.test")
+		s.usual("asked.test", func() bool { return false })
+		return s, admin, func(xds string) {
+			GinkgoHelper()
+			s.Gatehouse = run(xds)
+			s.api = s.Gatehouse.API
+		}
+	}
+
+	It("serves the names that Envoy has, lets others wait, and keeps nothing of them once it is back", func() {
+		s, admin, _ := plane("127.0.0.1:0")
+		secrets, memory := secretsOf(admin), allocated(admin)
+		before := s.usual("asked.test", func() bool { return false })
+		Expect(s.Freeze()).To(Succeed())
+		DeferCleanup(s.Thaw)
+		began := time.Now()
+		total := handshakes() / 10
+		var failed atomic.Int64
+		flood := make(chan struct{})
+		go func() {
+			defer close(flood)
+			done := make(chan struct{})
+			for i := range total {
+				go func() {
+					if _, err := s.shake(fmt.Sprintf("r%d.example", i)); err != nil {
+						failed.Add(1)
+					}
+					done <- struct{}{}
+				}()
+			}
+			for range total {
+				<-done
+			}
+		}()
+		Eventually(secretsOf).WithArguments(admin).Should(BeNumerically(">", secrets))
+		meanwhile := s.usual("asked.test", func() bool { return failed.Load() < int64(total) })
+		<-flood
+		gaveUp := time.Since(began)
+		most, bytes := secretsOf(admin), allocated(admin)
+
+		By("and one that waits is served once it is back")
+		type result struct {
+			conn net.Conn
+			err  error
+		}
+		waiting := make(chan result, 1)
+		go func() {
+			conn, err := s.shake("known.test")
+			waiting <- result{conn, err}
+		}()
+		Eventually(secretsOf).WithArguments(admin).Should(Equal(most + 1))
+		Expect(s.Thaw()).To(Succeed())
+		r := <-waiting
+		Expect(r.err).NotTo(HaveOccurred())
+		Expect(r.conn.Close()).To(Succeed())
+		Eventually(secretsOf).WithArguments(admin).Should(Equal(secrets + 1))
+		Eventually(allocated).WithArguments(admin).Should(BeNumerically("<", memory+1<<20))
+		s.expectRefused("r0.example")
+		AddReportEntry("away", fmt.Sprintf("%d handshakes for unknown names gave up in %s; a name that Envoy has in %s before and %s meanwhile; "+
+			"secrets %d before, %d meanwhile, %d after; memory %d, %d, %d",
+			total, gaveUp, before, meanwhile, secrets, most, secretsOf(admin), memory, bytes, allocated(admin)))
+	})
+
+	It("finds what has changed, and what is gone, when it was started again", func() {
+		xds := "127.0.0.1:" + strconv.Itoa(freePort())
+		s, admin, again := plane(xds)
+		s.serve("gone", "gone.test", "gone.test")
+		s.serve("wide", "*.wide.test", "*.wide.test")
+		for _, host := range []string{"gone.test", "known.test", "a.wide.test", "b.wide.test"} {
+			s.usual(host, func() bool { return false })
+		}
+		Expect(secretsOf(admin)).To(Equal(5))
+		Expect(s.Kill()).To(Succeed())
+		s.usual("gone.test", func() bool { return false })
+
+		By("changes that its Envoy does not hear of")
+		again("127.0.0.1:0")
+		options := testkit.CertificateOptions{Names: []string{"asked.test"}}
+		pair, err := s.authority.Issue(options)
+		Expect(err).NotTo(HaveOccurred())
+		a, err := s.api.Do(limit(), "PATCH", "/secret/asked", formType, "Secret_cert="+url.QueryEscape(pair.Cert)+"&Secret_key="+url.QueryEscape(pair.Key))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Status).To(Equal(200), a.Body)
+		remove(s.api, "/service/gone/secret/gone")
+		own := s.issue("own", testkit.CertificateOptions{Names: []string{"b.wide.test"}})
+		addService(s.api, "own", "b.wide.test", "blue")
+		post(s.api, "/proxy/gw/service/own")
+		post(s.api, "/service/own/secret/own")
+		Expect(s.Stop(limit())).To(BeZero())
+
+		again(xds)
+		Eventually(func() error { _, err := s.handshake("gone.test", without); return err }).Should(MatchError(ContainSubstring("handshake failure")))
+		s.expectShown("asked.test", pair)
+		s.expectShown("b.wide.test", own)
+		s.usual("a.wide.test", func() bool { return false })
+		Eventually(secretsOf).WithArguments(admin).Should(Equal(4))
+		s.expectShown("asked.test", s.rotate("asked", options))
+	})
+})
