@@ -121,7 +121,7 @@ soak: build envoy postgres redis ratelimit ## run for long what make test runs f
 	GATEHOUSE_TEST_CLIENTS=60s go test ./test/e2e -count=1 -ginkgo.focus '50 clients'
 	GATEHOUSE_TEST_STORM=5m GATEHOUSE_TEST_KILLS=50 GATEHOUSE_TEST_CHANGES=1000 GATEHOUSE_TEST_RATIO=1.5 \
 		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
-	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 \
+	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzBody$$'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzCursor$$'
