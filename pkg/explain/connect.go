@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -39,9 +38,16 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 		if err := resource.Body.UnmarshalTo(&listener); err != nil {
 			return nil, fmt.Errorf("decoding listener %q: %w", resource.Name, err)
 		}
-		chain := findChain(listener.GetFilterChains(), r)
-		if chain == nil {
+		if isSecure(&listener) != r.TLS {
 			continue
+		}
+		chain, err := findChain(&listener, r.ServerName)
+		if err != nil {
+			return nil, err
+		}
+		if chain == nil {
+			a.endWith(NoCertificate, 0, "tls", fmt.Sprintf("%q is no host name, so the connection is closed in the handshake", r.ServerName))
+			return nil, nil
 		}
 		var l hcmv3.HttpConnectionManager
 		filters := chain.GetFilters()
@@ -66,32 +72,6 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 	}
 	a.endWith(NoListener, 0, "listener", message)
 	return nil, nil
-}
-
-// findChain returns the filter chain for a connection: over TLS that with the exact
-// server name, or with the longest wildcard for it, or else that without names
-// (FilterChainManagerImpl::findFilterChain).
-func findChain(chains []*listenerv3.FilterChain, r Request) *listenerv3.FilterChain {
-	wanted := []string{""}
-	if name := lowerASCII(r.ServerName); r.TLS && name != "" {
-		wanted = []string{name}
-		for i := 1; i < len(name)-1; i++ {
-			if name[i] == '.' {
-				wanted = append(wanted, "*"+name[i:])
-			}
-		}
-		wanted = append(wanted, "")
-	}
-	for _, name := range wanted {
-		for _, c := range chains {
-			names := c.GetFilterChainMatch().GetServerNames()
-			if (c.GetTransportSocket() != nil) == r.TLS && len(c.GetFilters()) > 0 &&
-				(slices.Contains(names, name) || name == "" && len(names) == 0) {
-				return c
-			}
-		}
-	}
-	return nil
 }
 
 // handshake reports whether the TLS handshake succeeds, for a client that trusts the

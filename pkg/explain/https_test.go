@@ -153,6 +153,34 @@ var _ = Describe("An https URL", func() {
 			"a client that asks for an address gets the certificate of a service whose fqdn is * or that address: attach a secret to one"))
 	})
 
+	It("is closed for a name that is none", func() {
+		w := newWorld()
+		w.issue("all", names("*.test"))
+		w.serve("all", "*", nil, "all")
+		a := ask(w.state(), "https://a!b.test/")
+		Expect(a.Code).To(Equal(explain.NoCertificate))
+		Expect(a.Message).To(Equal(`"a!b.test" is no host name, so the connection is closed in the handshake`))
+	})
+
+	It("meets the filter chain with the name, or with the longest wildcard for it", func() {
+		w := newWorld()
+		w.issue("all", names("*.a.test", "*.test"))
+		w.objects = append(w.objects, &model.Secret{Name: "one", Cert: w.authority.PEM}, &model.Secret{Name: "two", Cert: w.authority.PEM})
+		verify := func(ca string) func(*model.Service) { return func(s *model.Service) { s.ClientCACertificate = ca } }
+		w.serve("wide", "*.test", verify("one"), "all")
+		w.serve("narrow", "*.a.test", verify("two"), "all")
+		w.serve("open", "b.a.test", nil, "all")
+		have := w.state()
+		for host, authorities := range map[string]string{"x.test": "one", "x.a.test": "two", "y.x.a.test": "two", "b.a.test": "", "a.test": "one"} {
+			a := ask(have, "https://"+host+"/")
+			if a.Code != explain.NoCertificate {
+				Expect(a.TLS.ClientAuthorities).To(Equal(authorities), host)
+			} else {
+				Expect(host).To(Equal("y.x.a.test"))
+			}
+		}
+	})
+
 	DescribeTable("is answered with 421 for a Host that is another one", func(url, host string, refused bool) {
 		w := newWorld()
 		w.issue("all", names("*.test"))

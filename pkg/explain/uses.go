@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -60,9 +61,13 @@ func Uses(have State, names map[string][]string) ([]Use, error) {
 func (have State) chooseFor(listeners []*listenerv3.Listener, name string) (*TLS, error) {
 	t := &TLS{}
 	for _, l := range listeners {
-		chain := findChain(l.GetFilterChains(), Request{TLS: true, ServerName: name})
-		if chain == nil {
+		if !isSecure(l) {
 			continue
+		}
+		// A wildcard stands for the names below it.
+		chain, err := findChain(l, strings.Replace(name, "*", "__any__", 1))
+		if err != nil || chain == nil {
+			return t, err
 		}
 		var socket tlsv3.DownstreamTlsContext
 		if err := chain.GetTransportSocket().GetTypedConfig().UnmarshalTo(&socket); err != nil {
