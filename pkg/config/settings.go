@@ -278,7 +278,7 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "https-port", Type: "port", Default: "8443", commands: own,
-			Usage: "port of the HTTPS listener, reserved for later", allowed: "a port, 1 to 65535",
+			Usage: "port of the HTTPS listener, which is there once a service has a certificate", allowed: "a port, 1 to 65535",
 			set: setter(func(c *Config) *int { return &c.HTTPSPort }, port),
 		},
 		{

@@ -30,10 +30,10 @@ func blocks(heading string) (list [][]string) {
 }
 
 // gateway is a running gatehouse standalone. The commands of README.md reach
-// it, other ports aside.
+// it, other ports aside, and write files into a directory of their own.
 type gateway struct {
 	*testkit.Process
-	api, http string
+	api, http, https, dir string
 }
 
 func standalone(more ...string) gateway {
@@ -43,11 +43,12 @@ func standalone(more ...string) gateway {
 		Expect(err).NotTo(HaveOccurred())
 		return fmt.Sprint("127.0.0.1:", p)
 	}
-	g := gateway{api: port(), http: port()}
+	g := gateway{api: port(), http: port(), https: port(), dir: GinkgoT().TempDir()}
 	_, httpPort, _ := strings.Cut(g.http, ":")
+	_, httpsPort, _ := strings.Cut(g.https, ":")
 	var err error
 	g.Process, err = testkit.SpawnGatehouse(nil, append([]string{
-		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", g.api, "--http-port", httpPort,
+		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", g.api, "--http-port", httpPort, "--https-port", httpsPort,
 		"--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
 	}, more...)...)
 	Expect(err).NotTo(HaveOccurred())
@@ -61,8 +62,11 @@ func standalone(more ...string) gateway {
 // run runs a line of README.md in a shell, with the ports of g and more changes
 // of the form old, new, ...
 func (g gateway) run(line string, changes ...string) (string, error) {
-	changes = append(changes, "127.0.0.1:1323", g.api, "127.0.0.1:8080", g.http)
-	out, err := exec.CommandContext(limit(), "sh", "-c", strings.NewReplacer(changes...).Replace(line)).CombinedOutput()
+	_, httpsPort, _ := strings.Cut(g.https, ":")
+	changes = append(changes, "127.0.0.1:1323", g.api, "127.0.0.1:8080", g.http, ":8443", ":"+httpsPort)
+	cmd := exec.CommandContext(limit(), "sh", "-c", strings.NewReplacer(changes...).Replace(line))
+	cmd.Dir = g.dir
+	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
@@ -101,5 +105,15 @@ var _ = Describe("README.md", func() {
 		g.created(calls[:len(calls)-1], "Upstream_port=9000", fmt.Sprint("Upstream_port=", backend.Port))
 		Expect(g.run(calls[len(calls)-1])).To(ContainSubstring(`"Backend":"web"`))
 		Expect(g.run("curl -sS http://127.0.0.1:1323/service/dump/web")).To(ContainSubstring(`"upstream_name":"web"`))
+
+		By("over HTTPS")
+		list = blocks("HTTPS")
+		Expect(list).To(HaveLen(1))
+		calls = list[0]
+		Expect(calls[0]).To(HavePrefix("openssl req "))
+		out, err := g.run(calls[0])
+		Expect(err).NotTo(HaveOccurred(), out)
+		g.created(calls[1 : len(calls)-1])
+		Expect(g.run(calls[len(calls)-1])).To(ContainSubstring(`"Host":"shop.test`))
 	})
 })
