@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -111,7 +109,7 @@ func setSecret(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.reportSecret(cmd, answer, "secret "+args[0]+" "+words, path, fields); err != nil {
+	if err := r.reportSecret(cmd, answer, "secret "+args[0]+" "+words, path); err != nil {
 		return err
 	}
 	return checkLag(answer)
@@ -206,6 +204,7 @@ type storedSecret struct {
 	SNI       string     `json:"secret_sni"`
 	HostNames []string   `json:"host_names"`
 	Subject   string     `json:"subject"`
+	Issuer    string     `json:"issuer"`
 	NotAfter  *time.Time `json:"not_after"`
 }
 
@@ -244,7 +243,7 @@ func remaining(left time.Duration) string {
 }
 
 // reportSecret reports what was stored: names, issuer, end and the services that use it.
-func (r *remote) reportSecret(cmd *cobra.Command, answer client.Answer, words, path string, sent map[string]any) error {
+func (r *remote) reportSecret(cmd *cobra.Command, answer client.Answer, words, path string) error {
 	var stored json.RawMessage
 	var users []string
 	err := r.call(cmd.Context(), func() (err error) {
@@ -268,17 +267,10 @@ func (r *remote) reportSecret(cmd *cobra.Command, answer client.Answer, words, p
 	if err := json.Unmarshal(stored, &s); err != nil {
 		return &runError{fmt.Errorf("reading the secret: %w", err)}
 	}
-	leaf := firstCertificate(sent["secret_cert"])
-	if leaf != nil && len(s.HostNames) == 0 {
-		s.HostNames = leaf.DNSNames
-	}
-	rows := [][]string{{"  for", s.names()}}
-	if leaf != nil {
-		rows = append(rows, []string{"  issuer", leaf.Issuer.String()})
-	}
-	rows = append(rows, []string{"  ends", s.ends(time.Now())}, []string{"  used by", strings.Join(users, ", ")})
 	var shown [][]string
-	for _, row := range rows {
+	for _, row := range [][]string{
+		{"  for", s.names()}, {"  issuer", s.Issuer}, {"  ends", s.ends(time.Now())}, {"  used by", strings.Join(users, ", ")},
+	} {
 		if row[1] != "" {
 			shown = append(shown, []string{row[0], client.Printable(row[1])})
 		}
@@ -287,20 +279,6 @@ func (r *remote) reportSecret(cmd *cobra.Command, answer client.Answer, words, p
 		shown = append(shown, []string{"  used by", "no service yet: gatehouse attach secret/" + client.Printable(s.Name) + " service/SERVICE"})
 	}
 	return table(r.out, shown...)
-}
-
-// firstCertificate is the first certificate in PEM that was sent; nil if there is none.
-func firstCertificate(sent any) *x509.Certificate {
-	content, _ := sent.(string)
-	block, _ := pem.Decode([]byte(content))
-	if block == nil {
-		return nil
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil // the server has taken it, and knows better
-	}
-	return cert
 }
 
 // secretUsers names the services that a secret is attached to.

@@ -18,7 +18,7 @@ import (
 
 var _ = Describe("secret set", func() {
 	const missing = `{"title":"Not found","status":404,"detail":"secret \"shop\" does not exist","code":"not_found"}`
-	const stored = `{"secret_name":"shop","secret_type":"tls","secret_sni":"","fingerprint":"sha256:0f","subject":"CN=shop","not_after":"2099-01-02T03:04:05.000000+00:00","tags":[]}`
+	const stored = `{"secret_name":"shop","secret_type":"tls","secret_sni":"","fingerprint":"sha256:0f","subject":"CN=shop","issuer":"CN=Test Authority","host_names":["shop.test","*.shop.test"],"not_after":"2099-01-02T03:04:05.000000+00:00","tags":[]}`
 	const readBack, users = "GET /secret/shop", "GET /secret/shop/service?limit=1000"
 	var pair testkit.Pair
 	var dir string

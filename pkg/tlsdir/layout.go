@@ -2,7 +2,9 @@ package tlsdir
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +66,9 @@ func (l *layout) addRoot(dir string) error {
 			continue // ..data of Kubernetes, and what editors and copies leave while they work
 		}
 		info, err := os.Stat(path)
+		if _, still := os.Lstat(path); errors.Is(still, fs.ErrNotExist) {
+			continue // it was moved meanwhile
+		}
 		switch {
 		case err != nil:
 			l.note(path, true, "cannot be read: %s", pathCause(err))

@@ -82,11 +82,8 @@ func pathCause(err error) error {
 type version [sha256.Size]byte
 
 func (p pair) version() version {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d\n", len(p.certPEM))
-	h.Write(p.certPEM)
-	h.Write(p.keyPEM)
-	return version(h.Sum(nil))
+	first := sha256.Sum256(p.certPEM)
+	return sha256.Sum256(append(first[:], p.keyPEM...))
 }
 
 // chain is a certificate chain, the leaf first.

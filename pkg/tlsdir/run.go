@@ -10,8 +10,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// gather is how long signs of changes are gathered before the directory is read.
-const gather = 50 * time.Millisecond
+const (
+	// gather is how long signs of changes are gathered before the directory is read.
+	gather = 50 * time.Millisecond
+	// rest is how many times as long as it took to read it nothing is read again, however
+	// often a large directory changes.
+	rest = 4
+)
 
 // Run keeps the secrets until ctx ends.
 func (d *Dir) Run(ctx context.Context) error {
@@ -19,7 +24,7 @@ func (d *Dir) Run(ctx context.Context) error {
 	defer w.close()
 	due := time.NewTimer(0)
 	defer due.Stop()
-	at := time.Now()
+	at, pause := time.Now(), gather
 	sooner := func(in time.Duration) {
 		if next := time.Now().Add(in); next.Before(at) {
 			at = next
@@ -31,26 +36,28 @@ func (d *Dir) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-due.C:
-			again, dirs := d.look(ctx, time.Now())
+			began := time.Now()
+			again, dirs := d.look(ctx, began)
+			pause = max(gather, rest*time.Since(began))
 			if w.follow(dirs) {
-				again = min(again, gather) // it may have changed before it was followed
+				again = min(again, pause) // it may have changed before it was followed
 			}
 			at = time.Now().Add(again)
 			due.Reset(again)
 		case <-d.changed:
-			sooner(max(gather, d.opts.Settle))
+			sooner(max(pause, d.opts.Settle))
 		case _, ok := <-w.events:
 			if !ok {
 				w.events = nil
 			}
-			sooner(gather)
+			sooner(pause)
 		case err, ok := <-w.errors:
 			if !ok {
 				w.errors = nil
 				break
 			}
 			d.opts.Log.Debug("watching the directory of certificates", "dir", d.opts.Path, "err", err)
-			sooner(gather) // notifications were lost
+			sooner(pause) // notifications were lost
 		}
 	}
 }

@@ -3,6 +3,7 @@ package tlsdir
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -62,6 +63,28 @@ func stored(r store.Reader, name string) (*model.Secret, error) {
 	}
 	return s, err
 }
+
+// storedAll returns the secrets of pairs, by name.
+func storedAll(r store.Reader, pairs []checked) (map[string]*model.Secret, error) {
+	have := map[string]*model.Secret{}
+	for page := range slices.Chunk(pairs, pairsPage) {
+		names := make([]string, len(page))
+		for i, c := range page {
+			names[i] = c.name
+		}
+		list, err := store.List[*model.Secret](r, store.Query{Kind: model.KindSecret, Names: names})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			have[s.Name] = s
+		}
+	}
+	return have, nil
+}
+
+// pairsPage is how many secrets are read together.
+const pairsPage = 500
 
 // revisionsPage is how many revisions are read together.
 const revisionsPage = 200

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -62,6 +61,8 @@ type Dir struct {
 	states   map[string]*state
 	problems map[model.Key]string
 	ignored  map[string]string
+	// noted are the notes on something wrong, by when they were first made.
+	noted map[note]time.Time
 }
 
 // state is what is known of a pair.
@@ -69,6 +70,8 @@ type state struct {
 	version version
 	// since is when the pair was first seen in this version.
 	since time.Time
+	// gone is when the files were first missed; zero while they are there.
+	gone time.Time
 	// compared says that the pair was compared with what is stored, at revision.
 	compared bool
 	revision int64
@@ -170,16 +173,10 @@ func (d *Dir) look(ctx context.Context, now time.Time) (again time.Duration, dir
 			add(problems, key, err.Error()+"; the secret stays as it is")
 		}
 	}
-	for _, n := range l.notes {
-		if n.wrong {
-			add(problems, d.place(n.path), n.path+" "+n.text)
-		}
-	}
+	again = min(again, d.addNotes(problems, l.notes, now), d.forget(l.pairs, now))
 	d.reportIgnored(l.notes)
-	d.forget(l.pairs)
-	away := d.store(ctx, whole, now, problems, held)
-	if away {
-		again = min(again, retry)
+	if d.store(ctx, whole, now, problems, held) {
+		again = min(again, retry) // the database is away
 	}
 	d.mu.Lock()
 	d.held = held
@@ -213,6 +210,7 @@ func (d *Dir) read(f files, now time.Time) (c checked, wait time.Duration, err e
 		s = &state{version: v, since: now}
 		d.states[f.name] = s
 	}
+	s.gone = time.Time{}
 	if s.version != v {
 		s.version, s.since, s.have, s.wrong, s.refused = v, now, nil, nil, ""
 	}
@@ -241,11 +239,12 @@ func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problem
 		if err != nil {
 			return err
 		}
+		have, err := storedAll(r, pairs)
+		if err != nil {
+			return err
+		}
 		for _, c := range pairs {
-			old, err := stored(r, c.name)
-			if err != nil {
-				return err
-			}
+			old := have[c.name]
 			if decide(c.pair, c.have, old, false) == keep {
 				c.state.agree(revision)
 				held[c.name] = c.have.text()
@@ -325,10 +324,23 @@ func (s *state) agree(revision int64) {
 	s.compared, s.revision, s.anothers, s.refused = true, revision, "", ""
 }
 
-// forget forgets pairs whose files are gone.
-func (d *Dir) forget(pairs []files) {
+// forget forgets pairs whose files have been gone for a moment. It returns when to look
+// again.
+func (d *Dir) forget(pairs []files, now time.Time) (again time.Duration) {
+	there := map[string]bool{}
+	for _, f := range pairs {
+		there[f.name] = true
+	}
+	again = d.opts.Every
 	for name, s := range d.states {
-		if slices.ContainsFunc(pairs, func(f files) bool { return f.name == name }) {
+		if there[name] {
+			continue
+		}
+		if s.gone.IsZero() {
+			s.gone = now
+		}
+		if wait := d.opts.Settle - now.Sub(s.gone); wait > 0 {
+			again = min(again, wait)
 			continue
 		}
 		delete(d.states, name)
@@ -337,6 +349,31 @@ func (d *Dir) forget(pairs []files) {
 				"hint", "detach and delete the secret if it is not needed any more")
 		}
 	}
+	return again
+}
+
+// addNotes adds what has been wrong for a moment: files that are moved and links that are
+// swapped are not. It returns when to look again.
+func (d *Dir) addNotes(problems map[model.Key]string, notes []note, now time.Time) (again time.Duration) {
+	again = d.opts.Every
+	noted := map[note]time.Time{}
+	for _, n := range notes {
+		if !n.wrong {
+			continue
+		}
+		since, was := d.noted[n]
+		if !was {
+			since = now
+		}
+		noted[n] = since
+		if wait := d.opts.Settle - now.Sub(since); wait > 0 {
+			again = min(again, wait)
+			continue
+		}
+		add(problems, d.place(n.path), n.path+" "+n.text)
+	}
+	d.noted = noted
+	return again
 }
 
 // text is the fingerprint as a secret has it.

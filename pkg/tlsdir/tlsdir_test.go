@@ -261,6 +261,26 @@ var _ = Describe("A directory", func() {
 		Expect(w.secret("shop")).To(BeNil())
 	})
 
+	It("says nothing of what is there for a moment only", func() {
+		w := newWorld()
+		pair := w.putPair("shop")
+		w.look()
+		shop := filepath.Join(w.path, "shop")
+		for _, half := range []string{".crt", ".key"} {
+			Expect(os.Rename(shop+half, shop+half+".away")).To(Succeed())
+		}
+		w.link("nowhere", "gone.crt")
+		Expect(w.Look(context.Background(), w.now)).To(Equal(500 * time.Millisecond))
+		Expect(os.Remove(filepath.Join(w.path, "gone.crt"))).To(Succeed())
+		for _, half := range []string{".crt", ".key"} {
+			Expect(os.Rename(shop+half+".away", shop+half)).To(Succeed())
+		}
+		w.look()
+		Expect(w.logged("WARN")).To(BeEmpty())
+		Expect(w.logged("are gone")).To(BeEmpty())
+		w.expectPair("shop", pair)
+	})
+
 	It("lets everything stay when it is away itself", func() {
 		w := newWorld()
 		old := w.putPair("shop")
@@ -359,12 +379,14 @@ var _ = Describe("What others write", func() {
 	It("does not stop it while the database is away", func() {
 		f := &failing{}
 		w := newWorld(func(o *tlsdir.Options) { f.Store, o.Store = o.Store, f })
+		w.write(func(tx store.Writer) error { return store.Create(tx, &model.Secret{Name: "text", Value: "password"}) })
+		w.putPair("text")
 		old := w.putPair("shop")
 		w.look()
 		w.put("shop.key", "")
 		w.look()
 		before := w.conditions()
-		Expect(before).To(HaveLen(1))
+		Expect(before).To(HaveLen(2))
 		f.away = true
 		w.now = w.now.Add(time.Second)
 		Expect(w.Look(context.Background(), w.now)).To(Equal(5 * time.Second))
@@ -375,7 +397,7 @@ var _ = Describe("What others write", func() {
 		f.away = false
 		w.look()
 		w.expectPair("shop", pair)
-		Expect(w.conditions()).To(BeEmpty())
+		Expect(w.conditions()).To(HaveLen(1))
 	})
 
 	It("is not fought over by several control planes", func() {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -248,6 +250,34 @@ var _ = Describe("--tls-dir", func() {
 			"--http-port", strconv.Itoa(port), "--https-port", strconv.Itoa(s.httpsPort), "--tls-dir", dir)
 		Eventually(s.shown).WithArguments("shop.test").Should(Equal(raw(third)))
 		Eventually(func() []string { return actors(g.API) }).Should(Equal([]string{"tls-dir", "tls-dir", "tls-dir"}))
+	})
+
+	It("is written once by the control planes that share a database and the directory", func() {
+		dir, keys, database := GinkgoT().TempDir(), filepath.Join(GinkgoT().TempDir(), "secret.key"), startPostgres().URL("gatehouse")
+		var planes []*testkit.Gatehouse
+		for range 2 {
+			planes = append(planes, serve("--database-url", database, "--secret-key-file", keys, "--tls-dir", dir))
+		}
+		authority, err := testkit.NewAuthority("test")
+		Expect(err).NotTo(HaveOccurred())
+		const rotations = 10
+		for i := range rotations {
+			pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.test"}})
+			Expect(err).NotTo(HaveOccurred())
+			for half, content := range map[string]string{"crt": pair.Cert, "key": pair.Key} {
+				writeFile(filepath.Join(dir, "shop."+half), content, i%2 == 0)
+			}
+			fingerprint := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(raw(pair))))
+			for _, p := range planes {
+				Eventually(func() string {
+					a, err := p.API.Get(limit(), "/secret/shop")
+					Expect(err).NotTo(HaveOccurred())
+					return a.Body
+				}).Should(ContainSubstring(fingerprint))
+				Expect(wrongFiles(p.API, "shop")).To(BeEmpty())
+			}
+		}
+		Expect(actors(planes[0].API)).To(Equal(slices.Repeat([]string{"tls-dir"}, rotations)))
 	})
 
 	It("has to be a directory", func() {
