@@ -55,6 +55,11 @@ schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 clients: ## fetch the generators of API clients of the tests to bin/clients
 	@hack/clients.sh
 
+.PHONY: chromium
+chromium: build envoy ## run the specs of HTTPS with a headless Chromium, which Debian has (350 MB, so CI does not)
+	@hack/chromium.sh
+	go test -tags chromium ./test/clients -count=1 -ginkgo.focus Chromium
+
 .PHONY: tls-check
 tls-check: build envoy clients ## print what the HTTPS listener offers: TLS versions, ciphers, key exchanges, ALPN (seconds)
 	go test ./test/clients -count=1 -v -ginkgo.focus 'HTTPS listener offers'

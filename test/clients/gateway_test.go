@@ -106,12 +106,20 @@ type logged struct {
 // requests are the lines of the access log for a path, in order.
 func (s secured) requests(path string) (list []logged) {
 	for _, line := range append(s.Stdout.Lines(), s.Stderr.Lines()...) {
-		var l logged
-		if strings.Contains(line, path) && json.Unmarshal([]byte(line), &l) == nil && l.Path == path {
+		if !strings.Contains(line, path) {
+			continue
+		}
+		if l := parse(line); l.Path == path {
 			list = append(list, l)
 		}
 	}
 	return list
+}
+
+// parse reads a line of the access log; what is none reads as nothing.
+func parse(line string) (l logged) {
+	_ = json.Unmarshal([]byte(line), &l)
+	return l
 }
 
 // file writes a file into a new directory.

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs what the specs of Chromium need from the packages of Debian, where it is
+# missing: Chromium, and the tools of its store of certificates. It changes the
+# machine, unlike the other scripts, so nothing but `make chromium` calls it.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_command openssl "install OpenSSL (Debian: apt-get install openssl)"
+need_command unshare "install util-linux"
+missing=()
+command -v chromium >/dev/null || missing+=(chromium)
+command -v certutil >/dev/null && command -v pk12util >/dev/null || missing+=(libnss3-tools)
+if [ "${#missing[@]}" -gt 0 ]; then
+	need_command apt-get "install ${missing[*]}, then try again"
+	[ "$(id -u)" = 0 ] || fail "${missing[*]} must be installed; run: sudo apt-get install ${missing[*]}"
+	log "installing ${missing[*]}"
+	apt-get install --yes --no-install-recommends "${missing[@]}" >&2 || fail "apt-get could not install ${missing[*]}; run apt-get update, then try again"
+fi
+log "$(chromium --version 2>/dev/null) is there"
