@@ -27,8 +27,8 @@ func (n *named) noteChange(r *snapshot.Resource, revision int64) {
 // noteChanges notes what a new list at a revision has changed.
 func (n *named) noteChanges(revision int64) {
 	for name, c := range n.changes {
-		if !c.removed && !n.wants(name) {
-			delete(n.changes, name)
+		if !c.removed && n.has(name, math.MaxInt64) {
+			delete(n.changes, name) // it is not wanted, or again what the Envoy has
 		}
 	}
 	for _, r := range n.todo {

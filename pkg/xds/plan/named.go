@@ -253,6 +253,7 @@ func (n *named) giveUp(name string) {
 	n.unknown = append(n.unknown, name)
 	n.leave(name)
 	n.forget(name)
+	n.changes[name] = change{removed: true} // one of several in a message may have been taken
 }
 
 // refuse returns the names to answer with their removal.
