@@ -32,9 +32,11 @@ const apiDrain = 3 * time.Second
 
 // controlPlane is the store, the build loop and the two servers.
 type controlPlane struct {
-	log      *slog.Logger
-	store    *sqlstore.Store
-	loop     *build.Loop
+	log   *slog.Logger
+	store *sqlstore.Store
+	loop  *build.Loop
+	// expiry tells of certificates that end.
+	expiry   *certificateWatch
 	api, xds net.Listener
 	http     *http.Server
 	grpc     *grpc.Server
@@ -99,8 +101,9 @@ func openControlPlane(
 	p.held = ads.Held
 	p.grpc = ads.GRPC()
 	known := &knownLimits{}
+	p.expiry = watchCertificates(newAnnouncer(p.store, registry, env.Log), registry, env.Log, time.Now)
 	p.loop = build.NewLoop(build.Options{
-		Source: newAnnouncer(p.store, registry, env.Log), Publisher: ads, Status: registry, Log: env.Log,
+		Source: p.expiry, Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
 			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
 			Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
@@ -112,7 +115,7 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	if access.Check, access.Warn, err = p.checks(ctx, cfg); err != nil {
+	if err := p.addChecks(ctx, cfg, &access); err != nil {
 		return nil, err
 	}
 	if err := p.followCertificates(cfg, registry, &access); err != nil {
@@ -124,7 +127,7 @@ func openControlPlane(
 		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
 	}
-	if err := addMetrics(&access, registry, env.Version); err != nil {
+	if err := addMetrics(&access, registry, p.expiry, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {
@@ -192,6 +195,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
+	group.Go(func() error { return p.expiry.run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	if p.certificates != nil {

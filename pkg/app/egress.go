@@ -10,6 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -35,14 +36,12 @@ func thisMachine(cfg config.Config) (egress.Machine, error) {
 	return m, nil
 }
 
-// checks are the two checks of what a write has written. Where the program
-// listens is known once it serves.
-func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
-	check func(store.Reader, store.Changes) error, warn func(store.Reader, store.Changes) ([]string, error), err error,
-) {
+// addChecks adds the checks of what a write has written. Where the program listens
+// is known once it serves.
+func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, to *rest.Options) error {
 	machine, err := thisMachine(cfg)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	// A transaction has no context of its own; the program's outlives it.
 	ctx = context.WithoutCancel(ctx)
@@ -52,9 +51,14 @@ func (p *controlPlane) checks(ctx context.Context, cfg config.Config) (
 			return !some && cfg.APIAdminToken == "", err
 		}}
 	}
-	check = func(r store.Reader, written store.Changes) error { return rules().Check(r, written) }
-	warn = func(r store.Reader, written store.Changes) ([]string, error) { return rules().Warnings(r, written) }
-	return check, warn, nil
+	to.Check = func(r store.Reader, written store.Changes) error { return rules().Check(r, written) }
+	to.CheckRollback = func(r store.Reader, written store.Changes) error {
+		restoring := rules()
+		restoring.Restoring = true
+		return restoring.Check(r, written)
+	}
+	to.Warn = func(r store.Reader, written store.Changes) ([]string, error) { return rules().Warnings(r, written) }
+	return nil
 }
 
 // listenPlaces returns where the program listens.

@@ -10,9 +10,12 @@ import (
 )
 
 // addMetrics makes the API serve metrics, and count its own answers in them.
-func addMetrics(o *rest.Options, registry *status.Registry, version string) error {
+func addMetrics(o *rest.Options, registry *status.Registry, certificates *certificateWatch, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
+		return err
+	}
+	if err := m.AddCertificates(certificates.ends); err != nil {
 		return err
 	}
 	o.Metrics, o.Observe = m.Handler(), m.CountAnswer

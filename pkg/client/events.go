@@ -30,6 +30,8 @@ type Event struct {
 	Type      string   `json:"type"`
 	Resources []string `json:"resources"`
 	More      int      `json:"more"`
+	Object    string   `json:"object"`
+	Code      string   `json:"code"`
 	Message   string   `json:"message"`
 
 	// Data is all of it, as it was sent.

@@ -4,5 +4,5 @@
 // Invariants: a metric is counted where the thing happens or read when it is
 // asked for; nothing here steers anything. There is no global registry. Labels
 // have few values: names of proxies that have an Envoy, paths as the API's own
-// table has them, never names of objects.
+// table has them, never names of objects but those of secrets with a certificate.
 package metrics

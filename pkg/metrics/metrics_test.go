@@ -70,7 +70,10 @@ var _ = Describe("Metrics", func() {
 		same := []status.Refusal{{TypeURL: cluster, Resource: "blue"}}
 		r.SetProgress(1, status.Progress{Applied: 8, Waiting: []status.Wait{{Host: "shop"}}, Refused: same})
 		r.SetProgress(2, status.Progress{Applied: 5, Waiting: []status.Wait{{Host: "shop"}, {Host: "till"}}, Refused: same})
-		r.SetConditions("x", []model.Condition{{Code: model.NoUpstream}, {Code: model.NoUpstream}, {Code: model.Quarantined}})
+		r.SetConditions("x", []model.Condition{
+			{Key: model.RouteKey("shop", "a"), Code: model.NoUpstream}, {Key: model.RouteKey("shop", "b"), Code: model.NoUpstream}, {Code: model.Quarantined},
+		})
+		Expect(m.AddCertificates(func() map[string]float64 { return map[string]float64{"shop": 86400, "old": -1.5} })).To(Succeed())
 		m.CountAnswer("GET", "/upstream/:upstream", 200, 500*time.Millisecond)
 		m.CountAnswer("GET", "/upstream/:upstream", 200, 1500*time.Millisecond)
 		m.CountAnswer("GET", "/events", 200, time.Hour)
@@ -93,6 +96,8 @@ var _ = Describe("Metrics", func() {
 			`gatehouse_applied_revision{proxy="a\"b\nc"} 0`,
 			`gatehouse_applied_revision{proxy="gw"} 5`,
 			`gatehouse_build_info{version="1.2.3"} 1`,
+			`gatehouse_certificate_expiry_seconds{secret="old"} -1.5`,
+			`gatehouse_certificate_expiry_seconds{secret="shop"} 86400`,
 			`gatehouse_conditions{code="NoUpstream"} 2`,
 			`gatehouse_conditions{code="Quarantined"} 1`,
 			`gatehouse_envoys{proxy="a\"b\nc"} 1`,

@@ -47,6 +47,14 @@ const (
 	UpstreamUnverified = "UpstreamUnverified"
 	// TLSDirectory: something is wrong in the directory of certificates.
 	TLSDirectory = "TLSDirectory"
+	// CertificateExpires: a certificate ends within 30 days.
+	CertificateExpires = "CertificateExpires"
+	// CertificateExpired: a certificate has ended.
+	CertificateExpired = "CertificateExpired"
+	// CertificateNotForHost: a service has a certificate that is for other hosts.
+	CertificateNotForHost = "CertificateNotForHost"
+	// NoCertificate: a service needs a certificate and has none.
+	NoCertificate = "NoCertificate"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

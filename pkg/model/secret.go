@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -228,7 +229,7 @@ func (s *Secret) NotAuthorities() string {
 	}
 	for i, cert := range certs {
 		if !isAuthority(cert) {
-			return fmt.Sprintf("has certificate %d (%s), which is not one of a certificate authority (basicConstraints CA:TRUE)", i+1, cert.Subject)
+			return fmt.Sprintf("has no certificates of authorities: number %d (%s) may not sign others (basicConstraints CA:TRUE)", i+1, cert.Subject)
 		}
 	}
 	return ""
@@ -242,10 +243,7 @@ func (s *Secret) NotFor(fqdn string) string {
 	if leaf == nil {
 		return ""
 	}
-	names := NamesOf(leaf)
-	if s.SNI != "" {
-		names = []string{strings.ToLower(s.SNI)}
-	}
+	names := s.names(leaf)
 	switch {
 	case len(names) == 0:
 		return "has a certificate without a host name: its subject alternative name (SAN) is empty"
@@ -253,6 +251,44 @@ func (s *Secret) NotFor(fqdn string) string {
 		return "has a certificate for " + strings.Join(names, ", ")
 	}
 	return ""
+}
+
+// names are those that the certificate is shown for.
+func (s *Secret) names(leaf *x509.Certificate) []string {
+	if s.SNI != "" {
+		return []string{strings.ToLower(s.SNI)}
+	}
+	return NamesOf(leaf)
+}
+
+// HostsFor are the hosts of a service, or wildcards for them, that the pair is shown
+// for: its fqdn, or the names below it; none if there is no pair.
+func (s *Secret) HostsFor(fqdn string) []string {
+	leaf := s.Leaf()
+	if leaf == nil || !s.IsPair() {
+		return nil
+	}
+	fqdn = strings.ToLower(fqdn)
+	suffix, wildcard := strings.CutPrefix(fqdn, "*")
+	if !wildcard {
+		if namesCover(s.names(leaf), fqdn) {
+			return []string{fqdn}
+		}
+		return nil
+	}
+	return slices.DeleteFunc(s.names(leaf), func(name string) bool { return !strings.HasSuffix(name, suffix) })
+}
+
+// ShownFor reports whether the pair is shown for a host, or a wildcard.
+func (s *Secret) ShownFor(host string) bool {
+	leaf := s.Leaf()
+	return leaf != nil && s.IsPair() && namesCover(s.names(leaf), host)
+}
+
+// Certificates are those of Cert; none if they cannot be read.
+func (s *Secret) Certificates() []*x509.Certificate {
+	_, certs, _ := readCertificates(s.Cert)
+	return certs
 }
 
 // HostNames are the host names that the secret is for, in lower case: SNI or,

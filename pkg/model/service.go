@@ -1,5 +1,7 @@
 package model
 
+import "fmt"
+
 // Service is a host name and the routes under it.
 type Service struct {
 	ID   int64  `json:"service_id"`
@@ -7,8 +9,7 @@ type Service struct {
 	// FQDN is the host that the service matches, without regard to case: an
 	// exact name, "*.suffix", or "*" for any host.
 	FQDN string `json:"fqdn"`
-	// HTTPS says what plain HTTP is for: HTTPSBoth, HTTPSRedirect or HTTPSOnly. It
-	// counts while the service has a certificate.
+	// HTTPS says what plain HTTP is for: HTTPSBoth, HTTPSRedirect or HTTPSOnly.
 	HTTPS string `json:"https"`
 	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
 	// HTTP (RFC 6797); 0 means that it is not told.
@@ -49,6 +50,23 @@ func (s *Service) Names() []Key {
 		return nil
 	}
 	return []Key{SecretKey(s.ClientCACertificate)}
+}
+
+// NeedsCertificate says in a sentence what it means that the service has no
+// certificate; empty if that is as it should be.
+func (s *Service) NeedsCertificate() string {
+	switch {
+	case s.ClientCACertificate != "":
+		return fmt.Sprintf("service %q asks clients for a certificate and has none for %s itself: it answers 403 over plain HTTP, and nobody reaches it over HTTPS; attach a secret with a certificate and its key",
+			s.Name, s.FQDN)
+	case s.HTTPS == HTTPSRedirect:
+		return fmt.Sprintf("service %q redirects plain HTTP to HTTPS and has no certificate for %s: unless a proxy in front has one, clients get no further; attach a secret with a certificate and its key",
+			s.Name, s.FQDN)
+	case s.HTTPS == HTTPSOnly:
+		return fmt.Sprintf("service %q answers 403 over plain HTTP and has no certificate for %s: unless a proxy in front has one, nobody reaches it; attach a secret with a certificate and its key",
+			s.Name, s.FQDN)
+	}
+	return ""
 }
 
 // Validate implements Object.

@@ -1,6 +1,8 @@
 package precheck
 
 import (
+	"time"
+
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -17,6 +19,18 @@ type Rules struct {
 	Places  []egress.Place
 	// Open reports whether everybody who reaches the API may change it.
 	Open func() (bool, error)
+	// Now is the clock of certificates; nil means time.Now.
+	Now func() time.Time
+	// Restoring takes what was there before, as a rollback does: certificates that have
+	// ended since, or that a service had although they are not for its host.
+	Restoring bool
+}
+
+func (rules Rules) now() time.Time {
+	if rules.Now == nil {
+		return time.Now()
+	}
+	return rules.Now()
 }
 
 // pageSize bounds the objects that are checked together.
@@ -81,6 +95,10 @@ func (c checker) checkPage(page []store.Written) error {
 	for _, w := range page {
 		if w.After == nil {
 			continue
+		}
+		// First, because it names the field.
+		if err := c.checkCertificates(w); err != nil {
+			return err
 		}
 		if err := c.check(w.After); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -47,7 +48,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	Expect(err).NotTo(HaveOccurred())
-	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), BasicConstraintsValid: true, IsCA: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	Expect(err).NotTo(HaveOccurred())
 	authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
@@ -201,6 +205,9 @@ const noFilter = "the route has filter odd, which cannot be read ("
 
 func ca(cert string) *model.Secret { return &model.Secret{Name: "ca", Cert: cert} }
 
+// namesEmpty is said of the upstream itself, noAuthority of a route that has it.
+const namesEmpty = `Upstream_validation_cacertificate of /upstream/t names secret "ca", which has no certificate`
+
 const noAuthority = "the route has upstream t, whose certificate authority has no certificate, and answers 503"
 
 // refusal is the Unworkable error of a check.
@@ -225,13 +232,13 @@ var _ = Describe("Check", func() {
 		Expect(refusal(err).Message).To(HavePrefix(path + " cannot become a working configuration: " + why))
 	},
 		Entry("an upstream whose authority has no certificate",
-			[]model.Object{ca("")}, insert(upstream("t", "ca")), "/upstream/t", noAuthority),
+			[]model.Object{ca("")}, insert(upstream("t", "ca")), "/upstream/t", namesEmpty),
 		Entry("a link to such an upstream",
 			shop(ca(""), upstream("t", "ca")), insert(uses("root", "t")), "/service/shop/route/root", noAuthority),
 		Entry("a route that has one",
 			shop(ca(""), upstream("t", "ca"), uses("root", "t")), replace(route("root", "/new")), "/service/shop/route/root", noAuthority),
 		Entry("an authority that loses its certificate",
-			[]model.Object{ca(valid), upstream("t", "ca")}, replace(ca("")), "/upstream/t", noAuthority),
+			[]model.Object{ca(valid), upstream("t", "ca")}, replace(ca("")), "/secret/ca", namesEmpty),
 		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
 		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
 		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
@@ -239,7 +246,7 @@ var _ = Describe("Check", func() {
 			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
 		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
 		Entry("the last of more objects than a page", []model.Object{ca("")},
-			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", noAuthority),
+			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", namesEmpty),
 		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
 			insert(append(manyRoutes(1100), uses("r1099", "t"))...), "/service/shop/route/r1099", noAuthority),
 		Entry("a filter", nil, insert(filter()), "/filter/odd", noFilter),
@@ -250,7 +257,7 @@ var _ = Describe("Check", func() {
 		Entry("a route with a filter", shop(filter(), filtered("root")), replace(route("root", "/new")), "/service/shop/route/root", noFilter),
 		Entry("a route that is made with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
 		Entry("the first bad object of many",
-			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", noAuthority),
+			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", namesEmpty),
 	)
 
 	DescribeTable("lets through", func(stored []model.Object, c change) {

@@ -16,15 +16,19 @@ import (
 const mostPlaces = 200
 
 // Warnings says what a transaction has written that works, but probably not as
-// intended: upstreams that name the gateway itself, and rate-limit filters that
-// limit nothing.
+// intended: upstreams that name the gateway itself, certificates that are not valid
+// or not for the services that have them, and rate-limit filters that limit nothing.
 func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, error) {
 	addresses, err := rules.addressWarnings(r, written)
 	if err != nil {
 		return nil, err
 	}
+	certificates, err := rules.certificateWarnings(r, written)
+	if err != nil {
+		return nil, err
+	}
 	unlimited, err := limitWarnings(r, written)
-	return append(addresses, unlimited...), err
+	return slices.Concat(addresses, certificates, unlimited), err
 }
 
 // limitWarnings says which rate-limit filters limit nothing because of what a

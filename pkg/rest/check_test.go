@@ -20,9 +20,16 @@ func checked(o *rest.Options) { o.Check = precheck.Rules{}.Check }
 
 var _ = Describe("What cannot become a working configuration", func() {
 	const verified = "Upstream_ip=192.0.2.1&Upstream_port=443&Upstream_protocol=tls&Upstream_validation_cacertificate=ca"
+	const hint = `; upload certificates of authorities to the secret`
 	why := func(upstream string) string {
-		return "/upstream/" + upstream + " cannot become a working configuration: the route has upstream " + upstream +
-			", whose certificate authority has no certificate, and answers 503"
+		return "/upstream/" + upstream + ` cannot become a working configuration: Upstream_validation_cacertificate of /upstream/` + upstream +
+			` names secret \"ca\", which has no certificate` + hint
+	}
+	field := func(name, message string) string {
+		return `,"errors":[{"field":"` + name + `","message":"` + message + `"}]}`
+	}
+	problem := func(path, detail, field string) string {
+		return strings.TrimSuffix(cannotWork(path, detail), "}") + field
 	}
 
 	DescribeTable("is refused with the reason, also in a dry run", func(method, path, contentType, body, detail string) {
@@ -31,7 +38,7 @@ var _ = Describe("What cannot become a working configuration", func() {
 		a.given("/secret", "Secret_name=ca")
 		before := a.everyList()
 		for _, query := range []string{"?dry_run=true", "?dry_run=false", ""} {
-			a.do(method, path+query, contentType, strings.NewReader(body)).expectProblem(422, cannotWork(path, detail))
+			a.do(method, path+query, contentType, strings.NewReader(body)).expectProblem(422, problem(path, detail, field("Upstream_validation_cacertificate", `names secret \"ca\", which has no certificate`)))
 			a.expectNothingStored(7, before)
 		}
 	},
@@ -46,15 +53,17 @@ var _ = Describe("What cannot become a working configuration", func() {
 	It("is not stored by a change of what it needs", func() {
 		a := startAPI(checked)
 		a.given(everything()...)
-		a.given("/secret", url.Values{"Secret_name": {"ca"}, "Secret_cert": {newPair("ca").cert}}.Encode(), "/upstream", "Upstream_name=t&"+verified) // 8
+		a.given("/secret", url.Values{"Secret_name": {"ca"}, "Secret_cert": {authority("ca").PEM}}.Encode(), "/upstream", "Upstream_name=t&"+verified) // 8
 		for _, query := range []string{"?dry_run=true", ""} {
-			a.patch("/secret/ca"+query, "Secret_cert=").expectProblem(422, cannotWork("/secret/ca", why("t")))
-			a.put("/secret/ca"+query, "").expectProblem(422, cannotWork("/secret/ca", why("t")))
+			empty := `Upstream_validation_cacertificate of /upstream/t names secret \"ca\", which has no certificate`
+			refused := problem("/secret/ca", "/secret/ca cannot become a working configuration: "+empty+hint, field("Secret_cert", empty))
+			a.patch("/secret/ca"+query, "Secret_cert=").expectProblem(422, refused)
+			a.put("/secret/ca"+query, "").expectProblem(422, refused)
 		}
 		Expect(a.revision()).To(Equal(int64(8)))
 		By("which others may change")
 		Expect(a.patch("/secret/ca", "tags=x").status).To(Equal(200))
-		Expect(a.do(http.MethodPost, "/secret/ca/cert", form, strings.NewReader(url.Values{"Secret_cert": {newPair("new").cert}}.Encode())).status).To(Equal(200))
+		Expect(a.do(http.MethodPost, "/secret/ca/cert", form, strings.NewReader(url.Values{"Secret_cert": {authority("new").PEM}}.Encode())).status).To(Equal(200))
 	})
 
 	It("may be deleted, and what is whole is stored", func() {

@@ -94,6 +94,7 @@ func (s *server) rollback(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	m.rollback = true
 	rows := 0
 	done, err := s.write(c, m, func(w store.Writer) error {
 		if now, err := w.Revision(); err != nil || n > now {

@@ -32,6 +32,8 @@ type Options struct {
 	// Check refuses what a transaction has written when it cannot become a
 	// working configuration; nil means that everything can.
 	Check func(store.Reader, store.Changes) error
+	// CheckRollback is Check for a rollback; nil means Check.
+	CheckRollback func(store.Reader, store.Changes) error
 	// Warn tells what a transaction has written that works and does not do what
 	// it seems to, in words; nil means nothing.
 	Warn func(store.Reader, store.Changes) ([]string, error)
@@ -80,18 +82,20 @@ type server struct {
 	newProxy func(name string) *model.Proxy
 	ready    func() error
 	check    func(store.Reader, store.Changes) error
-	warn     func(store.Reader, store.Changes) ([]string, error)
-	wait     Wait
-	events   *status.Feed
-	ping     time.Duration
-	pace     time.Duration
-	large    readers
-	applying chan struct{} // capacity 1: a document is being applied
-	metrics  http.Handler
-	onAnswer func(method, path string, status int, took time.Duration)
-	onStop   func(func()) (forget func() bool)
-	router   *gin.Engine
-	live     *inspect.Inspector
+	// checkRollback is check for a rollback.
+	checkRollback func(store.Reader, store.Changes) error
+	warn          func(store.Reader, store.Changes) ([]string, error)
+	wait          Wait
+	events        *status.Feed
+	ping          time.Duration
+	pace          time.Duration
+	large         readers
+	applying      chan struct{} // capacity 1: a document is being applied
+	metrics       http.Handler
+	onAnswer      func(method, path string, status int, took time.Duration)
+	onStop        func(func()) (forget func() bool)
+	router        *gin.Engine
+	live          *inspect.Inspector
 	// now is the clock of tokens and certificates.
 	now func() time.Time
 	// guard is nil if authentication is off.
@@ -125,6 +129,9 @@ func newServer(o Options) *server {
 	s.guard = newGuard(o, s.log)
 	if s.check == nil {
 		s.check = func(store.Reader, store.Changes) error { return nil }
+	}
+	if s.checkRollback = o.CheckRollback; s.checkRollback == nil {
+		s.checkRollback = s.check
 	}
 	if s.warn == nil {
 		s.warn = func(store.Reader, store.Changes) ([]string, error) { return nil, nil }
@@ -285,7 +292,11 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 		if err := fn(w); err != nil {
 			return err
 		}
-		if err := s.check(w, w.Written()); err != nil {
+		check := s.check
+		if m.rollback {
+			check = s.checkRollback
+		}
+		if err := check(w, w.Written()); err != nil {
 			return err
 		}
 		if done.warnings, err = s.warn(w, w.Written()); err != nil {

@@ -39,6 +39,8 @@ type mode struct {
 	// about is what to wait for where the write changes nothing, as when it is
 	// made again because the first wait was too short; the zero value is nothing.
 	about model.Key
+	// rollback says that the write puts back what was there before.
+	rollback bool
 }
 
 // writeMode reads the query of a write.

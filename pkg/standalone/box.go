@@ -1,7 +1,6 @@
 package standalone
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,9 +11,6 @@ func (d Demo) printSummary() {
 		"Gateway  " + d.Gateway + "/",
 		"API      " + d.API + "/",
 		"Docs     " + d.API + "/docs",
-	}
-	if d.HTTPS != "" {
-		lines = slices.Insert(lines, 1, "HTTPS    "+d.HTTPS+"/ for services with a certificate")
 	}
 	if d.LogFile != "" {
 		lines = append(lines, "Log      "+d.LogFile)

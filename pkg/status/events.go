@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // MaxNamed is how many resources an event names.
@@ -25,6 +27,11 @@ func (r *Registry) RecordRestore(revision int64) {
 	r.feed.Publish(Event{
 		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: read again what you keep, then go on with what follows",
 	})
+}
+
+// RecordCertificate records that a certificate ends soon, or has ended.
+func (r *Registry) RecordCertificate(c model.Condition) {
+	r.feed.Publish(Event{Event: EventCertificate, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
 }
 
 // RecordPublish records a revision that goes to the Envoys: with how many changes

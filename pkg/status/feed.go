@@ -27,6 +27,8 @@ const (
 	// EventOverdue: a wait for a cluster of an Envoy reached its bound, and the
 	// routes that name it went out.
 	EventOverdue = "overdue"
+	// EventCertificate: the certificate of a secret ends soon, or has ended.
+	EventCertificate = "certificate"
 	// EventReset: events were lost to this reader, or the database was restored.
 	EventReset = "reset"
 )
@@ -55,7 +57,11 @@ type Event struct {
 	// Resources are the first names in a response, More is how many follow.
 	Resources []string `json:"resources,omitempty"`
 	More      int      `json:"more,omitempty"`
-	// Message is Envoy's reason for a refusal, or what to do after a reset.
+	// Object is the path of what a condition is about, Code its code.
+	Object string `json:"object,omitempty"`
+	Code   string `json:"code,omitempty"`
+	// Message is Envoy's reason for a refusal, the condition's, or what to do after a
+	// reset.
 	Message string `json:"message,omitempty"`
 
 	id int64

@@ -32,8 +32,9 @@ type CertificateOptions struct {
 	// Subject is the common name.
 	Subject string
 	RSA     bool
-	// NotAfter is the end of its validity; the zero value is an hour from now.
-	NotAfter time.Time
+	// NotBefore is the beginning of its validity; the zero value is two days ago.
+	// NotAfter is the end; the zero value is an hour from now.
+	NotBefore, NotAfter time.Time
 	// Client says that it is for clients.
 	Client bool
 }
@@ -42,7 +43,12 @@ type CertificateOptions struct {
 type Pair struct{ Cert, Key string }
 
 // NewAuthority makes a certificate authority.
-func NewAuthority(name string) (*Authority, error) {
+func NewAuthority(name string) (*Authority, error) { return newAuthority(name, nil) }
+
+// Authority makes an authority that this one has signed.
+func (a *Authority) Authority(name string) (*Authority, error) { return newAuthority(name, a) }
+
+func newAuthority(name string, parent *Authority) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the key of an authority: %w", err)
@@ -51,7 +57,10 @@ func NewAuthority(name string) (*Authority, error) {
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if parent == nil {
+		parent = &Authority{cert: template, key: key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent.cert, key.Public(), parent.key)
 	if err != nil {
 		return nil, fmt.Errorf("making an authority: %w", err)
 	}
@@ -75,6 +84,9 @@ func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: o.Subject},
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: o.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if !o.NotBefore.IsZero() {
+		template.NotBefore = o.NotBefore
 	}
 	if o.NotAfter.IsZero() {
 		template.NotAfter = time.Now().Add(time.Hour)

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// oneChange is a source with one change.
+type oneChange struct{ change model.Change }
+
+func (s oneChange) Since(context.Context, model.Mark) (model.Change, error) { return s.change, nil }
+func (s oneChange) Changed() <-chan struct{}                                { return nil }
+
+var _ = Describe("A certificate", func() {
+	It("that ends gets its conditions and events by the passing of time", func(ctx SpecContext) {
+		ca, err := testkit.NewAuthority("root")
+		Expect(err).NotTo(HaveOccurred())
+		end := time.Now().Add(2 * time.Second).Truncate(time.Second)
+		pair, err := ca.Issue(testkit.CertificateOptions{Names: []string{"shop.example"}, NotAfter: end})
+		Expect(err).NotTo(HaveOccurred())
+		change := model.Change{Full: true}
+		for _, o := range []model.Object{
+			&model.Secret{Name: "tls", Cert: pair.Cert, PrivateKey: "sealed", NotAfter: new(model.At(end))},
+			&model.Service{Name: "shop", FQDN: "shop.example", HTTPS: "both"}, &model.ServiceSecret{Service: "shop", Secret: "tls"},
+		} {
+			change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+		}
+		registry := status.NewRegistry()
+		from := registry.Feed().Now()
+		watch := watchCertificates(oneChange{change}, registry, slog.New(slog.DiscardHandler), time.Now)
+		running, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- watch.run(running) }()
+		_, err = watch.Since(ctx, model.Mark{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(watch.ends()).To(HaveKeyWithValue("tls", BeNumerically("~", 0, 3)))
+
+		codes := func() (list []string) {
+			for _, c := range registry.Conditions() {
+				list = append(list, c.Key.Path()+" "+c.Code)
+			}
+			return list
+		}
+		Eventually(codes).WithContext(ctx).WithTimeout(20 * time.Second).Should(ConsistOf("/secret/tls CertificateExpired", "/service/shop CertificateExpired"))
+		Expect(watch.ends()["tls"]).To(BeNumerically("<=", 0))
+		var told []string
+		events, _ := registry.Feed().After(from, 10)
+		for _, e := range events {
+			told = append(told, e.Event+" "+e.Object+" "+e.Code)
+		}
+		Expect(told).To(Equal([]string{"certificate /secret/tls CertificateExpires", "certificate /secret/tls CertificateExpired"}))
+		stop()
+		Eventually(ended).Should(Receive(BeNil()))
+	})
+})
