@@ -83,7 +83,7 @@ func (h ClientHello) Send(ctx context.Context, addr string) (ServerHello, error)
 			record[2] = 0
 		}
 		if _, err := conn.Write(append(record, part...)); err != nil {
-			return ServerHello{}, fmt.Errorf("sending a ClientHello: %w", err)
+			return ServerHello{Closed: true}, nil //nolint:nilerr // before it has read all of it
 		}
 	}
 	return readServerHello(bufio.NewReader(conn))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -286,6 +287,23 @@ var _ = Describe("A request over TLS", func() {
 		}
 		Expect(t.bank.Requests()).To(BeEquivalentTo(1))
 	}, SpecTimeout(2*time.Minute))
+
+	It("has no connection without a certificate for what asks for one, in any case", func(ctx SpecContext) {
+		t := startSecure(ctx)
+		for _, name := range []string{"bank.test", "BANK.TEST", "Bank.test"} {
+			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+				config := &tls.Config{ServerName: name, RootCAs: t.authority.Pool(), MinVersion: version, MaxVersion: version}
+				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr)
+				if err == nil { // TLS 1.3 tells the client later
+					_, _ = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", name)
+					_, err = io.ReadAll(conn)
+					_ = conn.Close()
+				}
+				Expect(err).To(HaveOccurred(), name)
+			}
+		}
+		Expect(t.bank.Requests()).To(BeZero())
+	}, SpecTimeout(time.Minute))
 
 	// Go writes neither of the two as a server name.
 	It("has no connection for a server name with a trailing dot, or an address", func(ctx SpecContext) {

@@ -190,6 +190,7 @@ func (s *scan) odd() {
 		{"TLS_FALLBACK_SCSV", func(h *testkit.ClientHello) { h.Ciphers = append(h.Ciphers, 0x5600) }},
 		{"only DEFLATE", func(h *testkit.ClientHello) { h.Compressions = []byte{1} }},
 		{"a later TLS 1.9, and 1.3", func(h *testkit.ClientHello) { h.Versions = []uint16{0x030a, tls.VersionTLS13} }},
+		{"20,000 bytes of padding", func(h *testkit.ClientHello) { h.Extensions = map[uint16][]byte{21: make([]byte, 20000)} }},
 		{"no server name", func(h *testkit.ClientHello) { h.ServerNames = nil }},
 		{"an unknown server name", func(h *testkit.ClientHello) { h.ServerNames = []string{"other.test"} }},
 	} {
@@ -296,6 +297,7 @@ ALPN spdy/3.1              none
 TLS_FALLBACK_SCSV          refused (inappropriate_fallback)
 only DEFLATE               refused (illegal_parameter)
 a later TLS 1.9, and 1.3   TLS 1.3
+20,000 bytes of padding    refused (closed)
 no server name             refused (handshake_failure)
 an unknown server name     refused (handshake_failure)
 resumption, by Go          off
@@ -316,6 +318,7 @@ TLS 1.3                    offered
 TLS_FALLBACK_SCSV          refused (protocol_version)
 only DEFLATE               refused (protocol_version)
 a later TLS 1.9, and 1.3   TLS 1.3
+20,000 bytes of padding    refused (closed)
 no server name             refused (handshake_failure)
 an unknown server name     refused (handshake_failure)
 resumption, by Go          off

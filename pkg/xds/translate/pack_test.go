@@ -20,6 +20,7 @@ import (
 	inspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	networkv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/matching/common_inputs/network/v3"
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	mapperv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/cert_mappers/sni/v3"
@@ -138,6 +139,9 @@ func broken() map[string]translate.Message {
 		string(proto.MessageName(&previoushostsv3.PreviousHostsPredicate{})): nil,
 		string(proto.MessageName(&routev3.FilterConfig{})):                   nil,
 		string(proto.MessageName(&celv3.ExpressionFilter{})):                 nil,
+		string(proto.MessageName(&networkv3.ServerNameInput{})):              nil,
+		string(proto.MessageName(&networkv3.TransportProtocolInput{})):       nil,
+		string(proto.MessageName(&wrapperspb.StringValue{})):                 nil,
 	}
 	for _, m := range list {
 		byType[string(proto.MessageName(m))] = m
@@ -164,7 +168,9 @@ var _ = Describe("What is packed", func() {
 		Expect(slices.Sorted(maps.Keys(types))).To(Equal(slices.Sorted(maps.Keys(broken()))), "each type that is sent has a broken message here")
 		for name, m := range broken() {
 			if m == nil {
-				Expect(must(a(name)).(translate.Message).ValidateAll()).To(Succeed(), name)
+				if checked, ok := must(a(name)).(translate.Message); ok { // protobuf's own have no constraints
+					Expect(checked.ValidateAll()).To(Succeed(), name)
+				}
 				continue
 			}
 			_, err := translate.Pack(m)
