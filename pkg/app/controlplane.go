@@ -122,9 +122,10 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")
+	told := upstreams{ads, own, &handshakes{}}
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: replica(p.api),
-		Explain: explainer(ads, known, upstreams{ads, own}), Upstreams: upstreams{ads, own}.Upstreams,
+		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
 	}
 	if err := addMetrics(&access, registry, p.expiry, env.Version); err != nil {

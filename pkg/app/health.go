@@ -18,6 +18,8 @@ import (
 type upstreams struct {
 	ads *server.Server
 	own *ownEnvoy // nil if there is none
+	// handshakes find out what Envoy only counts.
+	handshakes *handshakes
 }
 
 // view is what is known of some clusters of a proxy.
@@ -64,8 +66,43 @@ func (u upstreams) isOwn(proxy string, envoys []string) bool {
 	})
 }
 
-// conditionOf returns the condition of an endpoint, and the Envoys that report it.
-func (v view) conditionOf(c *explain.Cluster, e explain.Endpoint) (health.Condition, []string) {
+// saidOf is the condition of an endpoint, and the Envoys that report it.
+type saidOf struct {
+	health.Condition
+	envoys []string
+}
+
+// conditionsOf returns what is said of the endpoints of clusters of a proxy.
+func (u upstreams) conditionsOf(ctx context.Context, proxy string, v view, clusters []explain.Cluster) [][]saidOf {
+	list := make([][]saidOf, len(clusters))
+	var unclear []explain.Endpoint
+	var facts []health.Facts
+	var to []*saidOf
+	for i := range clusters {
+		c := &clusters[i]
+		list[i] = make([]saidOf, len(c.Endpoints))
+		for k, e := range c.Endpoints {
+			f, envoys := v.factsOf(c, e)
+			said := &list[i][k]
+			*said = saidOf{health.Of(f), envoys}
+			if f.NeedsHandshake(said.Condition) {
+				unclear, facts, to = append(unclear, e), append(facts, f), append(to, said)
+			}
+		}
+	}
+	snap := u.ads.Snapshot(proxy)
+	if len(unclear) == 0 || snap == nil {
+		return list
+	}
+	for i, found := range u.handshakes.find(ctx, snap.Secrets, unclear) {
+		facts[i].Finding = found
+		to[i].Condition = health.Of(facts[i])
+	}
+	return list
+}
+
+// factsOf returns what is known of an endpoint, and the Envoys that report failures.
+func (v view) factsOf(c *explain.Cluster, e explain.Endpoint) (health.Facts, []string) {
 	facts := health.Facts{Protocol: c.Protocol, Checked: c.HealthCheck, Reported: v.complete}
 	var latest time.Time
 	var envoys []string
@@ -91,7 +128,7 @@ func (v view) conditionOf(c *explain.Cluster, e explain.Endpoint) (health.Condit
 		}
 	}
 	slices.Sort(envoys)
-	return health.Of(facts), slices.Compact(envoys)
+	return facts, slices.Compact(envoys)
 }
 
 // isEndpoint reports whether Envoy's report of an address is about an endpoint:
@@ -118,11 +155,9 @@ func (u upstreams) addHealth(ctx context.Context, proxy string, envoys []string,
 		names = append(names, c.Name)
 	}
 	v := u.view(ctx, proxy, names, envoys)
-	for i := range a.Forward.Clusters {
-		c := &a.Forward.Clusters[i]
-		for k := range c.Endpoints {
-			e := &c.Endpoints[k]
-			said, _ := v.conditionOf(c, *e)
+	for i, endpoints := range u.conditionsOf(ctx, proxy, v, a.Forward.Clusters) {
+		for k, said := range endpoints {
+			e := &a.Forward.Clusters[i].Endpoints[k]
 			e.Health, e.HealthReason, e.HealthMessage = said.State, said.Reason, said.Message
 		}
 	}
@@ -181,12 +216,12 @@ func (u upstreams) list(
 	}
 	v := u.view(ctx, proxy, names, nil)
 	var list []inspect.UpstreamHealth
-	for i := range clusters {
-		c := &clusters[i]
-		for _, e := range c.Endpoints {
-			said, envoys := v.conditionOf(c, e)
+	for i, endpoints := range u.conditionsOf(ctx, proxy, v, clusters) {
+		for k, said := range endpoints {
+			e := clusters[i].Endpoints[k]
 			h := inspect.UpstreamHealth{
-				Proxy: proxy, Upstream: e.Upstream, Cluster: c.Name, Address: e.Address, Port: e.Port, Envoys: envoys, Condition: said,
+				Proxy: proxy, Upstream: e.Upstream, Cluster: clusters[i].Name, Address: e.Address, Port: e.Port,
+				Envoys: said.envoys, Condition: said.Condition,
 			}
 			if keep(h) {
 				list = append(list, h)

@@ -117,12 +117,9 @@ func unusableTLS(upstreams []*model.Upstream, with Credentials) string {
 func Unverified(t *model.RouteTree) []model.Condition {
 	var list []model.Condition
 	for _, u := range t.Upstreams {
-		if u.SpeaksTLS() && u.TLSInsecure {
-			list = append(list, model.Condition{Key: u.Key(), Code: model.UpstreamUnverified, Message: UnverifiedMessage})
+		if u.IsUnverified() {
+			list = append(list, model.Condition{Key: u.Key(), Code: model.UpstreamUnverified, Message: model.UnverifiedMessage})
 		}
 	}
 	return list
 }
-
-// UnverifiedMessage is what is said of an upstream that accepts every certificate.
-const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers"

@@ -156,6 +156,9 @@ type Endpoint struct {
 	HealthMessage string       `json:"health_message,omitempty"`
 	// DNS says that the address is a name.
 	DNS bool `json:"-"`
+	// TLS is how connections to it are secured; nil means that they are not, or not
+	// in a way that is known.
+	TLS *UpstreamTLS `json:"-"`
 }
 
 // Retries is a retry policy.

@@ -144,6 +144,7 @@ func (c *Cluster) read(r *snapshot.Resource, share float64) error {
 			if w := e.GetLoadBalancingWeight(); w != nil {
 				endpoint.Weight = w.GetValue()
 			}
+			endpoint.TLS = tlsOf(&cluster, e)
 			total += float64(endpoint.Weight)
 			c.Endpoints = append(c.Endpoints, endpoint)
 		}

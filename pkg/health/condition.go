@@ -74,6 +74,8 @@ type Facts struct {
 	// Own is what the Envoy beside the program says of the endpoint; nil means
 	// that it was not asked.
 	Own *Own
+	// Finding is what a handshake has shown, see NeedsHandshake.
+	Finding Finding
 }
 
 // Own is what an Envoy says of an endpoint itself.
@@ -100,7 +102,7 @@ func Of(f Facts) Condition {
 		case !own.Resolved:
 			return Condition{Unresolved, NameError, "the name does not resolve to an address"}
 		case own.Failed:
-			return own.unhealthyCondition()
+			return f.unhealthyCondition()
 		}
 	}
 	total := f.Counts.Succeeded + f.Counts.Bad()
@@ -148,8 +150,8 @@ func requests(n uint64) string {
 	return fmt.Sprintf("%d requests", n)
 }
 
-func (o *Own) unhealthyCondition() Condition {
-	c := Condition{State: Unhealthy, Reason: CheckAnswer}
+func (f Facts) unhealthyCondition() Condition {
+	c, o := Condition{State: Unhealthy, Reason: CheckAnswer}, f.Own
 	switch {
 	case o.CheckTLS > 0:
 		c.Reason, c.Message = TLSError, "its health check meets a TLS error: the port may not speak TLS, or its certificate is not trusted"
@@ -162,6 +164,9 @@ func (o *Own) unhealthyCondition() Condition {
 	default:
 		c.Reason, c.Message = "", "it fails its health check"
 	}
+	if f.Finding.explains(c.Reason) {
+		c.Reason, c.Message = f.Finding.Reason, "its health check fails: "+f.Finding.Message
+	}
 	return c
 }
 
@@ -172,6 +177,9 @@ func (f Facts) failingCondition(total uint64) Condition {
 	what := "requests"
 	if c.Unconnected >= c.Failed {
 		reason, why = f.connectReason()
+	}
+	if f.Finding.explains(reason) {
+		reason, why = f.Finding.Reason, f.Finding.Message
 	}
 	if c.Failed == 0 {
 		what = "attempts to connect"

@@ -117,6 +117,12 @@ func (u *Upstream) Names() []Key {
 // SpeaksTLS reports whether the protocol is one over TLS.
 func (u *Upstream) SpeaksTLS() bool { return u.Protocol == "tls" || u.Protocol == "h2" }
 
+// IsUnverified reports whether every certificate is accepted.
+func (u *Upstream) IsUnverified() bool { return u.SpeaksTLS() && u.TLSInsecure }
+
+// UnverifiedMessage is what is said of such an upstream.
+const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers"
+
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {
 	_, err := netip.ParseAddr(u.IP)

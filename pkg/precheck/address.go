@@ -86,7 +86,7 @@ func listeners(p *model.Proxy) []egress.Place {
 }
 
 // addressWarnings tells of upstreams that were written and lead to the gateway
-// itself, and of names that may resolve to what is denied.
+// itself or accept every certificate, and of names that may resolve to what is denied.
 func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
 	var list []string
@@ -114,6 +114,9 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 		}
 		if place != nil {
 			list = append(list, u.Key().Path()+" "+placeText(u, place)+circle)
+		}
+		if u.IsUnverified() {
+			list = append(list, u.Key().Path()+": "+model.UnverifiedMessage)
 		}
 		if rules.Upstreams.MayResolveToDenied(u.IP) {
 			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")

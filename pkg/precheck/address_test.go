@@ -116,6 +116,16 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(err).To(MatchError(away))
 	})
 
+	It("is told of when every certificate is accepted there", func() {
+		u := at("u", "192.0.2.8", 443)
+		u.Protocol, u.TLSInsecure = "tls", true
+		warnings, _, err := ruled(precheck.Rules{}, nil, insert(u))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(Equal([]string{
+			"/upstream/u: its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers",
+		}))
+	})
+
 	It("may be ruled out", func() {
 		deny, err := egress.ParseEntry("10.0.0.0/8")
 		Expect(err).NotTo(HaveOccurred())

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -32,6 +33,9 @@ type BackendOptions struct {
 	IP string
 	// Protocol is http, h2c, tls or h2, as Upstream_protocol.
 	Protocol string
+	// TLS replaces its TLS and its certificate; nil means one that it makes. It has to
+	// have a certificate.
+	TLS *tls.Config
 }
 
 // Backend answers every request with an Echo of it. The query parameters
@@ -43,6 +47,8 @@ type Backend struct {
 	Port int
 
 	protocol string
+	tls      *tls.Config
+	touched  atomic.Int64
 	listener *mortalListener
 	server   *httptest.Server
 	requests atomic.Int64
@@ -62,7 +68,7 @@ func StartBackend(name string, o BackendOptions) (*Backend, error) {
 	if o.IP == "" {
 		o.IP = "127.0.0.1"
 	}
-	b := &Backend{Name: name, IP: o.IP, protocol: o.Protocol}
+	b := &Backend{Name: name, IP: o.IP, protocol: o.Protocol, tls: o.TLS}
 	for {
 		// Not a port of the system's choice, see firstPort: it has to be free
 		// for Restart.
@@ -87,8 +93,13 @@ func (b *Backend) start() error {
 	config := &http.Server{
 		Handler: b, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{},
 		ErrorLog: log.New(io.Discard, "", 0), // of clients that break off a handshake
+		ConnState: func(_ net.Conn, s http.ConnState) {
+			if s == http.StateActive {
+				b.touched.Add(1)
+			}
+		},
 	}
-	b.listener, b.server = l, &httptest.Server{Listener: l, Config: config}
+	b.listener, b.server = l, &httptest.Server{Listener: l, Config: config, TLS: b.tls}
 	switch b.protocol {
 	case "", "http":
 		config.Protocols.SetHTTP1(true)
@@ -133,6 +144,10 @@ func (b *Backend) Stop() { b.server.Close() }
 
 // Requests counts what arrived, health checks aside.
 func (b *Backend) Requests() int { return int(b.requests.Load()) }
+
+// Touched counts the connections on which a byte arrived after the handshake, and
+// those that became busy again.
+func (b *Backend) Touched() int { return int(b.touched.Load()) }
 
 // SetHealthy decides whether HealthPath answers 200, as at the start, or 503.
 func (b *Backend) SetHealthy(ok bool) { b.sick.Store(!ok) }

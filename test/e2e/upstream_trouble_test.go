@@ -68,10 +68,10 @@ func troubles() []trouble {
 	unanswered := "failing: requests get a 5xx answer or none, load reports do not tell which; "
 	return []trouble{
 		{"closed", at(freePort()), "failing", "connection refused", unconnected, false},
-		{"tlstoplain", at(plain.Port, "Upstream_protocol=tls"), "failing", "TLS error: the handshake fails", unconnected, false},
+		{"tlstoplain", at(plain.Port, "Upstream_protocol=tls"), "failing", "the port does not speak TLS", unconnected, false},
 		{"plaintotls", at(closing(false).Port), "failing", "closed without an answer in HTTP/1.1; the port may speak TLS", unanswered, false},
 		{"h2c", at(plain.Port, "Upstream_protocol=h2c"), "failing", "protocol error: what answers is not HTTP/2; the port may speak HTTP/1.1", unanswered, false},
-		{"untrusted", at(secure.Port, "Upstream_protocol=tls", "Upstream_validation_cacertificate=other"), "failing", "TLS error: its certificate is not trusted", unconnected, false},
+		{"untrusted", at(secure.Port, "Upstream_protocol=tls", "Upstream_validation_cacertificate=other"), "failing", "its certificate is self-signed", unconnected, false},
 		{"noname", []string{"Upstream_ip=nosuch.invalid", "Upstream_port=80"}, "unresolved", "the name does not resolve", "not_checked: ", true},
 		{"silent", at(closing(true).Port), "failing", "timeout: requests are not answered in time", unanswered, false},
 		{"sick", at(sick.Port, checked(testkit.HealthPath)...), "unhealthy", "its health check is answered with another status than 200", "not_known: ", true},
