@@ -79,7 +79,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return child.Run(ctx)
 	})
 	if cfg.Demo {
-		group.Go(func() error { return runDemo(planeCtx, cfg, env, plane, gateway, child) })
+		group.Go(func() error { return runDemo(planeCtx, cfg, env, plane, own, child) })
 	}
 	return group.Wait()
 }
@@ -92,7 +92,7 @@ func accessLog(env Env) io.Writer {
 }
 
 // runDemo shows a first service, or says why not.
-func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, gateway net.Addr, child *standalone.Envoy) error {
+func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, own *model.Proxy, child *standalone.Envoy) error {
 	reason, err := demoObstacle(ctx, cfg, plane.store)
 	if held := plane.held(); held != "" && reason == "" {
 		reason = held + "." // it waits for an Envoy
@@ -103,8 +103,9 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 		}
 		return err
 	}
+	at := func(port int) string { return reachableAddr(&net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: port}) }
 	demo := standalone.Demo{
-		API: plane.apiURL(reachableAddr(plane.api.Addr())), Gateway: "http://" + reachableAddr(gateway),
+		API: plane.apiURL(reachableAddr(plane.api.Addr())), Gateway: "http://" + at(own.HTTPPort), HTTPS: "https://" + at(own.HTTPSPort),
 		Token: cfg.APIAdminToken, TokenText: "$GATEHOUSE_API_ADMIN_TOKEN",
 		Proxy: cfg.Proxy, Ready: child.Ready(), Out: env.Stdout,
 		Program: env.Program, LogFile: env.LogFile,

@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,6 +12,9 @@ func (d Demo) printSummary() {
 		"Gateway  " + d.Gateway + "/",
 		"API      " + d.API + "/",
 		"Docs     " + d.API + "/docs",
+	}
+	if d.HTTPS != "" {
+		lines = slices.Insert(lines, 1, "HTTPS    "+d.HTTPS+"/ for services with a certificate")
 	}
 	if d.LogFile != "" {
 		lines = append(lines, "Log      "+d.LogFile)

@@ -31,6 +31,9 @@ type Demo struct {
 	// API and Gateway are the base URLs of the REST API and of the HTTP
 	// listener, such as http://127.0.0.1:1323.
 	API, Gateway string
+	// HTTPS is the base URL of the HTTPS listener, which is there as soon as a service has
+	// a certificate; empty leaves it out.
+	HTTPS string
 	// Token is sent to the API, where it is not empty; TokenText stands for it
 	// in the lines that are shown, as shell text.
 	Token, TokenText string

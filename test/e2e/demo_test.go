@@ -106,6 +106,7 @@ var _ = Describe("gatehouse standalone --demo on a terminal", func() {
 		Expect(err).NotTo(HaveOccurred())
 		want := []string{
 			"Gateway  " + gateway + "/",
+			"HTTPS    https://127.0.0.1:8443/ for services with a certificate",
 			"API      " + apiURL + "/",
 			"Docs     " + apiURL + "/docs",
 			"Log      " + log,

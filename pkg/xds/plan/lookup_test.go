@@ -24,7 +24,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		GinkgoHelper()
 		c, err := snapshot.NewCertificate(&tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 			PrivateKey: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: edition}},
-		}}}, 0)
+		}}}, 0, snapshot.ObjectRef{Kind: "secret", Name: "for " + name})
 		Expect(err).NotTo(HaveOccurred())
 		return c
 	}
@@ -141,6 +141,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 		Expect(next()).To(HaveLen(2))
 		_, guilty = s.Nack(last[0], "bad", now)
 		Expect(guilty).To(Equal("a.wild.test"))
+		Expect(s.Refused()).To(ContainElement(And(HaveField("Resource", "a.wild.test"), HaveField("Objects", []snapshot.ObjectRef{{Kind: "secret", Name: "for *.wild.test"}}))))
 		last = nil
 		Expect(next()).To(BeEmpty(), "it goes on with the older one")
 	})
