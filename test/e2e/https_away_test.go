@@ -37,7 +37,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		return s, admin, func(xds string) {
 			GinkgoHelper()
 			s.Gatehouse = run(xds)
-			s.api = s.Gatehouse.API
+			s.api = s.API
 		}
 	}
 
