@@ -49,6 +49,19 @@ func answer(questions []question, build *Build) {
 	}
 }
 
+// addRedirected adds the services of a proxy that send clients to its other port.
+func (b *Build) addRedirected(proxy string, to map[string]bool) {
+	p := b.proxies[proxy]
+	if p == nil {
+		return
+	}
+	for name := range p.services {
+		if s := b.services[name]; s != nil && s.plain != nil {
+			to[name] = true
+		}
+	}
+}
+
 // Reach says where in which proxies a change of these objects shows.
 func (b *Build) Reach(keys []model.Key) map[string]Reach {
 	reached, _ := model.Reach(b.config, keys) // memory does not fail
@@ -58,6 +71,9 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 	for proxy, p := range reached.Proxies {
 		reach[proxy] = Reach{Listeners: p.Listeners, All: p.All}
 		services[proxy] = p.Services
+		if p.Listeners {
+			b.addRedirected(proxy, p.Services)
+		}
 	}
 	for service, proxies := range served {
 		for _, proxy := range proxies {
