@@ -17,7 +17,8 @@ import (
 var _ = Describe("HTTPS under handshakes while the control plane is away", func() {
 	// plane runs a control plane and an Envoy of its own, with a certificate for
 	// asked.test that the Envoy has and one for known.test that it has not asked for.
-	plane := func(xds string) (s *secured, admin testkit.API, again func(xds string)) {
+	// What the Envoy is told may come late.
+	plane := func(xds string, late time.Duration) (s *secured, admin testkit.API, again func(xds string)) {
 		GinkgoHelper()
 		dir := GinkgoT().TempDir()
 		run := func(xds string) *testkit.Gatehouse {
@@ -30,7 +31,11 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		s = &secured{gateway{g.API, port}, g, https, authority}
 		addUpstream(g.API, backend("blue"))
 		post(g.API, "/proxy", "Name=gw", "Http_port="+strconv.Itoa(port), "Https_port="+strconv.Itoa(https), "Listen_ip=127.0.0.1")
-		admin = envoyFor("gw", g.XDSAddr).Admin
+		link := g.XDSAddr
+		if late > 0 {
+			link = slowLink(link, late)
+		}
+		admin = envoyFor("gw", link).Admin
 		s.serve("asked", "asked.test", "asked.test")
 		s.serve("known", "known.test", "known.test")
 		s.usual("asked.test", func() bool { return false })
@@ -42,7 +47,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 	}
 
 	It("serves the names that Envoy has, lets others wait, and keeps nothing of them once it is back", func() {
-		s, admin, _ := plane("127.0.0.1:0")
+		s, admin, _ := plane("127.0.0.1:0", 0)
 		secrets, memory := secretsOf(admin), []int{allocated(admin)}
 		total := handshakes() / 10
 		for range 2 { // what is allocated once is there before the second time
@@ -88,9 +93,20 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		Eventually(allocated).WithArguments(admin).Should(BeNumerically("<", memory[2]+(memory[3]-memory[2])/4))
 	})
 
+	It("or far away is waited for: the next connection meets a change", func() {
+		s, _, _ := plane("127.0.0.1:0", 50*time.Millisecond)
+		for range 3 {
+			s.expectShown("asked.test", s.rotate("asked", testkit.CertificateOptions{Names: []string{"asked.test"}}))
+			applied(s.api, "DELETE", "/service/asked/secret/asked")
+			s.expectRefused("asked.test")
+			applied(s.api, "POST", "/service/asked/secret/asked")
+			s.usual("asked.test", func() bool { return false })
+		}
+	})
+
 	It("finds what has changed, and what is gone, when it was started again", func() {
 		xds := "127.0.0.1:" + strconv.Itoa(freePort())
-		s, admin, again := plane(xds)
+		s, admin, again := plane(xds, 0)
 		s.serve("gone", "gone.test", "gone.test")
 		s.serve("wide", "*.wide.test", "*.wide.test")
 		for _, host := range []string{"gone.test", "known.test", "a.wide.test", "b.wide.test"} {
