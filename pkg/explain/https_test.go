@@ -181,6 +181,19 @@ var _ = Describe("An https URL", func() {
 		}
 	})
 
+	It("serves nothing but what verifies clients where the client was verified", func() {
+		w := newWorld()
+		w.issue("all", names("*.test"))
+		w.objects = append(w.objects, &model.Secret{Name: "one", Cert: w.authority.PEM})
+		w.serve("wide", "*.test", func(s *model.Service) { s.ClientCACertificate = "one" }, "all")
+		w.serve("bare", "x.test", nil)
+		a := ask(w.state(), "https://x.test/")
+		Expect(a.Code).To(Equal(explain.CertificateRequired))
+		Expect(a.Message).To(Equal("the connection is one whose client was verified by the authorities of secret one, " +
+			`and only services that they verify are served on it, which host "x.test" is not`))
+		Expect(ask(w.state(), "https://y.test/").Code).To(Equal(explain.DirectResponse))
+	})
+
 	DescribeTable("is answered with 421 for a Host that is another one", func(url, host string, refused bool) {
 		w := newWorld()
 		w.issue("all", names("*.test"))

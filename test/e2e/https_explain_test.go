@@ -12,9 +12,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// conditionsOf are the conditions of an object whose codes begin with a word, each with
-// its message.
-func conditionsOf(body, begin string) (list []string) {
+// certificateUses are the conditions of a secret that say for which names its certificate
+// answers, each with its message.
+func certificateUses(body string) (list []string) {
 	GinkgoHelper()
 	var answer struct {
 		Data map[string][]struct {
@@ -26,7 +26,7 @@ func conditionsOf(body, begin string) (list []string) {
 	Expect(json.Unmarshal([]byte(body), &answer)).To(Succeed())
 	for _, objects := range answer.Data {
 		for _, c := range objects[0].Status.Conditions {
-			if strings.HasPrefix(c.Code, begin) {
+			if c.Code == "CertificateServed" || c.Code == "CertificateBeaten" {
 				list = append(list, c.Code+" "+c.Message)
 			}
 		}
@@ -58,12 +58,12 @@ var _ = Describe("What is said of HTTPS", func() {
 		Expect(explained("https://a.b.test/")).To(ContainSubstring("attach a secret with a certificate that covers a.b.test to service all"))
 
 		By("in the status of a secret")
-		Expect(conditionsOf(read("/secret/all"), "Certificate")).To(ConsistOf(
+		Expect(certificateUses(read("/secret/all"))).To(ConsistOf(
 			"CertificateServed *.test on proxy gw: the certificate of secret all of service all answers: it is for *.test",
 			"CertificateServed clients that name no host on proxy gw: the certificate of secret all of service all answers: it is for clients that name no host",
 			"CertificateBeaten shop.test on proxy gw: the certificate of secret all of service all is for shop.test too, but service shop has the more exact host",
 		))
-		Expect(conditionsOf(read("/secret/shop"), "Certificate")).To(ConsistOf(
+		Expect(certificateUses(read("/secret/shop"))).To(ConsistOf(
 			"CertificateServed shop.test on proxy gw: the certificate of secret shop of service shop answers: it is for shop.test",
 		))
 
@@ -80,7 +80,7 @@ var _ = Describe("What is said of HTTPS", func() {
 		Expect(body).To(ContainSubstring(`"objects":["/secret/shop-rsa"]`))
 		Expect(strings.Count(body, "redacted")).To(Equal(5))
 		Expect(body).NotTo(ContainSubstring("PRIVATE KEY"))
-		Expect(conditionsOf(read("/secret/shop-rsa"), "Certificate")).To(ConsistOf(
+		Expect(certificateUses(read("/secret/shop-rsa"))).To(ConsistOf(
 			"CertificateServed shop.test on proxy gw: the certificate of secret shop-rsa of service shop answers clients that take RSA only: it is for shop.test",
 		))
 	})
