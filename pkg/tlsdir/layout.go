@@ -151,7 +151,7 @@ func (l *layout) addDir(dir string) error {
 // addPair adds a pair if a secret can have its name.
 func (l *layout) addPair(p files) {
 	for _, bad := range (&model.Secret{Name: p.name}).Validate() {
-		l.note(cmp.Or(p.cert, p.key), true, "no secret can have this name: %s; rename the files", bad.Message)
+		l.note(cmp.Or(p.cert, p.key), true, "has a name that no secret can have: %s; rename the files", bad.Message)
 		return
 	}
 	l.pairs = append(l.pairs, p)

@@ -76,6 +76,7 @@ var _ = Describe("A directory", func() {
 		w.put("shop.crt", "# of the shop\n"+pair.Cert+"\n\n")
 		w.look()
 		Expect(w.revisions()).To(HaveLen(1))
+		Expect(w.logged("certificate of a directory stored")).To(HaveLen(1))
 		By("but an authority more in the chain")
 		w.put("shop.crt", pair.Cert+w.authority.PEM)
 		w.look()
@@ -214,7 +215,7 @@ var _ = Describe("A directory", func() {
 		w.put("shop/tls.crt", pair.Cert)
 		w.look()
 		Expect(w.conditions()).To(ConsistOf(
-			`/tls-dir/*.shop.crt: DIR/*.shop.crt no secret can have this name: "*.shop" may contain only the characters A-Z a-z 0-9 . _ -; rename the files`,
+			`/tls-dir/*.shop.crt: DIR/*.shop.crt has a name that no secret can have: "*.shop" may contain only the characters A-Z a-z 0-9 . _ -; rename the files`,
 			"/tls-dir/gone.crt: DIR/gone.crt cannot be read: no such file or directory",
 			"/tls-dir/loop.key: DIR/loop.key cannot be read: too many levels of symbolic links",
 			"/tls-dir/twice.pem: DIR/twice.pem is beside twice.crt: one of the two has to go; twice.crt is used",

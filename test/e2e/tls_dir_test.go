@@ -336,6 +336,7 @@ var _ = Describe("gatehouse secret set", func() {
 		Expect(errOut).To(ContainSubstring("Secret_key"))
 		Expect(errOut).NotTo(ContainSubstring("PRIVATE KEY"))
 		Expect(s.shown("shop.test")).To(Equal(raw(second)))
-		Expect(c.good("get", "secrets", "-o", "table")).To(MatchRegexp(`shop +tls +.*in \d+ minutes \(.*\) +shop\n`))
+		Expect(c.good("get", "secrets", "--expires-before", "0d")).To(Equal("[]\n"))
+		Expect(c.good("get", "secrets", "--expires-before", "30d", "-o", "table")).To(MatchRegexp(`shop +tls +.*in \d+ minutes \(.*\) +shop\n`))
 	})
 })
