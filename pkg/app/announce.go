@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -24,6 +25,8 @@ type announcer struct {
 	}
 	registry *status.Registry
 	log      *slog.Logger
+	// configured says that the database has, or had, a configuration; see isConfigured.
+	configured atomic.Bool
 	// told is the newest revision that was announced, or was there at the start or
 	// after the restore of a backup; -1 means that nothing was read yet.
 	told int64
@@ -36,6 +39,9 @@ func newAnnouncer(s *sqlstore.Store, registry *status.Registry, log *slog.Logger
 // Since implements build.Source.
 func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	change, err := a.Source.Since(ctx, at)
+	if err == nil {
+		err = a.updateConfigured(ctx, change.Revision)
+	}
 	switch {
 	case err != nil:
 		return change, err
@@ -51,6 +57,18 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 		}
 	}
 	return change, nil
+}
+
+// updateConfigured looks whether a revision has a configuration, until one has.
+func (a *announcer) updateConfigured(ctx context.Context, revision int64) error {
+	if a.configured.Load() {
+		return nil
+	}
+	return a.store.ReadForBuild(ctx, func(r store.Reader) error {
+		configured, err := isConfigured(r, revision)
+		a.configured.Store(configured)
+		return err
+	})
 }
 
 // announce announces the new revisions up to one.

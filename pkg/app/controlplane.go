@@ -93,15 +93,16 @@ func openControlPlane(
 		return nil, err
 	}
 	registry := status.NewRegistry()
+	source := newAnnouncer(p.store, registry, env.Log)
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
-		Held: lost, AllowEmpty: cfg.AllowEmpty,
+		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
 	})
 	p.held = ads.Held
 	p.grpc = ads.GRPC()
 	known := &knownLimits{}
-	p.expiry = watchCertificates(newAnnouncer(p.store, registry, env.Log), registry, env.Log, time.Now)
+	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
 	p.loop = build.NewLoop(build.Options{
 		Source: p.expiry, Publisher: ads, Status: registry, Log: env.Log,
 		Settings: compile.Settings{
@@ -115,10 +116,7 @@ func openControlPlane(
 		return nil, err
 	}
 	access.Store, access.SchemaWord, access.Log, access.NewProxy, access.Ready = p.store, cfg.SchemaWord, env.Log, newProxy, p.ready
-	if err := p.addChecks(ctx, cfg, &access); err != nil {
-		return nil, err
-	}
-	if err := p.followCertificates(cfg, registry, &access); err != nil {
+	if err := p.addChecks(ctx, cfg, registry, &access); err != nil {
 		return nil, err
 	}
 	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")

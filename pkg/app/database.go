@@ -8,11 +8,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 )
 
 // claim makes this process the only server of its database, where that takes
@@ -101,12 +103,16 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 // there is a configuration, for a later start does not see it any more.
 func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool) (string, error) {
 	const note = "lost"
-	var revision int64
+	var configured bool
 	err := s.Read(ctx, func(r store.Reader) (err error) {
-		revision, err = r.Revision()
+		revision, err := r.Revision()
+		if err != nil {
+			return err
+		}
+		configured, err = isConfigured(r, revision)
 		return err
 	})
-	if err != nil || revision > 0 {
+	if err != nil || configured {
 		return "", err
 	}
 	lost, err := s.Note(ctx, note)
@@ -124,6 +130,22 @@ func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFil
 		return lost, nil
 	}
 	return lost, s.SetNote(ctx, note, lost)
+}
+
+// mostCertificates is the most revisions that may all come from a directory of
+// certificates.
+const mostCertificates = 1000
+
+// isConfigured reports whether somebody has written to the database up to a revision. What
+// --tls-dir has written is no configuration: it would end the hold of Envoys whose
+// database was lost.
+func isConfigured(r store.Reader, revision int64) (bool, error) {
+	if revision == 0 || revision > mostCertificates {
+		return revision > 0, nil
+	}
+	list, err := r.Revisions(revision+1, mostCertificates)
+	others := slices.ContainsFunc(list, func(rev store.Revision) bool { return rev.Actor != tlsdir.Actor })
+	return others || int64(len(list)) < revision, err
 }
 
 // databaseURL is the URL of the settings, or that of a file in the data

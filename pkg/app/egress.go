@@ -11,6 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
@@ -38,7 +39,7 @@ func thisMachine(cfg config.Config) (egress.Machine, error) {
 
 // addChecks adds the checks of what a write has written. Where the program listens
 // is known once it serves.
-func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, to *rest.Options) error {
+func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registry *status.Registry, to *rest.Options) error {
 	machine, err := thisMachine(cfg)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, to *res
 		return restoring.Check(r, written)
 	}
 	to.Warn = func(r store.Reader, written store.Changes) ([]string, error) { return rules().Warnings(r, written) }
-	return nil
+	return p.followCertificates(cfg, registry, to)
 }
 
 // listenPlaces returns where the program listens.

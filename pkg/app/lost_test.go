@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("A new database beside a key that is not new", func() {
@@ -46,6 +48,34 @@ var _ = Describe("A new database beside a key that is not new", func() {
 		key := filepath.Join(dir, "secret.key")
 		dir = GinkgoT().TempDir()
 		Expect(ready(map[string]string{"secret-key-file": key})).To(Equal(200))
+	})
+
+	It("seems lost with the certificates of a directory in it, over restarts, until there is more", func() {
+		certs := GinkgoT().TempDir()
+		authority, err := testkit.NewAuthority("test")
+		Expect(err).NotTo(HaveOccurred())
+		pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.test"}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(filepath.Join(certs, "shop.crt"), []byte(pair.Cert), 0o600)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(certs, "shop.key"), []byte(pair.Key), 0o600)).To(Succeed())
+		Expect(os.Remove(filepath.Join(dir, "gatehouse.db"))).To(Succeed())
+		flags := map[string]string{"tls-dir": certs}
+		r, stop := serveUntil(settings(dir, flags))
+		url := "http://127.0.0.1:" + r.port()
+		Eventually(func() int { code, _ := call("GET", url+"/secret/shop", "", ""); return code }).Should(Equal(200))
+		Eventually(func() string { _, answer := call("GET", url+"/status", "", ""); return answer }).Should(ContainSubstring(`"built_revision":1`))
+		code, answer := call("GET", url+"/ready", "", "")
+		Expect(code).To(Equal(503), answer)
+		Expect(answer).To(ContainSubstring("Envoys are held"))
+		end(r, stop)
+		Expect(ready(flags)).To(Equal(503))
+		r, stop = serveUntil(settings(dir, flags))
+		url = "http://127.0.0.1:" + r.port()
+		code, answer = call("POST", url+"/proxy", formType, "Name=gw")
+		Expect(code).To(Equal(201), answer)
+		Eventually(func() int { code, _ := call("GET", url+"/ready", "", ""); return code }).Should(Equal(200))
+		end(r, stop)
+		Expect(ready(flags)).To(Equal(200))
 	})
 
 	It("is one again after its first write", func() {

@@ -80,6 +80,8 @@ type state struct {
 	// have and wrong are what check says of the version, once it was asked.
 	have  chain
 	wrong error
+	// yields is since when it stays for another control plane's; zero if it does not.
+	yields time.Time
 	// refused is why this version was not stored in place of what had the mark against,
 	// and tried is when.
 	refused, against string
@@ -266,7 +268,7 @@ func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problem
 	for _, c := range differ {
 		s := c.state
 		if s.refused == "" || s.against != c.against || now.Sub(s.tried) >= d.opts.Every {
-			text, fails := d.storeOne(ctx, c.checked)
+			text, fails := d.storeOne(ctx, c.checked, now)
 			s.refused, s.against, s.tried = text, c.against, now
 			away = away || fails
 		}
@@ -275,7 +277,9 @@ func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problem
 			held[c.name] = c.have.text()
 			continue
 		}
-		add(problems, model.SecretKey(c.name), s.refused)
+		if s.yields.IsZero() || now.Sub(s.yields) >= d.opts.Every { // else these files may come, too
+			add(problems, model.SecretKey(c.name), s.refused)
+		}
 	}
 	return away
 }
@@ -289,7 +293,7 @@ func mark(s *model.Secret) string {
 }
 
 // storeOne stores a pair. It says what is wrong, and whether the database is away.
-func (d *Dir) storeOne(ctx context.Context, c checked) (wrong string, away bool) {
+func (d *Dir) storeOne(ctx context.Context, c checked, now time.Time) (wrong string, away bool) {
 	res, err := d.sync(ctx, c)
 	refused, is := errors.AsType[*model.Error](err)
 	switch {
@@ -303,6 +307,11 @@ func (d *Dir) storeOne(ctx context.Context, c checked) (wrong string, away bool)
 		shown.Err = nil // it is for the log
 		d.opts.Log.Debug("certificate of a directory refused", "secret", c.name, "cert", c.cert, "err", err)
 		return fmt.Sprintf("%s with %s is refused: %s; the secret stays as it is", c.cert, c.key, shown.Error()), false
+	}
+	if res.decision != yield {
+		c.state.yields = time.Time{}
+	} else if c.state.yields.IsZero() {
+		c.state.yields = now
 	}
 	switch res.decision {
 	case yield:
@@ -321,7 +330,7 @@ func (d *Dir) storeOne(ctx context.Context, c checked) (wrong string, away bool)
 
 // agree notes that the pair is stored.
 func (s *state) agree(revision int64) {
-	s.compared, s.revision, s.anothers, s.refused = true, revision, "", ""
+	s.compared, s.revision, s.anothers, s.refused, s.yields = true, revision, "", "", time.Time{}
 }
 
 // forget forgets pairs whose files have been gone for a moment. It returns when to look

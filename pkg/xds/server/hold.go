@@ -32,15 +32,20 @@ func (s *Server) reports(proxy string) {
 // updateHold begins or ends the hold. It needs mu.
 func (s *Server) updateHold() (released bool) {
 	switch {
-	case s.held != "" && s.revision > 0:
+	case s.held != "" && s.configured():
 		s.held = ""
 		s.opts.Log.Info("envoys are answered again: there is a configuration", "rev", s.revision)
 		return true
-	case s.held == "" && s.published && s.revision == 0 && s.keeper != "" && !s.opts.AllowEmpty:
+	case s.held == "" && s.published && !s.configured() && s.keeper != "" && !s.opts.AllowEmpty:
 		s.held = "the database has no configuration and never had one, but an Envoy of " + s.keeper + " has one that it got before"
 		s.logHold()
 	}
 	return false
+}
+
+// configured reports whether there is or was a configuration. It needs mu.
+func (s *Server) configured() bool {
+	return s.revision > 0 && (s.opts.Configured == nil || s.opts.Configured())
 }
 
 func (s *Server) logHold() {

@@ -40,6 +40,9 @@ type Options struct {
 	Held string
 	// AllowEmpty says that a database without a configuration is empty on purpose.
 	AllowEmpty bool
+	// Configured reports whether what was published last is a configuration; nil means that
+	// everything after revision 0 is.
+	Configured func() bool
 	// FirstWithin is how long a client may take to say who it is; 0 means 30 s.
 	FirstWithin time.Duration
 }
