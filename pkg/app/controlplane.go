@@ -99,8 +99,7 @@ func openControlPlane(
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
 	})
-	p.held = ads.Held
-	p.grpc = ads.GRPC()
+	p.held, p.grpc = ads.Held, ads.GRPC()
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
 	p.loop = build.NewLoop(build.Options{
