@@ -66,11 +66,11 @@ var _ = Describe("A certificate", func() {
 		shop = issue(ca, testkit.CertificateOptions{Names: []string{"shop.example.com"}, Subject: "shop"})
 	})
 
-	DescribeTable("is refused at every write", func(make func() testkit.Pair, sni, field, message string) {
+	DescribeTable("is refused at every write", func(made func() testkit.Pair, sni, field, message string) {
 		a := startAPI(certified(time.Now))
 		a.given("/secret", pairForm(shop, "Secret_name", "shop"), "/secret", pairForm(shop, "Secret_name", "other"))
 		before, fingerprint := a.everyList(), a.get("/secret/shop").body
-		p := make()
+		p := made()
 		more := []string{}
 		if sni != "" {
 			more = []string{"Secret_sni", sni}
