@@ -88,7 +88,7 @@ func openControlPlane(
 		return nil, err
 	}
 
-	authorities, err := readAuthorities(cfg.UpstreamCAFile, os.Getenv, authorityFiles())
+	settings, err := p.compileSettings(cfg, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,7 @@ func openControlPlane(
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
 	p.loop = build.NewLoop(build.Options{
 		Source: p.expiry, Publisher: ads, Status: registry, Log: env.Log,
-		Settings: compile.Settings{
-			AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
-			Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
-		},
-		RateLimits: known.recordingInto(publishLimits(limits, ads)),
+		Settings: settings, RateLimits: known.recordingInto(publishLimits(limits, ads)),
 	})
 	access, err := p.accessOptions(ctx, cfg)
 	if err != nil {
@@ -133,6 +129,15 @@ func openControlPlane(
 	}
 	opened = true
 	return p, nil
+}
+
+// compileSettings are the settings of the process that shape every proxy.
+func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (compile.Settings, error) {
+	authorities, err := readAuthorities(cfg.UpstreamCAFile, os.Getenv, authorityFiles())
+	return compile.Settings{
+		AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
+		Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
+	}, err
 }
 
 // openHTTP makes the server of the API.

@@ -169,6 +169,31 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(s.Refused()[0].Text).To(Equal("no certificate"))
 	})
 
+	It("is there before a route leads to a cluster that names it, and goes with its new form alone", func() {
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		shop := func(revision int64, version string) {
+			h := host("shop", cluster("a", 1, true))
+			h.Secrets = []*snapshot.Resource{secret("authorities/x", version)}
+			s.Want(world(revision, h))
+		}
+		shop(1, "1")
+		// The Envoy asks for the secret when it has read the cluster, and answers when it has both.
+		Expect(next()).To(Equal([]string{"Cluster +a", "Listener +http"}))
+		Expect(s.Waiting()).To(HaveLen(1))
+		s.Subscribe(snapshot.SecretType, []string{"authorities/x"}, nil)
+		Expect(next()).To(Equal([]string{"Secret +authorities/x"}))
+		ackAll()
+		Expect(next()).To(Equal([]string{"RouteConfiguration +rc"}))
+		Expect(s.Waiting()).To(BeEmpty())
+		ackAll()
+		shop(2, "2")
+		Expect(next()).To(Equal([]string{"Secret +authorities/x"}))
+		ackAll()
+		revision, applied := s.Applied()
+		Expect(applied).To(BeTrue())
+		Expect(revision).To(BeEquivalentTo(2))
+	})
+
 	It("is kept within the room that there is for what nobody serves", func() {
 		s.Want(world(1, host("shop", cluster("a", 1, false))))
 		s.SetRoom(1)
