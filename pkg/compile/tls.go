@@ -138,7 +138,12 @@ func tlsNeeds(h *ir.Host, clientCA *model.Secret, pairs []*ir.Pair) ir.Needs {
 	needs := ir.Needs{HTTPS: len(h.Certificates) > 0}
 	chain := ir.TLSChain{Name: "lookup", ServerNames: []string{h.Domain}}
 	if both := bothKinds(h.Domain, pairs); both != nil {
+		// With pairs of other services beside them, an Envoy that finds none for a name in
+		// its letter case would show the first of all.
 		chain.Name, chain.Pairs = "pairs", both
+		for _, p := range both {
+			chain.Name += " " + p.Secret
+		}
 	}
 	// Without a certificate of its own, too: that of another service may be for its name.
 	if ca := clientCA; ca != nil {

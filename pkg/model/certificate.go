@@ -4,6 +4,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -151,6 +153,14 @@ func checkChain(certs []*x509.Certificate) error {
 		}
 	}
 	return nil
+}
+
+// demandsStaple reports whether a certificate is for servers that staple OCSP answers
+// only (RFC 7633).
+func demandsStaple(cert *x509.Certificate) bool {
+	return slices.ContainsFunc(cert.Extensions, func(e pkix.Extension) bool {
+		return e.Id.Equal(asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24})
+	})
 }
 
 // isAuthority reports whether a certificate may sign others (RFC 5280 section 4.2.1.9).

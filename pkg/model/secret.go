@@ -100,6 +100,9 @@ func (s *Secret) validateCertificate(v *validator) {
 	if err := checkChain(certs); err != nil {
 		v.add("Secret_cert", "%s", err)
 	}
+	if demandsStaple(leaf) {
+		v.add("Secret_cert", "demands that an OCSP answer is sent with it (must-staple), and Gatehouse sends none: Envoy would refuse it; have it issued without")
+	}
 	if names := NamesOf(leaf); s.SNI != "" && !namesCover(names, s.SNI) {
 		if len(names) == 0 {
 			v.add("Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty; have it issued for %q", s.SNI)
