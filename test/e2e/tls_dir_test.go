@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -194,6 +195,18 @@ var _ = Describe("--tls-dir", func() {
 		Expect(os.Remove(live)).To(Succeed())
 		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(ConsistOf(ContainSubstring("has no key beside it")))
 		Expect(s.shown("shop.test")).To(Equal(raw(third)))
+		writeFile(live, third.Key, true)
+		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(BeEmpty())
+
+		By("a pair that has ended")
+		ended, err := s.authority.Issue(testkit.CertificateOptions{Names: []string{"shop.test"}, NotAfter: time.Now().Add(-time.Hour)})
+		Expect(err).NotTo(HaveOccurred())
+		chain := filepath.Join(dir, "live/shop/fullchain.pem")
+		writeFile(chain, ended.Cert, true)
+		writeFile(live, ended.Key, true)
+		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(ConsistOf(And(HavePrefix(chain+" with "+live+" is refused: "), ContainSubstring("its certificate ended on"))))
+		Expect(s.shown("shop.test")).To(Equal(raw(third)))
+		writeFile(chain, third.Cert+s.authority.PEM, true)
 		writeFile(live, third.Key, true)
 		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(BeEmpty())
 
