@@ -71,19 +71,11 @@ func openControlPlane(
 			p.close()
 		}
 	}()
-	var err error
-	if p.api, err = listen(ctx, cfg.APIAddr, "api-addr", "REST API"); err != nil {
+	if err := p.bind(ctx, cfg); err != nil {
 		return nil, err
-	}
-	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
-		return nil, err
-	}
-	if cfg.DebugAddr != "" {
-		if p.debug, err = openDebug(ctx, cfg, env.Log); err != nil {
-			return nil, err
-		}
 	}
 	var lost string
+	var err error
 	if p.store, lost, err = openStore(ctx, cfg, env.Log); err != nil {
 		return nil, err
 	}
@@ -138,6 +130,20 @@ func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (comp
 		AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
 		Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
 	}, err
+}
+
+// bind binds the addresses.
+func (p *controlPlane) bind(ctx context.Context, cfg config.Config) (err error) {
+	if p.api, err = listen(ctx, cfg.APIAddr, "api-addr", "REST API"); err != nil {
+		return err
+	}
+	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
+		return err
+	}
+	if cfg.DebugAddr != "" {
+		p.debug, err = openDebug(ctx, cfg, p.log)
+	}
+	return err
 }
 
 // openHTTP makes the server of the API.
