@@ -160,7 +160,8 @@ var _ = Describe("An upstream", func() {
 
 	DescribeTable("can be asked again over a connection that was silent", func(protocol string) {
 		_, gw := standalone()
-		addUpstream(gw.api, backendWith("blue", testkit.BackendOptions{Protocol: protocol}), "Upstream_protocol="+protocol)
+		insecure := "Upstream_tls_insecure=" + map[string]string{"h2c": "false", "h2": "true"}[protocol]
+		addUpstream(gw.api, backendWith("blue", testkit.BackendOptions{Protocol: protocol}), "Upstream_protocol="+protocol, insecure)
 		addService(gw.api, "shop", "*", "blue")
 		addProxy(gw.api, "gw", gw.port, "shop")
 		gw.expect("shop.example", "/", "blue")

@@ -123,8 +123,8 @@ var _ = Describe("Routing", Ordered, func() {
 		},
 		Entry("over IPv6", "ipv6", testkit.BackendOptions{IP: "::1"}, "HTTP/1.1"),
 		Entry("over HTTP/2 in the clear", "h2c", testkit.BackendOptions{Protocol: "h2c"}, "HTTP/2.0", "Upstream_protocol=h2c"),
-		Entry("over TLS", "tls", testkit.BackendOptions{Protocol: "tls"}, "HTTP/1.1", "Upstream_protocol=tls"),
-		Entry("over HTTP/2 and TLS", "h2", testkit.BackendOptions{Protocol: "h2"}, "HTTP/2.0", "Upstream_protocol=h2"),
+		Entry("over TLS", "tls", testkit.BackendOptions{Protocol: "tls"}, "HTTP/1.1", "Upstream_protocol=tls", "Upstream_tls_insecure=true"),
+		Entry("over HTTP/2 and TLS", "h2", testkit.BackendOptions{Protocol: "h2"}, "HTTP/2.0", "Upstream_protocol=h2", "Upstream_tls_insecure=true"),
 	)
 
 	It("reaches an upstream by its DNS name", func() {
