@@ -111,7 +111,7 @@ func badObjects() []badObject {
 			patch("/upstream/bad4", "Upstream_protocol=http", "Upstream_validation_cacertificate="),
 		}, {
 			ofNamed("secret", "junk", "cert = 'no certificate'", map[string]any{"secret_cert": "no certificate"}),
-			"/upstream/bad5", "", true, "503", nil,
+			"/secret/junk", "", true, "503", nil,
 		}, {
 			ofRoute("bad6", `config = '{"headers":[{"name":"x","regex":"`+large+`"}]}'`,
 				map[string]any{"route_config": map[string]any{"headers": []any{map[string]any{"name": "x", "regex": large}}}}),
