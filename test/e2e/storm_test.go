@@ -284,6 +284,7 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 			Warming   []resource `json:"dynamic_warming_clusters"`
 			Listeners []resource `json:"dynamic_listeners"`
 			Routes    []resource `json:"dynamic_route_configs"`
+			Secrets   []resource `json:"dynamic_active_secrets"`
 		}
 	}
 	Expect(json.Unmarshal([]byte(read(envoy.Admin, "/config_dump")), &dump)).To(Succeed())
@@ -300,6 +301,9 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 		}
 		for _, r := range c.Routes {
 			versions["route "+r.RouteConfig.Name] = r.Version
+		}
+		for _, r := range c.Secrets {
+			versions["secret "+r.Name] = r.Version
 		}
 	}
 	return versions
