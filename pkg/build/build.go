@@ -298,13 +298,13 @@ func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
 
 // needsOf is what the routes of services need of the listener.
 func (b *Build) needsOf(services ...string) ir.Needs {
-	var needs ir.Needs
+	list := make([]ir.Needs, 0, len(services))
 	for _, name := range services {
 		if s := b.services[name]; s != nil {
-			needs = needs.Merge(s.needs)
+			list = append(list, s.needs)
 		}
 	}
-	return needs
+	return ir.Needs{}.Merge(list...)
 }
 
 func conflicts(proxy string, lost map[string]string) []model.Condition {

@@ -16,42 +16,40 @@ type Needs struct {
 	RateLimitDomains []string
 	// HTTPS says that some have a certificate.
 	HTTPS bool
-	// Chains are those of services that need one, sorted by name, each name once.
+	// Chains are those of services that need one, sorted by name, each name once: what
+	// has one name is the same but for the host names.
 	Chains []TLSChain
 }
 
-// Merge returns the needs of both.
-func (n Needs) Merge(o Needs) Needs {
-	n.RateLimits = n.RateLimits || o.RateLimits
-	n.HTTPS = n.HTTPS || o.HTTPS
-	n.RateLimitDomains = mergeSorted(n.RateLimitDomains, o.RateLimitDomains, cmp.Compare[string])
-	if len(o.Chains) == 0 {
-		return n
+// Merge returns the needs of all.
+func (n Needs) Merge(others ...Needs) Needs {
+	domains, chains := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains)
+	for _, o := range others {
+		n.RateLimits = n.RateLimits || o.RateLimits
+		n.HTTPS = n.HTTPS || o.HTTPS
+		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
 	}
-	chains := map[string]TLSChain{}
-	for _, c := range slices.Concat(n.Chains, o.Chains) {
-		if had, ok := chains[c.Name]; ok {
-			c.ServerNames = mergeSorted(had.ServerNames, c.ServerNames, cmp.Compare[string])
-			c.Pairs = mergeSorted(had.Pairs, c.Pairs, func(a, b *Pair) int { return cmp.Compare(a.Secret, b.Secret) })
-		}
-		chains[c.Name] = c
-	}
-	n.Chains = make([]TLSChain, 0, len(chains))
-	for _, c := range chains {
-		n.Chains = append(n.Chains, c)
-	}
-	slices.SortFunc(n.Chains, func(a, b TLSChain) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(domains)
+	n.RateLimitDomains = slices.Compact(domains)
+	n.Chains = mergeChains(chains)
 	return n
 }
 
-// mergeSorted returns what is in one of two sorted lists, each once.
-func mergeSorted[T comparable](a, b []T, compare func(a, b T) int) []T {
-	if len(b) == 0 {
-		return a
+// mergeChains makes one chain, for all their host names, of those of one name.
+func mergeChains(chains []TLSChain) []TLSChain {
+	slices.SortStableFunc(chains, func(a, b TLSChain) int { return cmp.Compare(a.Name, b.Name) })
+	var merged []TLSChain
+	for i := 0; i < len(chains); {
+		chain := chains[i]
+		chain.ServerNames = slices.Clip(chain.ServerNames)
+		for i++; i < len(chains) && chains[i].Name == chain.Name; i++ {
+			chain.ServerNames = append(chain.ServerNames, chains[i].ServerNames...)
+		}
+		slices.Sort(chain.ServerNames)
+		chain.ServerNames = slices.Compact(chain.ServerNames)
+		merged = append(merged, chain)
 	}
-	all := slices.Concat(a, b)
-	slices.SortStableFunc(all, compare)
-	return slices.CompactFunc(all, func(a, b T) bool { return compare(a, b) == 0 })
+	return merged
 }
 
 // HasWildcard reports whether a chain has a wildcard among its names, which would
