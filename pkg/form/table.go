@@ -17,6 +17,7 @@ func Fields(kind model.Kind) []Field {
 			text("Https", func(o *model.Service) *string { return &o.HTTPS }),
 			integer("Hsts_seconds", func(o *model.Service) *int { return &o.HSTSSeconds }),
 			text("Client_validation_cacertificate", func(o *model.Service) *string { return &o.ClientCACertificate }),
+			boolean("Public", func(o *model.Service) *bool { return &o.Public }),
 			tags(),
 		}
 	case model.KindRoute:

@@ -54,6 +54,10 @@ type Host struct {
 	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
 	// HTTP; 0 means that it is not told.
 	HSTSSeconds int `json:"hstsSeconds,omitempty"`
+	// Login is what every request needs; nil means that nobody has to log in.
+	Login *Login `json:"login,omitempty"`
+	// Reserved are routes whose requests the login answers. They come before Routes.
+	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others; they differ from proxy to proxy.
 	First []*Route `json:"first,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
@@ -71,6 +75,8 @@ type Route struct {
 	Forward  *Forward  `json:"forward,omitempty"`
 	Respond  *Respond  `json:"respond,omitempty"`
 	Redirect *Redirect `json:"redirect,omitempty"`
+	// Public says that nobody has to log in for the route.
+	Public bool `json:"public,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for

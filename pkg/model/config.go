@@ -31,6 +31,10 @@ type Change struct {
 	// in the order of Kinds, an object after what it refers to; then what is
 	// gone, the other way round.
 	Entries []Entry
+	// Learned is what identity providers say of themselves, by the keys of the filters
+	// and global configs that ask for logins there. A nil Provider means that nothing is
+	// known any more; who is not named stays as it is, with Full too.
+	Learned map[Key]*Provider
 }
 
 // Entry is one object that was written. A nil Object means deleted.
@@ -52,6 +56,8 @@ type ServiceTree struct {
 	// ClientCA is the secret that ClientCACertificate names; nil if it names none, or
 	// one that is not there.
 	ClientCA *Secret
+	// Named is what the filters name, and what that names, by key.
+	Named map[Key]Object
 }
 
 // RouteTree is a route with the upstreams and filters attached to it, each
@@ -72,6 +78,8 @@ type ProxyTree struct {
 	// GlobalConfigs are those that hold for the proxy, sorted by name: its own,
 	// and those that are attached to no proxy.
 	GlobalConfigs []*ParsedGlobalConfig
+	// Named is what the global configs name, and what that names, by key.
+	Named map[Key]Object
 }
 
 // Config is the whole configuration at one revision. It belongs to one
@@ -87,6 +95,8 @@ type Config struct {
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
 	globals  map[Key]*ParsedGlobalConfig
+	// learned is Change.Learned.
+	learned map[Key]*Provider
 }
 
 // NewConfig returns an empty configuration at revision 0.
@@ -97,6 +107,7 @@ func NewConfig() *Config {
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
 		globals:  map[Key]*ParsedGlobalConfig{},
+		learned:  map[Key]*Provider{},
 	}
 }
 
@@ -184,6 +195,10 @@ func (c *Config) Apply(ch Change) Touched {
 	for _, e := range ch.Entries {
 		put(e.Key, e.Object)
 	}
+	for key, provider := range ch.Learned {
+		c.learned[key] = provider
+		put(key, c.objects[key])
+	}
 	reached := c.reached(changed, first)
 	for name, s := range reached.Services {
 		c.rebuildService(name, s)
@@ -226,7 +241,7 @@ func (c *Config) put(key Key, obj Object) bool {
 		delete(c.globals, key)
 	}
 	if obj != nil {
-		obj = parsed(obj)
+		obj = c.parsed(key, obj)
 		c.objects[key] = obj
 		c.link(key, obj)
 		if g, ok := obj.(*ParsedGlobalConfig); ok {
@@ -236,15 +251,45 @@ func (c *Config) put(key Key, obj Object) bool {
 	return old != nil || obj != nil
 }
 
-// parsed is the object as trees hold it.
-func parsed(obj Object) Object {
+// parsed is the object as trees hold it, with what was learned for it.
+func (c *Config) parsed(key Key, obj Object) Object {
 	switch o := obj.(type) {
 	case *Filter:
-		return o.Parse()
+		return c.parsed(key, o.Parse())
 	case *GlobalConfig:
-		return o.Parse()
+		return c.parsed(key, o.Parse())
+	case *ParsedFilter:
+		return &ParsedFilter{o.Filter, learned(o.Spec, c.learned[key]), o.Fault}
+	case *ParsedGlobalConfig:
+		return &ParsedGlobalConfig{o.GlobalConfig, learned(o.Spec, c.learned[key]), o.Fault}
 	}
 	return obj
+}
+
+func learned(spec Spec, provider *Provider) Spec {
+	if l, ok := spec.(learner); ok {
+		return l.learn(provider)
+	}
+	return spec
+}
+
+// named are the objects of keys and what they name, by key.
+func (c *Config) named(keys []Key) map[Key]Object {
+	var all map[Key]Object
+	for len(keys) > 0 {
+		key := keys[0]
+		keys = keys[1:]
+		obj := c.objects[key]
+		if _, known := all[key]; known || obj == nil {
+			continue
+		}
+		if all == nil {
+			all = map[Key]Object{}
+		}
+		all[key] = obj
+		keys = append(keys, uses(key, obj)...)
+	}
+	return all
 }
 
 func (c *Config) link(key Key, obj Object) {
@@ -336,6 +381,11 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	sortByName(tree.Filters)
 	sortByName(tree.Secrets)
 	tree.ClientCA, _ = c.objects[SecretKey(svc.ClientCACertificate)].(*Secret)
+	var names []Key
+	for _, f := range tree.Filters {
+		names = append(names, f.Names()...)
+	}
+	tree.Named = c.named(names)
 	old := map[string]*RouteTree{}
 	if t := c.services[name]; t != nil && !changed.EveryRoute {
 		for _, r := range t.Routes {
@@ -426,5 +476,10 @@ func (c *Config) rebuildProxy(name string) {
 	for _, l := range links {
 		tree.Services = append(tree.Services, l.Service)
 	}
+	var names []Key
+	for _, g := range tree.GlobalConfigs {
+		names = append(names, g.Names()...)
+	}
+	tree.Named = c.named(names)
 	c.proxies[name] = tree
 }

@@ -1,30 +1,44 @@
 package model
 
+import "strings"
+
 // OAuthConfig is the JSON of a globalconfig_oauth (specification, "Global
 // config of type globalconfig_oauth").
 type OAuthConfig struct {
 	OpenIDConnect struct {
 		Provider struct {
-			AuthorizationEndpoint string `json:"authorization_endpoint"`
-			TokenEndpoint         string `json:"token_endpoint"`
+			AuthorizationEndpoint string `json:"authorization_endpoint,omitempty"`
+			TokenEndpoint         string `json:"token_endpoint,omitempty"`
+			// Issuer stands for both endpoints: they come from its discovery document.
+			Issuer string `json:"issuer,omitempty"`
 		} `json:"provider"`
 		ClientID string `json:"client_id"`
 		// ClientSecret and HMACSecret name secrets.
-		ClientSecret          string   `json:"client_secret"`
-		HMACSecret            string   `json:"hmac_secret"`
+		ClientSecret string `json:"client_secret"`
+		HMACSecret   string `json:"hmac_secret"`
+		// The namespaces are those of a Kubernetes cluster: here they are kept and say nothing.
 		ClientSecretNamespace string   `json:"client_secret_namespace,omitempty"`
 		HMACSecretNamespace   string   `json:"hmac_secret_namespace,omitempty"`
 		Scopes                []string `json:"scopes,omitempty"`
-		RedirectURL           string   `json:"redirect_url"`
-		RedirectPathMatcher   string   `json:"redirect_path_matcher"`
-		DefaultSignoutPath    string   `json:"default_signout_path,omitempty"`
+		// RedirectURL is a URL, a path, or a template (see ParseRedirect).
+		RedirectURL string `json:"redirect_url"`
+		// RedirectPathMatcher is the path in RedirectURL.
+		RedirectPathMatcher string `json:"redirect_path_matcher"`
+		DefaultSignoutPath  string `json:"default_signout_path,omitempty"`
+		// Upstream names the identity provider's upstream, in place of
+		// external_oauth_service.
+		Upstream string `json:"upstream,omitempty"`
+		LoginOptions
 	} `json:"openid_connect"`
 	ExternalOAuthService *struct {
 		Name      string `json:"name"`
 		Namespace string `json:"namespace,omitempty"`
 		Port      int    `json:"port"`
-		Protocol  string `json:"protocol,omitempty"`
+		// Protocol is tls or, in the clear, tcp; empty means tls.
+		Protocol string `json:"protocol,omitempty"`
 	} `json:"external_oauth_service,omitempty"`
+
+	provider *Provider
 }
 
 func readOAuth(v *validator, at, _ string, config JSON) Spec {
@@ -37,32 +51,54 @@ func readOAuth(v *validator, at, _ string, config JSON) Spec {
 
 func (c *OAuthConfig) check(v *validator, at string) {
 	oidc, at1 := c.OpenIDConnect, at+".openid_connect"
-	v.url(at1+".provider.authorization_endpoint", oidc.Provider.AuthorizationEndpoint, "is required")
-	v.url(at1+".provider.token_endpoint", oidc.Provider.TokenEndpoint, "is required")
+	v.provider(at1+".provider", oidc.Provider.Issuer, oidc.Provider.AuthorizationEndpoint, oidc.Provider.TokenEndpoint)
 	if oidc.ClientID == "" {
 		v.add(at1+".client_id", "is required")
 	}
 	v.name(at1+".client_secret", oidc.ClientSecret, false)
 	v.name(at1+".hmac_secret", oidc.HMACSecret, false)
-	if oidc.RedirectURL == "" {
-		v.add(at1+".redirect_url", "is required")
-	}
+	v.redirect(at1, "redirect_url", oidc.RedirectURL, "default_signout_path", oidc.DefaultSignoutPath)
 	v.urlPath(at1+".redirect_path_matcher", oidc.RedirectPathMatcher)
-	if oidc.DefaultSignoutPath != "" {
-		v.urlPath(at1+".default_signout_path", oidc.DefaultSignoutPath)
+	if r, err := ParseRedirect(oidc.RedirectURL); err == nil && r.Path != oidc.RedirectPathMatcher && strings.HasPrefix(oidc.RedirectPathMatcher, "/") {
+		v.add(at1+".redirect_path_matcher", "%q must be the path of redirect_url, %q", oidc.RedirectPathMatcher, r.Path)
 	}
+	v.scopes(at1+".scopes", oidc.Scopes)
+	if oidc.Upstream != "" {
+		v.name(at1+".upstream", oidc.Upstream, true)
+	}
+	oidc.checkOptions(v, at1, oidc.Provider.Issuer)
 	if s := c.ExternalOAuthService; s != nil {
 		v.address(at+".external_oauth_service.name", s.Name)
 		v.checkRange(at+".external_oauth_service.port", s.Port, 1, 65535)
+		if s.Protocol != "" {
+			v.oneOf(at+".external_oauth_service.protocol", s.Protocol, []string{"tls", "tcp"})
+		}
+		if oidc.Upstream != "" {
+			v.add(at+".external_oauth_service", "cannot be combined with openid_connect.upstream: both say where the identity provider is")
+		}
 	}
 }
 
-func (c *OAuthConfig) uses() []Key {
-	var keys []Key
-	for _, name := range []string{c.OpenIDConnect.ClientSecret, c.OpenIDConnect.HMACSecret} {
-		if name != "" {
-			keys = append(keys, SecretKey(name))
-		}
+func (c *OAuthConfig) uses() []Key { return c.Login().uses() }
+
+func (c *OAuthConfig) learn(p *Provider) Spec {
+	known := *c
+	known.provider = p
+	return &known
+}
+
+// Login is the login that it is.
+func (c *OAuthConfig) Login() *Login {
+	o := c.OpenIDConnect
+	redirect, _ := ParseRedirect(o.RedirectURL) // which check has seen
+	l := &Login{
+		ClientID: o.ClientID, ClientSecret: ClientSecret{Secret: o.ClientSecret}, CookieSecret: o.HMACSecret,
+		AuthorizationEndpoint: o.Provider.AuthorizationEndpoint, TokenEndpoint: o.Provider.TokenEndpoint, Issuer: o.Provider.Issuer,
+		Redirect: redirect, SignOutPath: o.DefaultSignoutPath, Scopes: o.Scopes, Upstream: o.Upstream,
+		LoginOptions: o.LoginOptions, Provider: c.provider,
 	}
-	return keys
+	if s := c.ExternalOAuthService; s != nil {
+		l.Address = &ProviderAddress{Host: s.Name, Port: s.Port, TLS: s.Protocol != "tcp"}
+	}
+	return l
 }

@@ -67,7 +67,7 @@ var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 		New: func(n parts) Object { return &Filter{Name: n[0]} },
 	},
 	{
-		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret}, Everywhere: true,
+		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret, KindUpstream}, Everywhere: true,
 		New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
 	},
 	{

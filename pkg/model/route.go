@@ -40,6 +40,9 @@ type RouteConfig struct {
 	Retries  *Retries  `json:"retries,omitempty"`
 	// Websocket allows upgrades; nil means true.
 	Websocket *bool `json:"websocket,omitempty"`
+	// Public says that nobody has to log in for the route, whatever its service and
+	// proxy ask for.
+	Public bool `json:"public,omitempty"`
 	// Unreadable is a stored text that is not a route configuration. Only a
 	// database that was edited by hand or belongs to another version has one. The
 	// route answers 503 until it is written again. Empty means none.

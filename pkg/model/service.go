@@ -17,9 +17,11 @@ type Service struct {
 	// ClientCACertificate names the secret with the certificate authorities, one of
 	// which must have signed the certificate of a client. Empty: clients need none.
 	ClientCACertificate string `json:"client_validation_cacertificate"`
-	Tags                Tags   `json:"tags"`
-	CreateTS            Time   `json:"create_ts"`
-	UpdateTS            Time   `json:"update_ts"`
+	// Public says that a globalconfig_oauth of its proxies does not hold for it.
+	Public   bool `json:"public"`
+	Tags     Tags `json:"tags"`
+	CreateTS Time `json:"create_ts"`
+	UpdateTS Time `json:"update_ts"`
 }
 
 // What becomes of a request over plain HTTP to a service that has a certificate.

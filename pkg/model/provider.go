@@ -1,0 +1,44 @@
+package model
+
+// Provider is what an identity provider says of itself: its discovery document (OpenID
+// Connect Discovery 1.0) and its keys (RFC 7517).
+type Provider struct {
+	// Source is what was asked.
+	Source ProviderSource
+	// The endpoints are empty if the document does not have them.
+	AuthorizationEndpoint, TokenEndpoint, EndSessionEndpoint, JWKSURI string
+	// JWKS is the JSON of the keys; empty while they are not known.
+	JWKS string
+	// Fault says why the last attempt to ask failed; empty means that it did not. What
+	// was known before is still in the other fields.
+	Fault string
+}
+
+// ProviderSource is where a provider is asked.
+type ProviderSource struct {
+	// Issuer is the provider's name for itself, a URL; empty means that only JWKSURI is
+	// known.
+	Issuer string
+	// JWKSURI is where the keys are, if that is not taken from the discovery document.
+	JWKSURI string
+	// Upstream names the upstream through which the provider is reached; empty means at
+	// the hosts of the URLs themselves.
+	Upstream string
+	// Discover says that the discovery document is needed.
+	Discover bool
+}
+
+// learner is a configuration that depends on what an identity provider says.
+type learner interface {
+	Spec
+	// learn returns a copy that knows the provider.
+	learn(p *Provider) Spec
+}
+
+// LoginOf returns the login that a configuration is; nil if it is none.
+func LoginOf(spec Spec) *Login {
+	if s, ok := spec.(interface{ Login() *Login }); ok {
+		return s.Login()
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+-- +goose Up
+
+ALTER TABLE service ADD COLUMN public INTEGER NOT NULL DEFAULT 0;
