@@ -87,7 +87,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable)
+	head, err := snapshot.NewRouteHead(translate.RouteConfiguration(), unavailable, &snapshot.Keeper{Host: translate.KeeperHost(), Route: translate.KeeperRoute})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{builder: snapshot.NewBuilder(b.head)}
+		p = &proxy{builder: snapshot.NewBuilder(b.head, nil)}
 		b.proxies[name] = p
 	}
 	services := tree.Services

@@ -75,9 +75,9 @@ func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 
 // world makes a snapshot of hosts behind one listener.
 func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), nil)
 	Expect(err).NotTo(HaveOccurred())
-	b := snapshot.NewBuilder(head)
+	b := snapshot.NewBuilder(head, nil)
 	b.SetListeners([]*snapshot.Resource{listener("http")}, snapshot.Named{})
 	for _, h := range hosts {
 		b.SetHost(h.Host.Name, h)

@@ -35,7 +35,7 @@ func secret(name string, size int) *snapshot.Resource {
 // routes is a route configuration of some hosts.
 func routes(hosts int) *snapshot.Resource {
 	GinkgoHelper()
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), nil)
 	Expect(err).NotTo(HaveOccurred())
 	var list []*snapshot.Host
 	for i := range hosts {

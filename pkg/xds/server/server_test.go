@@ -32,9 +32,9 @@ func withCluster(revision int64, name string) *snapshot.Snapshot {
 	Expect(err).NotTo(HaveOccurred())
 	h, err := snapshot.NewHost(&routev3.VirtualHost{Name: "shop", Domains: []string{"*"}}, nil, snapshot.ObjectRef{Kind: "service", Name: "shop"})
 	Expect(err).NotTo(HaveOccurred())
-	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable())
+	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), nil)
 	Expect(err).NotTo(HaveOccurred())
-	b := snapshot.NewBuilder(head)
+	b := snapshot.NewBuilder(head, nil)
 	b.SetHost("shop", &snapshot.Parts{Host: h, Domain: "*", Named: snapshot.Named{Clusters: []*snapshot.Resource{c}}})
 	return b.Snapshot(revision)
 }

@@ -34,7 +34,7 @@ var _ = Describe("A builder", func() {
 	}
 
 	It("has the secrets and extensions that hosts and listeners name, as long as one does, sorted", func() {
-		b := snapshot.NewBuilder(head())
+		b := snapshot.NewBuilder(head(), nil)
 		Expect(b.Snapshot(1).Secrets).To(BeEmpty())
 		b.SetHost("one", parts("one", snapshot.Named{Secrets: []*snapshot.Resource{secret("s"), secret("hmac")}}))
 		b.SetHost("two", parts("two", snapshot.Named{
@@ -55,7 +55,7 @@ var _ = Describe("A builder", func() {
 	})
 
 	It("keeps a resource as it is where a listener names the same again", func() {
-		b := snapshot.NewBuilder(head())
+		b := snapshot.NewBuilder(head(), nil)
 		b.SetListeners(nil, snapshot.Named{Extensions: []*snapshot.Resource{extension("jwt", "a")}})
 		before := b.Snapshot(1).Extensions[0]
 		b.SetListeners(nil, snapshot.Named{Extensions: []*snapshot.Resource{extension("jwt", "a")}})

@@ -26,7 +26,7 @@ var _ = Describe("The certificates for a host name", func() {
 	}
 
 	It("are in the order in which they win: the name itself, the rank, the older host, the host's own order", func() {
-		b := snapshot.NewBuilder(head())
+		b := snapshot.NewBuilder(head(), nil)
 		b.SetHost("young", parts("young", 3, 1, "a.test", "young"))
 		b.SetHost("old", parts("old", 2, 1, "a.test", "old1", "a.test", "old2"))
 		b.SetHost("exact", parts("exact", 9, 0, "a.test", "exact"))

@@ -32,6 +32,12 @@ func (c *counts) add(r *Resource) {
 	}
 }
 
+// replace puts a resource in the place of the one of its name, which stays named.
+func (c *counts) replace(r *Resource) {
+	c.byName[r.Name].resource = r
+	c.changed[r.Name] = struct{}{}
+}
+
 func (c *counts) drop(r *Resource) {
 	n := c.byName[r.Name]
 	n.users--

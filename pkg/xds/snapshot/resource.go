@@ -131,8 +131,9 @@ type Host struct {
 	Name string
 	// Version is a hash of the content.
 	Version string
-	// Clusters are the names that its routes forward to, sorted.
-	Clusters []string
+	// Clusters are the names that its routes forward to and that its filters use,
+	// Secrets and Providers those that its filters use; sorted.
+	Clusters, Secrets, Providers []string
 	// Domains are the hosts that it takes requests for.
 	Domains []string
 	// Unavailable says that the host answers 503 to everything, in place of
@@ -146,15 +147,24 @@ type Host struct {
 	sum        hash
 }
 
+// Needs are the names of what a host uses beside the clusters of its routes: clusters,
+// secrets and jwt providers.
+type Needs struct {
+	Clusters, Secrets, Providers []string
+}
+
 // NewHost puts a virtual host that has no routes yet and its routes together.
 // object is what it is made from.
-func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef) (*Host, error) {
+func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef, needs ...Needs) (*Host, error) {
 	head, _, err := encode(vh)
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", vh.GetName(), err)
 	}
 	host := hostOf(vh.GetName(), vh.GetDomains(), head, routes)
 	host.Object = object
+	for _, n := range needs {
+		host.need(n)
+	}
 	if len(vh.GetTypedPerFilterConfig()) > 0 {
 		host.bare, _, err = encode(&routev3.VirtualHost{Name: vh.GetName(), Domains: vh.GetDomains()})
 	}
@@ -195,20 +205,61 @@ func hostOf(name string, domains []string, head []byte, routes []*Route) *Host {
 	return host
 }
 
+// need adds names to what the host needs.
+func (h *Host) need(n Needs) {
+	h.Clusters = union(h.Clusters, n.Clusters)
+	h.Secrets = union(h.Secrets, n.Secrets)
+	h.Providers = union(h.Providers, n.Providers)
+}
+
+// union returns the names of both lists, sorted, in a list of its own.
+func union(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // WithFirst is the host with routes before its own.
 func (h *Host) WithFirst(routes []*Route) *Host {
 	if len(routes) == 0 {
 		return h
 	}
-	first := hostOf(h.Name, h.Domains, nil, routes)
+	return h.withFirst(nil, routes)
+}
+
+// With is the host with more filters, with routes before its own, and with what both
+// need. Of vh only the filters count; nil means none. A filter that the host has too is
+// the host's own.
+func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host, error) {
+	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig()}
+	if _, _, err := encode(filters); err != nil {
+		return nil, fmt.Errorf("encoding virtual host %q: %w", h.Name, err)
+	}
+	filters.Name, filters.Domains = "", nil
+	head, err := proto.MarshalOptions{Deterministic: true}.Marshal(filters)
+	if err != nil {
+		return nil, fmt.Errorf("encoding virtual host %q: %w", h.Name, err)
+	}
+	out := h.withFirst(head, first)
+	out.need(needs)
+	return out, nil
+}
+
+func (h *Host) withFirst(head []byte, routes []*Route) *Host {
+	first := hostOf(h.Name, h.Domains, head, routes)
 	out := *h
 	// The parts of a message may come in any order, and repeated ones add up in theirs.
+	// Of two entries of a map with one key the last one counts.
 	out.body = slices.Concat(first.body, h.body)
 	sums := sha256.New()
 	sums.Write(first.sum[:])
 	sums.Write(h.sum[:])
 	out.sum = hash(sums.Sum(nil))
 	out.Version = out.sum.String()
+	out.need(Needs{Clusters: first.Clusters})
 	return &out
 }
 
@@ -226,17 +277,23 @@ type RouteHead struct {
 	body        []byte
 	sum         hash
 	unavailable *Route
+	keeper      *keeper // nil: none
 }
 
 // NewRouteHead makes the bytes of a route configuration that has no hosts yet.
-// The route unavailable is what a host consists of that an Envoy refused.
-func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route) (*RouteHead, error) {
+// The route unavailable is what a host consists of that an Envoy refused. Without a
+// keeper the secrets of logins are kept nowhere.
+func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route, by *Keeper) (*RouteHead, error) {
 	body, sum, err := encode(rc)
 	if err != nil {
 		return nil, fmt.Errorf("encoding route configuration %q: %w", rc.GetName(), err)
 	}
 	fixed, err := NewRoute(unavailable)
-	return &RouteHead{config: rc, body: body, sum: sum, unavailable: fixed}, err
+	if err != nil {
+		return nil, err
+	}
+	kept, err := newKeeper(by)
+	return &RouteHead{config: rc, body: body, sum: sum, unavailable: fixed, keeper: kept}, err
 }
 
 // Unavailable is the host with a fixed answer in place of its routes, and without

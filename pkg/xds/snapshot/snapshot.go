@@ -18,12 +18,15 @@ type Snapshot struct {
 	Hosts     []*Host
 	// Secrets, Extensions and Endpoints are asked for by name; sorted by name.
 	Secrets, Extensions, Endpoints []*Resource
+	// Providers are the pieces that one of Extensions is joined from; sorted by name.
+	Providers []*Resource
 	// Certificates are asked for by host names; sorted by name.
 	Certificates []*Certificate
 	// Beaten are those that one of Certificates goes before, by name. Nobody changes it.
 	Beaten map[string][]*Certificate
 
 	head   *RouteHead
+	jwt    *ExtensionHead
 	routes func() *Resource
 }
 
@@ -75,6 +78,8 @@ type Parts struct {
 // Named are resources that hosts, or listeners, name. Several may name the same.
 type Named struct {
 	Clusters, Secrets, Extensions []*Resource
+	// Providers are made by NewProvider.
+	Providers []*Resource
 }
 
 // Builder keeps what one proxy should have and makes a Snapshot of it. The work
@@ -82,27 +87,35 @@ type Named struct {
 // pointers. It belongs to one goroutine.
 type Builder struct {
 	head      *RouteHead
+	jwt       *ExtensionHead // nil: none
 	listeners []*Resource
 	parts     map[string]*Parts
 	claims    map[string][]string // domain -> names of hosts
 	served    map[string]*Parts   // the winners
 	lost      map[string]struct{}
 	// named is what the listeners name.
-	named                         Named
-	clusters, secrets, extensions *counts
-	certificates                  *certificates
+	named                                    Named
+	clusters, secrets, extensions, providers *counts
+	certificates                             *certificates
+	pairs                                    []string // which the keeper has
 
 	hosts        []*Host
 	changedHosts map[string]*Host
 }
 
-// NewBuilder returns a builder for a proxy that has nothing yet.
-func NewBuilder(head *RouteHead) *Builder {
-	return &Builder{
-		head: head, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
-		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(),
+// NewBuilder returns a builder for a proxy that has nothing yet. The providers that its
+// hosts name are joined to jwt, which the proxy has with none too; nil means that they go
+// nowhere.
+func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
+	b := &Builder{
+		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
+		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), providers: newCounts(),
 		certificates: newCertificates(), changedHosts: map[string]*Host{},
 	}
+	if jwt != nil {
+		b.extensions.add(jwt.Join(nil))
+	}
+	return b
 }
 
 // SetListeners replaces the listeners and what they name.
@@ -196,10 +209,18 @@ func (b *Builder) count(named Named, by func(*counts, *Resource)) {
 	for _, r := range named.Extensions {
 		by(b.extensions, r)
 	}
+	for _, r := range named.Providers {
+		by(b.providers, r)
+	}
 }
 
 // Snapshot is what the proxy should have now.
 func (b *Builder) Snapshot(revision int64) *Snapshot {
+	secrets, providers := b.secrets.sorted(), b.providers
+	if len(providers.changed) > 0 && b.jwt != nil {
+		b.extensions.replace(b.jwt.Join(providers.sorted()))
+	}
+	b.keep(secrets)
 	if len(b.changedHosts) > 0 {
 		for name, h := range b.changedHosts {
 			i, found := search(b.hosts, name, hostName)
@@ -212,8 +233,8 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: b.secrets.sorted(), Extensions: b.extensions.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
-		head: b.head,
+		Secrets: secrets, Extensions: b.extensions.sorted(), Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
+		head: b.head, jwt: b.jwt,
 	}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
 	return s

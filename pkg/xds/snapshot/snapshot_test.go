@@ -51,7 +51,7 @@ func head() *snapshot.RouteHead {
 	h, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, &routev3.Route{
 		Match:  prefix("/"),
 		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
-	})
+	}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return h
 }
@@ -130,7 +130,7 @@ var _ = Describe("A builder", func() {
 		return hosts, clusters
 	}
 	BeforeEach(func() {
-		b = snapshot.NewBuilder(head())
+		b = snapshot.NewBuilder(head(), nil)
 		b.SetListeners(nil, snapshot.Named{Clusters: []*snapshot.Resource{cluster("own", "")}})
 	})
 

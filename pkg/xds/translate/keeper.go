@@ -1,0 +1,66 @@
+package translate
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	oauth2v3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/oauth2/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// KeeperName is the name of the virtual host that keeps the secrets of logins in a
+// route configuration. No service has a name with a slash.
+const KeeperName = "login/keeper"
+
+// oauth2Filter is the filter that the messages of the keeper are for. It has to be on
+// every listener: Envoy does not read the message of a filter that is not.
+const oauth2Filter = "envoy.filters.http.oauth2"
+
+// KeeperHost is the virtual host without its routes. Its domain is one that no client
+// can resolve (RFC 6761).
+func KeeperHost() *routev3.VirtualHost {
+	return &routev3.VirtualHost{Name: KeeperName, Domains: []string{"keeper.invalid"}}
+}
+
+// LoginSecrets are the names of the secrets of a pair: the secret of the client, and the
+// key that cookies are signed with.
+func LoginSecrets(pair string) (client, hmac string) { return pair + "/client", pair + "/hmac" }
+
+// KeeperRoute names both secrets of a pair. Envoy 1.39 crashes when a secret that a login
+// uses leaves a route configuration, so this route goes only when the process does. Nothing
+// that it says leads anywhere, and no request meets it: each has a method.
+func KeeperRoute(pair string) (*routev3.Route, error) {
+	client, hmac := LoginSecrets(pair)
+	noMethod := &routev3.HeaderMatcher{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: false}}
+	packed, err := pack(&oauth2v3.OAuth2PerRoute{Config: &oauth2v3.OAuth2Config{
+		TokenEndpoint: &corev3.HttpUri{
+			Uri:              "https://keeper.invalid/token",
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: KeeperName},
+			Timeout:          durationpb.New(1),
+		},
+		AuthorizationEndpoint: "https://keeper.invalid/authorize",
+		RedirectUri:           "https://keeper.invalid/callback",
+		RedirectPathMatcher:   exactPath("/callback"),
+		SignoutPath:           exactPath("/signout"),
+		Credentials: &oauth2v3.OAuth2Credentials{
+			ClientId:       "keeper",
+			TokenSecret:    sdsSecret(client),
+			TokenFormation: &oauth2v3.OAuth2Credentials_HmacSecret{HmacSecret: sdsSecret(hmac)},
+		},
+		AuthScopes:             []string{"openid"},
+		AllowedRedirectDomains: []string{"keeper.invalid"},
+	}})
+	return &routev3.Route{
+		Name:                 pair,
+		Match:                &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: "/" + pair}, Headers: []*routev3.HeaderMatcher{noMethod}},
+		Action:               &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}},
+		TypedPerFilterConfig: map[string]*anypb.Any{oauth2Filter: packed},
+	}, err
+}
+
+func exactPath(path string) *matcherv3.PathMatcher {
+	return &matcherv3.PathMatcher{Rule: &matcherv3.PathMatcher_Path{
+		Path: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: path}},
+	}}
+}
