@@ -55,6 +55,10 @@ schemathesis: ## fetch the API checker of the tests to bin/schemathesis
 clients: ## fetch the generators of API clients of the tests to bin/clients
 	@hack/clients.sh
 
+.PHONY: providers
+providers: ## fetch the identity providers of the tests to bin/oidc-provider
+	@hack/oidc-provider.sh
+
 .PHONY: chromium
 chromium: build envoy ## run the specs of HTTPS with a headless Chromium, which Debian has (350 MB, so CI does not)
 	@hack/chromium.sh
@@ -84,7 +88,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres redis ratelimit schemathesis clients ## run all tests, with a real Envoy, PostgreSQL, Redis and rate-limit engine
+test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity provider
 	go test -race ./...
 	@echo "make test: everything passed"
 
@@ -116,7 +120,7 @@ bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a 
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, the fuzzers (about an hour)
+soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, the fuzzers (about an hour)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
 	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1 -v -timeout 1h
