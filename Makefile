@@ -56,8 +56,9 @@ clients: ## fetch the generators of API clients of the tests to bin/clients
 	@hack/clients.sh
 
 .PHONY: providers
-providers: ## fetch the identity providers of the tests to bin/oidc-provider
+providers: ## fetch the identity providers of the tests to bin/oidc-provider and bin/glewlwyd
 	@hack/oidc-provider.sh
+	@hack/glewlwyd.sh
 
 .PHONY: chromium
 chromium: build envoy ## run the specs of HTTPS with a headless Chromium, which Debian has (350 MB, so CI does not)
@@ -88,7 +89,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity provider
+test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity providers
 	go test -race ./...
 	@echo "make test: everything passed"
 

@@ -137,6 +137,11 @@ func (b *Browser) Do(ctx context.Context, r Request) (Visit, error) {
 	if r.Form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
+	return b.send(req, r)
+}
+
+// send adds the cookies that belong to a request.
+func (b *Browser) send(req *http.Request, r Request) (Visit, error) {
 	if sent := b.Cookies.sent(r.Method, req.URL, r.Initiator); len(sent) > 0 && req.Header.Get("Cookie") == "" {
 		req.Header.Set("Cookie", sent.header())
 	}
