@@ -59,6 +59,7 @@ services:
   fqdn: shop.example.com
   https: redirect
   hsts_seconds: 86400
+  public: true
   filters:
   - limit
   secrets:

@@ -180,6 +180,8 @@ func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case int:
 		return plainNode(strconv.Itoa(v), "!!int")
+	case bool:
+		return plainNode(strconv.FormatBool(v), "!!bool")
 	case []string:
 		list := sequence()
 		for _, word := range v {

@@ -37,7 +37,7 @@ func readOIDC(v *validator, at, _ string, config JSON) Spec {
 
 func (c *OIDCConfig) check(v *validator, at string) {
 	for _, f := range []struct{ name, value string }{
-		{"client_id", c.ClientID}, {"client_secret", c.ClientSecret.Text + c.ClientSecret.Secret}, {"cookie_secret", c.CookieSecret},
+		{"client_id", c.ClientID}, {"client_secret", c.ClientSecret.Text + c.ClientSecret.Secret}, {"redirect_uri", c.RedirectURI}, {"cookie_secret", c.CookieSecret},
 	} {
 		if f.value == "" {
 			v.add(at+"."+f.name, "is required")
@@ -73,12 +73,8 @@ func (v *validator) provider(at, issuer, authorization, token string) {
 // redirect accepts where the provider sends browsers back to, and the path that signs
 // a user out.
 func (v *validator) redirect(at, uriField, uri, signOutField, signOut string) {
-	if uri == "" {
-		v.add(at+"."+uriField, "is required")
-		return
-	}
 	r, err := ParseRedirect(uri)
-	if err != nil {
+	if err != nil && uri != "" {
 		v.add(at+"."+uriField, "%s", err)
 	}
 	switch err := checkRedirectPath(signOut); {

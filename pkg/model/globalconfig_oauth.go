@@ -57,6 +57,9 @@ func (c *OAuthConfig) check(v *validator, at string) {
 	}
 	v.name(at1+".client_secret", oidc.ClientSecret, false)
 	v.name(at1+".hmac_secret", oidc.HMACSecret, false)
+	if oidc.RedirectURL == "" {
+		v.add(at1+".redirect_url", "is required")
+	}
 	v.redirect(at1, "redirect_url", oidc.RedirectURL, "default_signout_path", oidc.DefaultSignoutPath)
 	v.urlPath(at1+".redirect_path_matcher", oidc.RedirectPathMatcher)
 	if r, err := ParseRedirect(oidc.RedirectURL); err == nil && r.Path != oidc.RedirectPathMatcher && strings.HasPrefix(oidc.RedirectPathMatcher, "/") {

@@ -29,7 +29,7 @@ var _ = Describe("A dry run", func() {
 		Expect(got.header.Get("Gatehouse-Revision")).To(Equal("10"))
 	},
 		Entry(nil, "POST", "/service", "Service_Name=till&fqdn=*", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"tags","after":[]}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"*"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`),
 		Entry(nil, "POST", "/proxy", "Name=two", `{"action":"create","path":"/proxy/two","kind":"proxy","fields":[{"field":"name","after":"two"},`+
 			`{"field":"http_port","after":8080},{"field":"https_port","after":8443},{"field":"listen_ip","after":"0.0.0.0"},{"field":"trusted_hops","after":0},{"field":"escaped_slashes","after":"redirect"},{"field":"underscore_headers","after":"reject"},{"field":"tls_min_version","after":"1.2"},{"field":"tags","after":[]}]}`),
 		Entry(nil, "PUT", "/service/shop", "fqdn=*&tags=a", `{"action":"update","path":"/service/shop","kind":"service",`+
@@ -45,7 +45,7 @@ var _ = Describe("A dry run", func() {
 		Entry(nil, "POST", "/service/shop/filter/limit", "", `{"action":"create","path":"/service/shop/filter/limit","kind":"service_filter",`+
 			`"fields":[{"field":"service_name","after":"shop"},{"field":"filter_name","after":"limit"}]}`),
 		Entry(nil, "POST", "/service/copy/shop/till", "", `{"action":"create","path":"/service/till","kind":"service",`+
-			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"tags","after":[]}]}`),
+			`"fields":[{"field":"service_name","after":"till"},{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`),
 		Entry(nil, "POST", "/revision/8/rollback", "", `{"action":"delete","path":"/filter/login","kind":"filter","fields":[{"field":"filter_name","before":"login"},`+
 			`{"field":"filter_type","before":"http_filter_oidc"},{"field":"filter_config","before":`+
 			strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")+`},{"field":"tags","before":[]}]}`),
@@ -93,7 +93,7 @@ var _ = Describe("A dry run", func() {
 	},
 		Entry(nil, "/service/deepcopy/shop/till", slices.Concat([]string{
 			`{"action":"create","path":"/service/till","kind":"service","fields":[{"field":"service_name","after":"till"},` +
-				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"tags","after":[]}]}`,
+				`{"field":"fqdn","after":"shop.example.com"},{"field":"https","after":"both"},{"field":"hsts_seconds","after":0},{"field":"client_validation_cacertificate","after":""},{"field":"public","after":false},{"field":"tags","after":[]}]}`,
 		}, root("till"), []string{
 			link("/service/till/filter/login", "service_filter", "service_name", "till", "filter_name", "login"),
 			link("/service/till/secret/hmac", "service_secret", "service_name", "till", "secret_name", "hmac"),

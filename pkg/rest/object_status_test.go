@@ -18,7 +18,7 @@ const everywhere = "Programmed+ every Envoy that it reaches has it"
 var _ = Describe("The status of an object", func() {
 	It("stands behind its fields", func() {
 		a, _, _ := watched("/service", "Service_Name=shop&fqdn=shop.example")
-		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example","https":"both","hsts_seconds":0,"client_validation_cacertificate":"","tags":[],`+
+		a.get("/service/shop").expectJSON(200, `{"data":{"core_db_service":[{"service_id":1,"service_name":"shop","fqdn":"shop.example","https":"both","hsts_seconds":0,"client_validation_cacertificate":"","public":false,"tags":[],`+
 			`"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`","status":{"conditions":[`+
 			`{"code":"Accepted","status":true,"message":"it is a part of the configuration"},`+
 			`{"code":"Programmed","status":false,"message":"no proxy uses it"},`+
@@ -210,7 +210,7 @@ var _ = Describe("The status of an object", func() {
 			registry.Connect(status.Envoy{ID: int64(i), Proxy: "gw"})
 		}
 		Expect(plain).To(Equal(1))
-		Expect(few).To(Equal(5)) // with the links of upstreams, the filters that name one, the proxies of services, and the revision
+		Expect(few).To(Equal(6)) // with the links of upstreams, the filters and global configs that name one, the proxies of services, and the revision
 		Expect(count("/upstream")).To(Equal(plain))
 		Expect(count("/upstream?status=true")).To(Equal(few))
 	})
