@@ -45,6 +45,8 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
+	// ProviderAllow are special addresses at which identity providers may be asked.
+	ProviderAllow []egress.Entry
 	// UpstreamCAFile has the certificate authorities for upstreams that name none, in
 	// PEM; empty means those of the system.
 	UpstreamCAFile string

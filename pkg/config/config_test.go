@@ -124,18 +124,20 @@ cluster-wait: 5s
 removal-grace: 50ms
 upstream-allow: 10.0.0.0/8, *.shop.example
 upstream-deny: 10.9.0.0/16
+provider-allow: 127.0.0.1, idp.internal
 upstream-ca-file: /etc/gw.ca
 debug-addr: "[::1]:6060"
 tls-dir: /etc/letsencrypt/live
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(32))
+		Expect(cfg.Explicit).To(HaveLen(33))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
 		Expect(fmt.Sprint(cfg.UpstreamAllow, cfg.UpstreamDeny)).To(Equal("[10.0.0.0/8 *.shop.example] [10.9.0.0/16]"))
-		cfg.UpstreamAllow, cfg.UpstreamDeny = nil, nil
+		Expect(fmt.Sprint(cfg.ProviderAllow)).To(Equal("[127.0.0.1 idp.internal]"))
+		cfg.UpstreamAllow, cfg.UpstreamDeny, cfg.ProviderAllow = nil, nil, nil
 		Expect(cfg.UpstreamCAFile).To(Equal("/etc/gw.ca"))
 		cfg.UpstreamCAFile = ""
 		Expect(cfg).To(Equal(config.Config{

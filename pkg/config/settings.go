@@ -157,6 +157,12 @@ func upstreamSettings() []Setting {
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
 		{
+			Name: "provider-allow", Type: "addresses", commands: servers,
+			Usage:   "addresses on the loopback, of the link, or of a metadata service at which identity providers may be asked, or host names of such; others need no permission",
+			allowed: allowed,
+			set:     setter(func(c *Config) *[]egress.Entry { return &c.ProviderAllow }, addresses),
+		},
+		{
 			Name: "upstream-ca-file", Type: "file", commands: servers,
 			Usage:   "PEM file with the certificate authorities of TLS upstreams that name none (default: SSL_CERT_FILE, or those of the system)",
 			allowed: "a path",

@@ -10,10 +10,10 @@ import (
 // without the final dot of a DNS name.
 func normalize(address string) string { return strings.ToLower(strings.TrimSuffix(address, ".")) }
 
-// knownAddrs returns the IP addresses that an address certainly means; none for a DNS name
+// KnownAddrs returns the IP addresses that an address certainly means; none for a DNS name
 // that only a resolver knows. To connect to 0.0.0.0 is to connect to this
 // machine.
-func knownAddrs(address string) []netip.Addr {
+func KnownAddrs(address string) []netip.Addr {
 	name := normalize(address)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "localhost.localdomain" ||
 		name == "ip6-localhost" || name == "ip6-loopback" {

@@ -111,3 +111,17 @@ var _ = Describe("A machine", func() {
 		Entry(nil, "192.0.2.7", 443, "six"), Entry("a name that nobody knows", "other.example", 443, ""),
 	)
 })
+
+var _ = DescribeTable("A special address is none of a service of others",
+	func(address, what string) { Expect(egress.Special(netip.MustParseAddr(address))).To(Equal(what)) },
+	Entry(nil, "127.0.0.1", "a loopback address"), Entry(nil, "127.255.0.1", "a loopback address"), Entry(nil, "::1", "a loopback address"),
+	Entry(nil, "::ffff:127.0.0.1", "a loopback address"), Entry("NAT64", "64:ff9b::7f00:1", "a loopback address"), Entry("6to4", "2002:7f00:1::", "a loopback address"),
+	Entry("IPv4-compatible", "::7f00:1", "a loopback address"), Entry("NAT64 of another", "64:ff9b::c000:201", ""),
+	Entry(nil, "0.0.0.0", "an unspecified address"), Entry(nil, "0.1.2.3", "an unspecified address"), Entry(nil, "::", "an unspecified address"),
+	Entry(nil, "169.254.169.254", "a link-local address"), Entry(nil, "fe80::1%eth0", "a link-local address"), Entry(nil, "::ffff:169.254.169.254", "a link-local address"),
+	Entry(nil, "224.0.0.1", "a multicast or reserved address"), Entry(nil, "ff02::1", "a multicast or reserved address"),
+	Entry(nil, "255.255.255.255", "a multicast or reserved address"), Entry(nil, "240.0.0.1", "a multicast or reserved address"),
+	Entry("Amazon's", "fd00:ec2::254", "the address of a cloud's metadata service"), Entry("Alibaba's", "100.100.100.200", "the address of a cloud's metadata service"),
+	Entry("Azure's", "168.63.129.16", "the address of a cloud's metadata service"),
+	Entry(nil, "10.0.0.1", ""), Entry(nil, "192.168.1.1", ""), Entry(nil, "8.8.8.8", ""), Entry(nil, "2001:db8::1", ""), Entry(nil, "fd00::1", ""),
+)

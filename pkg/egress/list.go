@@ -84,7 +84,7 @@ type Lists struct {
 
 // Refusal says why an upstream must not have an address; "" where it may.
 func (l Lists) Refusal(address string) string {
-	addrs := knownAddrs(address)
+	addrs := KnownAddrs(address)
 	if e := find(l.Deny, address, addrs); e != nil {
 		return fmt.Sprintf("its address %s is in %s, which --upstream-deny names", address, e)
 	}
@@ -101,7 +101,7 @@ func (l Lists) MayResolveToDenied(address string) bool {
 	for _, e := range l.Deny {
 		networks = networks || e.network.IsValid()
 	}
-	return networks && len(knownAddrs(address)) == 0 && find(l.Allow, address, nil) == nil
+	return networks && len(KnownAddrs(address)) == 0 && find(l.Allow, address, nil) == nil
 }
 
 func find(list []Entry, address string, addrs []netip.Addr) *Entry {

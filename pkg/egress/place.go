@@ -32,7 +32,7 @@ func (m Machine) Find(places []Place, address string, port int) *Place {
 
 // Local reports whether an address means this machine.
 func (m Machine) Local(address string) bool {
-	return m.hasName(address) || slices.ContainsFunc(knownAddrs(address), m.local)
+	return m.hasName(address) || slices.ContainsFunc(KnownAddrs(address), m.local)
 }
 
 func (m Machine) local(a netip.Addr) bool {
@@ -48,7 +48,7 @@ func (m Machine) connects(listener netip.Addr, address string) bool {
 	if listener.IsUnspecified() || m.hasName(address) {
 		return m.Local(address)
 	}
-	return slices.ContainsFunc(knownAddrs(address), func(a netip.Addr) bool {
+	return slices.ContainsFunc(KnownAddrs(address), func(a netip.Addr) bool {
 		return a == listener || a.IsLoopback() && listener.IsLoopback()
 	})
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -112,7 +113,12 @@ func (l *Login) Source() ProviderSource {
 	if l.JWKSURI == "" && l.Issuer == "" {
 		return ProviderSource{}
 	}
-	return ProviderSource{Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream, Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "")}
+	s := ProviderSource{Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream, Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "")}
+	if l.Upstream != "" {
+		// Envoy asks the upstream for tokens.
+		s.UpstreamFor = cmp.Or(l.TokenEndpoint, l.Issuer)
+	}
+	return s
 }
 
 // uses lists what a login names.

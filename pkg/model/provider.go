@@ -24,6 +24,9 @@ type ProviderSource struct {
 	// Upstream names the upstream through which the provider is reached; empty means at
 	// the hosts of the URLs themselves.
 	Upstream string
+	// UpstreamFor is a URL at the host that the upstream is; what is at other hosts is asked
+	// for there. Empty without Upstream.
+	UpstreamFor string
 	// Discover says that the discovery document is needed.
 	Discover bool
 }

@@ -1,0 +1,336 @@
+package oidc_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A provider", func() {
+	It("says where its endpoints are and what its keys are", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		a, err := p.client().Ask(ctx, p.source(), nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a).To(Equal(oidc.Answer{Provider: model.Provider{
+			Source: p.source(), AuthorizationEndpoint: p.issuer() + "/auth", TokenEndpoint: p.issuer() + "/token",
+			EndSessionEndpoint: p.issuer() + "/end", JWKSURI: p.issuer() + "/keys", JWKS: setP256,
+		}}))
+		for _, path := range []string{"/.well-known/openid-configuration", "/keys"} {
+			r := <-p.asked
+			Expect(r.Method + " " + r.URL.Path).To(Equal("GET " + path))
+			Expect(r.Header).To(Equal(http.Header{
+				"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {"gatehouse"}, "Connection": {"close"},
+			}))
+		}
+	})
+
+	It("has an issuer with a path, and keys elsewhere, and says how long they hold", func(ctx SpecContext) {
+		p, keys := startProvider(testkit.CertificateOptions{}), startProvider(testkit.CertificateOptions{})
+		issuer := p.issuer() + "/realms/a"
+		p.paths["/realms/a/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "public, max-age=900")
+			_, _ = w.Write([]byte(p.document(issuer, "jwks_uri", keys.issuer()+"/keys")))
+		}
+		keys.paths["/keys"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", `Max-Age="120", must-revalidate`)
+			_, _ = w.Write([]byte(`{"keys":[` + keyEd25519 + `]}`))
+		}
+		client := p.client(func(o *oidc.Options) { o.Authorities += keys.authority.PEM })
+		a, err := client.Ask(ctx, model.ProviderSource{Issuer: issuer, Discover: true}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.JWKSURI).To(Equal(keys.issuer() + "/keys"))
+		Expect(a.MaxAge).To(Equal(2 * time.Minute))
+	})
+
+	It("whose keys alone are asked for needs no document", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		delete(p.paths, "/.well-known/openid-configuration")
+		source := model.ProviderSource{JWKSURI: p.issuer() + "/keys"}
+		a, err := p.client().Ask(ctx, source, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Provider).To(Equal(model.Provider{Source: source, JWKSURI: p.issuer() + "/keys", JWKS: setP256}))
+	})
+
+	It("has an issuer that ends with a slash, or is another one without", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		slash := model.ProviderSource{Issuer: p.issuer() + "/", Discover: true}
+		_, err := p.client().Ask(ctx, slash, nil)
+		Expect(err).To(MatchError(fmt.Sprintf("the discovery document %s/.well-known/openid-configuration names the issuer %s, not %s/: write the one that it names, if it is the provider that you mean",
+			p.issuer(), p.issuer(), p.issuer())))
+		p.serve("/.well-known/openid-configuration", p.document(p.issuer()+"/"))
+		a, err := p.client().Ask(ctx, slash, nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.TokenEndpoint).To(Equal(p.issuer() + "/token"))
+	})
+
+	DescribeTable("is refused, with what to do, for a document that",
+		func(ctx SpecContext, change func(p *provider), words string) {
+			p := startProvider(testkit.CertificateOptions{})
+			change(p)
+			a, err := p.client().Ask(ctx, p.source(), nil)
+			Expect(err).To(MatchError(strings.ReplaceAll("the discovery document ISSUER/.well-known/openid-configuration "+words, "ISSUER", p.issuer())))
+			Expect(a.JWKS).To(BeEmpty())
+			Expect(p.asked).To(HaveLen(1), "nothing is followed")
+		},
+		Entry("is not there", func(p *provider) { delete(p.paths, "/.well-known/openid-configuration") },
+			"is not there (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
+		Entry("needs a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
+		Entry("fails", answer(503, "", ""), "is answered with 503: look at the provider"),
+		Entry("is nothing", answer(204, "", ""), "is answered with 204: look at the provider"),
+		Entry("is elsewhere", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
+		Entry("goes in circles", func(p *provider) {
+			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }
+		}, "redirects to /.well-known/openid-configuration, which is not followed: write the URL that it is at"),
+		Entry("redirects to what would break a line", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL that it is at`),
+		Entry("is larger than 256 KiB", document(strings.Repeat(" ", 5<<20)), "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
+		Entry("has no end", func(p *provider) {
+			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+				for _, err := w.Write([]byte("{")); err == nil; _, err = w.Write(bytes.Repeat([]byte(" "), 4096)) {
+				}
+			}
+		}, "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
+		Entry("is a gzip bomb", func(p *provider) {
+			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				for range 64 {
+					_, _ = z.Write(make([]byte, 1<<20))
+				}
+				_ = z.Close()
+			}
+		}, "is compressed (gzip), which was not asked for: switch that off at the provider"),
+		Entry("is a page", document("<!doctype html><p>login"), "is HTML or XML in place of JSON: look at it with a browser, the URL may be wrong"),
+		Entry("is text", document("hello"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
+		Entry("is null", document("null"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
+		Entry("goes on behind its end", document(`{"issuer":"x"} {}`), "is not a JSON object: look at it with a browser, the URL may be wrong"),
+		Entry("is of another kind", document("{}"), "names no issuer: it is no discovery document of OpenID Connect"),
+		Entry("spells issuer in another way", document(`{"Issuer":"x"}`), "names no issuer: it is no discovery document of OpenID Connect"),
+		Entry("is another's", document(`{"issuer":"https://other.example"}`),
+			"names the issuer https://other.example, not ISSUER: write the one that it names, if it is the provider that you mean"),
+		Entry("has an endpoint in the clear", with("token_endpoint", "http://login.example/token"),
+			"has the token_endpoint http://login.example/token, which is not https: change it at the provider"),
+		Entry("has an endpoint that is a script", with("authorization_endpoint", "javascript:alert(1)"),
+			"has the authorization_endpoint javascript:alert(1), which is not a URL: change it at the provider"),
+		Entry("has an endpoint with a line break", with("authorization_endpoint", "https://a.example/\r\nSet-Cookie: x"),
+			`has the authorization_endpoint "https://a.example/\r\nSet-Cookie: x", which is not a URL: change it at the provider`),
+		Entry("has an endpoint with a fragment", with("end_session_endpoint", "https://a.example/#x"),
+			"has the end_session_endpoint https://a.example/#x, which has a user or a fragment (#): change it at the provider"),
+		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration of the login"),
+		Entry("would have Envoy ask a metadata service", with("token_endpoint", "https://169.254.169.254/token"),
+			"has the token_endpoint https://169.254.169.254/token, which may not be asked: its address 169.254.169.254 is a link-local address; if the provider is there, "+
+				"name an upstream with this address in the configuration of the login, or start with --provider-allow 169.254.169.254"),
+	)
+
+	DescribeTable("that is slow is not waited for",
+		func(ctx SpecContext, write func(w http.ResponseWriter)) {
+			p := startProvider(testkit.CertificateOptions{})
+			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, r *http.Request) {
+				write(w)
+				<-r.Context().Done()
+			}
+			_, err := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond }).Ask(ctx, p.source(), nil)
+			Expect(err).To(MatchError(ContainSubstring("did not come within 300ms: look whether this machine reaches localhost:")))
+		},
+		Entry("before its headers", func(http.ResponseWriter) {}),
+		Entry("within its body", func(w http.ResponseWriter) { _, _ = w.Write([]byte("{")); w.(http.Flusher).Flush() }),
+	)
+
+	It("that takes connections and says nothing is not waited for", func(ctx SpecContext) {
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(silent.Close)
+		p := startProvider(testkit.CertificateOptions{})
+		client := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond })
+		_, err = client.Ask(ctx, model.ProviderSource{JWKSURI: "https://" + silent.Addr().String() + "/keys"}, nil)
+		Expect(err).To(MatchError(ContainSubstring("did not come within 300ms")))
+	})
+
+	It("that is down says so", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		p.Close()
+		_, err := p.client().Ask(ctx, p.source(), nil)
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("cannot be asked for: localhost:%d refuses connections: is the provider running there?", p.port()))))
+	})
+
+	DescribeTable("is verified",
+		func(ctx SpecContext, o testkit.CertificateOptions, trusted bool, words string) {
+			p := startProvider(o)
+			client := p.client(func(o *oidc.Options) {
+				if !trusted {
+					other, err := testkit.NewAuthority("other")
+					Expect(err).NotTo(HaveOccurred())
+					o.Authorities = other.PEM
+				}
+			})
+			_, err := client.Ask(ctx, p.source(), nil)
+			Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("cannot be trusted: the certificate of localhost:%d %s", p.port(), words))))
+			Expect(p.asked).To(BeEmpty())
+		},
+		Entry("by an authority", testkit.CertificateOptions{}, false, "is signed by none of the authorities of the system: put the authority into a secret, "+
+			"and name it in Upstream_validation_cacertificate of an upstream of the login, or start with --upstream-ca-file"),
+		Entry("by time", testkit.CertificateOptions{NotBefore: time.Date(2024, 1, 2, 3, 4, 0, 0, time.UTC), NotAfter: time.Date(2024, 2, 2, 3, 4, 0, 0, time.UTC)}, true,
+			"is valid from 2024-01-02 03:04 UTC to 2024-02-02 03:04 UTC: renew it at the provider, or set this machine's clock"),
+		Entry("by name", testkit.CertificateOptions{Names: []string{"a.example", "192.0.2.1"}}, true,
+			"is not for localhost, but for a.example,192.0.2.1: write a host that it is for, or renew it"),
+	)
+
+	It("is not asked without authorities", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		_, err := p.client(func(o *oidc.Options) { o.Authorities = "" }).Ask(ctx, p.source(), nil)
+		Expect(err).To(MatchError(ContainSubstring("no certificate authorities were found on the system: start with --upstream-ca-file")))
+	})
+
+	It("that does not speak TLS, or has no address, says so", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{})
+		plain := httptest.NewServer(http.NotFoundHandler())
+		DeferCleanup(plain.Close)
+		_, err := p.client().Ask(ctx, model.ProviderSource{JWKSURI: "https://" + plain.Listener.Addr().String() + "/keys"}, nil)
+		Expect(err).To(MatchError(ContainSubstring("does not speak TLS: is the port right?")))
+		client := p.client(func(o *oidc.Options) { o.Resolver = resolver() })
+		_, err = client.Ask(ctx, model.ProviderSource{JWKSURI: "https://idp.example/keys"}, nil)
+		Expect(err).To(MatchError(ContainSubstring("cannot be asked for: the name idp.example does not resolve here: correct it, or look at the resolver")))
+	})
+})
+
+var _ = Describe("Where a provider may be asked", func() {
+	const special = "; if the provider is there, name an upstream with this address in the configuration of the login, or start with --provider-allow "
+
+	DescribeTable("is judged by the address that is connected to",
+		func(ctx SpecContext, rules oidc.Rules, host, resolved, words string) {
+			p := startProvider(testkit.CertificateOptions{Names: []string{"localhost", "idp.example", "127.0.0.1", "::1", "192.0.2.7"}})
+			client := oidc.NewClient(oidc.Options{Authorities: p.authority.PEM, Rules: rules, Timeout: 5 * time.Second, Resolver: resolver(resolved)})
+			_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://%s/keys", net.JoinHostPort(host, fmt.Sprint(p.port())))}, nil)
+			if words == "" {
+				Expect(err).NotTo(HaveOccurred())
+				return
+			}
+			Expect(err).To(MatchError(ContainSubstring(words)))
+			Expect(p.asked).To(BeEmpty())
+		},
+		Entry("loopback", oidc.Rules{}, "127.0.0.1", "", "may not be asked: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
+		Entry("a name of the loopback", oidc.Rules{}, "localhost", "", "is a loopback address"+special),
+		Entry("all of the loopback", oidc.Rules{}, "127.9.9.9", "", "is a loopback address"+special+"127.9.9.9"),
+		Entry("the loopback of IPv6", oidc.Rules{}, "::1", "", "its address ::1 is a loopback address"+special+"::1"),
+		Entry("IPv4 in IPv6", oidc.Rules{}, "::ffff:127.0.0.1", "", "its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
+		Entry("unspecified", oidc.Rules{}, "0.0.0.0", "", "its address 0.0.0.0 is an unspecified address"+special+"0.0.0.0"),
+		Entry("unspecified in IPv6", oidc.Rules{}, "::", "", "its address :: is an unspecified address"+special+"::"),
+		Entry("the metadata service", oidc.Rules{}, "169.254.169.254", "", "is a link-local address"+special+"169.254.169.254"),
+		Entry("a name that resolves to the loopback", oidc.Rules{}, "idp.example", "127.0.0.1", "its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
+		Entry("a name that resolves to the metadata service", oidc.Rules{}, "idp.example", "169.254.169.254", "is a link-local address"+special+"169.254.169.254"),
+		Entry("loopback that is allowed", oidc.Rules{Allow: entries("127.0.0.1")}, "idp.example", "127.0.0.1", ""),
+		Entry("a host that is allowed", oidc.Rules{Allow: entries("*.example")}, "idp.example", "127.0.0.1", ""),
+		Entry("another that is allowed", oidc.Rules{Allow: entries("127.0.0.2", "a.example")}, "idp.example", "127.0.0.1", "is a loopback address"+special+"127.0.0.1"),
+		Entry("what upstreams must not be", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24")}}, "idp.example", "127.0.0.1",
+			"may not be asked: its address 127.0.0.1 is in 127.0.0.0/24, which --upstream-deny names"),
+		Entry("a name that upstreams must not have", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("idp.example")}}, "idp.example", "127.0.0.1",
+			"may not be asked: its address idp.example is in idp.example, which --upstream-deny names"),
+		Entry("a name that upstreams may have", oidc.Rules{Allow: entries("127.0.0.1"), Upstreams: egress.Lists{Deny: entries("127.0.0.0/24"), Allow: entries("idp.example")}}, "idp.example", "127.0.0.1", ""),
+		Entry("a name that is none of those that upstreams may have", oidc.Rules{Upstreams: egress.Lists{Allow: entries("a.example")}}, "idp.example", "192.0.2.1",
+			"may not be asked: its address idp.example is in nothing that --upstream-allow names"),
+	)
+
+	It("is not where the gateway itself listens", func(ctx SpecContext) {
+		p := startProvider(testkit.CertificateOptions{Names: []string{"idp.example"}})
+		client := p.client(func(o *oidc.Options) {
+			o.Resolver = resolver("127.0.0.1")
+			o.Rules.Places = func() []egress.Place {
+				return []egress.Place{{What: "Gatehouse's own API", Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(p.port()))}}
+			}
+		})
+		_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://idp.example:%d/keys", p.port())}, nil)
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("may not be asked: its address 127.0.0.1:%d is that of Gatehouse's own API", p.port()))))
+	})
+})
+
+// answer makes the document an answer of a status, with a header.
+func answer(status int, name, value string) func(*provider) {
+	return func(p *provider) {
+		p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+			if name != "" {
+				w.Header().Set(name, value)
+			}
+			w.WriteHeader(status)
+		}
+	}
+}
+
+func document(text string) func(*provider) {
+	return func(p *provider) { p.serve("/.well-known/openid-configuration", text) }
+}
+
+// with changes a field of the document.
+func with(field, value string) func(*provider) {
+	return func(p *provider) {
+		p.serve("/.well-known/openid-configuration", p.document(p.issuer(), field, value))
+	}
+}
+
+// resolver resolves each name to IPv4 addresses; without any, none resolves.
+func resolver(addrs ...string) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			// RFC 1035 section 4: over a stream, a message has its length in front.
+			var length [2]byte
+			for {
+				if _, err := io.ReadFull(server, length[:]); err != nil {
+					return
+				}
+				query := make([]byte, binary.BigEndian.Uint16(length[:]))
+				if _, err := io.ReadFull(server, query); err != nil {
+					return
+				}
+				reply := dnsReply(query, addrs)
+				binary.BigEndian.PutUint16(length[:], uint16(len(reply)))
+				if _, err := server.Write(append(length[:], reply...)); err != nil {
+					return
+				}
+			}
+		}()
+		return client, nil
+	}}
+}
+
+// dnsReply answers a query for IPv4 addresses with them, and for others with none.
+func dnsReply(query []byte, addrs []string) []byte {
+	question := 12
+	for query[question] != 0 {
+		question += 1 + int(query[question])
+	}
+	kind := query[question+2]
+	question += 5
+	reply := append([]byte(nil), query[:question]...)
+	reply[2], reply[3] = 0x84, 0 // an answer, with authority
+	copy(reply[6:], make([]byte, 6))
+	if len(addrs) == 0 || addrs[0] == "" {
+		reply[3] = 3 // no such name
+		return reply
+	}
+	if kind != 1 {
+		return reply
+	}
+	reply[7] = byte(len(addrs))
+	for _, a := range addrs {
+		reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4)
+		reply = append(reply, netip.MustParseAddr(a).AsSlice()...)
+	}
+	return reply
+}

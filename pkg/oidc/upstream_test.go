@@ -1,0 +1,135 @@
+package oidc_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A provider behind an upstream", func() {
+	var p *provider
+	var via *oidc.Via
+	const issuer = "https://idp.example"
+	source := model.ProviderSource{Issuer: issuer, Discover: true, Upstream: "idp", UpstreamFor: issuer}
+	// client knows no authority of its own, and allows nothing special.
+	client := func() *oidc.Client {
+		return oidc.NewClient(oidc.Options{
+			Rules: oidc.Rules{}, Resolver: resolver(),
+			Open: func(sealed, _ string) (string, error) { return sealed, nil },
+		})
+	}
+	BeforeEach(func() {
+		p = startProvider(testkit.CertificateOptions{Names: []string{"idp.internal"}})
+		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", issuer+"/keys", "token_endpoint", "https://10.0.0.1/token"))
+		via = &oidc.Via{
+			Upstream: &model.Upstream{
+				Name: "idp", IP: "127.0.0.1", Port: p.port(), Protocol: "tls", ValidationCACertificate: "ca", ValidationSubjectName: "idp.internal",
+			},
+			Secrets: map[string]*model.Secret{"ca": {Name: "ca", Cert: p.authority.PEM}},
+		}
+	})
+
+	DescribeTable("is asked there, as Envoy does", func(ctx SpecContext, protocol, version string) {
+		via.Upstream.Protocol = protocol
+		a, err := client().Ask(ctx, source, via)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.JWKS).To(Equal(setP256))
+		for range 2 {
+			r := <-p.asked
+			Expect(r.Host).To(Equal("idp.example"))
+			Expect(r.Proto).To(Equal(version))
+			Expect(r.TLS.ServerName).To(Equal("idp.internal"))
+		}
+	},
+		Entry(nil, "tls", "HTTP/1.1"),
+		Entry(nil, "h2", "HTTP/2.0"),
+	)
+
+	It("is asked in the clear, if that is how the upstream speaks", func(ctx SpecContext) {
+		for _, protocol := range []string{"http", "h2c"} {
+			plain := httptest.NewUnstartedServer(p.Config.Handler)
+			plain.Config.Protocols = new(http.Protocols)
+			plain.Config.Protocols.SetHTTP1(protocol == "http")
+			plain.Config.Protocols.SetUnencryptedHTTP2(protocol == "h2c")
+			plain.Start()
+			DeferCleanup(plain.Close)
+			via.Upstream = &model.Upstream{Name: "idp", IP: "127.0.0.1", Port: plain.Listener.Addr().(*net.TCPAddr).Port, Protocol: protocol}
+			_, err := client().Ask(ctx, source, via)
+			Expect(err).NotTo(HaveOccurred(), protocol)
+			Expect((<-p.asked).Host).To(Equal("idp.example"))
+		}
+	})
+
+	It("has keys at another host, where they are asked for", func(ctx SpecContext) {
+		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", "https://keys.example/keys"))
+		_, err := client().Ask(ctx, source, via)
+		Expect(err).To(MatchError("the key set https://keys.example/keys cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file"))
+		Expect(p.asked).To(HaveLen(1))
+		// The same host, written in another way.
+		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", "https://IDP.example:443/keys"))
+		_, err = client().Ask(ctx, source, via)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("gets the client certificate of the upstream", func(ctx SpecContext) {
+		p.TLS.ClientAuth, p.TLS.ClientCAs = tls.RequireAndVerifyClientCert, p.authority.Pool()
+		_, err := client().Ask(ctx, source, via)
+		Expect(err).To(MatchError(ContainSubstring("asks for a client certificate, and refuses this one or none: name a secret in Upstream_client_certificate")))
+		pair, err := p.authority.Issue(testkit.CertificateOptions{Client: true})
+		Expect(err).NotTo(HaveOccurred())
+		via.Upstream.ClientCertificate = "mine"
+		_, err = client().Ask(ctx, source, via)
+		Expect(err).To(MatchError(ContainSubstring(`the client certificate "mine" of upstream "idp" cannot be used: the secret has no pair`)))
+		via.Secrets["mine"] = &model.Secret{Name: "mine", Cert: pair.Cert, PrivateKey: pair.Key}
+		_, err = client().Ask(ctx, source, via)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	DescribeTable("is refused with words about the upstream",
+		func(ctx SpecContext, change func(), words string) {
+			change()
+			_, err := client().Ask(ctx, source, via)
+			Expect(err).To(MatchError(ContainSubstring(words)))
+			Expect(p.asked).To(BeEmpty())
+		},
+		Entry("that is not there", func() { via = nil }, `the upstream "idp" is not there`),
+		Entry("whose authority is another", func() {
+			other, err := testkit.NewAuthority("other")
+			Expect(err).NotTo(HaveOccurred())
+			via.Secrets["ca"].Cert = other.PEM
+		}, `is signed by none of the authorities of secret "ca": put the authority into a secret, and name it in Upstream_validation_cacertificate of upstream "idp"`),
+		Entry("whose authority is not there", func() { delete(via.Secrets, "ca") }, `the secret "ca", which upstream "idp" names, has no certificate authority`),
+		Entry("whose name is another", func() { via.Upstream.ValidationSubjectName = "" },
+			`is not for 127.0.0.1, but for idp.internal: name one that it is for in Upstream_validation_subjectname of upstream "idp", or renew it`),
+		Entry("without authorities", func() { via.Upstream.ValidationCACertificate = "" }, `name a secret in Upstream_validation_cacertificate of upstream "idp"`),
+		Entry("that is down", func() { p.Close() }, `127.0.0.1 (upstream "idp", port`),
+	)
+
+	It("is accepted with every certificate, if the upstream says so", func(ctx SpecContext) {
+		via.Upstream.TLSInsecure, via.Upstream.ValidationCACertificate, via.Upstream.ValidationSubjectName = true, "", ""
+		_, err := client().Ask(ctx, source, via)
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("is refused where no upstream may be, and where the gateway listens", func(ctx SpecContext) {
+		deny := oidc.NewClient(oidc.Options{Rules: oidc.Rules{Upstreams: egress.Lists{Deny: entries("127.0.0.0/8")}}})
+		_, err := deny.Ask(ctx, source, via)
+		Expect(err).To(MatchError(ContainSubstring("may not be asked: its address 127.0.0.1 is in 127.0.0.0/8, which --upstream-deny names")))
+		own := oidc.NewClient(oidc.Options{Rules: oidc.Rules{Places: func() []egress.Place {
+			return []egress.Place{{What: "Gatehouse's own API", Addr: p.Listener.Addr().(*net.TCPAddr).AddrPort()}}
+		}}})
+		_, err = own.Ask(ctx, source, via)
+		Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("its address 127.0.0.1:%d is that of Gatehouse's own API", p.port()))))
+		Expect(p.asked).To(BeEmpty())
+	})
+})
