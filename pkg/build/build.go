@@ -18,6 +18,7 @@ import (
 type Build struct {
 	settings compile.Settings
 	head     *snapshot.RouteHead
+	jwt      *snapshot.ExtensionHead
 	config   *model.Config
 	loaded   bool
 	services map[string]*service
@@ -28,7 +29,9 @@ type Build struct {
 
 // service is what was made of one service.
 type service struct {
-	parts  *snapshot.Parts
+	parts *snapshot.Parts
+	// host is what the parts were made from.
+	host   *ir.Host
 	routes map[*model.RouteTree]*route
 	// needs is what its routes need of the listener.
 	needs ir.Needs
@@ -54,9 +57,12 @@ type route struct {
 type proxy struct {
 	builder  *snapshot.Builder
 	services map[string]struct{}
-	// closed says why no service is served; nil means that all are. refused says
-	// why there is no listener.
-	closed, refused *model.Condition
+	// refused says why there is no listener; nil means that there is.
+	refused *model.Condition
+	// logins are those that hold for its services; closed says, by service, why one
+	// cannot be enforced.
+	logins globalLogins
+	closed map[string]model.Condition
 	// globals hold for the proxy; limits are what counts there.
 	globals []*model.ParsedGlobalConfig
 	limits  limits.Proxy
@@ -91,8 +97,12 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	if err != nil {
 		return nil, err
 	}
+	jwt, err := snapshot.NewExtensionHead(translate.JWTFilter, translate.ClosedTokenChecks())
+	if err != nil {
+		return nil, err
+	}
 	return &Build{
-		settings: settings, head: head, config: model.NewConfig(),
+		settings: settings, head: head, jwt: jwt, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(), secrets: newSecretCache(),
 	}, nil
 }
@@ -118,9 +128,9 @@ func (b *Build) Apply(change model.Change) Result {
 		result.Conditions["service "+name] = built.conditions
 		needsChanged := !needed.Equal(b.needsOf(name))
 		for _, p := range b.config.ProxiesOf(name) {
-			if state := b.proxies[p]; state != nil && state.closed == nil {
+			if state := b.proxies[p]; state != nil {
 				state.services[name] = struct{}{}
-				state.builder.SetHost(name, b.partsFor(name, b.config.Proxy(p)))
+				b.setHost(state, name, b.config.Proxy(p))
 				dirty[p] = state
 				if needsChanged || state.needs.HasWildcard() {
 					relisten[p] = b.config.Proxy(p)
@@ -150,10 +160,11 @@ func (b *Build) Apply(change model.Change) Result {
 	for name, state := range dirty {
 		result.Snapshots[name] = state.builder.Snapshot(change.Revision)
 		conditions := conflicts(name, state.builder.Conflicts())
-		for _, c := range []*model.Condition{state.closed, state.refused} {
-			if c != nil {
-				conditions = append(conditions, *c)
-			}
+		for _, s := range slices.Sorted(maps.Keys(state.closed)) {
+			conditions = append(conditions, state.closed[s])
+		}
+		if state.refused != nil {
+			conditions = append(conditions, *state.refused)
 		}
 		result.Conditions["proxy "+name] = conditions
 	}
@@ -191,22 +202,37 @@ func (b *Build) applyService(name string, built builtService) {
 	b.services[name] = built.service
 }
 
-// partsFor are the parts of a service as a proxy serves them; nil if there are none.
-func (b *Build) partsFor(name string, t *model.ProxyTree) *snapshot.Parts {
+// setHost serves a service on a proxy as it is now.
+func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
+	parts, closed := b.partsFor(name, t)
+	p.builder.SetHost(name, parts)
+	delete(p.closed, name)
+	if closed != nil {
+		p.closed[name] = *closed
+	}
+}
+
+// partsFor are the parts of a service as a proxy serves them, nil if there are none, and
+// why it is closed there.
+func (b *Build) partsFor(name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
 	s := b.services[name]
 	if s == nil {
-		return nil
+		return nil, nil
 	}
-	if s.parts == nil || s.closed || s.plain == nil || t == nil {
-		return s.parts
+	if s.parts == nil || s.closed || t == nil {
+		return s.parts, nil
+	}
+	parts, closed := b.withGlobalLogin(s, name, t)
+	if s.plain == nil || closed != nil {
+		return parts, closed
 	}
 	first, err := encodeRoutes(compile.PlainRoutes(s.plain, t.Proxy))
 	if err != nil || len(first) == 0 {
-		return s.parts // which Envoy's constraints allow always
+		return parts, nil // which Envoy's constraints allow always
 	}
-	parts := *s.parts
-	parts.Host = parts.Host.WithFirst(first)
-	return &parts
+	plain := *parts
+	plain.Host = plain.Host.WithFirst(first)
+	return &plain, nil
 }
 
 // applyProxy brings one proxy's listeners and list of hosts up to date.
@@ -214,29 +240,30 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{builder: snapshot.NewBuilder(b.head, nil)}
+		p = &proxy{builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}}
 		b.proxies[name] = p
 	}
 	services := tree.Services
-	if p.closed = compile.ClosedProxy(tree); p.closed != nil {
-		services = nil
-	}
 	before := p.limits
 	b.applyListener(tree, p, services)
 	ported := p.httpPort != tree.Proxy.HTTPPort || p.httpsPort != tree.Proxy.HTTPSPort
 	p.httpPort, p.httpsPort = tree.Proxy.HTTPPort, tree.Proxy.HTTPSPort
+	logins := loginsOf(tree)
+	relogin := !logins.equal(p.logins)
+	p.logins = logins
 	wanted := map[string]struct{}{}
 	for _, s := range services {
 		if built := b.services[s]; built != nil {
 			wanted[s] = struct{}{}
-			if _, have := p.services[s]; !have || ported && built.plain != nil {
-				p.builder.SetHost(s, b.partsFor(s, tree))
+			if _, have := p.services[s]; !have || relogin || ported && built.plain != nil {
+				b.setHost(p, s, tree)
 			}
 		}
 	}
 	for s := range p.services {
 		if _, keep := wanted[s]; !keep {
 			p.builder.SetHost(s, nil)
+			delete(p.closed, s)
 		}
 	}
 	b.limits.servicesMoved(p.services, wanted)
@@ -323,7 +350,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
 	pairs := compile.Pairs(tree, in.settings.Open)
-	host := compile.Host(tree, pairs, func(t *model.RouteTree) *ir.Route {
+	host, closed := compile.Host(tree, pairs, in.settings, func(t *model.RouteTree) *ir.Route {
 		var r *route
 		if old != nil {
 			r = old.routes[t]
@@ -351,10 +378,20 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		encoded = append(encoded, r.encoded)
 		named.add(r.named)
 	}
-	s.needs = compile.Needs(host, tree, pairs)
+	login, needs, err := encodeLogin(host.Login, in.clusters)
+	if err != nil {
+		broken = err
+	}
+	named.add(login)
+	reserved, err := encodeRoutes(host.Reserved)
+	if err != nil {
+		broken = err
+	}
+	encoded = slices.Concat(reserved, encoded)
+	s.host, s.needs = host, compile.Needs(host, tree, pairs)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {
-		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key())
+		s.parts.Host, broken = encodeHost(host, encoded, tree.Service.Key(), needs)
 	}
 	if broken == nil {
 		s.parts.Certificates, broken = encodeCertificates(host, tree.Service.Key())
@@ -362,7 +399,9 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	if tree.Service.HTTPS != model.HTTPSBoth {
 		s.plain = tree.Service
 	}
-	closed := compile.ClosedHost(tree)
+	if c := compile.ClosedHost(tree); c != nil {
+		closed = c
+	}
 	if broken != nil {
 		closed = &model.Condition{
 			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
@@ -389,9 +428,11 @@ func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.R
 }
 
 // names are the resources that the routes of a service name, each once.
-type names struct{ clusters, secrets map[string]*snapshot.Resource }
+type names struct{ clusters, secrets, providers map[string]*snapshot.Resource }
 
-func newNames() names { return names{map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}} }
+func newNames() names {
+	return names{map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}, map[string]*snapshot.Resource{}}
+}
 
 func (n names) add(named snapshot.Named) {
 	for _, r := range named.Clusters {
@@ -399,6 +440,9 @@ func (n names) add(named snapshot.Named) {
 	}
 	for _, r := range named.Secrets {
 		n.secrets[r.Name] = r
+	}
+	for _, r := range named.Providers {
+		n.providers[r.Name] = r
 	}
 }
 
@@ -408,6 +452,9 @@ func (n names) sorted() (named snapshot.Named) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.secrets)) {
 		named.Secrets = append(named.Secrets, n.secrets[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.providers)) {
+		named.Providers = append(named.Providers, n.providers[name])
 	}
 	return named
 }

@@ -105,6 +105,14 @@ func readInput(path string) caseInput {
 			decodeStrict(section, &in.Settings)
 		case "unchecked":
 			decodeStrict(section, &unchecked)
+		case "learned":
+			var learned map[string]*model.Provider
+			decodeStrict(section, &learned)
+			in.Change.Learned = map[model.Key]*model.Provider{}
+			for of, p := range learned {
+				kind, name, _ := strings.Cut(of, "/")
+				in.Change.Learned[model.NewKey(model.Kind(kind), name)] = p
+			}
 		default:
 			var list []json.RawMessage
 			decodeStrict(section, &list)

@@ -47,7 +47,9 @@ func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err
 		return named, err
 	}
 	for _, e := range c.Endpoints {
-		r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
+		if e.Upstream != "" {
+			r.Endpoints = append(r.Endpoints, objectRef(model.UpstreamKey(e.Upstream)))
+		}
 	}
 	named.Clusters = []*snapshot.Resource{r}
 	if named.Secrets, err = encodeUpstreamSecrets(c.TLS, cache); len(named.Secrets) > 0 {
@@ -89,12 +91,12 @@ func secretRefs(name string) []snapshot.ObjectRef {
 	return []snapshot.ObjectRef{objectRef(model.SecretKey(name))}
 }
 
-func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key) (*snapshot.Host, error) {
+func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key, needs ...snapshot.Needs) (*snapshot.Host, error) {
 	out, err := translate.VirtualHost(h)
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.NewHost(out, routes, objectRef(from))
+	return snapshot.NewHost(out, routes, objectRef(from), needs...)
 }
 
 // encodeRoutes makes the bytes of routes that forward nothing.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
-	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // Gateway returns what the Envoys of a proxy must do, assembled from what the
@@ -26,9 +25,13 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		if _, taken := lost[name]; taken || s == nil || s.parts == nil {
 			continue
 		}
-		host := compile.Host(b.config.Service(name), compile.Pairs(b.config.Service(name), b.settings.Open), func(t *model.RouteTree) *ir.Route { return s.routes[t].ir })
+		whole := *s.host
+		host := &whole
+		if login, _ := compile.GlobalLogin(host, b.config.Service(name), tree, b.settings); login != nil {
+			host.Login, host.Reserved = login.Login, login.Reserved
+		}
 		host.First = compile.PlainRoutes(b.config.Service(name).Service, tree.Proxy)
-		if s.closed {
+		if _, closed := p.closed[name]; closed || s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}
 		g.Hosts = append(g.Hosts, host)

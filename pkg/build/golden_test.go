@@ -14,10 +14,12 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/yaml"
 
@@ -53,6 +55,10 @@ type resources struct {
 	Clusters           []json.RawMessage `json:"clusters"`
 	RouteConfiguration json.RawMessage   `json:"route_configuration"`
 	Secrets            []json.RawMessage `json:"secrets,omitempty"`
+	// LoginSecrets are the names of those of logins.
+	LoginSecrets []string `json:"login_secrets,omitempty"`
+	// Providers are what verifies tokens.
+	Providers []json.RawMessage `json:"providers,omitempty"`
 	// Certificates are those that are looked up.
 	Certificates []certificate `json:"certificates,omitempty"`
 }
@@ -72,7 +78,14 @@ func readable(s *snapshot.Snapshot) resources {
 		out.Clusters = append(out.Clusters, readableProto(c, &clusterv3.Cluster{}))
 	}
 	for _, r := range s.Secrets {
+		if _, ofLogin := snapshot.LoginPair(r.Name); ofLogin {
+			out.LoginSecrets = append(out.LoginSecrets, r.Name)
+			continue
+		}
 		out.Secrets = append(out.Secrets, readableProto(r, &tlsv3.Secret{}))
+	}
+	for _, r := range s.Providers {
+		out.Providers = append(out.Providers, readableProto(r, &jwtv3.JwtAuthentication{}))
 	}
 	for _, c := range s.Certificates {
 		r, pattern := s.Certificate(c.Name)
@@ -85,7 +98,11 @@ func readable(s *snapshot.Snapshot) resources {
 
 func readableProto(r *snapshot.Resource, into proto.Message) json.RawMessage {
 	Expect(r.Body.UnmarshalTo(into)).To(Succeed())
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(into)
+	return messageJSON(into)
+}
+
+func messageJSON(m proto.Message) json.RawMessage {
+	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	Expect(err).NotTo(HaveOccurred())
 	return text
 }
@@ -104,7 +121,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		have[r.Name] = r.Version
 	}
 	for _, h := range s.Hosts {
-		have["host "+h.Name] = h.Version
+		if h.Name != translate.KeeperName { // which says nothing but names
+			have["host "+h.Name] = prototext.Format(must(h.VirtualHost()))
+		}
 	}
 	add := func(r *snapshot.Resource, err error) {
 		Expect(err).NotTo(HaveOccurred())
@@ -127,7 +146,10 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		for _, r := range h.First {
 			first = append(first, must(snapshot.NewRoute(must(translate.Route(r)))))
 		}
-		for _, r := range h.Routes {
+		if h.Login != nil {
+			add(snapshot.NewCluster(must(translate.Cluster(h.Login.Cluster))))
+		}
+		for _, r := range slices.Concat(h.Reserved, h.Routes) {
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))
 			Expect(err).NotTo(HaveOccurred())
 			routes = append(routes, encoded)
@@ -140,7 +162,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		}
 		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())
-		want["host "+host.Name] = host.WithFirst(first).Version
+		want["host "+host.Name] = prototext.Format(must(host.WithFirst(first).VirtualHost()))
 	}
 	Expect(have).To(Equal(want), "proxy %s gets something else than its ir says", g.Name)
 }

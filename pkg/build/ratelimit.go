@@ -155,7 +155,7 @@ func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model
 	}
 	var places []limits.Place
 	for _, p := range b.config.ProxiesOf(name) {
-		if state := b.proxies[p]; state != nil && state.closed == nil {
+		if state := b.proxies[p]; state != nil {
 			places = append(places, limits.Place{Proxy: b.config.Proxy(p), Limits: state.limits})
 		}
 	}

@@ -34,7 +34,7 @@ func ServiceRefusal(t *model.ServiceTree) error {
 			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
 		}
 	}
-	host := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil, nil)
+	host, _ := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil, anything(), nil)
 	_, err := encodeHost(host, nil, t.Service.Key())
 	return err
 }

@@ -11,14 +11,13 @@ import (
 // filterType is what the filters of one type do. A nil hook does nothing.
 type filterType struct {
 	name string
-	// closed says why a service with such a filter answers 503.
-	closed string
 	// takes reports whether a configuration is of the Go type that the hooks are
 	// for. Any other closes what its filter is on.
 	takes func(model.Spec) bool
-	// host adds a filter of a service to its host. Without it, filters of the
-	// service are added to each of its routes, before the route's own.
-	host func(*ir.Host, model.Spec)
+	// host adds a filter of a service to its host, or says why it cannot, which closes the
+	// service. Without it, filters of the service are added to each of its routes,
+	// before the route's own.
+	host func(*ir.Host, model.Spec, Place) error
 	// route adds a filter to a route, which may answer by itself.
 	route func(*ir.Route, model.Spec)
 	// needs is what a route needs of the listener.
@@ -29,25 +28,29 @@ type filterType struct {
 // type closes what it is on: nobody would know what is missing.
 func filterTypes() []filterType {
 	return []filterType{
-		{name: model.FilterOIDC, closed: noLogins},
+		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }
 
 // filterOf returns the type whose configuration is an S.
-func filterOf[S model.Spec](name string, host func(*ir.Host, S), route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
-	return filterType{
-		name: name, host: withConfig(host), route: withConfig(route), needs: needs,
-		takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok },
+func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
+	ft := filterType{name: name, route: withConfig(route), needs: needs, takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
+	if host != nil {
+		ft.host = func(h *ir.Host, spec model.Spec, at Place) error {
+			if s, ok := spec.(S); ok {
+				return host(h, s, at)
+			}
+			return nil
+		}
 	}
+	return ft
 }
 
 // globalConfigType is what the global configs of one type do.
 type globalConfigType struct {
 	name string
-	// closed says why a proxy for which one holds serves nothing.
-	closed string
 	// listener adds what those that hold for a proxy are to its listener, which
 	// has to have what routes need.
 	listener func(*ir.Listener, *model.ProxyTree, Settings, ir.Needs)
@@ -55,12 +58,10 @@ type globalConfigType struct {
 
 func globalConfigTypes() []globalConfigType {
 	return []globalConfigType{
-		{name: model.GlobalConfigOAuth, closed: noLogins},
+		{name: model.GlobalConfigOAuth}, // see GlobalLogin
 		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
 	}
 }
-
-const noLogins = "logins are not supported yet"
 
 // withConfig makes a hook of one for a Go type of configuration.
 func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
@@ -98,25 +99,8 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 		if what := fault(f, types); what != "" {
 			message = "the service " + what + " and answers 503"
 		}
-		if i := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type }); i >= 0 && types[i].closed != "" {
-			message = types[i].closed + ", so the service answers 503 and lets nobody in without one"
-		}
 		if message != "" {
 			return &model.Condition{Key: model.ServiceFilterKey(t.Service.Name, f.Name), Code: model.Quarantined, Message: message}
-		}
-	}
-	return nil
-}
-
-// ClosedProxy is ClosedHost for all services of a proxy.
-func ClosedProxy(t *model.ProxyTree) *model.Condition {
-	types := globalConfigTypes()
-	for _, g := range t.GlobalConfigs {
-		if i := slices.IndexFunc(types, func(gt globalConfigType) bool { return gt.name == g.Type }); i >= 0 && types[i].closed != "" {
-			return &model.Condition{
-				Key: g.Key(), Code: model.Quarantined,
-				Message: types[i].closed + `, so proxy "` + t.Proxy.Name + `" serves nothing and lets nobody in without one`,
-			}
 		}
 	}
 	return nil
@@ -125,7 +109,7 @@ func ClosedProxy(t *model.ProxyTree) *model.Condition {
 // fault says why a filter cannot be enforced, in words that follow the name of
 // what it is on; empty means that it can.
 func fault(f *model.ParsedFilter, types []filterType) string {
-	at := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.closed == "" })
+	at := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type })
 	switch {
 	case at < 0:
 		return fmt.Sprintf("has filter %s of type %q, which this version does not support,", f.Name, f.Type)
@@ -161,11 +145,23 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 	return ""
 }
 
-// addHostFilters adds the filters of a service that work per host.
-func addHostFilters(h *ir.Host, filters []*model.ParsedFilter) {
+// addHostFilters adds the filters of a service that work per host. It returns why one
+// of them cannot be enforced, for which the service has to answer 503.
+func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Condition {
 	for _, ft := range filterTypes() {
-		addTo(h, ft.name, ft.host, filters)
+		for _, f := range t.Filters {
+			if ft.host == nil || f.Type != ft.name || f.Fault != nil {
+				continue
+			}
+			if err := ft.host(h, f.Spec, Place{Key: f.Key(), Domain: h.Domain, Named: t.Named, Settings: s}); err != nil {
+				return &model.Condition{
+					Key: model.ServiceFilterKey(t.Service.Name, f.Name), Code: model.Quarantined,
+					Message: "filter " + f.Name + " cannot be enforced: " + err.Error() + ". The service answers 503 and lets nobody in",
+				}
+			}
+		}
 	}
+	return nil
 }
 
 func addTo[T any](to T, typeName string, hook func(T, model.Spec), filters []*model.ParsedFilter) {

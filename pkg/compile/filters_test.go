@@ -28,6 +28,8 @@ var _ = Describe("A filter whose configuration is of another type", func() {
 			Key: model.ServiceFilterKey("shop", "each"), Code: "Quarantined",
 			Message: "the service has filter each, whose configuration is not that of a route_filter_headers, and answers 503",
 		}))
-		Expect(compile.Host(tree, nil, nil).Headers).To(BeNil())
+		host, cannot := compile.Host(tree, nil, compile.Settings{}, nil)
+		Expect(cannot).To(BeNil())
+		Expect(host.Headers).To(BeNil())
 	})
 })

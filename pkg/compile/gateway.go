@@ -47,8 +47,9 @@ func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 }
 
 // Host puts a service together. pairs are its certificates (see Pairs). The routes
-// come from route, so that a caller can keep those that did not change.
-func Host(t *model.ServiceTree, pairs []*ir.Pair, route func(*model.RouteTree) *ir.Route) *ir.Host {
+// come from route, so that a caller can keep those that did not change. The condition says
+// why the host must not be served as it is; nil means that it may.
+func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.RouteTree) *ir.Route) (*ir.Host, *model.Condition) {
 	trees := slices.Clone(t.Routes)
 	slices.SortFunc(trees, compareRoutes)
 	host := &ir.Host{Name: t.Service.Name, Domain: Domain(t.Service)}
@@ -56,8 +57,7 @@ func Host(t *model.ServiceTree, pairs []*ir.Pair, route func(*model.RouteTree) *
 		host.Routes = append(host.Routes, route(r))
 	}
 	addTLS(host, t.Service, pairs)
-	addHostFilters(host, t.Filters)
-	return host
+	return host, addHostFilters(host, t, s)
 }
 
 // Domain is the host of a service as proxies compare it: without regard to

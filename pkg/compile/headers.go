@@ -8,7 +8,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-func addHostHeaders(h *ir.Host, f *model.HeadersFilter) { h.Headers = withHeaders(h.Headers, f) }
+func addHostHeaders(h *ir.Host, f *model.HeadersFilter, _ Place) error {
+	h.Headers = withHeaders(h.Headers, f)
+	return nil
+}
 
 func addRouteHeaders(r *ir.Route, f *model.HeadersFilter) { r.Headers = withHeaders(r.Headers, f) }
 

@@ -58,7 +58,7 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 			Backoff: backoff, MaxBackoff: maxBackoff,
 		}
 	}
-	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward}, nil
+	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
 }
 
 // Unavailable is the route as a fixed 503 without filters, in place of what

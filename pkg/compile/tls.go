@@ -181,7 +181,8 @@ func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 // requests over plain HTTP on a proxy.
 func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {
 	plain := func(name string, conditions ...ir.ValueMatch) *ir.Route {
-		return &ir.Route{Name: name, Match: ir.Match{
+		// Who comes over plain HTTP is told so before a login, whose cookies need HTTPS.
+		return &ir.Route{Name: name, Public: true, Match: ir.Match{
 			PathKind: ir.PathPrefix, Path: "/", Headers: append([]ir.ValueMatch{{Name: ":scheme", Exact: "http"}}, conditions...),
 		}}
 	}

@@ -204,6 +204,18 @@ func (s *Secret) OpenKey(open func(sealed, place string) (string, error)) (strin
 	return key, nil
 }
 
+// OpenValue returns the text of a secret that is no certificate; empty if it has none.
+func (s *Secret) OpenValue(open func(sealed, place string) (string, error)) (string, error) {
+	if s.Value == "" {
+		return "", nil
+	}
+	value, err := open(s.Value, s.place("value"))
+	if err != nil {
+		return "", fmt.Errorf("reading secret %q: %w", s.Name, err)
+	}
+	return value, nil
+}
+
 // IsPair reports whether there is a certificate with its key.
 func (s *Secret) IsPair() bool { return s.Cert != "" && s.PrivateKey != "" }
 

@@ -41,7 +41,7 @@ func hostFilter(l ir.Listener) []filterConfig {
 	if l.TLS != nil {
 		policies[misdirected] = misdirectedPolicy()
 	}
-	return []filterConfig{{HostFilter, &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
+	return []filterConfig{{name: HostFilter, config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
 }
 
 // invalidHostReply makes a 400 of the filter's 403: it is the request that is wrong,

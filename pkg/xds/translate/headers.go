@@ -15,7 +15,7 @@ const HeaderFilter = "envoy.filters.http.header_mutation"
 
 // headerFilter makes the changes of a host, then those of the route.
 func headerFilter(ir.Listener) []filterConfig {
-	return []filterConfig{{HeaderFilter, &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
+	return []filterConfig{{name: HeaderFilter, config: &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
 }
 
 func headersOfHost(h *ir.Host) ([]filterConfig, error) { return headerMutations(h.Headers), nil }
@@ -26,7 +26,7 @@ func headerMutations(h *ir.Headers) []filterConfig {
 	if h == nil {
 		return nil
 	}
-	return []filterConfig{{HeaderFilter, &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
+	return []filterConfig{{name: HeaderFilter, config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
 		RequestMutations: mutations(h.Request), ResponseMutations: mutations(h.Response),
 	}}}}
 }

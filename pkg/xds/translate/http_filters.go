@@ -44,6 +44,9 @@ type httpFilter struct {
 type filterConfig struct {
 	name   string
 	config message
+	// discovered says that the filter on the listener is delivered by itself, under its
+	// name (ECDS), as a message of this type; config is nil then.
+	discovered message
 }
 
 // Resources are what filters name and neither listeners nor routes hold.
@@ -65,6 +68,14 @@ func httpFilters() []httpFilter {
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
+		// In this order: the login finds the token that is verified, and it has the claims.
+		// Before them, what only they may set is removed, and behind them what nobody else
+		// needs to see.
+		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost},
+		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: publicRoute(OAuth2Filter)},
+		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: publicRoute(JWTFilter)},
+		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: publicRoute(ClaimsFilter)},
+		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},
@@ -76,7 +87,7 @@ func httpFilters() []httpFilter {
 }
 
 func router(ir.Listener) []filterConfig {
-	return []filterConfig{{routerFilter, &routerv3.Router{}}}
+	return []filterConfig{{name: routerFilter, config: &routerv3.Router{}}}
 }
 
 const routerFilter = "envoy.filters.http.router"
@@ -108,16 +119,27 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	var list []*hcmv3.HttpFilter
 	for _, f := range httpFilters() {
 		for _, c := range f.listener(l) {
-			config, err := f.pack(c)
-			if err != nil {
-				return nil, err
+			filter := &hcmv3.HttpFilter{Name: c.name, Disabled: f.disabled}
+			if c.discovered != nil {
+				filter.ConfigType = discovery(c.discovered)
+			} else {
+				config, err := f.pack(c)
+				if err != nil {
+					return nil, err
+				}
+				filter.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}
 			}
-			list = append(list, &hcmv3.HttpFilter{
-				Name: c.name, Disabled: f.disabled, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config},
-			})
+			list = append(list, filter)
 		}
 	}
 	return list, nil
+}
+
+// discovery is in place of a message of the type of m: the listener waits for it.
+func discovery(m message) *hcmv3.HttpFilter_ConfigDiscovery {
+	return &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+		ConfigSource: adsSource(), TypeUrls: []string{"type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())},
+	}}
 }
 
 // localReplies says what becomes of the answers of filters.

@@ -129,14 +129,14 @@ func anybodyFilter(l ir.Listener) []filterConfig {
 	if chainCA(l) != "" {
 		return nil
 	}
-	return []filterConfig{{AnybodyFilter, &rbacv3.RBAC{Rules: refuseAll()}}}
+	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBAC{Rules: refuseAll()}}}
 }
 
 func verifiedFilter(l ir.Listener) []filterConfig {
 	if chainCA(l) == "" {
 		return nil
 	}
-	return []filterConfig{{verifiedBy(chainCA(l)), &rbacv3.RBAC{Rules: refuseAll()}}}
+	return []filterConfig{{name: verifiedBy(chainCA(l)), config: &rbacv3.RBAC{Rules: refuseAll()}}}
 }
 
 func verifiedBy(secret string) string { return VerifiedFilter + "/" + secret }
@@ -152,14 +152,14 @@ func anybodyOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{AnybodyFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
+	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
 }
 
 func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{verifiedBy(h.ClientCA), &routev3.FilterConfig{Disabled: true}}}, nil
+	return []filterConfig{{name: verifiedBy(h.ClientCA), config: &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
 // anybodyOfRoute lets a client be sent to HTTPS.
@@ -167,7 +167,7 @@ func anybodyOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if r.Redirect == nil {
 		return nil, nil
 	}
-	return []filterConfig{{AnybodyFilter, &routev3.FilterConfig{Disabled: true}}}, nil
+	return []filterConfig{{name: AnybodyFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
 func certificateReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
@@ -184,14 +184,14 @@ func hstsFilter(l ir.Listener) []filterConfig {
 	if l.TLS == nil {
 		return nil
 	}
-	return []filterConfig{{HSTSFilter, &headermutationv3.HeaderMutation{}}}
+	return []filterConfig{{name: HSTSFilter, config: &headermutationv3.HeaderMutation{}}}
 }
 
 func hstsOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.HSTSSeconds == 0 {
 		return nil, nil
 	}
-	return []filterConfig{{HSTSFilter, &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
+	return []filterConfig{{name: HSTSFilter, config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{
 		ResponseMutations: mutations([]ir.HeaderChange{{
 			Action: ir.HeaderSet, Name: "strict-transport-security", Value: fmt.Sprintf("max-age=%d", h.HSTSSeconds),
 		}}),

@@ -13,10 +13,6 @@ import (
 // route configuration. No service has a name with a slash.
 const KeeperName = "login/keeper"
 
-// oauth2Filter is the filter that the messages of the keeper are for. It has to be on
-// every listener: Envoy does not read the message of a filter that is not.
-const oauth2Filter = "envoy.filters.http.oauth2"
-
 // KeeperHost is the virtual host without its routes. Its domain is one that no client
 // can resolve (RFC 6761).
 func KeeperHost() *routev3.VirtualHost {
@@ -55,7 +51,7 @@ func KeeperRoute(pair string) (*routev3.Route, error) {
 		Name:                 pair,
 		Match:                &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Path{Path: "/" + pair}, Headers: []*routev3.HeaderMatcher{noMethod}},
 		Action:               &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}},
-		TypedPerFilterConfig: map[string]*anypb.Any{oauth2Filter: packed},
+		TypedPerFilterConfig: map[string]*anypb.Any{OAuth2Filter: packed},
 	}, err
 }
 

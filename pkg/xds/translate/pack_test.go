@@ -14,6 +14,8 @@ import (
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	oauth2v3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/oauth2/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ratelimit/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -62,7 +64,13 @@ func everything() (ir.Listener, *ir.Host) {
 		RateLimit: &ir.RateLimitService{Domain: "1/edge", Status: 429},
 	}
 	headers := &ir.Headers{Request: []ir.HeaderChange{{Action: ir.HeaderSet, Name: "x-team", Value: "shop"}}}
-	return listener, &ir.Host{ClientCA: "clients", Name: "shop", Domain: "shop.test", Headers: headers, Routes: []*ir.Route{{
+	login := &ir.Login{
+		Name: "filter/staff", ClientID: "shop", CookieSuffix: "x", Cluster: cluster, TokenEndpoint: "https://a.test/token",
+		AuthorizationEndpoint: "https://a.test/auth", RedirectURI: "https://shop.test/callback", CallbackPath: "/callback",
+		Token:   &ir.TokenCheck{Name: "filter/staff/1", ClaimHeaders: []ir.ClaimHeader{{Header: "x-user", Claim: "sub"}}},
+		Require: []ir.ClaimMatch{{Claim: []string{"groups"}, Values: []string{"staff"}}},
+	}
+	return listener, &ir.Host{ClientCA: "clients", Name: "shop", Domain: "shop.test", Headers: headers, Login: login, Routes: []*ir.Route{{
 		Name: "root", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"}, RateLimits: limits,
 		Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: cluster, Share: 1}}},
 	}}}
@@ -134,6 +142,9 @@ func broken() map[string]translate.Message {
 		&tlsv3.DownstreamTlsContext{OcspStaplePolicy: 99},
 		&tlsv3.UpstreamTlsContext{Sni: strings.Repeat("a", 256)},
 		&httpv3.HttpProtocolOptions{},
+		&oauth2v3.OAuth2{Config: &oauth2v3.OAuth2Config{}},
+		&oauth2v3.OAuth2PerRoute{},
+		&jwtv3.PerRouteConfig{},
 	}
 	byType := map[string]translate.Message{
 		string(proto.MessageName(&previoushostsv3.PreviousHostsPredicate{})): nil,

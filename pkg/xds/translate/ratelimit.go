@@ -45,10 +45,10 @@ const (
 // that stops a request keeps it from the next.
 func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	if l.RateLimit != nil {
-		list = append(list, filterConfig{RateLimitFilter, rateLimit(l.RateLimit)})
+		list = append(list, filterConfig{name: RateLimitFilter, config: rateLimit(l.RateLimit)})
 	}
 	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
-		list = append(list, filterConfig{domainFilter(domain), rateLimit(l.DomainLimits[domain])})
+		list = append(list, filterConfig{name: domainFilter(domain), config: rateLimit(l.DomainLimits[domain])})
 	}
 	return list
 }
@@ -117,7 +117,7 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 func rateLimitsOfRoute(r *ir.Route) (list []filterConfig, err error) {
 	add := func(filter string, limits []ir.RateLimit) {
 		config, failed := rateLimitPerRoute(limits)
-		list, err = append(list, filterConfig{filter, config}), cmp.Or(err, failed)
+		list, err = append(list, filterConfig{name: filter, config: config}), cmp.Or(err, failed)
 	}
 	if len(r.RateLimits) > 0 {
 		add(RateLimitFilter, r.RateLimits)

@@ -19,7 +19,7 @@ func (asGatehouse) routeConfiguration() *routev3.RouteConfiguration {
 
 func (asGatehouse) build(s *service) (err error) {
 	s.clusters = nil
-	host := compile.Host(s.tree(), nil, func(t *model.RouteTree) *ir.Route {
+	host, _ := compile.Host(s.tree(), nil, compile.Settings{}, func(t *model.RouteTree) *ir.Route {
 		r, _ := compile.Route(t, compile.Settings{})
 		return r
 	})

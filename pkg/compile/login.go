@@ -1,0 +1,303 @@
+package compile
+
+import (
+	"cmp"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// Place is where a configuration takes effect.
+type Place struct {
+	// Key is that of the filter or global config.
+	Key model.Key
+	// Domain is the host that it is for.
+	Domain string
+	// Named is what it names, and what that names.
+	Named map[model.Key]model.Object
+	Settings
+}
+
+// addLogin adds the login of a filter to its host, or says why it cannot.
+func addLogin(h *ir.Host, c *model.OIDCConfig, at Place) error {
+	if h.Login != nil {
+		return errors.New("another http_filter_oidc is on the service too, and nobody could say which of them asks for the login")
+	}
+	return setLogin(h, c.Login(), at)
+}
+
+// GlobalLogin is the host with the login of a global config of a proxy; nil if there is
+// none for the service, which has one of its own or is public.
+func GlobalLogin(h *ir.Host, t *model.ServiceTree, p *model.ProxyTree, s Settings) (*ir.Host, error) {
+	if t.Service.Public || slices.ContainsFunc(t.Filters, func(f *model.ParsedFilter) bool { return f.Type == model.FilterOIDC }) {
+		return nil, nil
+	}
+	with := &ir.Host{Name: h.Name, Domain: h.Domain, Routes: h.Routes}
+	for _, g := range p.GlobalConfigs {
+		l := model.LoginOf(g.Spec)
+		switch {
+		case g.Type != model.GlobalConfigOAuth:
+			continue
+		case g.Fault != nil:
+			return nil, fmt.Errorf("globalconfig %s cannot be read (%w)", g.Name, g.Fault)
+		case with.Login != nil:
+			return nil, fmt.Errorf("globalconfig %s asks for a login too, and nobody could say which of them does", g.Name)
+		}
+		if err := setLogin(with, l, Place{Key: g.Key(), Domain: h.Domain, Named: p.Named, Settings: s}); err != nil {
+			return nil, err
+		}
+	}
+	if with.Login == nil {
+		return nil, nil
+	}
+	return with, nil
+}
+
+func setLogin(h *ir.Host, l *model.Login, at Place) error {
+	out := &ir.Login{
+		Name: string(at.Key.Kind) + "/" + at.Key.Name(), ClientID: l.ClientID,
+		BasicAuth:   l.TokenEndpointAuthMethod == model.ClientSecretBasic,
+		RedirectURI: l.Redirect.URI, CallbackPath: l.Redirect.Path, SignOutPath: l.SignOutPath,
+		RefreshTokens: l.Asks("offline_access"), ForwardTokens: l.ForwardTokens, DropAccessToken: !l.KeepsAccessToken(),
+		Require: claimMatches(l.Require),
+	}
+	sum := sha256.Sum256([]byte(out.Name))
+	out.CookieSuffix = hex.EncodeToString(sum[:4])
+	if l.Asks("openid") {
+		out.Scopes = l.Scopes
+	} else {
+		out.Scopes = append([]string{"openid"}, l.Scopes...)
+	}
+	for _, step := range []func() error{
+		func() error { return setEndpoints(out, l) },
+		func() error { return setRedirectDomains(out, l, at) },
+		func() error { return setLoginSecrets(out, l, at) },
+		func() (err error) { out.Cluster, err = providerCluster(out, l, at); return err },
+		func() error { return setTokenCheck(out, l) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	h.Login = out
+	h.Reserved = []*ir.Route{reserved("login-callback", out.CallbackPath)}
+	if out.SignOutPath != "" {
+		h.Reserved = append(h.Reserved, reserved("login-sign-out", out.SignOutPath))
+	}
+	return nil
+}
+
+// reserved is a route whose requests the filter answers. Without a route Envoy would
+// answer 404 and not ask the filter.
+func reserved(name, path string) *ir.Route {
+	return &ir.Route{
+		Name: name, Match: ir.Match{PathKind: ir.PathExact, Path: path},
+		Respond: &ir.Respond{Status: http.StatusNotFound, Body: "not found\n"},
+	}
+}
+
+// known is what the provider has said; nil while it has not been asked.
+func known(l *model.Login) *model.Provider {
+	if l.Provider == nil || l.Provider.Source != l.Source() {
+		return nil
+	}
+	return l.Provider
+}
+
+// errUnknown says that the provider has not answered.
+func errUnknown(l *model.Login, what string) error {
+	why := "it has not answered yet"
+	if p := known(l); p != nil && p.Fault != "" {
+		why = p.Fault
+	}
+	return fmt.Errorf("the %s of the identity provider %s not known: %s", what, map[bool]string{true: "are", false: "is"}[strings.HasSuffix(what, "s")], why)
+}
+
+// setEndpoints takes the endpoints that are written, else those that the provider says.
+func setEndpoints(out *ir.Login, l *model.Login) error {
+	p := known(l)
+	if p == nil {
+		p = &model.Provider{}
+	}
+	out.AuthorizationEndpoint = cmp.Or(l.AuthorizationEndpoint, p.AuthorizationEndpoint)
+	out.TokenEndpoint = cmp.Or(l.TokenEndpoint, p.TokenEndpoint)
+	out.EndSessionEndpoint = cmp.Or(l.EndSessionEndpoint, p.EndSessionEndpoint)
+	if out.AuthorizationEndpoint == "" || out.TokenEndpoint == "" {
+		return errUnknown(l, "endpoints")
+	}
+	return nil
+}
+
+// setRedirectDomains keeps the way back from a login to the host that asked for it: a
+// browser brings along where it wants to go.
+func setRedirectDomains(out *ir.Login, l *model.Login, at Place) error {
+	if at.Domain != "*" {
+		out.RedirectDomains = []string{strings.Trim(at.Domain, "[]")}
+	}
+	if host := l.Redirect.Host; host != "" && !slices.Contains(out.RedirectDomains, host) {
+		out.RedirectDomains = append(out.RedirectDomains, host)
+	}
+	if len(out.RedirectDomains) == 0 {
+		return errors.New(`the service is for every host ("*"): give redirect_uri a host, or anybody could send users elsewhere after a login`)
+	}
+	return nil
+}
+
+// setLoginSecrets opens the client's secret, and derives the key of the cookies: of one
+// cookie secret, each login at each provider has another, so that the cookies of one are
+// nothing to another.
+func setLoginSecrets(out *ir.Login, l *model.Login, at Place) error {
+	if at.Open == nil {
+		return errors.New("secrets cannot be read")
+	}
+	var err error
+	if l.ClientSecret.Secret != "" {
+		out.ClientSecret, err = secretValue(l.ClientSecret.Secret, at)
+	} else if out.ClientSecret = l.ClientSecret.Text; model.IsSealed(out.ClientSecret) {
+		if out.ClientSecret, err = at.Open(out.ClientSecret, out.Name+"/client_secret"); err != nil {
+			err = errors.New("client_secret cannot be read: it was sealed with another key")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	master, err := secretValue(l.CookieSecret, at)
+	if err != nil {
+		return err
+	}
+	info := strings.Join([]string{"gatehouse login cookies", out.Name, out.ClientID, cmp.Or(l.Issuer, out.TokenEndpoint)}, "\x00")
+	out.HMACKey, err = hkdf.Key(sha256.New, []byte(master), nil, info, sha256.Size)
+	return err
+}
+
+func secretValue(name string, at Place) (string, error) {
+	s, _ := at.Named[model.SecretKey(name)].(*model.Secret)
+	if s == nil {
+		return "", fmt.Errorf("secret %s is not there", name)
+	}
+	value, err := s.OpenValue(at.Open)
+	if err != nil {
+		return "", fmt.Errorf("secret %s cannot be read: it was sealed with another key", name)
+	}
+	if value == "" {
+		return "", fmt.Errorf("secret %s has no value (Secret_value)", name)
+	}
+	return value, nil
+}
+
+// providerCluster is where the token endpoint is: the upstream that is named, or one
+// for the host of the endpoint, whose certificate the system's authorities verify.
+func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, error) {
+	endpoint, err := url.Parse(out.TokenEndpoint)
+	if err != nil || endpoint.Hostname() == "" {
+		return nil, fmt.Errorf("token_endpoint %q is not a URL", out.TokenEndpoint)
+	}
+	u, derived := (*model.Upstream)(nil), l.Upstream == ""
+	if derived {
+		u = derivedUpstream(endpoint, l.Address)
+	} else if u, _ = at.Named[model.UpstreamKey(l.Upstream)].(*model.Upstream); u == nil {
+		return nil, fmt.Errorf("upstream %s is not there", l.Upstream)
+	}
+	if why := at.Upstreams.Refusal(u.IP); why != "" {
+		return nil, errors.New("the address of the identity provider is one that --upstream-allow or --upstream-deny rules out")
+	}
+	if (endpoint.Scheme == "https") != u.SpeaksTLS() {
+		return nil, fmt.Errorf("the token endpoint is %s, and upstream %s has the protocol %s", endpoint.Scheme, u.Name, u.Protocol)
+	}
+	with := Credentials{Secrets: secretsAmong(at.Named), Open: at.Open, System: at.Authorities}
+	if what := unusableTLS([]*model.Upstream{u}, with); what != "" {
+		return nil, errors.New("the identity provider " + strings.TrimSuffix(what, ","))
+	}
+	clusters := Clusters([]*model.Upstream{u}, with)
+	if len(clusters) == 0 {
+		return nil, fmt.Errorf("upstream %s has weight 0", u.Name)
+	}
+	c := clusters[0].Cluster
+	if derived {
+		c.Upstreams, c.Endpoints[0].Upstream = nil, "" // it is no object
+	}
+	return c, nil
+}
+
+// derivedUpstream is one for a host that no upstream is named for. Its name has a slash,
+// which that of no object has.
+func derivedUpstream(endpoint *url.URL, address *model.ProviderAddress) *model.Upstream {
+	u := model.NewUpstream()
+	u.IP, u.Protocol = endpoint.Hostname(), "http"
+	u.Port, _ = strconv.Atoi(cmp.Or(endpoint.Port(), map[bool]string{true: "443", false: "80"}[endpoint.Scheme == "https"]))
+	tls := endpoint.Scheme == "https"
+	if address != nil {
+		u.IP, u.Port, tls = address.Host, address.Port, address.TLS
+		u.ValidationSubjectName = endpoint.Hostname()
+	}
+	if tls {
+		u.Protocol = "tls"
+	} else {
+		u.ValidationSubjectName = ""
+	}
+	u.Name = "login/" + u.Protocol + "/" + net.JoinHostPort(u.IP, strconv.Itoa(u.Port))
+	if u.ValidationSubjectName != "" {
+		u.Name += "/" + u.ValidationSubjectName
+	}
+	return u
+}
+
+func secretsAmong(named map[model.Key]model.Object) map[string]*model.Secret {
+	list := map[string]*model.Secret{}
+	for _, obj := range named {
+		if s, ok := obj.(*model.Secret); ok {
+			list[s.Name] = s
+		}
+	}
+	return list
+}
+
+// setTokenCheck says how the id_token is verified, if anything is known of its issuer.
+func setTokenCheck(out *ir.Login, l *model.Login) error {
+	if l.Issuer == "" && l.JWKSURI == "" {
+		if len(l.Require) > 0 || len(l.ClaimHeaders) > 0 {
+			return errors.New("claims can be used only if the id_token is verified: give issuer, or jwks_uri")
+		}
+		return nil
+	}
+	p := known(l)
+	if p == nil || p.JWKS == "" {
+		return errUnknown(l, "keys")
+	}
+	check := &ir.TokenCheck{
+		Issuer: l.Issuer, Audiences: append([]string{l.ClientID}, l.Audiences...), Cookie: "IdToken-" + out.CookieSuffix, JWKS: p.JWKS,
+	}
+	for _, header := range slices.Sorted(maps.Keys(l.ClaimHeaders)) {
+		check.ClaimHeaders = append(check.ClaimHeaders, ir.ClaimHeader{Header: strings.ToLower(header), Claim: l.ClaimHeaders[header]})
+	}
+	// Under one name nothing changes but the keys.
+	said, err := json.Marshal(check)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(said)
+	check.Name = out.Name + "/" + hex.EncodeToString(sum[:4])
+	out.Token = check
+	return nil
+}
+
+func claimMatches(require map[string][]string) []ir.ClaimMatch {
+	var list []ir.ClaimMatch
+	for _, claim := range slices.Sorted(maps.Keys(require)) {
+		list = append(list, ir.ClaimMatch{Claim: strings.Split(claim, "."), Values: require[claim]})
+	}
+	return list
+}

@@ -1,0 +1,126 @@
+package translate
+
+import (
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// JWTFilter is the name of the filter that verifies tokens. It is delivered by itself
+// (ECDS), so that no listener changes with the issuers and their keys.
+const JWTFilter = "envoy.filters.http.jwt_authn"
+
+// idToken is where the claims of a verified id_token are in a request's metadata.
+const idToken = "id_token"
+
+// clockSkewSeconds is how far the clocks of an issuer and an Envoy may be apart.
+const clockSkewSeconds = 60
+
+func jwtFilter(ir.Listener) []filterConfig {
+	return []filterConfig{{name: JWTFilter, discovered: &jwtv3.JwtAuthentication{}}}
+}
+
+// ClosedTokenChecks is the filter without issuers. It refuses everything: that is what
+// a host meets whose own message is not understood.
+func ClosedTokenChecks() *jwtv3.JwtAuthentication {
+	const nobody = "nobody"
+	return &jwtv3.JwtAuthentication{
+		Providers: map[string]*jwtv3.JwtProvider{nobody: {
+			Issuer: "https://nobody.invalid",
+			// Nobody has the private key.
+			JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: inline(
+				`{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":"nobody","x":"whHJsSWc4DMBNhP1UhMCumiqzONBXRFAsragNaPTqHU","y":"zXtSTJxMC_bjbtLs64feuXEeQkGMP4EMWnFI-NMzB_I"}]}`)},
+		}},
+		Rules: []*jwtv3.RequirementRule{{
+			Match:           &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			RequirementType: &jwtv3.RequirementRule_Requires{Requires: provider(nobody)},
+		}},
+	}
+}
+
+// TokenCheck is the part of the filter that verifies the id_token of a login.
+func TokenCheck(t *ir.TokenCheck) *jwtv3.JwtAuthentication {
+	p := &jwtv3.JwtProvider{
+		Issuer: t.Issuer, Audiences: t.Audiences, FromCookies: []string{t.Cookie}, RequireExpiration: true,
+		PayloadInMetadata: idToken, ClockSkewSeconds: clockSkewSeconds, JwtCacheConfig: &jwtv3.JwtCacheConfig{},
+		JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: inline(t.JWKS)},
+	}
+	for _, c := range t.ClaimHeaders {
+		p.ClaimToHeaders = append(p.ClaimToHeaders, &jwtv3.JwtClaimToHeader{HeaderName: c.Header, ClaimName: c.Claim})
+	}
+	return &jwtv3.JwtAuthentication{
+		Providers:      map[string]*jwtv3.JwtProvider{t.Name: p},
+		RequirementMap: map[string]*jwtv3.JwtRequirement{t.Name: provider(t.Name)},
+	}
+}
+
+func provider(name string) *jwtv3.JwtRequirement {
+	return &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: name}}
+}
+
+func tokenCheckOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.Login == nil || h.Login.Token == nil {
+		return nil, nil
+	}
+	return []filterConfig{{name: JWTFilter, config: &jwtv3.PerRouteConfig{
+		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: h.Login.Token.Name},
+	}}}, nil
+}
+
+// ClaimsFilter is the name of the filter that lets in who has the claims.
+const ClaimsFilter = "envoy.filters.http.rbac/claims"
+
+// claimsFilter lets nobody in.
+func claimsFilter(ir.Listener) []filterConfig {
+	return []filterConfig{{name: ClaimsFilter, config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}}}}
+}
+
+func claimsOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.Login == nil || len(h.Login.Require) == 0 {
+		return nil, nil
+	}
+	var all []*rbacconfigv3.Principal
+	for _, c := range h.Login.Require {
+		all = append(all, hasClaim(c))
+	}
+	return []filterConfig{{name: ClaimsFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
+		Action: rbacconfigv3.RBAC_ALLOW,
+		Policies: map[string]*rbacconfigv3.Policy{"claims": {
+			Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+			Principals: []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_AndIds{
+				AndIds: &rbacconfigv3.Principal_Set{Ids: all},
+			}}},
+		}},
+	}}}}}, nil
+}
+
+// hasClaim matches who has one of the values in a claim, which is a text or a list.
+func hasClaim(c ir.ClaimMatch) *rbacconfigv3.Principal {
+	m := &matcherv3.MetadataMatcher{Filter: JWTFilter, Path: segments(append([]string{idToken}, c.Claim...)), Value: &matcherv3.ValueMatcher{}}
+	or := &matcherv3.OrMatcher{}
+	for _, v := range c.Values {
+		text := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{
+			StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: v}},
+		}}
+		list := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_ListMatch{ListMatch: &matcherv3.ListMatcher{
+			MatchPattern: &matcherv3.ListMatcher_OneOf{OneOf: text},
+		}}}
+		or.ValueMatchers = append(or.ValueMatchers, text, list)
+	}
+	m.Value.MatchPattern = &matcherv3.ValueMatcher_OrMatch{OrMatch: or}
+	return &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_SourcedMetadata{
+		SourcedMetadata: &rbacconfigv3.SourcedMetadata{MetadataMatcher: m},
+	}}
+}
+
+func segments(keys []string) []*matcherv3.MetadataMatcher_PathSegment {
+	var list []*matcherv3.MetadataMatcher_PathSegment
+	for _, key := range keys {
+		list = append(list, &matcherv3.MetadataMatcher_PathSegment{Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key}})
+	}
+	return list
+}
