@@ -65,6 +65,11 @@ chromium: build envoy ## run the specs of HTTPS with a headless Chromium, which 
 	@hack/chromium.sh
 	go test -tags chromium ./test/clients -count=1 -ginkgo.focus Chromium
 
+.PHONY: test-idp
+test-idp: build envoy ## run the specs of logins with Keycloak too, which needs Maven and Java 17 (330 MB and minutes, so CI does not)
+	@hack/keycloak.sh
+	go test -tags idp ./pkg/testkit ./test/e2e -count=1 -timeout 30m -ginkgo.focus Keycloak
+
 .PHONY: tls-check
 tls-check: build envoy clients ## print what the HTTPS listener offers: TLS versions, ciphers, key exchanges, ALPN (seconds)
 	go test ./test/clients -count=1 -v -ginkgo.focus 'HTTPS listener offers'
