@@ -113,7 +113,7 @@ func (l *Login) Source() ProviderSource {
 	if l.JWKSURI == "" && l.Issuer == "" {
 		return ProviderSource{}
 	}
-	s := ProviderSource{Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream, Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "")}
+	s := ProviderSource{Issuer: l.Issuer, JWKSURI: l.JWKSURI, Upstream: l.Upstream, Discover: l.Issuer != "" && (l.JWKSURI == "" || l.TokenEndpoint == "" || l.AuthorizationEndpoint == "")}
 	if l.Upstream != "" {
 		// Envoy asks the upstream for tokens.
 		s.UpstreamFor = cmp.Or(l.TokenEndpoint, l.Issuer)
