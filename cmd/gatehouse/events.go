@@ -129,6 +129,8 @@ func describe(e client.Event) string {
 		return fmt.Sprintf("%s: routes no longer wait for cluster %s", envoy, resources)
 	case "certificate":
 		return fmt.Sprintf("%s %s: %s", e.Object, e.Code, e.Message)
+	case "provider":
+		return fmt.Sprintf("%s: %s", strings.TrimSpace(e.Object+" "+e.Code), e.Message)
 	case "reset":
 		return e.Message
 	}

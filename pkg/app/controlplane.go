@@ -19,6 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
@@ -36,10 +37,12 @@ type controlPlane struct {
 	store *sqlstore.Store
 	loop  *build.Loop
 	// expiry tells of certificates that end.
-	expiry   *certificateWatch
-	api, xds net.Listener
-	http     *http.Server
-	grpc     *grpc.Server
+	expiry *certificateWatch
+	// providers keeps what identity providers say.
+	providers *providers.Watch
+	api, xds  net.Listener
+	http      *http.Server
+	grpc      *grpc.Server
 	// certificates keeps the secrets of --tls-dir; nil if there is none.
 	certificates *tlsdir.Dir
 	// debug serves profiles; nil if no setting asks for it.
@@ -94,8 +97,11 @@ func openControlPlane(
 	p.held, p.grpc = ads.Held, ads.GRPC()
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
+	if p.providers, err = p.watchProviders(cfg, settings, registry); err != nil {
+		return nil, err
+	}
 	p.loop = build.NewLoop(build.Options{
-		Source: p.expiry, Publisher: ads, Status: registry, Log: env.Log,
+		Source: p.providers, Publisher: ads, Status: registry, Log: env.Log,
 		Settings: settings, RateLimits: known.recordingInto(publishLimits(limits, ads)),
 	})
 	access, err := p.accessOptions(ctx, cfg)
@@ -106,14 +112,14 @@ func openControlPlane(
 	if err := p.addChecks(ctx, cfg, registry, &access); err != nil {
 		return nil, err
 	}
-	access.Wait = waitApplied(p.loop, ads, cfg.RateLimitAddress != "")
+	access.Wait = waitApplied(p.loop, p.providers, ads, cfg.RateLimitAddress != "")
 	told := upstreams{ads, own, &handshakes{}}
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: replica(p.api),
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
 	}
-	if err := addMetrics(&access, registry, p.expiry, env.Version); err != nil {
+	if err := addMetrics(&access, registry, p.expiry, p.providers, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {
@@ -205,6 +211,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.run(ctx) })
+	group.Go(func() error { return p.providers.Run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	if p.certificates != nil {

@@ -5,17 +5,21 @@ import (
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/metrics"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
 // addMetrics makes the API serve metrics, and count its own answers in them.
-func addMetrics(o *rest.Options, registry *status.Registry, certificates *certificateWatch, version string) error {
+func addMetrics(o *rest.Options, registry *status.Registry, certificates *certificateWatch, watch *providers.Watch, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err
 	}
 	if err := m.AddCertificates(certificates.ends); err != nil {
+		return err
+	}
+	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(watch.Reports()) }); err != nil {
 		return err
 	}
 	o.Metrics, o.Observe = m.Handler(), m.CountAnswer
@@ -26,4 +30,12 @@ func addMetrics(o *rest.Options, registry *status.Registry, certificates *certif
 		return lags
 	}
 	return nil
+}
+
+func providerMetrics(reports []providers.Report) []metrics.Provider {
+	list := make([]metrics.Provider, len(reports))
+	for i, r := range reports {
+		list[i] = metrics.Provider{Object: r.Object, Answered: r.Age >= 0, Age: r.Age.Seconds(), Failures: r.Failures}
+	}
+	return list
 }

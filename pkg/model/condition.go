@@ -55,6 +55,9 @@ const (
 	CertificateNotForHost = "CertificateNotForHost"
 	// NoCertificate: a service needs a certificate and has none.
 	NoCertificate = "NoCertificate"
+	// ProviderFailing: the identity provider of a login cannot be asked, or its answer
+	// cannot be used.
+	ProviderFailing = "ProviderFailing"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

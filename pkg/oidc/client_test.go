@@ -29,11 +29,11 @@ var _ = Describe("A provider", func() {
 		a, err := p.client().Ask(ctx, p.source(), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a).To(Equal(oidc.Answer{Provider: model.Provider{
-			Source: p.source(), AuthorizationEndpoint: p.issuer() + "/auth", TokenEndpoint: p.issuer() + "/token",
-			EndSessionEndpoint: p.issuer() + "/end", JWKSURI: p.issuer() + "/keys", JWKS: setP256,
+			Source: p.source(), AuthorizationEndpoint: p.Issuer() + "/auth", TokenEndpoint: p.Issuer() + "/token",
+			EndSessionEndpoint: p.Issuer() + "/end", JWKSURI: p.Issuer() + "/keys", JWKS: setP256,
 		}}))
 		for _, path := range []string{"/.well-known/openid-configuration", "/keys"} {
-			r := <-p.asked
+			r := <-p.Asked
 			Expect(r.Method + " " + r.URL.Path).To(Equal("GET " + path))
 			Expect(r.Header).To(Equal(http.Header{
 				"Accept": {"application/json"}, "Accept-Encoding": {"identity"}, "User-Agent": {"gatehouse"}, "Connection": {"close"},
@@ -43,78 +43,78 @@ var _ = Describe("A provider", func() {
 
 	It("has an issuer with a path, and keys elsewhere, and says how long they hold", func(ctx SpecContext) {
 		p, keys := startProvider(testkit.CertificateOptions{}), startProvider(testkit.CertificateOptions{})
-		issuer := p.issuer() + "/realms/a"
-		p.paths["/realms/a/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+		issuer := p.Issuer() + "/realms/a"
+		p.Handle("/realms/a/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Cache-Control", "public, max-age=900")
-			_, _ = w.Write([]byte(p.document(issuer, "jwks_uri", keys.issuer()+"/keys")))
-		}
-		keys.paths["/keys"] = func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(p.Document(issuer, "jwks_uri", keys.Issuer()+"/keys")))
+		})
+		keys.Handle("/keys", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Cache-Control", `Max-Age="120", must-revalidate`)
 			_, _ = w.Write([]byte(`{"keys":[` + keyEd25519 + `]}`))
-		}
-		client := p.client(func(o *oidc.Options) { o.Authorities += keys.authority.PEM })
+		})
+		client := p.client(func(o *oidc.Options) { o.Authorities += keys.Authority.PEM })
 		a, err := client.Ask(ctx, model.ProviderSource{Issuer: issuer, Discover: true}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(a.JWKSURI).To(Equal(keys.issuer() + "/keys"))
+		Expect(a.JWKSURI).To(Equal(keys.Issuer() + "/keys"))
 		Expect(a.MaxAge).To(Equal(2 * time.Minute))
 	})
 
 	It("whose keys alone are asked for needs no document", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
-		delete(p.paths, "/.well-known/openid-configuration")
-		source := model.ProviderSource{JWKSURI: p.issuer() + "/keys"}
+		p.HandleDocument(nil)
+		source := model.ProviderSource{JWKSURI: p.Issuer() + "/keys"}
 		a, err := p.client().Ask(ctx, source, nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(a.Provider).To(Equal(model.Provider{Source: source, JWKSURI: p.issuer() + "/keys", JWKS: setP256}))
+		Expect(a.Provider).To(Equal(model.Provider{Source: source, JWKSURI: p.Issuer() + "/keys", JWKS: setP256}))
 	})
 
 	It("has an issuer that ends with a slash, or is another one without", func(ctx SpecContext) {
 		p := startProvider(testkit.CertificateOptions{})
-		slash := model.ProviderSource{Issuer: p.issuer() + "/", Discover: true}
+		slash := model.ProviderSource{Issuer: p.Issuer() + "/", Discover: true}
 		_, err := p.client().Ask(ctx, slash, nil)
 		Expect(err).To(MatchError(fmt.Sprintf("the discovery document %s/.well-known/openid-configuration names the issuer %s, not %s/: write the one that it names, if it is the provider that you mean",
-			p.issuer(), p.issuer(), p.issuer())))
-		p.serve("/.well-known/openid-configuration", p.document(p.issuer()+"/"))
+			p.Issuer(), p.Issuer(), p.Issuer())))
+		p.SetDocument(p.Document(p.Issuer() + "/"))
 		a, err := p.client().Ask(ctx, slash, nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(a.TokenEndpoint).To(Equal(p.issuer() + "/token"))
+		Expect(a.TokenEndpoint).To(Equal(p.Issuer() + "/token"))
 	})
 
 	DescribeTable("is refused, with what to do, for a document that",
-		func(ctx SpecContext, change func(p *provider), words string) {
+		func(ctx SpecContext, change func(p provider), words string) {
 			p := startProvider(testkit.CertificateOptions{})
 			change(p)
 			a, err := p.client().Ask(ctx, p.source(), nil)
-			Expect(err).To(MatchError(strings.ReplaceAll("the discovery document ISSUER/.well-known/openid-configuration "+words, "ISSUER", p.issuer())))
+			Expect(err).To(MatchError(strings.ReplaceAll("the discovery document ISSUER/.well-known/openid-configuration "+words, "ISSUER", p.Issuer())))
 			Expect(a.JWKS).To(BeEmpty())
-			Expect(p.asked).To(HaveLen(1), "nothing is followed")
+			Expect(p.Asked).To(HaveLen(1), "nothing is followed")
 		},
-		Entry("is not there", func(p *provider) { delete(p.paths, "/.well-known/openid-configuration") },
+		Entry("is not there", func(p provider) { p.HandleDocument(nil) },
 			"is not there (404): correct the URL; an issuer is written without /.well-known/openid-configuration"),
 		Entry("needs a login", answer(401, "", ""), "is not public (401): the provider has to let everybody read it"),
 		Entry("fails", answer(503, "", ""), "is answered with 503: look at the provider"),
 		Entry("is nothing", answer(204, "", ""), "is answered with 204: look at the provider"),
 		Entry("is elsewhere", answer(302, "Location", "https://login.example/x"), "redirects to https://login.example/x, which is not followed: write the URL that it is at"),
-		Entry("goes in circles", func(p *provider) {
-			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }
+		Entry("goes in circles", func(p provider) {
+			p.HandleDocument(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) })
 		}, "redirects to /.well-known/openid-configuration, which is not followed: write the URL that it is at"),
 		Entry("redirects to what would break a line", answer(307, "Location", "/\u2028"), `redirects to "/\u2028", which is not followed: write the URL that it is at`),
 		Entry("is larger than 256 KiB", document(strings.Repeat(" ", 5<<20)), "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
-		Entry("has no end", func(p *provider) {
-			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+		Entry("has no end", func(p provider) {
+			p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 				for _, err := w.Write([]byte("{")); err == nil; _, err = w.Write(bytes.Repeat([]byte(" "), 4096)) {
 				}
-			}
+			})
 		}, "is larger than 256 KiB: it is too large to be one, the URL may be wrong"),
-		Entry("is a gzip bomb", func(p *provider) {
-			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+		Entry("is a gzip bomb", func(p provider) {
+			p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
 				z := gzip.NewWriter(w)
 				for range 64 {
 					_, _ = z.Write(make([]byte, 1<<20))
 				}
 				_ = z.Close()
-			}
+			})
 		}, "is compressed (gzip), which was not asked for: switch that off at the provider"),
 		Entry("is a page", document("<!doctype html><p>login"), "is HTML or XML in place of JSON: look at it with a browser, the URL may be wrong"),
 		Entry("is text", document("hello"), "is not a JSON object: look at it with a browser, the URL may be wrong"),
@@ -141,10 +141,10 @@ var _ = Describe("A provider", func() {
 	DescribeTable("that is slow is not waited for",
 		func(ctx SpecContext, write func(w http.ResponseWriter)) {
 			p := startProvider(testkit.CertificateOptions{})
-			p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, r *http.Request) {
+			p.HandleDocument(func(w http.ResponseWriter, r *http.Request) {
 				write(w)
 				<-r.Context().Done()
-			}
+			})
 			_, err := p.client(func(o *oidc.Options) { o.Timeout = 300 * time.Millisecond }).Ask(ctx, p.source(), nil)
 			Expect(err).To(MatchError(ContainSubstring("did not come within 300ms: look whether this machine reaches localhost:")))
 		},
@@ -166,7 +166,7 @@ var _ = Describe("A provider", func() {
 		p := startProvider(testkit.CertificateOptions{})
 		p.Close()
 		_, err := p.client().Ask(ctx, p.source(), nil)
-		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("cannot be asked for: localhost:%d refuses connections: is the provider running there?", p.port()))))
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("cannot be asked for: localhost:%d refuses connections: is the provider running there?", p.Port()))))
 	})
 
 	DescribeTable("is verified",
@@ -180,8 +180,8 @@ var _ = Describe("A provider", func() {
 				}
 			})
 			_, err := client.Ask(ctx, p.source(), nil)
-			Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("cannot be trusted: the certificate of localhost:%d %s", p.port(), words))))
-			Expect(p.asked).To(BeEmpty())
+			Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("cannot be trusted: the certificate of localhost:%d %s", p.Port(), words))))
+			Expect(p.Asked).To(BeEmpty())
 		},
 		Entry("by an authority", testkit.CertificateOptions{}, false, "is signed by none of the authorities of the system: put the authority into a secret, "+
 			"and name it in Upstream_validation_cacertificate of an upstream of the login, or start with --upstream-ca-file"),
@@ -215,14 +215,14 @@ var _ = Describe("Where a provider may be asked", func() {
 	DescribeTable("is judged by the address that is connected to",
 		func(ctx SpecContext, rules oidc.Rules, host, resolved, words string) {
 			p := startProvider(testkit.CertificateOptions{Names: []string{"localhost", "idp.example", "127.0.0.1", "::1", "192.0.2.7"}})
-			client := oidc.NewClient(oidc.Options{Authorities: p.authority.PEM, Rules: rules, Timeout: 5 * time.Second, Resolver: resolver(resolved)})
-			_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://%s/keys", net.JoinHostPort(host, fmt.Sprint(p.port())))}, nil)
+			client := oidc.NewClient(oidc.Options{Authorities: p.Authority.PEM, Rules: rules, Timeout: 5 * time.Second, Resolver: resolver(resolved)})
+			_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://%s/keys", net.JoinHostPort(host, fmt.Sprint(p.Port())))}, nil)
 			if words == "" {
 				Expect(err).NotTo(HaveOccurred())
 				return
 			}
 			Expect(err).To(MatchError(ContainSubstring(words)))
-			Expect(p.asked).To(BeEmpty())
+			Expect(p.Asked).To(BeEmpty())
 		},
 		Entry("loopback", oidc.Rules{}, "127.0.0.1", "", "may not be asked: its address 127.0.0.1 is a loopback address"+special+"127.0.0.1"),
 		Entry("a name of the loopback", oidc.Rules{}, "localhost", "", "is a loopback address"+special),
@@ -251,34 +251,34 @@ var _ = Describe("Where a provider may be asked", func() {
 		client := p.client(func(o *oidc.Options) {
 			o.Resolver = resolver("127.0.0.1")
 			o.Rules.Places = func() []egress.Place {
-				return []egress.Place{{What: "Gatehouse's own API", Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(p.port()))}}
+				return []egress.Place{{What: "Gatehouse's own API", Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(p.Port()))}}
 			}
 		})
-		_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://idp.example:%d/keys", p.port())}, nil)
-		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("may not be asked: its address 127.0.0.1:%d is that of Gatehouse's own API", p.port()))))
+		_, err := client.Ask(ctx, model.ProviderSource{JWKSURI: fmt.Sprintf("https://idp.example:%d/keys", p.Port())}, nil)
+		Expect(err).To(MatchError(HaveSuffix(fmt.Sprintf("may not be asked: its address 127.0.0.1:%d is that of Gatehouse's own API", p.Port()))))
 	})
 })
 
 // answer makes the document an answer of a status, with a header.
-func answer(status int, name, value string) func(*provider) {
-	return func(p *provider) {
-		p.paths["/.well-known/openid-configuration"] = func(w http.ResponseWriter, _ *http.Request) {
+func answer(status int, name, value string) func(provider) {
+	return func(p provider) {
+		p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
 			if name != "" {
 				w.Header().Set(name, value)
 			}
 			w.WriteHeader(status)
-		}
+		})
 	}
 }
 
-func document(text string) func(*provider) {
-	return func(p *provider) { p.serve("/.well-known/openid-configuration", text) }
+func document(text string) func(provider) {
+	return func(p provider) { p.SetDocument(text) }
 }
 
 // with changes a field of the document.
-func with(field, value string) func(*provider) {
-	return func(p *provider) {
-		p.serve("/.well-known/openid-configuration", p.document(p.issuer(), field, value))
+func with(field, value string) func(provider) {
+	return func(p provider) {
+		p.SetDocument(p.Document(p.Issuer(), field, value))
 	}
 }
 

@@ -26,10 +26,10 @@ var _ = Describe("A key set", func() {
 	read := func(ctx SpecContext, text string) (string, error) {
 		GinkgoHelper()
 		p := startProvider(testkit.CertificateOptions{})
-		p.serve("/keys", text)
-		a, err := p.client().Ask(ctx, model.ProviderSource{JWKSURI: p.issuer() + "/keys"}, nil)
+		p.Serve("/keys", text)
+		a, err := p.client().Ask(ctx, model.ProviderSource{JWKSURI: p.Issuer() + "/keys"}, nil)
 		if err != nil {
-			Expect(err.Error()).To(HavePrefix("the key set " + p.issuer() + "/keys "))
+			Expect(err.Error()).To(HavePrefix("the key set " + p.Issuer() + "/keys "))
 		}
 		return a.JWKS, err
 	}

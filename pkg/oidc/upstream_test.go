@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("A provider behind an upstream", func() {
-	var p *provider
+	var p provider
 	var via *oidc.Via
 	const issuer = "https://idp.example"
 	source := model.ProviderSource{Issuer: issuer, Discover: true, Upstream: "idp", UpstreamFor: issuer}
@@ -30,12 +30,12 @@ var _ = Describe("A provider behind an upstream", func() {
 	}
 	BeforeEach(func() {
 		p = startProvider(testkit.CertificateOptions{Names: []string{"idp.internal"}})
-		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", issuer+"/keys", "token_endpoint", "https://10.0.0.1/token"))
+		p.SetDocument(p.Document(issuer, "jwks_uri", issuer+"/keys", "token_endpoint", "https://10.0.0.1/token"))
 		via = &oidc.Via{
 			Upstream: &model.Upstream{
-				Name: "idp", IP: "127.0.0.1", Port: p.port(), Protocol: "tls", ValidationCACertificate: "ca", ValidationSubjectName: "idp.internal",
+				Name: "idp", IP: "127.0.0.1", Port: p.Port(), Protocol: "tls", ValidationCACertificate: "ca", ValidationSubjectName: "idp.internal",
 			},
-			Secrets: map[string]*model.Secret{"ca": {Name: "ca", Cert: p.authority.PEM}},
+			Secrets: map[string]*model.Secret{"ca": {Name: "ca", Cert: p.Authority.PEM}},
 		}
 	})
 
@@ -45,7 +45,7 @@ var _ = Describe("A provider behind an upstream", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.JWKS).To(Equal(setP256))
 		for range 2 {
-			r := <-p.asked
+			r := <-p.Asked
 			Expect(r.Host).To(Equal("idp.example"))
 			Expect(r.Proto).To(Equal(version))
 			Expect(r.TLS.ServerName).To(Equal("idp.internal"))
@@ -66,26 +66,26 @@ var _ = Describe("A provider behind an upstream", func() {
 			via.Upstream = &model.Upstream{Name: "idp", IP: "127.0.0.1", Port: plain.Listener.Addr().(*net.TCPAddr).Port, Protocol: protocol}
 			_, err := client().Ask(ctx, source, via)
 			Expect(err).NotTo(HaveOccurred(), protocol)
-			Expect((<-p.asked).Host).To(Equal("idp.example"))
+			Expect((<-p.Asked).Host).To(Equal("idp.example"))
 		}
 	})
 
 	It("has keys at another host, where they are asked for", func(ctx SpecContext) {
-		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", "https://keys.example/keys"))
+		p.SetDocument(p.Document(issuer, "jwks_uri", "https://keys.example/keys"))
 		_, err := client().Ask(ctx, source, via)
 		Expect(err).To(MatchError("the key set https://keys.example/keys cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file"))
-		Expect(p.asked).To(HaveLen(1))
+		Expect(p.Asked).To(HaveLen(1))
 		// The same host, written in another way.
-		p.serve("/.well-known/openid-configuration", p.document(issuer, "jwks_uri", "https://IDP.example:443/keys"))
+		p.SetDocument(p.Document(issuer, "jwks_uri", "https://IDP.example:443/keys"))
 		_, err = client().Ask(ctx, source, via)
 		Expect(err).NotTo(HaveOccurred())
 	})
 
 	It("gets the client certificate of the upstream", func(ctx SpecContext) {
-		p.TLS.ClientAuth, p.TLS.ClientCAs = tls.RequireAndVerifyClientCert, p.authority.Pool()
+		p.TLS.ClientAuth, p.TLS.ClientCAs = tls.RequireAndVerifyClientCert, p.Authority.Pool()
 		_, err := client().Ask(ctx, source, via)
 		Expect(err).To(MatchError(ContainSubstring("asks for a client certificate, and refuses this one or none: name a secret in Upstream_client_certificate")))
-		pair, err := p.authority.Issue(testkit.CertificateOptions{Client: true})
+		pair, err := p.Authority.Issue(testkit.CertificateOptions{Client: true})
 		Expect(err).NotTo(HaveOccurred())
 		via.Upstream.ClientCertificate = "mine"
 		_, err = client().Ask(ctx, source, via)
@@ -100,7 +100,7 @@ var _ = Describe("A provider behind an upstream", func() {
 			change()
 			_, err := client().Ask(ctx, source, via)
 			Expect(err).To(MatchError(ContainSubstring(words)))
-			Expect(p.asked).To(BeEmpty())
+			Expect(p.Asked).To(BeEmpty())
 		},
 		Entry("that is not there", func() { via = nil }, `the upstream "idp" is not there`),
 		Entry("whose authority is another", func() {
@@ -129,7 +129,7 @@ var _ = Describe("A provider behind an upstream", func() {
 			return []egress.Place{{What: "Gatehouse's own API", Addr: p.Listener.Addr().(*net.TCPAddr).AddrPort()}}
 		}}})
 		_, err = own.Ask(ctx, source, via)
-		Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("its address 127.0.0.1:%d is that of Gatehouse's own API", p.port()))))
-		Expect(p.asked).To(BeEmpty())
+		Expect(err).To(MatchError(ContainSubstring(fmt.Sprintf("its address 127.0.0.1:%d is that of Gatehouse's own API", p.Port()))))
+		Expect(p.Asked).To(BeEmpty())
 	})
 })

@@ -34,6 +34,12 @@ func (r *Registry) RecordCertificate(c model.Condition) {
 	r.feed.Publish(Event{Event: EventCertificate, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
 }
 
+// RecordProvider records what an identity provider says, or that it fails.
+func (r *Registry) RecordProvider(e Event) {
+	e.Event = EventProvider
+	r.feed.Publish(e)
+}
+
 // RecordPublish records a revision that goes to the Envoys: with how many changes
 // since the one before, for which proxies, and how long it took to build.
 func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, took time.Duration) {

@@ -29,6 +29,8 @@ const (
 	EventOverdue = "overdue"
 	// EventCertificate: the certificate of a secret ends soon, or has ended.
 	EventCertificate = "certificate"
+	// EventProvider: an identity provider says something new, fails, or answers again.
+	EventProvider = "provider"
 	// EventReset: events were lost to this reader, or the database was restored.
 	EventReset = "reset"
 )

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -122,6 +123,9 @@ type Goal struct {
 	Hosts []string
 	// Listeners adds the listeners, All everything.
 	Listeners, All bool
+	// Newest says that a form of the hosts that the revision had at first is not enough:
+	// what an identity provider says comes without a revision of its own.
+	Newest bool
 }
 
 // Lack says why a goal is not reached. Both fields nil means that the Envoy has
@@ -162,7 +166,7 @@ func (s *Stream) Reached(g Goal) (Lack, bool) {
 		return lack, false
 	}
 	for _, name := range g.Hosts {
-		if lack, ok := s.hasHost(name, g.Revision); !ok {
+		if lack, ok := s.hasHost(name, g); !ok {
 			return lack, false
 		}
 	}
@@ -194,13 +198,13 @@ func (s *Stream) hasNamedSecrets() bool {
 	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool { return !s.secrets.names[r.Name] })
 }
 
-func (s *Stream) hasHost(name string, revision int64) (Lack, bool) {
+func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
 	if len(s.want.Listeners) == 0 {
 		return Lack{}, true // no listener uses the routes
 	}
 	want := hostIn(s.want.Hosts, name)
 	for _, from := range []*snapshot.Snapshot{s.routes.ackedFor, s.want} {
-		if !s.routes.known || from == nil || from.Revision < revision {
+		if !s.routes.known || from == nil || from.Revision < g.Revision || g.Newest && from != s.want {
 			continue
 		}
 		should := hostIn(from.Hosts, name)
@@ -208,7 +212,7 @@ func (s *Stream) hasHost(name string, revision int64) (Lack, bool) {
 		if f := s.routes.flight; f != nil { // an older form may be on its way
 			has = has && sameHost(hostIn(f.hosts, name), should)
 		}
-		if has && (should == nil || s.hasClusters(should, revision)) {
+		if has && (should == nil || s.hasClusters(should, g)) {
 			return Lack{}, true
 		}
 	}
@@ -233,7 +237,11 @@ func sameHost(a, b *snapshot.Host) bool {
 	return a == b || a != nil && b != nil && a.Version == b.Version
 }
 
-func (s *Stream) hasClusters(h *snapshot.Host, revision int64) bool {
+func (s *Stream) hasClusters(h *snapshot.Host, g Goal) bool {
+	revision := g.Revision
+	if g.Newest {
+		revision = math.MaxInt64
+	}
 	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) })
 }
 

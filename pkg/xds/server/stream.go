@@ -115,6 +115,8 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 		case <-pace.timer.C:
 			hear = requests
 		case <-st.changed:
+			// First, so that nobody who waits is told of what was before.
+			st.join()
 			if snap := st.server.snapshotOf(st.proxy); snap != nil && snap != st.have {
 				st.have = snap
 				st.plan.Want(snap)
@@ -251,13 +253,6 @@ func (st *stream) report() {
 		st.server.opts.Status.SetProgress(st.id, toProgress(st.applied, waiting, refused))
 	}
 	st.reportProgress()
-	st.mu.Lock()
-	joins := st.joins
-	st.joins = nil
-	st.mu.Unlock()
-	for _, w := range joins {
-		st.waits[w] = struct{}{}
-	}
 	for w := range st.waits {
 		switch lack, ok := st.plan.Reached(w.goals[st.proxy]); {
 		case ok:
@@ -268,6 +263,17 @@ func (st *stream) report() {
 		default:
 			w.noteLack(st, lack)
 		}
+	}
+}
+
+// join takes in who began to wait for the Envoy.
+func (st *stream) join() {
+	st.mu.Lock()
+	joins := st.joins
+	st.joins = nil
+	st.mu.Unlock()
+	for _, w := range joins {
+		st.waits[w] = struct{}{}
 	}
 }
 

@@ -1,0 +1,25 @@
+package app
+
+import (
+	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
+	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+// watchProviders makes the source of the build loop that knows what identity providers
+// say.
+func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settings, registry *status.Registry) (*providers.Watch, error) {
+	machine, err := thisMachine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	client := oidc.NewClient(oidc.Options{
+		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, Places: p.listenPlaces},
+		Authorities: settings.Authorities, Open: settings.Open,
+	})
+	return providers.New(providers.Options{
+		Source: p.expiry, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
+	}), nil
+}

@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Provider is what is known of the identity provider of a login.
+type Provider struct {
+	// Object is the path of the filter or global config.
+	Object string
+	// Answered says that it has answered, Age how many seconds ago.
+	Answered bool
+	Age      float64
+	// Failures is how many attempts to ask it failed.
+	Failures int
+}
+
+// providers asks for them each time that it is asked itself.
+type providers struct {
+	list          func() []Provider
+	age, failures *prometheus.Desc
+}
+
+// AddProviders adds how old the answers of identity providers are.
+func (m *Metrics) AddProviders(list func() []Provider) error {
+	p := providers{
+		list: list,
+		age: prometheus.NewDesc("gatehouse_provider_answer_age_seconds",
+			"Seconds since the identity provider of a login answered last with what can be used; absent before the first time.", []string{"object"}, nil),
+		failures: prometheus.NewDesc("gatehouse_provider_failures_total",
+			"Attempts to ask the identity provider of a login that failed.", []string{"object"}, nil),
+	}
+	if err := m.registry.Register(p); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (p providers) Describe(to chan<- *prometheus.Desc) {
+	to <- p.age
+	to <- p.failures
+}
+
+// Collect implements prometheus.Collector.
+func (p providers) Collect(to chan<- prometheus.Metric) {
+	for _, one := range p.list() {
+		if one.Answered {
+			to <- prometheus.MustNewConstMetric(p.age, prometheus.GaugeValue, one.Age, one.Object)
+		}
+		to <- prometheus.MustNewConstMetric(p.failures, prometheus.CounterValue, float64(one.Failures), one.Object)
+	}
+}

@@ -1,0 +1,138 @@
+package providers
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
+)
+
+// set is what the configuration has of logins. It is for one goroutine. Use newSet.
+type set struct {
+	// logins are the sources of filters and global configs that need one.
+	logins map[model.Key]model.ProviderSource
+	// services has the services with each filter.
+	services  map[string]map[string]bool
+	upstreams map[string]*model.Upstream
+	secrets   map[string]*model.Secret
+}
+
+func newSet() *set {
+	return &set{
+		logins: map[model.Key]model.ProviderSource{}, services: map[string]map[string]bool{},
+		upstreams: map[string]*model.Upstream{}, secrets: map[string]*model.Secret{},
+	}
+}
+
+func (s *set) apply(change model.Change) {
+	if change.Full {
+		*s = *newSet()
+	}
+	for _, e := range change.Entries {
+		s.applyEntry(e)
+	}
+}
+
+func (s *set) applyEntry(e model.Entry) {
+	name := e.Key.Name()
+	switch e.Key.Kind {
+	case model.KindFilter, model.KindGlobalConfig:
+		delete(s.logins, e.Key)
+		if source := sourceOf(e.Object); source != (model.ProviderSource{}) {
+			s.logins[e.Key] = source
+		}
+	case model.KindServiceFilter:
+		service := e.Key.Owner().Name()
+		if e.Object == nil {
+			if delete(s.services[name], service); len(s.services[name]) == 0 {
+				delete(s.services, name)
+			}
+			return
+		}
+		if s.services[name] == nil {
+			s.services[name] = map[string]bool{}
+		}
+		s.services[name][service] = true
+	case model.KindUpstream:
+		delete(s.upstreams, name)
+		if u, ok := e.Object.(*model.Upstream); ok {
+			s.upstreams[name] = u
+		}
+	case model.KindSecret:
+		delete(s.secrets, name)
+		if secret, ok := e.Object.(*model.Secret); ok {
+			s.secrets[name] = secret
+		}
+	}
+}
+
+// sourceOf is what has to be asked for an object; the zero value means nothing.
+func sourceOf(o model.Object) model.ProviderSource {
+	var login *model.Login
+	switch o := o.(type) {
+	case *model.Filter:
+		if o.Type == model.FilterOIDC {
+			if p := o.Parse(); p.Fault == nil {
+				login = model.LoginOf(p.Spec)
+			}
+		}
+	case *model.GlobalConfig:
+		if o.Type == model.GlobalConfigOAuth {
+			if p := o.Parse(); p.Fault == nil {
+				login = model.LoginOf(p.Spec)
+			}
+		}
+	}
+	if login == nil {
+		return model.ProviderSource{}
+	}
+	return login.Source()
+}
+
+// wanted returns who needs each source, sorted: global configs, and filters that a
+// service has.
+func (s *set) wanted() map[model.ProviderSource][]model.Key {
+	wanted := map[model.ProviderSource][]model.Key{}
+	for key, source := range s.logins {
+		if key.Kind != model.KindFilter || len(s.services[key.Name()]) > 0 {
+			wanted[source] = append(wanted[source], key)
+		}
+	}
+	for _, keys := range wanted {
+		slices.SortFunc(keys, func(a, b model.Key) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text(), b.Text())) })
+	}
+	return wanted
+}
+
+// via is the upstream of a source as it is now; nil if it names none, or one that is not
+// there.
+func (s *set) via(source model.ProviderSource) *oidc.Via {
+	u := s.upstreams[source.Upstream]
+	if source.Upstream == "" || u == nil {
+		return nil
+	}
+	v := &oidc.Via{Upstream: u, Secrets: map[string]*model.Secret{}}
+	for _, key := range u.Names() {
+		if secret := s.secrets[key.Name()]; secret != nil {
+			v.Secrets[secret.Name] = secret
+		}
+	}
+	return v
+}
+
+// sameVia reports whether a provider is reached in the same way.
+func sameVia(a, b *oidc.Via) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	if a.Upstream != b.Upstream || len(a.Secrets) != len(b.Secrets) {
+		return false
+	}
+	for name, secret := range a.Secrets {
+		if b.Secrets[name] != secret {
+			return false
+		}
+	}
+	return true
+}

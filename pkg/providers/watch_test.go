@@ -1,0 +1,258 @@
+package providers_test
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// The key set with testkit.KeyP256, and with both keys, as Envoy gets them.
+const (
+	setP256 = `{"keys":[{"crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
+	setBoth = `{"keys":[{"crv":"Ed25519","kty":"OKP","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"},` +
+		`{"crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
+)
+
+func unavailable(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
+
+var _ = Describe("A watch of providers", func() {
+	login := model.FilterKey("login")
+
+	// known is what a provider that behaves well says.
+	known := func(w *world) *model.Provider {
+		return &model.Provider{
+			Source:                model.ProviderSource{Issuer: w.Issuer(), Discover: true},
+			AuthorizationEndpoint: w.Issuer() + "/auth", TokenEndpoint: w.Issuer() + "/token", EndSessionEndpoint: w.Issuer() + "/end",
+			JWKSURI: w.Issuer() + "/keys", JWKS: setP256,
+		}
+	}
+
+	It("asks at once for a login that a service has, and for no other", func() {
+		w := newWorld(slow())
+		w.put(append(w.shop(), w.login("other", "issuer", w.Issuer()+"/other"))...)
+		Expect(w.learn(login)).To(Equal(known(w)))
+		Expect(w.Asked).To(HaveLen(2), "the document and the keys")
+		Expect(w.Settle(context.Background(), []model.Key{model.FilterKey("other"), model.SecretKey("cookies")})).To(BeFalse(), "nothing is asked for it")
+	})
+
+	It("asks once for all who need it, and stops when nobody does", func() {
+		w := newWorld(quick())
+		w.put(append(w.shop(), w.login("again"), &model.ServiceFilter{Service: "shop", Filter: "again"})...)
+		first := w.learn(login)
+		Expect(w.read().Learned).To(BeEmpty(), "the other came with it")
+		Expect(first).To(Equal(known(w)))
+		w.remove(model.NewKey(model.KindServiceFilter, "shop", "again"))
+		Expect(w.learn(model.FilterKey("again"))).To(BeNil())
+		w.remove(model.NewKey(model.KindServiceFilter, "shop", "login"))
+		Expect(w.learn(login)).To(BeNil())
+		Expect(w.Reports()).To(BeEmpty())
+		w.put(&model.ServiceFilter{Service: "shop", Filter: "login"})
+		Expect(w.learn(login)).To(Equal(known(w)))
+	})
+
+	It("asks for a global config that is attached to nothing, because that holds for all", func() {
+		w := newWorld(slow())
+		w.put(w.shop()[0], &model.Secret{Name: "client", Type: model.SecretGeneric, Value: "s3cret"}, &model.GlobalConfig{
+			Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(`{"openid_connect":{"provider":{"issuer":"` + w.Issuer() + `"},"client_id":"a",` +
+				`"client_secret":"client","hmac_secret":"cookies","redirect_url":"/callback","redirect_path_matcher":"/callback"}}`),
+		})
+		Expect(w.learn(model.GlobalConfigKey("login"))).To(Equal(known(w)))
+	})
+
+	It("tells all that it knows with everything, and nothing while nothing is different", func() {
+		w := newWorld(quick())
+		w.put(w.shop()...)
+		Expect(w.learn(login)).To(Equal(known(w)))
+		Eventually(w.Asked).Should(HaveLen(20))
+		Expect(w.Changed()).NotTo(Receive())
+		Expect(w.read().Learned).To(BeEmpty())
+		w.at = model.Mark{}
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
+	})
+
+	It("keeps what a provider said while it fails, and says so until it answers again", func() {
+		w := newWorld(quick())
+		w.put(w.shop()...)
+		w.learn(login)
+		from := w.status.Feed().Now()
+		w.HandleDocument(unavailable)
+		failing := known(w)
+		failing.Fault = "the discovery document " + w.Issuer() + "/.well-known/openid-configuration is answered with 503: look at the provider"
+		Expect(w.learn(login)).To(Equal(failing))
+		const at = `[0-9-]{10} [0-9:]{8} UTC`
+		Eventually(w.conditions).Should(ConsistOf(
+			MatchRegexp(`^/filter/login ProviderFailing: the identity provider fails since `+at+`: the discovery document \S+ is answered with 503: look at the provider; logins go on with what it said at `+at+`$`),
+			MatchRegexp(`^/service/shop ProviderFailing: the identity provider of filter "login" fails since `+at+`: `),
+		))
+		Eventually(func() []providers.Report { return w.Reports() }).Should(ConsistOf(And(
+			HaveField("Object", "/filter/login"), HaveField("Failures", BeNumerically(">", 2)), HaveField("Age", BeNumerically(">", 0)))))
+		w.SetDocument(w.Document(w.Issuer()))
+		Expect(w.learn(login)).To(Equal(known(w)))
+		Eventually(w.conditions).Should(BeEmpty())
+		Expect(w.events(from)).To(Equal([]string{
+			"/filter/login ProviderFailing: " + failing.Fault, "/filter/login : the identity provider " + w.Issuer() + " answers again",
+		}))
+	})
+
+	It("says that nobody can log in while a provider never answered", func() {
+		w := newWorld(quick())
+		w.HandleDocument(unavailable)
+		w.put(w.shop()...)
+		Expect(w.learn(login)).To(And(HaveField("Fault", ContainSubstring("is answered with 503")), HaveField("JWKS", ""), HaveField("TokenEndpoint", "")))
+		Eventually(w.conditions).Should(ContainElement(HaveSuffix("; nobody can log in before it answers")))
+		Expect(w.Reports()).To(ConsistOf(HaveField("Age", BeNumerically("<", 0))))
+		w.SetDocument(w.Document(w.Issuer()))
+		Expect(w.learn(login)).To(Equal(known(w)))
+	})
+
+	It("asks less often the longer a provider fails", func() {
+		times := slow()
+		times.FirstRetry, times.LastRetry = 20*time.Millisecond, time.Hour
+		w := newWorld(times)
+		w.HandleDocument(unavailable)
+		began := time.Now()
+		w.put(w.shop()...)
+		w.learn(login)
+		Eventually(w.Asked).Should(HaveLen(5))
+		// 20, 40, 80 and 160 ms, less a tenth.
+		Expect(time.Since(began)).To(BeNumerically(">=", 270*time.Millisecond))
+	})
+
+	It("asks when the answer ends, within bounds", func() {
+		times := slow()
+		times.Least = 10 * time.Millisecond
+		w := newWorld(times)
+		w.Handle("/keys", func(to http.ResponseWriter, _ *http.Request) {
+			to.Header().Set("Cache-Control", "max-age=1")
+			_, _ = to.Write([]byte(`{"keys":[` + testkit.KeyP256 + `]}`))
+		})
+		w.put(w.shop()...)
+		w.learn(login)
+		Eventually(w.Asked).Should(HaveLen(4))
+	})
+
+	It("asks at once when it is told of an unknown key, but not for each", func() {
+		times := slow()
+		times.Apart = 50 * time.Millisecond
+		w := newWorld(times)
+		w.put(w.shop()...)
+		w.learn(login)
+		began := time.Now()
+		w.SetKeys(testkit.KeyEd25519, testkit.KeyP256)
+		from := w.status.Feed().Now()
+		for range 100 {
+			w.Refresh(login)
+			w.Refresh(model.FilterKey("other"))
+		}
+		Expect(w.learn(login).JWKS).To(Equal(setBoth))
+		Expect(w.events(from)).To(Equal([]string{"/filter/login : the identity provider " + w.Issuer() + " has other keys"}))
+		for len(w.Asked) < 12 { // five more times
+			w.Refresh(login)
+		}
+		Expect(time.Since(began)).To(BeNumerically(">=", 200*time.Millisecond))
+	})
+
+	It("asks in another way at once when the upstream, or a secret of it, is another", func() {
+		w := newWorld(slow())
+		other, err := testkit.NewAuthority("other")
+		Expect(err).NotTo(HaveOccurred())
+		objects := w.shop()
+		objects[1] = w.login("login", "upstream", "idp")
+		idp := model.NewUpstream()
+		idp.Name, idp.IP, idp.Port, idp.Protocol, idp.ValidationCACertificate = "idp", "127.0.0.1", w.Port(), "tls", "ca"
+		w.put(append([]model.Object{&model.Secret{Name: "ca", Type: model.SecretTLS, Cert: other.PEM}, idp}, objects...)...)
+		Expect(w.learn(login).Fault).To(ContainSubstring(`is signed by none of the authorities of secret "ca"`))
+		w.put(&model.Secret{Name: "ca", Type: model.SecretTLS, Cert: w.Authority.PEM})
+		Expect(w.learn(login)).To(And(HaveField("Fault", ""), HaveField("JWKS", setP256)))
+		moved := *idp
+		moved.Port = 1
+		w.put(&moved)
+		Expect(w.learn(login).Fault).To(ContainSubstring(`127.0.0.1 (upstream "idp", port 1) refuses connections`))
+	})
+
+	It("knows after a restart what a provider said before, also while it is away", func() {
+		w := newWorld(quick())
+		w.put(w.shop()...)
+		w.learn(login)
+		w.stop()
+		w.HandleDocument(unavailable)
+		w.start(slow())
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)))
+		Expect(w.learn(login)).To(HaveField("Fault", Not(BeEmpty())))
+		Expect(w.conditions()).To(ContainElement(ContainSubstring("; logins go on with what it said at ")))
+		w.start(slow())
+		Expect(w.read().Learned).To(HaveKeyWithValue(login, known(w)), "a failure does not take the note")
+	})
+
+	It("forgets what was said of another issuer", func() {
+		w := newWorld(slow())
+		w.put(w.shop()...)
+		w.learn(login)
+		w.SetDocument(w.Document(w.Issuer() + "/"))
+		w.put(w.login("login", "issuer", w.Issuer()+"/"))
+		Expect(w.learn(login)).To(BeNil())
+		Expect(w.learn(login)).To(And(HaveField("Source.Issuer", w.Issuer()+"/"), HaveField("JWKS", setP256)))
+	})
+
+	It("holds up nobody while a provider is slow", func() {
+		w := newWorld(slow())
+		w.HandleDocument(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		w.put(w.shop()...)
+		Eventually(w.Changed()).Should(Receive())
+		Expect(w.read().Learned).To(BeEmpty())
+		Eventually(w.Asked).Should(HaveLen(1))
+		w.put(&model.Secret{Name: "x"})
+		Eventually(w.Changed()).Should(Receive())
+		Expect(w.read().Entries).To(HaveLen(1))
+
+		short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		defer cancel()
+		Expect(w.Settle(short, []model.Key{login})).To(BeTrue())
+		Expect(short.Err()).To(HaveOccurred(), "it has waited")
+		// And goroutines end, which suite_test.go looks at.
+	})
+
+	It("lets who waits go on after the first answer, whatever that is", func() {
+		w := newWorld(slow())
+		answer := make(chan struct{})
+		w.HandleDocument(func(to http.ResponseWriter, _ *http.Request) {
+			<-answer
+			to.WriteHeader(http.StatusServiceUnavailable)
+		})
+		w.put(w.shop()...)
+		Eventually(w.Changed()).Should(Receive())
+		w.read()
+		settled := make(chan bool)
+		for _, key := range []model.Key{login, model.NewKey(model.KindServiceFilter, "shop", "login")} {
+			go func() { settled <- w.Settle(context.Background(), []model.Key{key}) }()
+		}
+		Consistently(settled, 20*time.Millisecond).ShouldNot(Receive())
+		close(answer)
+		Eventually(settled).Should(Receive(BeTrue()))
+		Eventually(settled).Should(Receive(BeTrue()))
+		Expect(w.read().Learned[login].Fault).To(ContainSubstring("503"))
+		Expect(w.Settle(context.Background(), []model.Key{login})).To(BeTrue(), "and at once from then on")
+	})
+
+	It("lets who waits go on when the login is gone", func() {
+		w := newWorld(slow())
+		w.HandleDocument(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		w.put(w.shop()...)
+		w.read()
+		settled := make(chan bool)
+		go func() { settled <- w.Settle(context.Background(), []model.Key{login}) }()
+		Eventually(w.Asked).Should(HaveLen(1))
+		w.remove(model.NewKey(model.KindServiceFilter, "shop", "login"))
+		w.read()
+		Eventually(settled).Should(Receive())
+	})
+})
