@@ -1,6 +1,6 @@
 package model
 
-import "fmt"
+import "strings"
 
 // OIDCConfig is the JSON of an http_filter_oidc (specification, "OIDC filter
 // configuration"; rest-api.md, "Filters and global configs").
@@ -29,79 +29,38 @@ type OIDCConfig struct {
 
 func readOIDC(v *validator, at, _ string, config JSON) Spec {
 	var c OIDCConfig
-	if v.decode(at, config, &c) {
+	if v.login(at, config, &c) {
 		c.check(v, at)
 	}
 	return &c
 }
 
 func (c *OIDCConfig) check(v *validator, at string) {
-	for _, f := range []struct{ name, value string }{
-		{"client_id", c.ClientID}, {"client_secret", c.ClientSecret.Text + c.ClientSecret.Secret}, {"redirect_uri", c.RedirectURI}, {"cookie_secret", c.CookieSecret},
-	} {
-		if f.value == "" {
-			v.add(at+"."+f.name, "is required")
-		}
-	}
+	v.clientID(at+".client_id", c.ClientID)
+	v.clientSecret(at+".client_secret", c.ClientSecret)
+	v.redirect(at+".redirect_uri", c.RedirectURI, at+".logout_uri", c.LogoutURI)
+	v.secretName(at+".cookie_secret", c.CookieSecret)
 	v.provider(at, c.Issuer, c.AuthorizationEndpoint, c.TokenEndpoint)
-	v.redirect(at, "redirect_uri", c.RedirectURI, "logout_uri", c.LogoutURI)
-	v.scopes(at+".scopes", c.Scopes)
-	if c.ClientSecret.Secret != "" {
-		v.name(at+".client_secret.secret", c.ClientSecret.Secret, false)
-	}
-	if c.CookieSecret != "" {
-		v.name(at+".cookie_secret", c.CookieSecret, false)
-	}
+	v.words(at+".scopes", c.Scopes, maxScopes, isScope, "a scope, such as openid or email")
 	if c.Upstream != "" {
 		v.name(at+".upstream", c.Upstream, true)
 	}
-	c.checkOptions(v, at, c.Issuer)
+	c.LoginOptions.check(v, at, c.Issuer)
 }
 
-// provider accepts an issuer, or two endpoints.
-func (v *validator) provider(at, issuer, authorization, token string) {
-	if issuer != "" {
-		v.endpoint(at+".issuer", issuer, "")
+// clientSecret accepts either form; a text may be sealed.
+func (v *validator) clientSecret(field string, c ClientSecret) {
+	switch {
+	case c.Secret != "":
+		v.secretName(field+".secret", c.Secret)
+	case c.Text == "":
+		v.add(field, "is required")
+	case IsSealed(c.Text):
+	case len(c.Text) > maxClientSecret:
+		v.add(field, "has %d bytes; at most %d are allowed", len(c.Text), maxClientSecret)
+	case !isText(c.Text) || c.Text != strings.TrimSpace(c.Text):
+		v.add(field, "begins or ends with a space, or has a control character, such as the line feed at the end of a file")
 	}
-	for _, f := range []struct{ name, value string }{{"authorization_endpoint", authorization}, {"token_endpoint", token}} {
-		if issuer == "" || f.value != "" {
-			v.endpoint(at+"."+f.name, f.value, "is required, unless issuer is given")
-		}
-	}
-}
-
-// redirect accepts where the provider sends browsers back to, and the path that signs
-// a user out.
-func (v *validator) redirect(at, uriField, uri, signOutField, signOut string) {
-	r, err := ParseRedirect(uri)
-	if err != nil && uri != "" {
-		v.add(at+"."+uriField, "%s", err)
-	}
-	switch err := checkRedirectPath(signOut); {
-	case signOut == "":
-	case err != nil:
-		v.add(at+"."+signOutField, "%q: %s", signOut, err)
-	case signOut == r.Path:
-		v.add(at+"."+signOutField, "%q is the path that the identity provider sends users back to", signOut)
-	}
-}
-
-// scopes accepts scopes (RFC 6749 section 3.3).
-func (v *validator) scopes(at string, scopes []string) {
-	for i, scope := range scopes {
-		if !isScope(scope) {
-			v.add(fmt.Sprintf("%s[%d]", at, i), "%q is not a scope, such as openid or email", scope)
-		}
-	}
-}
-
-func isScope(s string) bool {
-	for _, r := range s {
-		if r <= ' ' || r >= 0x7f || r == '"' || r == '\\' {
-			return false
-		}
-	}
-	return s != ""
 }
 
 func (c *OIDCConfig) uses() []Key { return c.Login().uses() }

@@ -1,7 +1,5 @@
 package model
 
-import "strings"
-
 // OAuthConfig is the JSON of a globalconfig_oauth (specification, "Global
 // config of type globalconfig_oauth").
 type OAuthConfig struct {
@@ -43,7 +41,7 @@ type OAuthConfig struct {
 
 func readOAuth(v *validator, at, _ string, config JSON) Spec {
 	var c OAuthConfig
-	if v.decode(at, config, &c) {
+	if v.login(at, config, &c) {
 		c.check(v, at)
 	}
 	return &c
@@ -52,33 +50,47 @@ func readOAuth(v *validator, at, _ string, config JSON) Spec {
 func (c *OAuthConfig) check(v *validator, at string) {
 	oidc, at1 := c.OpenIDConnect, at+".openid_connect"
 	v.provider(at1+".provider", oidc.Provider.Issuer, oidc.Provider.AuthorizationEndpoint, oidc.Provider.TokenEndpoint)
-	if oidc.ClientID == "" {
-		v.add(at1+".client_id", "is required")
-	}
-	v.name(at1+".client_secret", oidc.ClientSecret, false)
-	v.name(at1+".hmac_secret", oidc.HMACSecret, false)
-	if oidc.RedirectURL == "" {
-		v.add(at1+".redirect_url", "is required")
-	}
-	v.redirect(at1, "redirect_url", oidc.RedirectURL, "default_signout_path", oidc.DefaultSignoutPath)
-	v.urlPath(at1+".redirect_path_matcher", oidc.RedirectPathMatcher)
-	if r, err := ParseRedirect(oidc.RedirectURL); err == nil && r.Path != oidc.RedirectPathMatcher && strings.HasPrefix(oidc.RedirectPathMatcher, "/") {
+	v.clientID(at1+".client_id", oidc.ClientID)
+	v.secretName(at1+".client_secret", oidc.ClientSecret)
+	v.secretName(at1+".hmac_secret", oidc.HMACSecret)
+	r := v.redirect(at1+".redirect_url", oidc.RedirectURL, at1+".default_signout_path", oidc.DefaultSignoutPath)
+	switch {
+	case oidc.RedirectPathMatcher == "":
+		v.add(at1+".redirect_path_matcher", "is required")
+	case r.Path != "" && r.Path != oidc.RedirectPathMatcher:
 		v.add(at1+".redirect_path_matcher", "%q must be the path of redirect_url, %q", oidc.RedirectPathMatcher, r.Path)
 	}
-	v.scopes(at1+".scopes", oidc.Scopes)
+	for _, f := range []struct{ name, value string }{{"client_secret_namespace", oidc.ClientSecretNamespace}, {"hmac_secret_namespace", oidc.HMACSecretNamespace}} {
+		v.namespace(at1+"."+f.name, f.value)
+	}
+	v.words(at1+".scopes", oidc.Scopes, maxScopes, isScope, "a scope, such as openid or email")
 	if oidc.Upstream != "" {
 		v.name(at1+".upstream", oidc.Upstream, true)
 	}
-	oidc.checkOptions(v, at1, oidc.Provider.Issuer)
-	if s := c.ExternalOAuthService; s != nil {
-		v.address(at+".external_oauth_service.name", s.Name)
-		v.checkRange(at+".external_oauth_service.port", s.Port, 1, 65535)
-		if s.Protocol != "" {
-			v.oneOf(at+".external_oauth_service.protocol", s.Protocol, []string{"tls", "tcp"})
-		}
-		if oidc.Upstream != "" {
-			v.add(at+".external_oauth_service", "cannot be combined with openid_connect.upstream: both say where the identity provider is")
-		}
+	oidc.LoginOptions.check(v, at1, oidc.Provider.Issuer)
+	c.checkService(v, at+".external_oauth_service")
+}
+
+func (c *OAuthConfig) checkService(v *validator, at string) {
+	s := c.ExternalOAuthService
+	if s == nil {
+		return
+	}
+	v.address(at+".name", s.Name)
+	v.namespace(at+".namespace", s.Namespace)
+	v.checkRange(at+".port", s.Port, 1, 65535)
+	if s.Protocol != "" {
+		v.oneOf(at+".protocol", s.Protocol, []string{"tls", "tcp"})
+	}
+	if c.OpenIDConnect.Upstream != "" {
+		v.add(at, "cannot be combined with openid_connect.upstream: both say where the identity provider is")
+	}
+}
+
+// namespace accepts a namespace, which is only kept, or none.
+func (v *validator) namespace(field, s string) {
+	if s != "" {
+		v.name(field, s, false)
 	}
 }
 

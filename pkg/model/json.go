@@ -53,12 +53,18 @@ func (j *JSON) Scan(src any) error {
 	return nil
 }
 
+// decodeError is an error of encoding/json without the name of that.
+type decodeError struct{ error }
+
+func (e decodeError) Error() string { return strings.TrimPrefix(e.error.Error(), "json: ") }
+func (e decodeError) Unwrap() error { return e.error }
+
 // decodeStrict reads text into v; an unknown key is an error that names it.
 func decodeStrict(text string, v any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		return decodeError{err}
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("contains more than one JSON value")

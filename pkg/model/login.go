@@ -3,9 +3,7 @@ package model
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"net/url"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -94,10 +92,55 @@ func (c *ClientSecret) UnmarshalJSON(b []byte) error {
 		Secret string `json:"secret"`
 	}
 	if err := decodeStrict(string(b), &named); err != nil || named.Secret == "" {
-		return fmt.Errorf(`client_secret must be a text, or {"secret": NAME} with the name of a secret`)
+		return errors.New(`client_secret must be a text, or {"secret": NAME} with the name of a secret`)
 	}
 	c.Secret = named.Secret
 	return nil
+}
+
+// NameSecret puts {"secret": NAME} in place of a client secret that is the name of a
+// secret which exists, and returns the name; empty means that nothing was changed.
+func (f *Filter) NameSecret(exists func(name string) (bool, error)) (name string, err error) {
+	c, ok := f.Parse().Spec.(*OIDCConfig)
+	if !ok {
+		return "", nil
+	}
+	name = c.ClientSecret.Text
+	var v validator
+	if v.name("", name, false); len(v.errs) > 0 {
+		return "", nil
+	}
+	if found, err := exists(name); err != nil || !found {
+		return "", err
+	}
+	f.Config, err = replaceValue(f.Config, clientSecretKey, `{"secret":"`+name+`"}`)
+	return name, err
+}
+
+// clientSecretKey is the key of OIDCConfig.ClientSecret in JSON.
+const clientSecretKey = "client_secret"
+
+// replaceValue puts another value under a key of an object.
+func replaceValue(object JSON, key, value string) (JSON, error) {
+	text := object.text()
+	dec := json.NewDecoder(strings.NewReader(text))
+	if _, err := dec.Token(); err != nil { // the brace
+		return "", err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return "", err
+		}
+		var old json.RawMessage
+		if err := dec.Decode(&old); err != nil {
+			return "", err
+		}
+		if end := int(dec.InputOffset()); name == key {
+			return JSON(text[:end-len(old)] + value + text[end:]), nil
+		}
+	}
+	return object, nil
 }
 
 // Asks reports whether a scope is asked for.
@@ -133,53 +176,4 @@ func (l *Login) uses() []Key {
 		keys = append(keys, UpstreamKey(l.Upstream))
 	}
 	return keys
-}
-
-// checkOptions reports what is wrong with the fields that both forms have.
-func (o LoginOptions) checkOptions(v *validator, at, issuer string) {
-	if o.JWKSURI != "" {
-		v.url(at+".jwks_uri", o.JWKSURI, "")
-	}
-	if o.EndSessionEndpoint != "" {
-		v.url(at+".end_session_endpoint", o.EndSessionEndpoint, "")
-	}
-	if o.TokenEndpointAuthMethod != "" {
-		v.oneOf(at+".token_endpoint_auth_method", o.TokenEndpointAuthMethod, []string{ClientSecretPost, ClientSecretBasic})
-	}
-	seen := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(o.ClaimHeaders)) {
-		v.headerName(at+".claim_headers", name, seen)
-		v.claim(at+".claim_headers."+name, o.ClaimHeaders[name])
-	}
-	for _, claim := range slices.Sorted(maps.Keys(o.Require)) {
-		v.claim(at+".require", claim)
-		if len(o.Require[claim]) == 0 || slices.Contains(o.Require[claim], "") {
-			v.add(at+".require."+claim, "must list the values, of which a user needs one")
-		}
-	}
-	if (len(o.Require) > 0 || len(o.ClaimHeaders) > 0) && issuer == "" && o.JWKSURI == "" {
-		v.add(at, "claims can be used only if the id_token is verified: give issuer, or jwks_uri")
-	}
-	if o.ForwardTokens && !o.KeepsAccessToken() {
-		v.add(at+".forward_tokens", "needs the access token: leave access_token_cookie out")
-	}
-}
-
-// claim accepts the name of a claim, with dots between its steps.
-func (v *validator) claim(field, s string) {
-	if s == "" || len(s) > 255 || slices.Contains(strings.Split(s, "."), "") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		v.add(field, "%q is not the name of a claim, such as email or realm_access.roles", s)
-	}
-}
-
-// endpoint accepts an absolute URL without a fragment. Envoy puts it into a Location
-// header, and takes what is between percent signs as it is.
-func (v *validator) endpoint(field, s, missing string) {
-	v.url(field, s, missing)
-	if u, err := url.Parse(s); err == nil && (u.Fragment != "" || u.User != nil) {
-		v.add(field, "%q must have neither a user nor a fragment (#)", s)
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		v.add(field, "%q contains a space, a control character or a character that must be percent-encoded in a URL", s)
-	}
 }

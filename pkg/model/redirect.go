@@ -5,101 +5,137 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
 // Redirect is where an identity provider sends browsers back to.
 type Redirect struct {
-	// URI is a template of Envoy's.
+	// URI is a template of Envoy's. What was in it is in it in one form: no text that a
+	// user has sent has a percent sign in it.
 	URI string
 	// Path is the part of it that requests are compared with.
 	Path string
 	// Host is the host in it, in lower case; empty means that of the request.
 	Host string
+	// Scheme is the scheme in it, in lower case; empty means that of the request.
+	Scheme string
 }
 
-// fromRequest begins a redirect to the host that the request was for.
-const fromRequest = "%REQ(x-forwarded-proto)%://%REQ(:authority)%"
+// What stands in a redirect for the scheme and the host of the request.
+const (
+	requestScheme = "%REQ(x-forwarded-proto)%"
+	requestHost   = "%REQ(:authority)%"
+	fromRequest   = requestScheme + "://" + requestHost
+)
 
-// ParseRedirect reads a URI, its path alone, or a template. A template may name headers
-// that the gateway sets, and nothing else: Envoy accepts others and ends with the
-// first request.
+const (
+	// maxRedirect bounds a redirect, which is a part of a URL twice.
+	maxRedirect = 1024
+	// maxLoginPath bounds a path that is the Path of a cookie too.
+	maxLoginPath = 255
+)
+
+// ParseRedirect reads a URI, its path alone, or a template. A template may have the
+// scheme and the host of the request in their places, in any letter case, and nothing
+// else: Envoy accepts others and ends with the first request.
 func ParseRedirect(s string) (Redirect, error) {
-	var r Redirect
-	rest, templated := cutFold(s, fromRequest)
-	switch {
-	case len(s) > 0 && s[0] == '/':
-		r.URI, rest = fromRequest, s
-	case templated:
-		r.URI = fromRequest
-	default:
-		scheme, after, ok := cutScheme(s)
-		if !ok {
-			return r, fmt.Errorf(`%q is not a URL such as https://shop.example.com/callback, a path, or %s/callback`, s, fromRequest)
-		}
-		host, authority, path, err := splitAuthority(after)
-		if err != nil {
-			return r, fmt.Errorf("%q: %w", s, err)
-		}
-		r.Host, rest = host, path
-		r.URI = scheme + "://" + authority
+	if len(s) > maxRedirect {
+		return Redirect{}, fmt.Errorf("has %d bytes; at most %d are allowed", len(s), maxRedirect)
 	}
-	if err := checkRedirectPath(rest); err != nil {
-		return r, fmt.Errorf("%q: %w", s, err)
+	r, rest, err := parseOrigin(s)
+	if err == nil {
+		err = checkLoginPath(rest)
+	}
+	if err != nil {
+		return Redirect{}, fmt.Errorf("%q %w", s, err)
 	}
 	r.Path = rest
 	r.URI += rest
 	return r, nil
 }
 
-func cutFold(s, prefix string) (after string, found bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return s, false
+// parseOrigin reads what is before the path.
+func parseOrigin(s string) (r Redirect, path string, err error) {
+	if strings.HasPrefix(s, "/") {
+		return Redirect{URI: fromRequest}, s, nil
 	}
-	return s[len(prefix):], true
+	scheme, rest, found := strings.Cut(s, "://")
+	lower := strings.ToLower(scheme)
+	switch {
+	case !found:
+		return r, "", fmt.Errorf("is not a URL such as https://shop.example.com/callback, a path such as /callback, or %s/callback", fromRequest)
+	case strings.EqualFold(scheme, requestScheme):
+		r.URI = requestScheme + "://"
+	case lower == "https" || lower == "http":
+		r.Scheme, r.URI = lower, lower+"://"
+	case strings.Contains(scheme, "%"):
+		return r, "", fmt.Errorf("must not have anything but %s in the place of the scheme", requestScheme)
+	default:
+		return r, "", errors.New("is neither an https nor an http URL")
+	}
+	authority, path := rest, ""
+	if at := strings.IndexByte(rest, '/'); at >= 0 {
+		authority, path = rest[:at], rest[at:]
+	}
+	switch {
+	case strings.EqualFold(authority, requestHost):
+		r.URI += requestHost
+		return r, path, nil
+	case strings.Contains(authority, "%"):
+		return r, "", fmt.Errorf("must not have anything but %s in the place of the host", requestHost)
+	}
+	if r.Host, err = hostOf(authority); err != nil {
+		return r, "", err
+	}
+	r.URI += authority
+	return r, path, nil
 }
 
-func cutScheme(s string) (scheme, after string, found bool) {
-	for _, scheme := range []string{"https", "http"} {
-		if after, found := cutFold(s, scheme+"://"); found {
-			return scheme, after, true
+// hostOf is the host of an authority (RFC 3986 section 3.2) without a user, in lower
+// case.
+func hostOf(authority string) (string, error) {
+	bad := fmt.Errorf("has %q where a host is needed, optionally with a port", authority)
+	u, err := url.Parse("//" + authority)
+	if err != nil || u.User != nil || u.Host != authority || strings.HasSuffix(authority, ":") {
+		return "", bad
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "", fmt.Errorf("has the port %s, which is not between 1 and 65535", port)
 		}
 	}
-	return "", s, false
-}
-
-// splitAuthority splits what follows the scheme of a URL.
-func splitAuthority(s string) (host, authority, path string, err error) {
-	at := strings.IndexByte(s, '/')
-	if at < 0 {
-		return "", "", "", errors.New("needs a path of its own, such as /callback: requests for it are answered by the gateway")
-	}
-	authority, path = s[:at], s[at:]
-	u, err := url.Parse("http://" + authority)
-	if err != nil || u.User != nil || u.Host != authority || u.Hostname() == "" || strings.Contains(authority, "%") {
-		return "", "", "", fmt.Errorf("%q is not a host, optionally with a port", authority)
-	}
-	host = strings.ToLower(u.Hostname())
-	if _, notIP := netip.ParseAddr(host); notIP != nil && !isDNSName(host) {
-		return "", "", "", fmt.Errorf("%q is not a host, optionally with a port", authority)
-	}
-	return host, authority, path, nil
-}
-
-// checkRedirectPath accepts the path of a redirect. The gateway compares it with paths
-// from which it has taken dots and escaped slashes.
-func checkRedirectPath(path string) error {
-	var v validator
-	v.urlPath("", path)
+	host := strings.ToLower(u.Hostname())
+	addr, err := netip.ParseAddr(host)
 	switch {
-	case len(v.errs) > 0:
-		return errors.New("its path " + v.errs[0].Message)
-	case path == "/":
+	case err == nil && addr.Is4() == strings.HasPrefix(authority, "["), err == nil && addr.Zone() != "":
+		return "", bad
+	case err != nil && (!isDNSName(host) || looksLikeIPv4(host) || strings.HasSuffix(host, ".")):
+		return "", bad
+	}
+	return host, nil
+}
+
+// checkLoginPath accepts a path that the gateway answers itself. It comes back from
+// browsers, and is compared with paths from which the gateway has taken dots and
+// escaped slashes: so it has only what all of them leave as it is (RFC 3986 section
+// 3.3, pchar), and no semicolon, which ends the Path of a cookie.
+func checkLoginPath(path string) error {
+	switch {
+	case path == "" || path == "/":
 		return errors.New("needs a path of its own, such as /callback: requests for it are answered by the gateway")
+	case path[0] != '/':
+		return errors.New(`must be a path, which starts with "/"`)
+	case len(path) > maxLoginPath:
+		return fmt.Errorf("has a path of %d bytes; at most %d are allowed", len(path), maxLoginPath)
+	case strings.ContainsAny(path, "?#"):
+		return errors.New("must have neither a query (?) nor a fragment (#)")
 	case strings.Contains(path, "%"):
-		return errors.New(`its path must not contain "%": choose one of letters and digits, such as /callback`)
-	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") || strings.ContainsAny(path, `\;`):
-		return errors.New("its path must be one that browsers and gateways leave as it is: without //, /./, /../, a backslash and a semicolon")
+		return errors.New(`must not have "%" in its path; choose one of letters and digits, such as /callback`)
+	case strings.ContainsFunc(path, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/-._~!$&'()*+,=:@", r) }):
+		return errors.New("has a character in its path that browsers or gateways change; choose one of letters and digits, such as /callback")
+	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../"):
+		return errors.New("must not have //, /./ or /../ in its path, which gateways change")
 	}
 	return nil
 }

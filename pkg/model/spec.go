@@ -1,9 +1,12 @@
 package model
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // Spec is the configuration of a filter or global config as a Go value: each
@@ -29,7 +32,7 @@ type configType struct {
 func filterTypes() []configType {
 	return []configType{
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
-		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{"client_secret"}, read: readOIDC},
+		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, read: readOIDC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 	}
 }
@@ -83,6 +86,7 @@ func typeNames(types []configType) []string {
 func (v *validator) config(typeField, configField, name, typeName string, config JSON, types []configType) Spec {
 	switch t, ok := findType(types, typeName); {
 	case ok && config.text()[0] == '{':
+		v.exactKeys(configField, config, t.secrets)
 		return t.read(v, configField, name, config)
 	case ok:
 		v.add(configField, "must be a JSON object")
@@ -106,11 +110,43 @@ func (v *validator) fault() error {
 
 // decode reads the JSON into into; what does not fit is reported.
 func (v *validator) decode(at string, config JSON, into any) bool {
-	if err := decodeStrict(config.text(), into); err != nil {
-		v.add(at, "%s", err)
+	err := decodeStrict(config.text(), into)
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is && wrong.Field != "" {
+		v.add(at+"."+strings.Replace(wrong.Field, "LoginOptions.", "", 1), "must be %s, not %s", jsonType(wrong.Type), sentType(wrong.Value))
 		return false
 	}
-	return true
+	if err != nil {
+		v.add(at, "%s", err)
+	}
+	return err == nil
+}
+
+// jsonType says what a Go type is in JSON.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint32:
+		return "a whole number"
+	default:
+		return "an object"
+	}
+}
+
+// sentType is what encoding/json says of a value, in a sentence: number 1.5 is a number.
+func sentType(value string) string {
+	kind, _, _ := strings.Cut(value, " ")
+	if kind == "bool" {
+		return "true or false"
+	}
+	if kind == "array" || kind == "object" {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // sealConfig seals the secret texts of the JSON. place begins the place that

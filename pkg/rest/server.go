@@ -299,9 +299,11 @@ func (s *server) write(c *gin.Context, m mode, fn func(store.Writer) error, stor
 		if err := check(w, w.Written()); err != nil {
 			return err
 		}
-		if done.warnings, err = s.warn(w, w.Written()); err != nil {
+		warnings, err := s.warn(w, w.Written())
+		if err != nil {
 			return err
 		}
+		done.warnings = append(w.Warnings(), warnings...)
 		if err := done.collect(w.Written(), m); err != nil {
 			return err
 		}

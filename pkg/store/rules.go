@@ -34,6 +34,9 @@ func List[T model.Object](r Reader, q Query) ([]T, error) {
 // names the first that does not), its key must be free (Exists), and it must
 // not claim what another has (Conflict).
 func Create(w Writer, obj model.Object) error {
+	if err := prepare(w, obj); err != nil {
+		return err
+	}
 	if err := check(w, obj); err != nil {
 		return err
 	}
@@ -43,6 +46,9 @@ func Create(w Writer, obj model.Object) error {
 // Replace stores obj in place of the object of the same key, with the rules of
 // Create.
 func Replace(w Writer, obj model.Object) error {
+	if err := prepare(w, obj); err != nil {
+		return err
+	}
 	if err := check(w, obj); err != nil {
 		return err
 	}
@@ -59,6 +65,26 @@ func Put(w Writer, obj model.Object) (created bool, err error) {
 		return true, Create(w, obj)
 	}
 	return false, err
+}
+
+// prepare makes of a client secret that is the name of a secret what names it: users
+// of the specification write either.
+func prepare(w Writer, obj model.Object) error {
+	f, ok := obj.(*model.Filter)
+	if !ok {
+		return nil
+	}
+	name, err := f.NameSecret(func(name string) (bool, error) {
+		_, err := w.Get(model.SecretKey(name))
+		if model.IsKind(err, model.NotFound) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err == nil && name != "" {
+		w.Warn(f.Key().Path() + ": client_secret is the name of secret \"" + name + "\", so its value is taken, not the name itself")
+	}
+	return err
 }
 
 // check holds the rules between objects.

@@ -178,6 +178,10 @@ type Writer interface {
 	// Restore is Insert for an object that was there before: it keeps its ID
 	// and time of creation.
 	Restore(obj model.Object) error
+	// Warn notes what a rule has made of an object, which its writer may not expect.
+	Warn(text string)
+	// Warnings are what was noted.
+	Warnings() []string
 	// Written is what this transaction has changed so far. New objects in it may
 	// have no ID yet.
 	Written() Changes

@@ -38,6 +38,7 @@ type writer struct {
 	batch
 	// prepared are statements of this transaction.
 	prepared map[string]*sql.Stmt
+	warnings []string
 	// keyChecked says that the key was found right, see checkedSealer.
 	keyChecked bool
 }
@@ -281,6 +282,12 @@ func (w *writer) Written() store.Changes {
 		}
 	}
 }
+
+// Warn implements store.Writer.
+func (w *writer) Warn(text string) { w.warnings = append(w.warnings, text) }
+
+// Warnings implements store.Writer.
+func (w *writer) Warnings() []string { return w.warnings }
 
 // Count implements store.Writer.
 func (w *writer) Count() store.Count { return w.count }
