@@ -1,5 +1,10 @@
 package model
 
+import (
+	"cmp"
+	"strings"
+)
+
 // OAuthConfig is the JSON of a globalconfig_oauth (specification, "Global
 // config of type globalconfig_oauth").
 type OAuthConfig struct {
@@ -81,6 +86,9 @@ func (c *OAuthConfig) checkService(v *validator, at string) {
 	v.checkRange(at+".port", s.Port, 1, 65535)
 	if s.Protocol != "" {
 		v.oneOf(at+".protocol", s.Protocol, []string{"tls", "tcp"})
+	}
+	if scheme, _, found := strings.Cut(c.OpenIDConnect.Provider.TokenEndpoint, "://"); found && (scheme == "https") == (s.Protocol == "tcp") {
+		v.add(at+".protocol", "%q does not fit openid_connect.provider.token_endpoint, which is %s", cmp.Or(s.Protocol, "tls"), scheme)
 	}
 	if c.OpenIDConnect.Upstream != "" {
 		v.add(at, "cannot be combined with openid_connect.upstream: both say where the identity provider is")

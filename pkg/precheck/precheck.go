@@ -21,6 +21,9 @@ type Rules struct {
 	Open func() (bool, error)
 	// Now is the clock of certificates; nil means time.Now.
 	Now func() time.Time
+	// Unseal opens a text that was sealed for a place; nil means that texts are not looked
+	// at.
+	Unseal func(sealed, place string) (string, error)
 	// Restoring takes what was there before, as a rollback does: certificates that have
 	// ended since, or that a service had although they are not for its host.
 	Restoring bool
@@ -98,6 +101,9 @@ func (c checker) checkPage(page []store.Written) error {
 		}
 		// First, because it names the field.
 		if err := c.checkCertificates(w); err != nil {
+			return err
+		}
+		if err := c.checkLogin(w); err != nil {
 			return err
 		}
 		if err := c.check(w.After); err != nil {

@@ -79,8 +79,10 @@ var _ = Describe("Warnings", func() {
 	)
 
 	It("costs nothing where no filter is touched, and little where many are", func() {
-		_, reads := warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test", HTTPS: model.HTTPSBoth}))
+		_, reads := warned(with(method, link), replace(&model.Route{Service: "shop", Name: "root", Prefix: "/new"}))
 		Expect(reads).To(BeZero())
+		_, reads = warned(with(method, link), replace(&model.Service{Name: "shop", FQDN: "shop.test", HTTPS: model.HTTPSBoth}))
+		Expect(reads).To(Equal(3), "a login may hold for another host: its filters, and the global configs with their links")
 		many := with(method)
 		for i := range 300 {
 			name := fmt.Sprint("r", i)

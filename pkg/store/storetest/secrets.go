@@ -98,6 +98,24 @@ func secretSpecs(h *harness) {
 		return list
 	}
 
+	It("takes a client secret that is the name of a secret for that secret, and says so", func(ctx SpecContext) {
+		h.create(ctx, generic("cookies", "a"), generic("client", "b"))
+		stored := func(sent, kept string, warnings ...string) {
+			GinkgoHelper()
+			h.write(ctx, func(w store.Writer) error {
+				created, err := store.Put(w, login(sent))
+				Expect(w.Warnings()).To(Equal(warnings))
+				Expect(created).To(Equal(sent == "client"))
+				return err
+			})
+			f, err := h.get(ctx, model.FilterKey("login"))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(string(f.(*model.Filter).Config)).To(ContainSubstring(kept))
+		}
+		stored("client", `"client_secret":{"secret":"client"},`, `/filter/login: client_secret is the name of secret "client", so its value is taken, not the name itself`)
+		stored("clients", `"client_secret":"sealed:v1:`)
+	})
+
 	It("are sealed with another key, in the history too, and mean the same", func(ctx SpecContext) {
 		h.create(ctx, generic("cookies", "first"), upstream("blue")) // revision 1
 		h.create(ctx, login("hunter2"), generic("gone", "secret"))
