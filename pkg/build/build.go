@@ -55,12 +55,14 @@ type route struct {
 
 // proxy is what was made of one proxy.
 type proxy struct {
+	name     string
 	builder  *snapshot.Builder
 	services map[string]struct{}
 	// refused says why there is no listener; nil means that there is.
 	refused *model.Condition
-	// logins are those that hold for its services; closed says, by service, why one
-	// cannot be enforced.
+	// login holds for its services; nil means that none does. It was made from logins, and
+	// closed says, by service, why it cannot be enforced.
+	login  *globalLogin
 	logins globalLogins
 	closed map[string]model.Condition
 	// globals hold for the proxy; limits are what counts there.
@@ -204,7 +206,7 @@ func (b *Build) applyService(name string, built builtService) {
 
 // setHost serves a service on a proxy as it is now.
 func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
-	parts, closed := b.partsFor(name, t)
+	parts, closed := b.partsFor(p, name, t)
 	p.builder.SetHost(name, parts)
 	delete(p.closed, name)
 	if closed != nil {
@@ -214,7 +216,7 @@ func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
 
 // partsFor are the parts of a service as a proxy serves them, nil if there are none, and
 // why it is closed there.
-func (b *Build) partsFor(name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
+func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
 	s := b.services[name]
 	if s == nil {
 		return nil, nil
@@ -222,7 +224,7 @@ func (b *Build) partsFor(name string, t *model.ProxyTree) (*snapshot.Parts, *mod
 	if s.parts == nil || s.closed || t == nil {
 		return s.parts, nil
 	}
-	parts, closed := b.withGlobalLogin(s, name, t)
+	parts, closed := b.withLogin(p, s, name)
 	if s.plain == nil || closed != nil {
 		return parts, closed
 	}
@@ -240,7 +242,7 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
 	if p == nil {
-		p = &proxy{builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}}
+		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}}
 		b.proxies[name] = p
 	}
 	services := tree.Services
@@ -250,7 +252,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	p.httpPort, p.httpsPort = tree.Proxy.HTTPPort, tree.Proxy.HTTPSPort
 	logins := loginsOf(tree)
 	relogin := !logins.equal(p.logins)
-	p.logins = logins
+	if relogin {
+		p.login, p.logins = newGlobalLogin(tree, builder{newClusterCache(b.secrets), b.settings}), logins
+	}
 	wanted := map[string]struct{}{}
 	for _, s := range services {
 		if built := b.services[s]; built != nil {

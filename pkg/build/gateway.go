@@ -27,10 +27,13 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		}
 		whole := *s.host
 		host := &whole
-		if login, _ := compile.GlobalLogin(host, b.config.Service(name), tree, b.settings); login != nil {
-			host.Login, host.Reserved = login.Login, login.Reserved
+		of := b.config.Service(name)
+		if p.login != nil && p.login.err == nil && compile.TakesGlobalLogin(of) {
+			if with, err := compile.WithLogin(host, p.login.login); err == nil {
+				host.Login, host.Reserved = with.Login, with.Reserved
+			}
 		}
-		host.First = compile.PlainRoutes(b.config.Service(name).Service, tree.Proxy)
+		host.First = compile.PlainRoutes(of.Service, tree.Proxy)
 		if _, closed := p.closed[name]; closed || s.closed {
 			host = &ir.Host{Name: host.Name, Domain: host.Domain, Routes: []*ir.Route{compile.UnavailableRoute()}}
 		}

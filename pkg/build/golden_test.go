@@ -120,6 +120,14 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	for _, r := range slices.Concat(s.Listeners, s.Clusters) {
 		have[r.Name] = r.Version
 	}
+	for _, r := range s.Secrets {
+		if _, ofLogin := snapshot.LoginPair(r.Name); ofLogin {
+			have[r.Name] = "" // the ir says no secret
+		}
+	}
+	for _, r := range s.Providers {
+		have[r.Name] = ""
+	}
 	for _, h := range s.Hosts {
 		if h.Name != translate.KeeperName { // which says nothing but names
 			have["host "+h.Name] = prototext.Format(must(h.VirtualHost()))
@@ -148,6 +156,12 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		}
 		if h.Login != nil {
 			add(snapshot.NewCluster(must(translate.Cluster(h.Login.Cluster))))
+			for _, s := range translate.SecretsOfLogin(h.Login) {
+				want[s.GetName()] = ""
+			}
+			if h.Login.Token != nil {
+				want[h.Login.Token.Name] = ""
+			}
 		}
 		for _, r := range slices.Concat(h.Reserved, h.Routes) {
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))

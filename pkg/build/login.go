@@ -48,49 +48,75 @@ func loginKey(l *ir.Login) model.Key {
 	return model.NewKey(model.Kind(kind), name)
 }
 
-// withGlobalLogin are the parts of a service with the login that a global config of a
-// proxy asks for, as they are if there is none, and a fixed 503 if it cannot be enforced.
-func (b *Build) withGlobalLogin(s *service, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
-	host, err := compile.GlobalLogin(s.host, b.config.Service(name), t, b.settings)
-	if host == nil && err == nil {
+// withLogin are the parts of a service with the login that a global config of a proxy asks
+// for, as they are if there is none, and a fixed 503 if it cannot be enforced.
+func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *model.Condition) {
+	if p.login == nil || !compile.TakesGlobalLogin(b.config.Service(name)) {
 		return s.parts, nil
 	}
-	parts := *s.parts
+	parts, err := p.login.addTo(s)
 	if err == nil {
-		err = b.addGlobalLogin(&parts, host)
+		return parts, nil
 	}
-	if err == nil {
-		return &parts, nil
-	}
-	parts.Host, parts.Named = b.head.Unavailable(s.parts.Host), snapshot.Named{}
-	return &parts, &model.Condition{
-		Key: model.ProxyServiceKey(t.Proxy.Name, name), Code: model.Quarantined,
-		Message: "the login of the proxy cannot be enforced: " + err.Error() + `. On proxy "` + t.Proxy.Name + `" the service answers 503 and lets nobody in`,
+	closed := *s.parts
+	closed.Host, closed.Named = b.head.Unavailable(s.parts.Host), snapshot.Named{}
+	return &closed, &model.Condition{
+		Key: model.ProxyServiceKey(p.name, name), Code: model.Quarantined,
+		Message: err.Error() + `. On proxy "` + p.name + `" the service answers 503 and lets nobody in`,
 	}
 }
 
-func (b *Build) addGlobalLogin(parts *snapshot.Parts, h *ir.Host) error {
-	named, needs, err := encodeLogin(h.Login, newClusterCache(b.secrets))
-	if err != nil {
-		return err
+// globalLogin is the login that holds for the services of a proxy. It is made once for
+// all of them.
+type globalLogin struct {
+	login *ir.Login
+	// reserved are the routes of the login, named is what it names.
+	reserved []*snapshot.Route
+	named    snapshot.Named
+	needs    snapshot.Needs
+	// err says why it cannot be enforced.
+	err error
+}
+
+// newGlobalLogin makes the login of a proxy; nil if there is none.
+func newGlobalLogin(t *model.ProxyTree, in builder) *globalLogin {
+	login, err := compile.GlobalLogin(t, in.settings)
+	if login == nil && err == nil {
+		return nil
 	}
-	vh, err := translate.VirtualHost(h)
-	if err != nil {
-		return err
+	g := &globalLogin{login: login, err: err}
+	if err == nil {
+		g.named, g.needs, g.err = encodeLogin(login, in.clusters)
 	}
-	first, err := encodeRoutes(h.Reserved)
+	if g.err == nil {
+		g.reserved, g.err = encodeRoutes(compile.ReservedRoutes(login))
+	}
+	return g
+}
+
+// addTo are the parts of a service with the login.
+func (g *globalLogin) addTo(s *service) (*snapshot.Parts, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	host, err := compile.WithLogin(s.host, g.login)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	vh, err := translate.VirtualHost(host)
+	if err != nil {
+		return nil, err
 	}
 	all := newNames()
-	all.add(parts.Named)
-	all.add(named)
+	all.add(s.parts.Named)
+	all.add(g.named)
+	parts := *s.parts
 	parts.Named = all.sorted()
-	parts.Host, err = parts.Host.With(vh, first, needs)
-	return err
+	parts.Host, err = parts.Host.With(vh, g.reserved, g.needs)
+	return &parts, err
 }
 
-// globalLogins are what decides about the logins of a proxy.
+// globalLogins are what the login of a proxy is made from.
 type globalLogins struct {
 	configs []*model.ParsedGlobalConfig
 	named   map[model.Key]model.Object

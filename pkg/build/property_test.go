@@ -30,10 +30,12 @@ type writer struct {
 	objects map[model.Key]model.Object
 	// pairs are certificates for each secret that is a pair.
 	pairs map[string][]string
+	// learned is what identity providers have said.
+	learned map[model.Key]*model.Provider
 }
 
 func newWriter(seed uint64) *writer {
-	return &writer{rng: rand.New(rand.NewPCG(seed, 7)), objects: map[model.Key]model.Object{}} //nolint:gosec // a seeded test
+	return &writer{rng: rand.New(rand.NewPCG(seed, 7)), objects: map[model.Key]model.Object{}, learned: map[model.Key]*model.Provider{}} //nolint:gosec // a seeded test
 }
 
 func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", prefix, w.rng.IntN(n)) }
@@ -66,7 +68,7 @@ func (w *writer) entry() model.Entry {
 		w.pairs = certificatesOf("p0", "p1", "p2")
 	}
 	var obj model.Object
-	switch w.rng.IntN(16) {
+	switch w.rng.IntN(18) {
 	case 0, 1:
 		u := model.NewUpstream()
 		u.Name, u.IP, u.Port, u.Weight = w.name("u", 6), "192.0.2.1", 1+w.rng.IntN(3), w.rng.IntN(3)
@@ -77,10 +79,10 @@ func (w *writer) entry() model.Entry {
 		obj = &model.Service{
 			Name: w.name("s", 5), FQDN: w.pick("host0.test", "host1.test", "host2.test", "*.test", "*.host1.test", "a.host1.test", "*"),
 			HTTPS: w.pick(model.HTTPSBoth, model.HTTPSBoth, model.HTTPSRedirect, model.HTTPSOnly), HSTSSeconds: w.rng.IntN(2),
-			ClientCACertificate: w.pick("", "", "", "c0", "c1"),
+			ClientCACertificate: w.pick("", "", "", "c0", "c1"), Public: w.rng.IntN(4) == 0,
 		}
 	case 3, 4:
-		obj = &model.Route{Service: w.name("s", 5), Name: w.name("r", 4), Prefix: "/" + w.name("p", 3)}
+		obj = &model.Route{Service: w.name("s", 5), Name: w.name("r", 4), Prefix: "/" + w.name("p", 3), Config: model.RouteConfig{Public: w.rng.IntN(4) == 0}}
 	case 5:
 		p := model.NewProxy()
 		p.Name, p.HTTPPort, p.HTTPSPort = w.name("gw", 2), 8080+w.rng.IntN(2), 8443+w.rng.IntN(2)
@@ -97,22 +99,25 @@ func (w *writer) entry() model.Entry {
 	case 15:
 		obj = &model.ServiceSecret{Service: w.name("s", 5), Secret: w.name("p", 3)}
 	case 9:
-		f := &model.Filter{Name: w.name("f", 2), Type: []string{model.FilterOIDC, model.FilterRateLimit, model.FilterRateLimit}[w.rng.IntN(3)]}
-		if f.Type == model.FilterRateLimit {
-			f.Config = w.config(`"descriptors":[{"`+[]string{"path", "method"}[w.rng.IntN(2)]+`":"x"}]`, true)
+		f := &model.Filter{Type: model.FilterRateLimit, Config: w.config(`"descriptors":[{"`+w.pick("path", "method")+`":"x"}]`, true)}
+		if w.rng.IntN(3) == 0 {
+			f = w.oidc()
 		}
+		f.Name = w.name("f", 3)
 		obj = f
 	case 10:
-		obj = &model.ServiceFilter{Service: w.name("s", 5), Filter: w.name("f", 2)}
+		obj = &model.ServiceFilter{Service: w.name("s", 5), Filter: w.name("f", 3)}
 	case 11:
-		obj = &model.RouteFilter{Service: w.name("s", 5), Route: w.name("r", 4), Filter: w.name("f", 2)}
+		obj = &model.RouteFilter{Service: w.name("s", 5), Route: w.name("r", 4), Filter: w.name("f", 3)}
 	case 12:
-		g := &model.GlobalConfig{Name: w.name("g", 3), Type: model.GlobalConfigOAuth}
-		if w.rng.IntN(8) > 0 {
-			g.Type = model.GlobalConfigRateLimit
-			g.Config = w.config(`"descriptors":[{"key":"path","rate_limit":{"unit":"day","requests_per_unit":1}}]`, false)
+		g := &model.GlobalConfig{Type: model.GlobalConfigRateLimit, Config: w.config(`"descriptors":[{"key":"path","rate_limit":{"unit":"day","requests_per_unit":1}}]`, false)}
+		if w.rng.IntN(3) == 0 {
+			g = w.oauth()
 		}
+		g.Name = w.name("g", 3)
 		obj = g
+	case 16, 17:
+		obj = &model.Secret{Name: w.name("v", 3), Value: w.pick("", "sealed:v1:lost", "sealed:v1:one", "sealed:v1:one", "sealed:v1:two", "sealed:v1:two", "sealed:v1:three")}
 	case 13:
 		obj = &model.ProxyGlobalConfig{Proxy: w.name("gw", 2), GlobalConfig: w.name("g", 3)}
 	}
@@ -142,7 +147,7 @@ func (w *writer) config(rest string, none bool) model.JSON {
 
 // everything is the configuration as one full change, in any order.
 func (w *writer) everything(revision int64) model.Change {
-	c := model.Change{Revision: revision, Full: true}
+	c := model.Change{Revision: revision, Full: true, Learned: maps.Clone(w.learned)}
 	for key, obj := range w.objects {
 		c.Entries = append(c.Entries, model.Entry{Key: key, Object: obj})
 	}
@@ -168,6 +173,9 @@ func versions(s *snapshot.Snapshot) map[string]string {
 	for _, r := range s.Secrets {
 		all["secret "+r.Name] = r.Version
 	}
+	for _, r := range slices.Concat(s.Extensions, s.Providers) {
+		all["part "+r.Name] = r.Version
+	}
 	for _, c := range s.Certificates {
 		r, _ := s.Certificate(c.Name)
 		all["certificate "+c.Name] = r.Version
@@ -176,15 +184,15 @@ func versions(s *snapshot.Snapshot) map[string]string {
 }
 
 func newBuild() *build.Build {
-	b, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock", Open: keyOf})
+	b, err := build.NewBuild(compile.Settings{RateLimitSocket: "/run/engine.sock", Open: opened, Authorities: systemAuthorities})
 	Expect(err).NotTo(HaveOccurred())
 	return b
 }
 
 var _ = Describe("the result of many changes", func() {
 	It("equals the result from scratch, in any order of input", func() {
-		codes := map[string]bool{}
-		for seed := range uint64(20) {
+		codes, logins := map[string]bool{}, map[string]int{}
+		for seed := range uint64(40) {
 			w, build := newWriter(seed), newBuild()
 			live := map[string]*snapshot.Snapshot{}
 			conditions := map[string][]model.Condition{}
@@ -194,6 +202,7 @@ var _ = Describe("the result of many changes", func() {
 				for range 1 + w.rng.IntN(4) {
 					change.Entries = append(change.Entries, w.entry())
 				}
+				change.Learned = w.learn()
 				if w.rng.IntN(20) == 0 {
 					change = w.everything(revision + 1)
 				}
@@ -208,7 +217,9 @@ var _ = Describe("the result of many changes", func() {
 				for name, want := range scratch.Snapshots {
 					Expect(versions(live[name])).To(Equal(versions(want)), "seed %d revision %d proxy %s", seed, revision+1, name)
 					if want != nil {
-						expectSent(want, *build.Gateway(name))
+						g := build.Gateway(name)
+						expectSent(want, *g)
+						loginsOf(g, logins)
 					}
 				}
 				Expect(rates).To(Equal(scratch.RateLimits), "seed %d revision %d", seed, revision+1)
@@ -235,6 +246,9 @@ var _ = Describe("the result of many changes", func() {
 		Expect(slices.Sorted(maps.Keys(codes))).To(Equal([]string{
 			model.HostConflict, model.NoMatchingRate, model.NoRates, model.NoUpstream, model.NotForwarded, model.Quarantined, model.UnknownDomain,
 		}), "what the changes brought about")
+		for _, kind := range []string{"filter", "filter verified", "globalconfig", "globalconfig verified"} {
+			Expect(logins[kind]).To(BeNumerically(">", 20), "%s: %v", kind, logins)
+		}
 	})
 
 	It("has the same bytes on one CPU and on many", func() {
@@ -261,11 +275,10 @@ var _ = Describe("the result of many changes", func() {
 	})
 
 	It("keeps what did not change as the same pointers", func() {
-		w, build := newWriter(3), newBuild()
+		w, build := newWriter(16), newBuild()
 		for range 1000 {
 			w.entry()
 		}
-		maps.DeleteFunc(w.objects, func(key model.Key, _ model.Object) bool { return key.Kind == model.KindGlobalConfig }) // they close proxies
 		before := build.Apply(w.everything(1)).Snapshots["gw0"]
 		after := build.Apply(w.everything(2)).Snapshots["gw0"]
 		Expect(len(after.Hosts)).To(BeNumerically(">", 1))

@@ -12,6 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
 // hostForms says for each host what an Envoy would see of it: its routes and
@@ -51,6 +52,8 @@ var _ = Describe("the reach of a change", func() {
 					change.Entries = append(change.Entries, e)
 					keys = append(keys, e.Key)
 				}
+				change.Learned = w.learn()
+				keys = slices.AppendSeq(keys, maps.Keys(change.Learned))
 				result := build.Apply(change)
 				reach := build.Reach(keys)
 				for proxy, after := range result.Snapshots {
@@ -61,6 +64,9 @@ var _ = Describe("the reach of a change", func() {
 						names = append(names, name)
 					}
 					for _, name := range names {
+						if name == translate.KeeperName {
+							continue // which is not a service
+						}
 						if r := reach[proxy]; was[name] != is[name] && !r.All {
 							different++
 							whole := r.Listeners && (before == nil || after == nil)

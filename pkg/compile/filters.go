@@ -121,6 +121,17 @@ func fault(f *model.ParsedFilter, types []filterType) string {
 	return ""
 }
 
+// faultOnRoute says the same of one that is on a route.
+func faultOnRoute(f *model.ParsedFilter, types []filterType) string {
+	if what := fault(f, types); what != "" {
+		return what
+	}
+	if !slices.ContainsFunc(types, func(ft filterType) bool { return ft.name == f.Type && ft.route != nil }) {
+		return fmt.Sprintf("has filter %s of type %q, which works for whole services only,", f.Name, f.Type)
+	}
+	return ""
+}
+
 // addFilters adds the filters of a route, and those of its service that add up
 // with them. It returns what is wrong with one of the route's own.
 func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
@@ -129,7 +140,7 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 	}
 	types := filterTypes()
 	for _, f := range t.Filters {
-		if what := fault(f, types); what != "" {
+		if what := faultOnRoute(f, types); what != "" {
 			return what
 		}
 	}
@@ -153,7 +164,7 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 			if ft.host == nil || f.Type != ft.name || f.Fault != nil {
 				continue
 			}
-			if err := ft.host(h, f.Spec, Place{Key: f.Key(), Domain: h.Domain, Named: t.Named, Settings: s}); err != nil {
+			if err := ft.host(h, f.Spec, Place{Key: f.Key(), Named: t.Named, Settings: s}); err != nil {
 				return &model.Condition{
 					Key: model.ServiceFilterKey(t.Service.Name, f.Name), Code: model.Quarantined,
 					Message: "filter " + f.Name + " cannot be enforced: " + err.Error() + ". The service answers 503 and lets nobody in",

@@ -24,8 +24,6 @@ import (
 type Place struct {
 	// Key is that of the filter or global config.
 	Key model.Key
-	// Domain is the host that it is for.
-	Domain string
 	// Named is what it names, and what that names.
 	Named map[model.Key]model.Object
 	Settings
@@ -36,37 +34,69 @@ func addLogin(h *ir.Host, c *model.OIDCConfig, at Place) error {
 	if h.Login != nil {
 		return errors.New("another http_filter_oidc is on the service too, and nobody could say which of them asks for the login")
 	}
-	return setLogin(h, c.Login(), at)
+	l, err := loginOf(c.Login(), at)
+	if err != nil {
+		return err
+	}
+	return putLogin(h, l)
 }
 
-// GlobalLogin is the host with the login of a global config of a proxy; nil if there is
-// none for the service, which has one of its own or is public.
-func GlobalLogin(h *ir.Host, t *model.ServiceTree, p *model.ProxyTree, s Settings) (*ir.Host, error) {
-	if t.Service.Public || slices.ContainsFunc(t.Filters, func(f *model.ParsedFilter) bool { return f.Type == model.FilterOIDC }) {
-		return nil, nil
-	}
-	with := &ir.Host{Name: h.Name, Domain: h.Domain, Routes: h.Routes}
+// GlobalLogin is the login that a global config of a proxy asks for, without what differs
+// from host to host; nil if none does.
+func GlobalLogin(p *model.ProxyTree, s Settings) (login *ir.Login, err error) {
 	for _, g := range p.GlobalConfigs {
-		l := model.LoginOf(g.Spec)
-		switch {
-		case g.Type != model.GlobalConfigOAuth:
+		if g.Type != model.GlobalConfigOAuth {
 			continue
-		case g.Fault != nil:
-			return nil, fmt.Errorf("globalconfig %s cannot be read (%w)", g.Name, g.Fault)
-		case with.Login != nil:
-			return nil, fmt.Errorf("globalconfig %s asks for a login too, and nobody could say which of them does", g.Name)
 		}
-		if err := setLogin(with, l, Place{Key: g.Key(), Domain: h.Domain, Named: p.Named, Settings: s}); err != nil {
-			return nil, err
+		c, ok := g.Spec.(*model.OAuthConfig)
+		switch {
+		case g.Fault != nil:
+			err = fmt.Errorf("it cannot be read (%w)", g.Fault)
+		case !ok:
+			err = errors.New("its configuration is not that of a " + g.Type)
+		case login != nil:
+			err = errors.New(login.Name + " asks for a login too, and nobody could say which of them does")
+		default:
+			login, err = loginOf(c.Login(), Place{Key: g.Key(), Named: p.Named, Settings: s})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("globalconfig %s cannot be enforced: %w", g.Name, err)
 		}
 	}
-	if with.Login == nil {
-		return nil, nil
+	return login, nil
+}
+
+// TakesGlobalLogin reports whether a login that a global config of a proxy asks for holds
+// for a service: it has none of its own, and is not public.
+func TakesGlobalLogin(t *model.ServiceTree) bool {
+	return !t.Service.Public && !slices.ContainsFunc(t.Filters, func(f *model.ParsedFilter) bool { return f.Type == model.FilterOIDC })
+}
+
+// WithLogin is the login of a host, and nothing else of it; l is a GlobalLogin.
+func WithLogin(h *ir.Host, l *ir.Login) (*ir.Host, error) {
+	with := &ir.Host{Name: h.Name, Domain: h.Domain}
+	if err := putLogin(with, l); err != nil {
+		return nil, fmt.Errorf("%s cannot be enforced: %w", strings.Replace(l.Name, "/", " ", 1), err)
 	}
 	return with, nil
 }
 
-func setLogin(h *ir.Host, l *model.Login, at Place) error {
+// putLogin lets a host ask for a login.
+func putLogin(h *ir.Host, l *ir.Login) error {
+	own := *l
+	// A browser brings along where it wants to go after a login: that has to be here.
+	if domain := strings.Trim(h.Domain, "[]"); domain != "*" && !slices.Contains(l.RedirectDomains, domain) {
+		own.RedirectDomains = append([]string{domain}, l.RedirectDomains...)
+	}
+	if len(own.RedirectDomains) == 0 {
+		return errors.New(`the service is for every host ("*"): give redirect_uri a host, or anybody could send users elsewhere after a login`)
+	}
+	h.Login, h.Reserved = &own, ReservedRoutes(l)
+	return nil
+}
+
+// loginOf compiles a login. Its RedirectDomains lack the host that asks for it.
+func loginOf(l *model.Login, at Place) (*ir.Login, error) {
 	out := &ir.Login{
 		Name: string(at.Key.Kind) + "/" + at.Key.Name(), ClientID: l.ClientID,
 		BasicAuth:   l.TokenEndpointAuthMethod == model.ClientSecretBasic,
@@ -81,32 +111,36 @@ func setLogin(h *ir.Host, l *model.Login, at Place) error {
 	} else {
 		out.Scopes = append([]string{"openid"}, l.Scopes...)
 	}
+	if l.Redirect.Host != "" {
+		out.RedirectDomains = []string{l.Redirect.Host}
+	}
 	for _, step := range []func() error{
 		func() error { return setEndpoints(out, l) },
-		func() error { return setRedirectDomains(out, l, at) },
 		func() error { return setLoginSecrets(out, l, at) },
 		func() (err error) { out.Cluster, err = providerCluster(out, l, at); return err },
 		func() error { return setTokenCheck(out, l) },
 	} {
 		if err := step(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	h.Login = out
-	h.Reserved = []*ir.Route{reserved("login-callback", out.CallbackPath)}
-	if out.SignOutPath != "" {
-		h.Reserved = append(h.Reserved, reserved("login-sign-out", out.SignOutPath))
-	}
-	return nil
+	return out, nil
 }
 
-// reserved is a route whose requests the filter answers. Without a route Envoy would
-// answer 404 and not ask the filter.
-func reserved(name, path string) *ir.Route {
-	return &ir.Route{
-		Name: name, Match: ir.Match{PathKind: ir.PathExact, Path: path},
-		Respond: &ir.Respond{Status: http.StatusNotFound, Body: "not found\n"},
+// ReservedRoutes are those whose requests a login answers. Without them Envoy would answer
+// 404 and not ask the filter.
+func ReservedRoutes(l *ir.Login) []*ir.Route {
+	reserved := func(name, path string) *ir.Route {
+		return &ir.Route{
+			Name: name, Match: ir.Match{PathKind: ir.PathExact, Path: path},
+			Respond: &ir.Respond{Status: http.StatusNotFound, Body: "not found\n"},
+		}
 	}
+	list := []*ir.Route{reserved("login-callback", l.CallbackPath)}
+	if l.SignOutPath != "" {
+		list = append(list, reserved("login-sign-out", l.SignOutPath))
+	}
+	return list
 }
 
 // known is what the provider has said; nil while it has not been asked.
@@ -137,21 +171,6 @@ func setEndpoints(out *ir.Login, l *model.Login) error {
 	out.EndSessionEndpoint = cmp.Or(l.EndSessionEndpoint, p.EndSessionEndpoint)
 	if out.AuthorizationEndpoint == "" || out.TokenEndpoint == "" {
 		return errUnknown(l, "endpoints")
-	}
-	return nil
-}
-
-// setRedirectDomains keeps the way back from a login to the host that asked for it: a
-// browser brings along where it wants to go.
-func setRedirectDomains(out *ir.Login, l *model.Login, at Place) error {
-	if at.Domain != "*" {
-		out.RedirectDomains = []string{strings.Trim(at.Domain, "[]")}
-	}
-	if host := l.Redirect.Host; host != "" && !slices.Contains(out.RedirectDomains, host) {
-		out.RedirectDomains = append(out.RedirectDomains, host)
-	}
-	if len(out.RedirectDomains) == 0 {
-		return errors.New(`the service is for every host ("*"): give redirect_uri a host, or anybody could send users elsewhere after a login`)
 	}
 	return nil
 }

@@ -1,0 +1,247 @@
+package build_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+const (
+	// oauthText and oidcText are a login as a global config and as a filter.
+	oauthText = `{"openid_connect":{"provider":{"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"},
+		"client_id":"a","client_secret":"client","hmac_secret":"hmac","redirect_url":"/callback","redirect_path_matcher":"/callback"}}`
+	oidcText = `{"client_id":"b","client_secret":{"secret":"client"},"cookie_secret":"hmac","redirect_uri":"/own",
+		"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"}`
+)
+
+func change(revision int64, objects ...model.Object) model.Change {
+	c := model.Change{Revision: revision}
+	for i, o := range objects {
+		*o.Meta().ID = revision*1_000_000 + int64(i)
+		c.Entries = append(c.Entries, model.Entry{Key: o.Key(), Object: o})
+	}
+	return c
+}
+
+func oauth(name, config string) model.Object {
+	return &model.GlobalConfig{Name: name, Type: model.GlobalConfigOAuth, Config: model.JSON(config)}
+}
+
+func value(name, text string) model.Object {
+	return &model.Secret{Name: name, Value: "sealed:v1:" + text}
+}
+
+// shops are services on two proxies, of which gw has a login of a global config: shop is
+// on both, plain is public, own and both have a filter of their own, of which both is public.
+func shops() model.Change {
+	c := filtered(
+		proxyNamed("other"), &model.ProxyService{Proxy: "other", Service: "shop"},
+		value("client", "s3cret"), value("hmac", "cookies"), oauth("login", oauthText), &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "login"},
+		&model.Filter{Name: "staff", Type: model.FilterOIDC, Config: oidcText},
+		&model.Service{Name: "plain", FQDN: "plain.test", Public: true}, &model.Route{Service: "plain", Name: "root", Prefix: "/"},
+		&model.Service{Name: "own", FQDN: "own.test"}, &model.Route{Service: "own", Name: "root", Prefix: "/"},
+		&model.Service{Name: "both", FQDN: "both.test", Public: true}, &model.Route{Service: "both", Name: "root", Prefix: "/"},
+		&model.ServiceFilter{Service: "own", Filter: "staff"}, &model.ServiceFilter{Service: "both", Filter: "staff"},
+	)
+	for _, name := range []string{"plain", "own", "both"} {
+		l := &model.ProxyService{ID: int64(len(c.Entries) + 1), Proxy: "gw", Service: name}
+		c.Entries = append(c.Entries, model.Entry{Key: l.Key(), Object: l})
+	}
+	return c
+}
+
+// asks says, for each service of a proxy, what asks for its login, "503" of one that is
+// closed, "" of one that is open.
+func asks(b *build.Build, proxy string) map[string]string {
+	GinkgoHelper()
+	all := map[string]string{}
+	for _, h := range b.Gateway(proxy).Hosts {
+		switch {
+		case len(h.Routes) == 1 && h.Routes[0].Name == "unavailable":
+			all[h.Name] = "503"
+		case h.Login != nil:
+			all[h.Name] = h.Login.Name
+		default:
+			all[h.Name] = ""
+		}
+	}
+	return all
+}
+
+var _ = Describe("The login of a proxy", func() {
+	open := map[string]string{"shop": "globalconfig/login", "plain": "", "own": "filter/staff", "both": "filter/staff"}
+
+	It("holds for services that have none of their own and are not public, on that proxy", func() {
+		b := newBuild()
+		b.Apply(shops())
+		Expect(asks(b, "gw")).To(Equal(open))
+		Expect(asks(b, "other")).To(Equal(map[string]string{"shop": ""}))
+	})
+
+	DescribeTable("closes them if it cannot be enforced, and no other",
+		func(why string, objects ...model.Object) {
+			b := newBuild()
+			before := b.Apply(shops())
+			Expect(before.Conditions["proxy gw"]).To(BeEmpty())
+			result := b.Apply(change(2, objects...))
+			Expect(asks(b, "gw")).To(Equal(map[string]string{"shop": "503", "plain": "", "own": "filter/staff", "both": "filter/staff"}))
+			Expect(asks(b, "other")).To(Equal(map[string]string{"shop": ""}))
+			Expect(secretsOfLogins(result.Snapshots["gw"])).To(Equal([]string{"login/filter/staff/client", "login/filter/staff/hmac"}))
+			Expect(result.Conditions["proxy gw"]).To(Equal([]model.Condition{{
+				Key: model.ProxyServiceKey("gw", "shop"), Code: model.Quarantined,
+				Message: "globalconfig " + why + `. On proxy "gw" the service answers 503 and lets nobody in`,
+			}}))
+			By("and opens them again")
+			result = b.Apply(change(3, oauth("login", oauthText), &model.GlobalConfig{Name: "second", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d"}`}))
+			Expect(asks(b, "gw")).To(Equal(open))
+			Expect(result.Conditions["proxy gw"]).To(BeEmpty())
+			Expect(versions(result.Snapshots["gw"])).To(HaveKeyWithValue("host shop", versions(before.Snapshots["gw"])["host shop"]))
+		},
+		Entry("it cannot be read", `login cannot be enforced: it cannot be read (config unknown field "colour")`, oauth("login", `{"colour":"red"}`)),
+		Entry("there are two", "second cannot be enforced: globalconfig/login asks for a login too, and nobody could say which of them does",
+			oauth("second", oauthText), &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "second"}),
+		Entry("a secret is not there", "login cannot be enforced: secret gone is not there", oauth("login", strings.Replace(oauthText, `"hmac"`, `"gone"`, 1))),
+		Entry("an upstream is not there", "login cannot be enforced: upstream gone is not there", oauth("login", strings.Replace(oauthText, `"client_id"`, `"upstream":"gone","client_id"`, 1))),
+		Entry("nothing is known of the provider", "login cannot be enforced: the endpoints of the identity provider are not known: it has not answered yet",
+			oauth("login", strings.Replace(oauthText, `"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"`, `"issuer":"https://idp.test"`, 1))),
+	)
+
+	It("closes a service for every host, unless it says where users are sent back to", func() {
+		b := newBuild()
+		b.Apply(shops())
+		result := b.Apply(change(2, &model.Service{Name: "shop", FQDN: "*"}))
+		Expect(asks(b, "gw")["shop"]).To(Equal("503"))
+		Expect(result.Conditions["proxy gw"][0].Message).To(HavePrefix(`globalconfig login cannot be enforced: the service is for every host ("*"): give redirect_uri a host`))
+		b.Apply(change(3, oauth("login", strings.Replace(oauthText, `"/callback","redirect_path`, `"https://login.test/callback","redirect_path`, 1))))
+		Expect(asks(b, "gw")["shop"]).To(Equal("globalconfig/login"))
+	})
+
+	It("is as it was where a closed service has one: closed", func() {
+		b := newBuild()
+		b.Apply(shops())
+		b.Apply(change(2, &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: `{}`}))
+		Expect(asks(b, "gw")).To(Equal(map[string]string{"shop": "globalconfig/login", "plain": "", "own": "503", "both": "503"}))
+	})
+
+	It("follows all that it names, and touches only what it holds for", func() {
+		b := newBuild()
+		b.Apply(shops())
+		authority := func(pem string) model.Object { return &model.Secret{Name: "ca", Cert: pem} }
+		idp := model.NewUpstream()
+		idp.Name, idp.IP, idp.Port, idp.Protocol, idp.ValidationCACertificate, idp.ValidationSubjectName = "idp", "192.0.2.5", 443, "tls", "ca", "idp.test"
+		moved := *idp
+		moved.Port = 8443
+		said := func(text string) model.Change {
+			c := change(0)
+			c.Learned = map[model.Key]*model.Provider{model.GlobalConfigKey("login"): {
+				Source: model.ProviderSource{Issuer: "https://idp.test", Upstream: "idp", UpstreamFor: "https://idp.test/token", Discover: true}, JWKS: text,
+			}}
+			return c
+		}
+		with := strings.NewReplacer(`"client_id"`, `"upstream":"idp","client_id"`, `{"authorization`, `{"issuer":"https://idp.test","authorization`).Replace(oauthText)
+		last := versions(b.Apply(change(2, authority("one"), idp, oauth("login", with))).Snapshots["gw"])
+		for i, step := range []struct {
+			change    model.Change
+			different []string
+		}{
+			{said(`{"keys":[]}`), []string{"cluster blue", "cluster idp", "host login/keeper", "host shop", "part envoy.filters.http.jwt_authn", "part globalconfig/login/35ec17d7", "routes", "secret authorities/ca", "secret login/globalconfig/login/client", "secret login/globalconfig/login/hmac"}},
+			{said(`{"keys": []}`), []string{"part envoy.filters.http.jwt_authn", "part globalconfig/login/35ec17d7"}},
+			{change(0, authority("two")), []string{"secret authorities/ca"}},
+			{change(0, &moved), []string{"cluster idp"}},
+			{change(0, value("client", "rotated")), []string{"secret login/filter/staff/client", "secret login/globalconfig/login/client"}},
+			{change(0, value("hmac", "rotated")), []string{"secret login/filter/staff/hmac", "secret login/globalconfig/login/hmac"}},
+			{change(0, value("unused", "a")), []string{}},
+		} {
+			step.change.Revision = int64(i + 3)
+			result := b.Apply(step.change)
+			Expect(result.Snapshots).NotTo(HaveKey("other"), "step %d", i)
+			now := maps.Clone(last)
+			if s := result.Snapshots["gw"]; s != nil {
+				now = versions(s)
+			}
+			Expect(differences(last, now)).To(Equal(step.different), "step %d", i)
+			last = now
+		}
+	})
+
+	It("is made once for all services, and not again when one of them changes", func() {
+		perService := func(services int) float64 {
+			b := newBuild()
+			c := manyServices(services)
+			for _, o := range []model.Object{value("client", "s3cret"), value("hmac", "cookies"), oauth("login", oauthText)} {
+				c.Entries = append(c.Entries, model.Entry{Key: o.Key(), Object: o})
+			}
+			Expect(b.Apply(c).Snapshots["gw"].Hosts).To(HaveLen(services + 1))
+			Expect(asks(b, "gw")).To(HaveEach("globalconfig/login"))
+			return testing.AllocsPerRun(20, func() {
+				b.Apply(change(2, &model.Route{Service: "s7", Name: "root", Prefix: "/"}))
+			})
+		}
+		few, many := perService(50), perService(1000)
+		AddReportEntry("allocations", fmt.Sprintf("a change of one service behind a login: %.0f of 50, %.0f of 1000", few, many))
+		Expect(many).To(BeNumerically("<", few+60))
+	})
+})
+
+func secretsOfLogins(s *snapshot.Snapshot) (names []string) {
+	for _, r := range s.Secrets {
+		if _, is := snapshot.LoginPair(r.Name); is {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// differences are the names that have another version, sorted.
+func differences(a, b map[string]string) []string {
+	names := slices.Collect(maps.Keys(b))
+	for name := range a {
+		if _, have := b[name]; !have {
+			names = append(names, name)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return a[name] == b[name] })
+	slices.Sort(names)
+	return names
+}
+
+var _ = Describe("A login of a service", func() {
+	It("closes the route that it is on instead: it is for services alone", func() {
+		found, conditions := statuses(filtered(value("client", "a"), value("hmac", "b"),
+			&model.Filter{Name: "guard", Type: model.FilterOIDC, Config: oidcText}, &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "guard"}))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+		Expect(conditions["service shop"][0].Message).To(Equal(`the route has filter guard of type "http_filter_oidc", which works for whole services only, and answers 503`))
+	})
+
+	It("closes the service if there are two", func() {
+		found, conditions := statuses(filtered(value("client", "a"), value("hmac", "b"),
+			&model.Filter{Name: "one", Type: model.FilterOIDC, Config: oidcText}, &model.ServiceFilter{Service: "shop", Filter: "one"},
+			&model.Filter{Name: "two", Type: model.FilterOIDC, Config: oidcText}, &model.ServiceFilter{Service: "shop", Filter: "two"}))
+		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
+		Expect(conditions["service shop"][0].Message).To(HavePrefix("filter two cannot be enforced: another http_filter_oidc is on the service too"))
+	})
+
+	It("has the same secrets at every service that it is on", func() {
+		b := newBuild()
+		s := b.Apply(shops()).Snapshots["gw"]
+		Expect(secretsOfLogins(s)).To(Equal([]string{
+			"login/filter/staff/client", "login/filter/staff/hmac", "login/globalconfig/login/client", "login/globalconfig/login/hmac",
+		}))
+		for _, h := range s.Hosts {
+			if h.Name == "own" || h.Name == "both" {
+				Expect(h.Secrets).To(Equal([]string{"login/filter/staff/client", "login/filter/staff/hmac"}))
+			}
+		}
+		Expect(slices.ContainsFunc(s.Hosts, func(h *snapshot.Host) bool { return h.Name == translate.KeeperName })).To(BeTrue())
+	})
+})
