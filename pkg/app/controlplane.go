@@ -112,6 +112,9 @@ func openControlPlane(
 	if err := p.addChecks(ctx, cfg, registry, &access); err != nil {
 		return nil, err
 	}
+	if access.LoginTest, err = p.loginTest(cfg, settings, own); err != nil {
+		return nil, err
+	}
 	access.Wait = waitApplied(p.loop, p.providers, ads, cfg.RateLimitAddress != "")
 	told := upstreams{ads, own, &handshakes{}}
 	access.Live = inspect.Sources{

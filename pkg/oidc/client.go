@@ -49,6 +49,8 @@ type Client struct {
 type Via struct {
 	Upstream *model.Upstream
 	Secrets  map[string]*model.Secret
+	// Derived says that nobody has made the upstream: its address must not be special.
+	Derived bool
 }
 
 // Answer is what a provider says of itself.
@@ -262,7 +264,7 @@ func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 	if err := c.opts.Rules.checkHost(host); err != nil {
 		return nil, err
 	}
-	dialer := &net.Dialer{Resolver: c.opts.Resolver, Control: c.opts.Rules.control(host, via != nil)}
+	dialer := &net.Dialer{Resolver: c.opts.Resolver, Control: c.opts.Rules.control(host, via != nil && !via.Derived)}
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if target != "" {

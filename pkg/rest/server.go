@@ -41,6 +41,9 @@ type Options struct {
 	// can. Its text is shown in the answer of GET /ready.
 	Ready func() error
 
+	// LoginTest tries the login of a service; nil means that there is no such call.
+	LoginTest LoginTest
+
 	// Live is what is known of the Envoys, their rate limits and upstreams.
 	Live inspect.Sources
 
@@ -92,6 +95,7 @@ type server struct {
 	large         readers
 	applying      chan struct{} // capacity 1: a document is being applied
 	metrics       http.Handler
+	loginTest     LoginTest
 	onAnswer      func(method, path string, status int, took time.Duration)
 	onStop        func(func()) (forget func() bool)
 	router        *gin.Engine
@@ -108,7 +112,7 @@ func newServer(o Options) *server {
 		store: o.Store, word: cmp.Or(o.SchemaWord, "core_db"), log: o.Log,
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
 		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}},
-		applying: make(chan struct{}, 1), metrics: o.Metrics, onAnswer: o.Observe, onStop: o.OnStop,
+		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, onAnswer: o.Observe, onStop: o.OnStop,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -155,6 +159,7 @@ func New(o Options) http.Handler {
 	s.addStatus()
 	s.addExplain()
 	s.addRateLimits()
+	s.addLoginTest()
 	s.addEvents()
 	s.addMetrics()
 	s.addDocs()

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newLogin() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "login",
+		Short:   "Try the login of a service",
+		Long:    "Tries logins with an identity provider (OpenID Connect).",
+		Example: `  gatehouse login test shop`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newLoginTest())
+	return cmd
+}
+
+func newLoginTest() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "test SERVICE",
+		Short: "Try the login of a service as far as that goes without a user, and say what is wrong",
+		Long: `Tries the login of a service step by step, as far as that goes without a user: what the
+identity provider says of itself, its keys, the configuration, the certificate that
+cookies need, what the gateway answers without a session, whether the provider knows
+the client and where it sends users back to, and whether the client's secret is right.
+The control plane makes the calls, only to what the login names. The code that it sends
+is made up: no login is used up. Exit code 1 if a step fails.`,
+		Example: `  gatehouse login test shop
+  gatehouse login test shop --proxy gw --url https://shop.example.com/`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeService,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{}
+			for _, name := range []string{"proxy", "url"} {
+				if value := text(cmd, name); value != "" {
+					query.Set(name, value)
+				}
+			}
+			r, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			return r.showLoginTest(cmd, client.Request{Method: http.MethodPost, Path: client.Path("service", args[0], "login", "test"), Query: query})
+		},
+	}
+	cmd.Flags().String("proxy", "", "proxy to test it on (default: the one that the service is on)")
+	cmd.Flags().String("url", "", "where users reach the service (default: https:// with its host and the HTTPS port of the proxy)")
+	complete(cmd, "proxy", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeObject(cmd, []string{"proxy"}, typed)
+	})
+	complete(cmd, "url", cobra.NoFileCompletions)
+	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
+}
+
+// completeService completes the name of a service, and nothing behind it.
+func completeService(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeObject(cmd, []string{"service"}, typed)
+}
+
+// loginTested is an answer of POST /service/{service}/login/test.
+type loginTested struct {
+	URL   string
+	OK    bool
+	Steps []struct{ Step, Result, Message, Advice string }
+}
+
+func (r *remote) showLoginTest(cmd *cobra.Command, req client.Request) error {
+	var raw json.RawMessage
+	err := r.call(cmd.Context(), func() error {
+		answer, err := r.Do(cmd.Context(), req)
+		if err != nil {
+			return err
+		}
+		list, err := answer.Elements()
+		if err == nil && len(list) != 1 {
+			err = errors.New("the server answers without a test")
+		}
+		if err == nil {
+			raw = list[0]
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var t loginTested
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return &runError{fmt.Errorf("reading the test: %w", err)}
+	}
+	if err := r.writeLoginTest(raw, t); err != nil {
+		return err
+	}
+	if !t.OK {
+		return &runError{errors.New("the login cannot work: see the steps that FAILED")}
+	}
+	return nil
+}
+
+func (r *remote) writeLoginTest(raw json.RawMessage, t loginTested) error {
+	if r.format != formatTable {
+		return r.write(raw)
+	}
+	p := printer{w: r.out}
+	p.line("%s", client.Printable(t.URL))
+	for _, s := range t.Steps {
+		if s.Result == "failed" {
+			s.Result = strings.ToUpper(s.Result)
+		}
+		p.line("%-8s %-14s %s", client.Printable(s.Result), client.Printable(s.Step), client.Printable(s.Message))
+		if s.Advice != "" {
+			p.line("%-8s %-14s -> %s", "", "", client.Printable(s.Advice))
+		}
+	}
+	return p.outputError()
+}

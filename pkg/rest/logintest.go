@@ -1,0 +1,43 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/logintest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// LoginTest tries the login of a service.
+type LoginTest func(context.Context, *logintest.Subject) logintest.Result
+
+// addLoginTest registers a POST: it makes calls to an identity provider, with the
+// client's secret.
+func (s *server) addLoginTest() {
+	if s.loginTest != nil {
+		s.post("/service/:service/login/test", s.testLogin)
+	}
+}
+
+func (s *server) testLogin(c *gin.Context) error {
+	query, err := readQuery(c, []string{"proxy", "url"})
+	if err != nil {
+		return err
+	}
+	n, err := pathNames(c)
+	if err != nil {
+		return err
+	}
+	var subject *logintest.Subject
+	err = s.read(c.Request.Context(), func(r store.Reader) (err error) {
+		subject, err = logintest.Find(r, n[model.KindService], query.Get("proxy"), query.Get("url"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.answer(c, s.word+"_login_test", []logintest.Result{s.loginTest(c.Request.Context(), subject)})
+	return nil
+}
