@@ -11,15 +11,23 @@ import (
 // watchProviders makes the source of the build loop that knows what identity providers
 // say.
 func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settings, registry *status.Registry) (*providers.Watch, error) {
+	client, err := p.providerClient(cfg, settings)
+	if err != nil {
+		return nil, err
+	}
+	return providers.New(providers.Options{
+		Source: p.expiry, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
+	}), nil
+}
+
+// providerClient asks identity providers, where the settings allow it.
+func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settings) (*oidc.Client, error) {
 	machine, err := thisMachine(cfg)
 	if err != nil {
 		return nil, err
 	}
-	client := oidc.NewClient(oidc.Options{
+	return oidc.NewClient(oidc.Options{
 		Rules:       oidc.Rules{Upstreams: settings.Upstreams, Allow: cfg.ProviderAllow, Machine: machine, Places: p.listenPlaces},
 		Authorities: settings.Authorities, Open: settings.Open,
-	})
-	return providers.New(providers.Options{
-		Source: p.expiry, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
 	}), nil
 }
