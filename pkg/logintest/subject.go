@@ -185,7 +185,7 @@ func (s *Subject) findLogin() error {
 		}
 	}
 	for _, g := range s.config.Proxy(s.proxy).GlobalConfigs {
-		if g.Type == model.GlobalConfigOAuth && s.key == (model.Key{}) && !t.Service.Public {
+		if g.Type == model.GlobalConfigOAuth && s.key == (model.Key{}) && compile.TakesGlobalLogin(t) {
 			s.key, s.login = g.Key(), model.LoginOf(g.Spec)
 		}
 	}
@@ -223,7 +223,11 @@ func (s *Subject) compiled(settings compile.Settings) (*ir.Login, error) {
 	if s.key.Kind == model.KindFilter {
 		return h.Login, nil
 	}
-	with, err := compile.GlobalLogin(h, t, s.config.Proxy(s.proxy), settings)
+	global, err := compile.GlobalLogin(s.config.Proxy(s.proxy), settings)
+	if err != nil {
+		return nil, err
+	}
+	with, err := compile.WithLogin(h, global)
 	if err != nil {
 		return nil, err
 	}

@@ -166,4 +166,21 @@ var _ = Describe("gatehouse login test", func() {
 			Expect(stderr).To(ContainSubstring(c[2]))
 		}
 	})
+
+	It("tries the login that a global config asks for, and says that a public service asks for none", func() {
+		s.serve("shop", "shop.test", "shop.test")
+		post(s.api, "/secret", "Secret_name=client", "Secret_value="+clientSecret)
+		post(s.api, "/globalconfig", "globalconfig_name=sso", "globalconfig_type=globalconfig_oauth", `config={"openid_connect": {
+			"provider": {"issuer": "`+idp.Issuer+`"}, "client_id": "shop", "client_secret": "client", "hmac_secret": "cookies", "upstream": "idp",
+			"redirect_url": "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback", "redirect_path_matcher": "/callback"}}`)
+		applied(s.api, http.MethodPost, "/proxy/gw/globalconfig/sso")
+		code, t := s.tryLogin("shop")
+		Expect(code).To(BeZero(), "%+v", t)
+		Expect(t.of("login")).To(HavePrefix("/globalconfig/sso asks for it"))
+		Expect(t.Steps).To(HaveLen(9))
+		applied(s.api, http.MethodPatch, "/service/shop", "Public=true")
+		code, _, stderr := cliOf(s.Gatehouse).run("login", "test", "shop")
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(ContainSubstring(`service "shop" asks for no login`))
+	})
 })
