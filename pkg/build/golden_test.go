@@ -358,13 +358,17 @@ func buildCase(dir string) caseOutput {
 	return out
 }
 
-// files are those that are generated.
-func (o caseOutput) files() map[string]any {
+// files are those that are generated. What every listener has for logins is shown only
+// where logins says so.
+func (o caseOutput) files(logins bool) map[string]any {
 	files := map[string]any{"ir.yaml": o.ir, "conditions.yaml": o.conditions}
 	if len(o.rateLimits) > 0 {
 		files["ratelimits.yaml"] = o.rateLimits
 	}
 	for proxy, r := range o.envoy {
+		if !logins {
+			r.Listeners = withoutLogins(r.Listeners)
+		}
 		files["envoy/"+proxy+".yaml"] = r
 	}
 	return files
@@ -374,7 +378,7 @@ var _ = Describe("golden case", func() {
 	for _, dir := range caseDirs() {
 		It(filepath.Base(dir), func() {
 			out := buildCase(dir)
-			golden(dir, out.files())
+			golden(dir, out.files(filepath.Base(dir) == listenerLogins))
 			var written map[string]ir.Gateway
 			text, err := os.ReadFile(filepath.Join(dir, "ir.yaml")) //nolint:gosec // a file of this test
 			Expect(err).NotTo(HaveOccurred())

@@ -136,7 +136,7 @@ func ReservedRoutes(l *ir.Login) []*ir.Route {
 			Respond: &ir.Respond{Status: http.StatusNotFound, Body: "not found\n"},
 		}
 	}
-	list := []*ir.Route{reserved("login-callback", l.CallbackPath)}
+	list := []*ir.Route{reserved(ir.LoginCallback, l.CallbackPath)}
 	if l.SignOutPath != "" {
 		list = append(list, reserved("login-sign-out", l.SignOutPath))
 	}

@@ -1,5 +1,9 @@
 package ir
 
+// LoginCallback is the name of the route that the identity provider sends browsers back
+// to.
+const LoginCallback = "login-callback"
+
 // Login is a login at an identity provider (OpenID Connect), which a host asks for.
 type Login struct {
 	// Name is that of the filter or global config with its kind, such as filter/staff. The

@@ -72,6 +72,10 @@ func (e *Envoy) start(ctx context.Context) (*process, error) {
 		"--disable-hot-restart",
 		"--log-format", logFormat,
 		"--log-level", logLevel(ctx, e.opts.Log),
+		// It warns of each login that fails, with the query of the request and what the
+		// identity provider has answered: there may be codes and tokens in them. The
+		// listener has a log of its own for that (see LoginFailure).
+		"--component-log-level", "oauth2:error",
 		// Envoy's default keeps lines of the access log back for 10 s.
 		"--file-flush-interval-msec", "1000",
 	)

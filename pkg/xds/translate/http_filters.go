@@ -72,7 +72,7 @@ func httpFilters() []httpFilter {
 		// Before them, what only they may set is removed, and behind them what nobody else
 		// needs to see.
 		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost},
-		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: publicRoute(OAuth2Filter)},
+		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: publicRoute(OAuth2Filter), replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: publicRoute(JWTFilter)},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: publicRoute(ClaimsFilter)},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost},

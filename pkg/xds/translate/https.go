@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"net/http"
 
-	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	exprv1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
@@ -90,18 +88,8 @@ func (e *expressions) number(i int64) *exprv1.Expr {
 
 // refusalReply gives the 403 of an RBAC policy a status and words of its own.
 func refusalReply(policy string, status int, body string) (*hcmv3.ResponseMapper, error) {
-	config, err := pack(&celv3.ExpressionFilter{
-		Expression: fmt.Sprintf("response.code_details == 'rbac_access_denied_matched_policy[%s]'", policy),
-	})
-	return &hcmv3.ResponseMapper{
-		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
-			ExtensionFilter: &accesslogv3.ExtensionFilter{
-				Name:       "envoy.access_loggers.extension_filters.cel",
-				ConfigType: &accesslogv3.ExtensionFilter_TypedConfig{TypedConfig: config},
-			},
-		}},
-		StatusCode: u32(status), Body: inline(body),
-	}, err
+	filter, err := celFilter(fmt.Sprintf("%s == 'rbac_access_denied_matched_policy[%s]'", details, policy))
+	return &hcmv3.ResponseMapper{Filter: filter, StatusCode: u32(status), Body: inline(body)}, err
 }
 
 // AnybodyFilter and VerifiedFilter are the names of the filters that keep hosts that

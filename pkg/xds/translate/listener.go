@@ -3,12 +3,9 @@ package translate
 import (
 	"time"
 
-	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -99,18 +96,21 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 			InitialConnectionWindowSize: u32(connectionWindowBytes),
 		},
 	}
+	failures, err := loginFailures()
+	if err != nil {
+		return nil, err
+	}
 	if l.AccessLog {
-		log, err := accessLog(l.TLS != nil)
-		if err != nil {
+		if out.AccessLog, err = accessLogs(requestFormats(l.TLS != nil)); err != nil {
 			return nil, err
 		}
-		out.AccessLog = []*accesslogv3.AccessLog{log}
 	}
+	out.AccessLog = append(out.AccessLog, failures)
 	return out, nil
 }
 
-// accessLog writes one JSON line for a request to Envoy's stdout.
-func accessLog(tls bool) (*accesslogv3.AccessLog, error) {
+// requestFormats are the fields of a line of the access log.
+func requestFormats(tls bool) map[string]string {
 	formats := map[string]string{
 		"start_time":                       "%START_TIME%",
 		"method":                           "%REQ(:METHOD)%",
@@ -138,16 +138,5 @@ func accessLog(tls bool) (*accesslogv3.AccessLog, error) {
 		formats["sni"] = "%REQUESTED_SERVER_NAME%"
 		formats["downstream_peer_subject"] = "%DOWNSTREAM_PEER_SUBJECT%"
 	}
-	fields := map[string]*structpb.Value{}
-	for name, format := range formats {
-		fields[name] = structpb.NewStringValue(format)
-	}
-	config, err := pack(&streamv3.StdoutAccessLog{
-		AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{
-			Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}},
-		}},
-	})
-	return &accesslogv3.AccessLog{
-		Name: "envoy.access_loggers.stdout", ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
-	}, err
+	return formats
 }

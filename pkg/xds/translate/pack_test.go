@@ -135,6 +135,7 @@ func broken() map[string]translate.Message {
 		&headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{}}}},
 		&headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{RequestMutations: []*mutationv3.HeaderMutation{{}}}},
 		&streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{}}},
+		&streamv3.StderrAccessLog{AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: &corev3.SubstitutionFormatString{}}},
 		&rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Policies: map[string]*rbacconfigv3.Policy{"empty": {}}}}},
 		&inspectorv3.TlsInspector{InitialReadBufferSize: wrapperspb.UInt32(1)},
 		&mapperv3.SNI{},

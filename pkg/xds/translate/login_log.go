@@ -1,0 +1,100 @@
+package translate
+
+import (
+	"maps"
+	"net/http"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// What Envoy writes of logins. The details of a response have the query of a request,
+// and the answer of the identity provider, in which there may be tokens: only what is
+// sure to be neither is taken of them.
+
+// LoginFailed is the value of the field "gatehouse" in the line of a login that failed.
+const LoginFailed = "login_failed"
+
+// detailWords are the words that the details begin with: Envoy's own, which end in a
+// colon before what is not.
+const detailWords = `%CEL(re.extract(` + details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
+
+// loginFailures writes a JSON line to Envoy's stderr for each login that fails, and for
+// each token that is not what it has to be: why, and of which service. Requests that only
+// lack a session are not among them.
+func loginFailures() (*accesslogv3.AccessLog, error) {
+	failed, err := celFilter(`response.code == 401 ? ` + details + ` != 'via_upstream' && ` + details + ` != 'direct_response' && !(` + notLoggedIn() + `) : ` +
+		unverified() + ` || ` + notAllowed)
+	if err != nil {
+		return nil, err
+	}
+	config, err := pack(&streamv3.StderrAccessLog{
+		AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: jsonFormat(map[string]string{
+			"gatehouse":  LoginFailed,
+			"service":    "%CEL(xds.virtual_host_name)%",
+			"what":       detailWords,
+			"status":     `%CEL(re.extract(` + details + `, r"response code: ([0-9]+)", r"\1"))%`,
+			"error":      `%CEL(re.extract(` + details + `, r'[?&"]error(?:=|" *: *")([a-z_]+)', r'\1'))%`,
+			"request_id": requestID,
+		})},
+	})
+	return &accesslogv3.AccessLog{
+		Name: "envoy.access_loggers.stderr", ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+		Filter: allOf(statusAtLeast(http.StatusUnauthorized), statusAtMost(http.StatusForbidden), failed),
+	}, err
+}
+
+// accessLogs write a JSON line to Envoy's stdout for each request. What may be a part of
+// a login has a line with less: neither the code of the identity provider nor its answer.
+func accessLogs(formats map[string]string) ([]*accesslogv3.AccessLog, error) {
+	ofLogin := maps.Clone(formats)
+	ofLogin["response_code_details"] = detailWords
+	ofLogin["path"] = `%CEL(xds.route_name == '` + ir.LoginCallback + `' ? request.url_path : ` +
+		`'x-envoy-original-path' in request.headers ? request.headers['x-envoy-original-path'] : request.path)%`
+	// Without CEL, because every request meets it.
+	is401 := allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized, "gatehouse.login_status"))
+	no401 := anyOf(statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusBadRequest, "gatehouse.login_status"), statusAtLeast(http.StatusPaymentRequired))
+	all, err := stdoutLog(formats, allOf(no401, mentionsState(true)))
+	if err != nil {
+		return nil, err
+	}
+	some, err := stdoutLog(ofLogin, anyOf(is401, mentionsState(false)))
+	return []*accesslogv3.AccessLog{all, some}, err
+}
+
+func stdoutLog(formats map[string]string, filter *accesslogv3.AccessLogFilter) (*accesslogv3.AccessLog, error) {
+	config, err := pack(&streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: jsonFormat(formats)}})
+	return &accesslogv3.AccessLog{
+		Name: "envoy.access_loggers.stdout", Filter: filter, ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+	}, err
+}
+
+func jsonFormat(formats map[string]string) *corev3.SubstitutionFormatString {
+	fields := map[string]*structpb.Value{}
+	for name, format := range formats {
+		fields[name] = structpb.NewStringValue(format)
+	}
+	return &corev3.SubstitutionFormatString{Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
+}
+
+// mentionsState matches a request as an identity provider sends browsers back with (RFC
+// 6749 section 4.1.2); with not, all others.
+func mentionsState(not bool) *accesslogv3.AccessLogFilter {
+	return matchesHeader(&routev3.HeaderMatcher{Name: ":path", InvertMatch: not, HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
+		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: "state="}},
+	}})
+}
+
+func statusAtLeast(status uint32) *accesslogv3.AccessLogFilter {
+	return statusFilter(accesslogv3.ComparisonFilter_GE, status, "gatehouse.login_status")
+}
+
+func anyOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_OrFilter{OrFilter: &accesslogv3.OrFilter{Filters: filters}}}
+}
