@@ -70,7 +70,8 @@ function newProvider() {
 async function existingGrant(ctx) {
   const { session, client, params, result } = ctx.oidc;
   const id = result?.consent?.grantId || session.grantIdFor(client.clientId);
-  if (id) return ctx.oidc.provider.Grant.find(id);
+  const known = id && await ctx.oidc.provider.Grant.find(id); // a code that was used twice ends it
+  if (known) return known;
   if (config.consent || ctx.oidc.prompts.has('consent')) return undefined;
   return grant(ctx.oidc.provider, session.accountId, client.clientId, params.scope);
 }

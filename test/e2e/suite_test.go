@@ -32,6 +32,7 @@ var _ = BeforeSuite(func() {
 	DeferCleanup(func() {
 		Eventually(gleak.Goroutines).WithTimeout(10 * time.Second).ShouldNot(gleak.HaveLeaked(before))
 	})
+	startProvider()
 })
 
 // limit bounds the start and the end of a process.
