@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -47,6 +48,19 @@ func NewAuthority(name string) (*Authority, error) { return newAuthority(name, n
 
 // Authority makes an authority that this one has signed.
 func (a *Authority) Authority(name string) (*Authority, error) { return newAuthority(name, a) }
+
+// ReadAuthority reads the certificate of one, such as openssl makes. It issues nothing.
+func ReadAuthority(text string) (*Authority, error) {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return nil, errors.New("reading an authority: there is no PEM")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("reading an authority: %w", err)
+	}
+	return &Authority{PEM: text, cert: cert}, nil
+}
 
 func newAuthority(name string, parent *Authority) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,7 +16,12 @@ import (
 // blocks are the commands of a section of README.md, block by block.
 func blocks(heading string) (list [][]string) {
 	GinkgoHelper()
-	text, err := os.ReadFile("../../README.md")
+	return blocksOf("../../README.md", heading)
+}
+
+func blocksOf(file, heading string) (list [][]string) {
+	GinkgoHelper()
+	text, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
 	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	Expect(found).To(BeTrue(), heading)

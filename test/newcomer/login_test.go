@@ -1,0 +1,183 @@
+package newcomer_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// guide runs the commands of docs/login.md against a gateway and a provider.
+type guide struct {
+	gateway
+	idp     *testkit.OIDCProvider
+	backend *testkit.Backend
+	binary  string
+	home    string
+}
+
+func newGuide(ctx SpecContext) guide {
+	GinkgoHelper()
+	g := guide{gateway: standalone()}
+	var err error
+	g.binary, err = testkit.Binary("gatehouse")
+	Expect(err).NotTo(HaveOccurred())
+	g.backend, err = testkit.StartBackend("web", testkit.BackendOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(g.backend.Close)
+	_, port, _ := strings.Cut(g.https, ":")
+	g.home = "https://shop.test:" + port
+	authority, err := testkit.NewAuthority("login")
+	Expect(err).NotTo(HaveOccurred())
+	g.idp, err = testkit.StartOIDCProvider(ctx, GinkgoT().TempDir(), authority, testkit.OIDCSettings{
+		Clients: []testkit.OIDCClient{{
+			ID: "shop", Secret: "the secret of the client", RedirectURIs: []string{g.home + "/callback"}, PostLogoutRedirectURIs: []string{g.home + "/"},
+		}},
+		Users: map[string]testkit.OIDCUser{
+			"ann": {Password: "pw", Claims: map[string]any{"email": "ann@shop.test", "groups": []string{"staff", "buyers"}}},
+			"bob": {Password: "pw", Claims: map[string]any{"email": "bob@shop.test", "groups": []string{"buyers"}}},
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(g.idp.Kill()).To(Succeed()) })
+	write(g.dir, "client.secret", "the secret of the client\n") // as an editor leaves it
+	write(g.dir, "login-ca.pem", authority.PEM)
+	return g
+}
+
+// do runs a block, and returns what each command printed, together.
+func (g guide) do(block []string) string {
+	GinkgoHelper()
+	script := "set -e\nexport GATEHOUSE_SERVER=http://127.0.0.1:1323\n" + strings.Join(block, "\n")
+	out, err := g.run(script, "bin/gatehouse ", g.binary+" ", "https://login.example.com", g.idp.Issuer,
+		"Upstream_ip=login.example.com", "Upstream_ip=127.0.0.1 -d Upstream_validation_subjectname=localhost",
+		"Upstream_port=443", "Upstream_port="+strconv.Itoa(g.idp.Port), "Upstream_port=9000", "Upstream_port="+strconv.Itoa(g.backend.Port))
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
+	Expect(out).NotTo(ContainSubstring("urn:gatehouse:problem"), script)
+	return out
+}
+
+// section runs all blocks of a section.
+func (g guide) section(heading string, blocks int) (out []string) {
+	GinkgoHelper()
+	list := blocksOf("../../docs/login.md", heading)
+	Expect(list).To(HaveLen(blocks), heading)
+	for _, block := range list {
+		out = append(out, g.do(block))
+	}
+	return out
+}
+
+func (g guide) browser() *testkit.Browser {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join(g.dir, "shop.crt"))
+	Expect(err).NotTo(HaveOccurred())
+	shop, err := testkit.ReadAuthority(string(text))
+	Expect(err).NotTo(HaveOccurred())
+	b := testkit.NewBrowser(shop, g.idp.Authority)
+	DeferCleanup(b.Close)
+	return b
+}
+
+// logIn opens a page and logs in.
+func (g guide) logIn(ctx SpecContext, b *testkit.Browser, name string) testkit.Visit {
+	GinkgoHelper()
+	page, err := b.Open(ctx, g.home+"/cart?a=1")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(page.URL.Host).To(Equal("localhost:"+strconv.Itoa(g.idp.Port)), page.Body)
+	back, err := b.LogIn(ctx, page, name, "pw")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(back.URL.String()).To(Equal(g.home + "/cart?a=1"))
+	return back
+}
+
+// seen are the headers that the backend has seen.
+func seen(page testkit.Visit) http.Header {
+	GinkgoHelper()
+	var body struct{ Headers http.Header }
+	Expect(json.Unmarshal([]byte(page.Body), &body)).To(Succeed(), page.Body)
+	return body.Headers
+}
+
+var _ = Describe("docs/login.md", func() {
+	It("leads to a login in ten minutes, and to everything else that it says how to do", func(ctx SpecContext) {
+		g := newGuide(ctx)
+		out := g.section("A login in ten minutes", 5)
+		tried := out[len(out)-1]
+		Expect(tried).To(MatchRegexp(`(?s)"ok": true.*\n(HTTP/2|HTTP/1.1) 302 .*\n(HTTP/2|HTTP/1.1) 401 `))
+		b := g.browser()
+		page := g.logIn(ctx, b, "bob")
+		Expect(page.Status).To(Equal(200), page.Body)
+		Expect(seen(page)).NotTo(Or(HaveKey("Authorization"), HaveKey("X-Email")))
+		Expect(seen(page).Get("Cookie")).NotTo(ContainSubstring("="))
+		signedOut, err := b.Open(ctx, g.home+"/logout")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(signedOut.URL.Host).To(Equal("localhost:" + strconv.Itoa(g.idp.Port)))
+
+		By("Who gets in")
+		g.section("Who gets in, and what the backend is told", 1)
+		Expect(g.logIn(ctx, g.browser(), "bob").Status).To(Equal(403))
+		b = g.browser()
+		headers := seen(g.logIn(ctx, b, "ann"))
+		Expect(headers.Values("X-User")).To(Equal([]string{"ann"}))
+		Expect(headers.Values("X-Email")).To(Equal([]string{"ann@shop.test"}))
+		groups, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(headers.Get("X-Groups"), "="))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(groups)).To(Equal(`["staff","buyers"]`))
+
+		By("Cookies")
+		for _, c := range b.Cookies {
+			if c.Host != "shop.test" {
+				continue
+			}
+			Expect(c.Name).To(MatchRegexp(`^(OauthHMAC|OauthExpires|BearerToken|IdToken)-[0-9a-f]{8}$`), "those of the login that is over are deleted")
+			Expect(c.Path).To(Equal("/"))
+		}
+
+		By("Public routes")
+		g.section("Public routes and services", 1)
+		open, err := g.browser().Open(ctx, g.home+"/health")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(open.URL.String()).To(Equal(g.home + "/health"))
+		Expect(open.Status).To(Equal(200))
+
+		By("Rotation")
+		again := func() testkit.Visit {
+			GinkgoHelper()
+			v, err := b.Do(ctx, testkit.Request{URL: g.home + "/"})
+			Expect(err).NotTo(HaveOccurred())
+			return v
+		}
+		rotation := blocksOf("../../docs/login.md", "Rotation")
+		Expect(rotation).To(HaveLen(1))
+		Expect(rotation[0]).To(HaveLen(2))
+		g.do(rotation[0][1:]) // the client's secret
+		Expect(again().Status).To(Equal(200), "sessions stay")
+		g.do(rotation[0][:1])
+		Expect(again().Status).To(Equal(302), "sessions end")
+
+		By("When it does not work")
+		out = g.section("When it does not work", 1)
+		Expect(out[0]).To(ContainSubstring(`"ok": true`))
+
+		By("For every service of a proxy")
+		out = g.section("For every service of a proxy", 2)
+		Expect(out[0]).To(And(ContainSubstring(`"ok": true`), ContainSubstring(`"login": "/globalconfig/sso"`)))
+		Expect(out[1]).To(MatchRegexp(`HTTP/1.1 200 `))
+		Expect(g.logIn(ctx, g.browser(), "bob").Status).To(Equal(200))
+	})
+
+	It("has no command that no spec runs", func() {
+		text, err := os.ReadFile("../../docs/login.md")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.Count(string(text), "\n```")).To(Equal(2 * 11))
+	})
+})
