@@ -82,6 +82,12 @@ tools: ## build the pinned linter into bin/tools
 run: build envoy ## build, fetch Envoy, and run a gateway with a demo in the foreground
 	exec bin/gatehouse standalone --demo
 
+.PHONY: demo-oidc
+demo-oidc: build envoy ## run a gateway with a login, its own identity provider and two users, until Ctrl-C (ARGS="--https-port 9443")
+	@hack/oidc-provider.sh
+	@go build -o bin/demo-oidc ./hack/demo-oidc
+	@exec bin/demo-oidc $(ARGS)
+
 .PHONY: notices
 notices: build ratelimit ## write bin/notices: the licences of what the programs of the images hold
 	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/envoy.txt hack/notices/swagger-ui.txt
@@ -150,5 +156,5 @@ lint: tools ## check the code, its formatting, go.mod and the scripts
 
 .PHONY: clean
 clean: ## remove what was built; fetched programs stay
-	rm -f bin/gatehouse bin/ratelimit
+	rm -f bin/gatehouse bin/ratelimit bin/demo-oidc
 	go clean -testcache
