@@ -93,11 +93,20 @@ func readKey(fields object) (key, bool) {
 	case "EC":
 		k.X, k.Y = fields.text("x"), fields.text("y")
 		curve, size, alg := curveOf(k.Crv)
-		return k, curve != nil && k.signsWith(alg) && isPoint(curve, size, k.X, k.Y)
+		if curve == nil || !k.signsWith(alg) {
+			return k, false
+		}
+		k.Alg = alg
+		return k, isPoint(curve, size, k.X, k.Y)
 	case "OKP":
 		k.X = fields.text("x")
 		x, err := base64.RawURLEncoding.DecodeString(k.X)
-		return k, k.Crv == "Ed25519" && k.signsWith("EdDSA") && err == nil && len(x) == 32
+		if k.Crv != "Ed25519" || !k.signsWith("EdDSA") {
+			return k, false
+		}
+		// Envoy refuses tokens of other algorithms at a key that does not name its own.
+		k.Alg = "EdDSA"
+		return k, err == nil && len(x) == 32
 	}
 	return k, false
 }

@@ -74,7 +74,7 @@ var _ = Describe("A key set", func() {
 		set, err := read(ctx, `{"keys":[`+p521+`,`+p384+`]}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(set).To(HavePrefix(`{"keys":[{"alg":"ES384","crv":"P-384","kty":"EC","x":"qofK`))
-		Expect(set).To(ContainSubstring(`{"crv":"P-521","kid":"b","kty":"EC","x":"AHKZ`))
+		Expect(set).To(ContainSubstring(`{"alg":"ES512","crv":"P-521","kid":"b","kty":"EC","x":"AHKZ`))
 	})
 
 	DescribeTable("is refused that",

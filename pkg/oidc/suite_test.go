@@ -28,7 +28,7 @@ var _ = BeforeEach(func() {
 const (
 	keyP256, keyEd25519 = testkit.KeyP256, testkit.KeyEd25519
 	// setP256 is the first as Envoy gets it.
-	setP256 = `{"keys":[{"crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
+	setP256 = `{"keys":[{"alg":"ES256","crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
 )
 
 // provider is an identity provider that serves what a spec says.

@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -68,6 +70,46 @@ var _ = Describe("A login with an issuer", func() {
 		d := discover(ctx)
 		_, back := d.logIn(ctx)
 		Expect(back.URL.String()).To(Equal(d.shop("/deep?a=1")))
+		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
+	})
+
+	It("goes on while the provider is away, also after a restart", func(ctx SpecContext) {
+		dir, api := GinkgoT().TempDir(), freePort()
+		where := []string{"--data-dir", dir, "--api-addr", fmt.Sprintf("127.0.0.1:%d", api)}
+		d := discover(ctx, where...)
+		b, back := d.logIn(ctx)
+		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
+		Expect(d.idp.Kill()).To(Succeed())
+
+		By("a restart of everything but the provider")
+		Expect(d.Kill()).To(Succeed())
+		start(nil, append([]string{
+			"standalone", "--xds-addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
+			"--http-port", strconv.Itoa(d.port), "--https-port", strconv.Itoa(d.httpsPort),
+		}, where...)...)
+		Eventually(func() int {
+			visit, err := b.Do(ctx, testkit.Request{URL: d.shop("/again")})
+			if err != nil {
+				return 0
+			}
+			return visit.Status
+		}).WithContext(ctx).WithTimeout(30*time.Second).Should(Equal(http.StatusOK), "a session is verified with the keys from before")
+		stranger := testkit.NewBrowser(d.authority)
+		DeferCleanup(stranger.Close)
+		sent, err := stranger.Do(ctx, testkit.Request{URL: d.shop("/")})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(sent.Status).To(Equal(http.StatusFound))
+		Expect(sent.Location()).To(HaveField("Host", "localhost:"+strconv.Itoa(d.idp.Port)))
+		for _, path := range []string{"/service/shop", "/filter/staff"} {
+			Eventually(func() string { return read(d.api, path) }).WithContext(ctx).WithTimeout(30 * time.Second).Should(And(
+				ContainSubstring(`"code":"ProviderFailing"`), ContainSubstring("refuses connections: is the provider running there?; logins go on with what it said at ")))
+		}
+
+		By("the return of the provider, with other keys")
+		Expect(d.idp.Restart(ctx, d.dir)).To(Succeed())
+		Eventually(func() string { return read(d.api, "/service/shop") }).WithContext(ctx).WithTimeout(90 * time.Second).ShouldNot(ContainSubstring("ProviderFailing"))
+		applied(d.api, http.MethodPatch, "/filter/staff", "Filter_config="+url.QueryEscape(d.config(d.idp.Issuer)))
+		_, back = d.logIn(ctx)
 		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
 	})
 })
