@@ -132,7 +132,7 @@ bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a 
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, the fuzzers (about an hour)
+soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, logins that come and go, the fuzzers (about an hour)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
 	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1 -v -timeout 1h
@@ -144,6 +144,7 @@ soak: build envoy postgres redis ratelimit providers ## run for long what make t
 		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
+	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzBody$$'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzCursor$$'
 	go test ./pkg/form $(FUZZ) -fuzz '^FuzzFilter$$'

@@ -38,8 +38,9 @@ func StartEnvoyOnPort(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, 
 }
 
 // RunEnvoy runs an Envoy with any bootstrap that has an admin endpoint, and
-// returns when it has its configuration. dir is an empty directory.
-func RunEnvoy(ctx context.Context, dir, bootstrap string) (*Envoy, error) {
+// returns when it has its configuration. dir is an empty directory, args are more
+// arguments.
+func RunEnvoy(ctx context.Context, dir, bootstrap string, args ...string) (*Envoy, error) {
 	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
 	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func RunEnvoy(ctx context.Context, dir, bootstrap string) (*Envoy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(path, nil, "-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning")
+	p, err := startProcess(path, nil, append([]string{"-c", config, "--admin-address-path", admin, "--disable-hot-restart", "--log-level", "warning"}, args...)...)
 	if err != nil {
 		return nil, err
 	}

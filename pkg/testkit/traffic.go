@@ -16,8 +16,8 @@ import (
 // TrafficOptions say what to send. Addr is required.
 type TrafficOptions struct {
 	// Addr is HOST:PORT of the gateway, Host the Host header (default Addr),
-	// Path the target (default /).
-	Addr, Host, Path string
+	// Path the target (default /), Cookie the header of that name (default none).
+	Addr, Host, Path, Cookie string
 	// Rate is the number of requests per second, over Connections connections
 	// that are kept alive. 0 means 1000 and 20.
 	Rate, Connections int
@@ -26,7 +26,7 @@ type TrafficOptions struct {
 	TLS *tls.Config
 	// Fresh makes a connection for each request.
 	Fresh bool
-	// Next says where each request goes, in place of Host and Path. It and
+	// Next says where each request goes, in place of Host, Path and Cookie. It and
 	// Judge are called by many goroutines.
 	Next func() Target
 	// Judge says what is wrong with an answer, in place of "status 200 is
@@ -34,16 +34,16 @@ type TrafficOptions struct {
 	Judge func(Exchange) error
 }
 
-// Target is where a request goes.
-type Target struct{ Host, Path string }
+// Target is where a request goes, with the header Cookie if that is not empty.
+type Target struct{ Host, Path, Cookie string }
 
 // Exchange is a request that was answered in full.
 type Exchange struct {
 	Target
 	Sent, Done time.Time
 	Status     int
-	// Backend is what BackendHeader says.
-	Backend string
+	// Backend is what BackendHeader says, Location the header of that name.
+	Backend, Location string
 	Body    []byte
 }
 
@@ -99,7 +99,7 @@ func StartTraffic(o TrafficOptions) *Traffic {
 		o.Path = "/"
 	}
 	if o.Next == nil {
-		fixed := Target{o.Host, o.Path}
+		fixed := Target{Host: o.Host, Path: o.Path, Cookie: o.Cookie}
 		o.Next = func() Target { return fixed }
 	}
 	if o.Judge == nil {
@@ -265,7 +265,11 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	if err := c.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", e.Path, e.Host); err != nil {
+	cookie := ""
+	if e.Cookie != "" {
+		cookie = "Cookie: " + e.Cookie + "\r\n"
+	}
+	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", e.Path, e.Host, cookie); err != nil {
 		return fmt.Errorf("sending: %w", err)
 	}
 	resp, err := http.ReadResponse(c.read, nil)
@@ -279,6 +283,6 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	if resp.Close {
 		c.close()
 	}
-	e.Status, e.Backend = resp.StatusCode, resp.Header.Get(BackendHeader)
+	e.Status, e.Backend, e.Location = resp.StatusCode, resp.Header.Get(BackendHeader), resp.Header.Get("Location")
 	return nil
 }
