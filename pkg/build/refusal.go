@@ -1,8 +1,10 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -34,9 +36,48 @@ func ServiceRefusal(t *model.ServiceTree) error {
 			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
 		}
 	}
-	host, _ := compile.Host(&model.ServiceTree{Service: t.Service, Filters: t.Filters}, nil, anything(), nil)
-	_, err := encodeHost(host, nil, t.Service.Key())
+	judged := &model.ServiceTree{Service: t.Service, Named: map[model.Key]model.Object{}}
+	for _, f := range t.Filters {
+		judged.Filters = append(judged.Filters, &model.ParsedFilter{Filter: f.Filter, Spec: withStandIns(f.Spec, judged.Named)})
+	}
+	host, _ := compile.Host(judged, nil, anyText(), nil)
+	return hostRefusal(host, t.Service.Key())
+}
+
+// hostRefusal says why a host cannot become a working configuration, its routes left aside.
+func hostRefusal(h *ir.Host, from model.Key) error {
+	_, needs, err := encodeLogin(h.Login, newClusterCache(newSecretCache()))
+	if err != nil {
+		return err
+	}
+	reserved, err := encodeRoutes(h.Reserved)
+	if err != nil {
+		return err
+	}
+	_, err = encodeHost(h, reserved, from, needs)
 	return err
+}
+
+// withStandIns is a configuration that knows its identity provider. What else a login
+// needs is added to named, so that the login itself is judged.
+func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec {
+	l := model.LoginOf(spec)
+	if l == nil {
+		return spec
+	}
+	for _, name := range []string{l.ClientSecret.Secret, l.CookieSecret} {
+		named[model.SecretKey(name)] = &model.Secret{Name: name, Value: model.SealedPrefix}
+	}
+	base := cmp.Or(l.TokenEndpoint, l.AuthorizationEndpoint, l.Issuer)
+	if l.Upstream != "" {
+		u := model.NewUpstream()
+		u.Name, u.IP, u.Port = l.Upstream, "192.0.2.1", 1
+		if strings.HasPrefix(strings.ToLower(base), "https:") {
+			u.Protocol = "tls"
+		}
+		named[u.Key()] = u
+	}
+	return model.Learned(spec, &model.Provider{Source: l.Source(), AuthorizationEndpoint: base, TokenEndpoint: base, JWKS: `{"keys":[]}`})
 }
 
 // ProxyRefusal says the same of a proxy.
@@ -47,11 +88,21 @@ func ProxyRefusal(t *model.ProxyTree) error {
 
 // GlobalConfigRefusal says the same of a global config.
 func GlobalConfigRefusal(g *model.GlobalConfig) error {
-	d := limits.DomainOf(g.Parse())
-	if d == nil {
-		return nil
+	parsed := g.Parse()
+	if d := limits.DomainOf(parsed); d != nil {
+		return ratelimit.Check(d)
 	}
-	return ratelimit.Check(d)
+	named := map[model.Key]model.Object{}
+	parsed.Spec = withStandIns(parsed.Spec, named)
+	login, err := compile.GlobalLogin(&model.ProxyTree{GlobalConfigs: []*model.ParsedGlobalConfig{parsed}, Named: named}, anyText())
+	if login == nil {
+		return err
+	}
+	host, err := compile.WithLogin(&ir.Host{Name: "any", Domain: "any.invalid"}, login)
+	if err != nil {
+		return err
+	}
+	return hostRefusal(host, g.Key())
 }
 
 // Forwards reports whether a route sends requests to an upstream.
@@ -64,4 +115,11 @@ func Forwards(t *model.RouteTree) bool {
 // becomes on this machine is not asked.
 func anything() compile.Settings {
 	return compile.Settings{Authorities: "any", Open: func(string, string) (string, error) { return "", nil }}
+}
+
+// anyText are the same settings where every secret has a text.
+func anyText() compile.Settings {
+	s := anything()
+	s.Open = func(string, string) (string, error) { return "any", nil }
+	return s
 }

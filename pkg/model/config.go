@@ -259,14 +259,16 @@ func (c *Config) parsed(key Key, obj Object) Object {
 	case *GlobalConfig:
 		return c.parsed(key, o.Parse())
 	case *ParsedFilter:
-		return &ParsedFilter{o.Filter, learned(o.Spec, c.learned[key]), o.Fault}
+		return &ParsedFilter{o.Filter, Learned(o.Spec, c.learned[key]), o.Fault}
 	case *ParsedGlobalConfig:
-		return &ParsedGlobalConfig{o.GlobalConfig, learned(o.Spec, c.learned[key]), o.Fault}
+		return &ParsedGlobalConfig{o.GlobalConfig, Learned(o.Spec, c.learned[key]), o.Fault}
 	}
 	return obj
 }
 
-func learned(spec Spec, provider *Provider) Spec {
+// Learned is a configuration with what its identity provider says; one that asks for no
+// login is as it was.
+func Learned(spec Spec, provider *Provider) Spec {
 	if l, ok := spec.(learner); ok {
 		return l.learn(provider)
 	}

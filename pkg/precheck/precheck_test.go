@@ -197,6 +197,12 @@ func filter() *model.Filter {
 	return &model.Filter{Name: "odd", Type: model.FilterRateLimit, Config: `{"descriptors":[{"what":"ever"}]}`}
 }
 
+// login has secrets that are not there. Browsers are sent back to a path.
+func login(path string) *model.Filter {
+	return &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: model.JSON(
+		`{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere","issuer":"https://idp.test","redirect_uri":"` + path + `"}`)}
+}
+
 func filtered(route string) *model.RouteFilter {
 	return &model.RouteFilter{Service: "shop", Route: route, Filter: "odd"}
 }
@@ -245,6 +251,13 @@ var _ = Describe("Check", func() {
 		Entry("rates that an engine does not take", nil, insert(&model.GlobalConfig{
 			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
 		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
+		Entry("a login that Envoy does not take", nil, insert(login("/one,two")), "/filter/staff", "configuring filter envoy.filters.http.oauth2: invalid"),
+		Entry("a login that changes so", shop(login("/one"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), replace(login("/one,two")), "/filter/staff", "configuring filter envoy.filters.http.oauth2: invalid"),
+		Entry("a link to one", shop(login("/one,two")), insert(&model.ServiceFilter{Service: "shop", Filter: "staff"}), "/service/shop", "configuring filter envoy.filters.http.oauth2: invalid"),
+		Entry("a login of proxies that Envoy does not take", nil, insert(&model.GlobalConfig{
+			Name: "login", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{"issuer":"https://idp.test"},"client_id":"a",
+				"client_secret":"nowhere","hmac_secret":"nowhere","redirect_url":"/one,two","redirect_path_matcher":"/one,two"}}`,
+		}), "/globalconfig/login", ""),
 		Entry("the last of more objects than a page", []model.Object{ca("")},
 			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", namesEmpty),
 		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
@@ -277,6 +290,7 @@ var _ = Describe("Check", func() {
 		Entry("a route that is made and deleted again", shop(ca(""), upstream("t", "ca")), func(w store.Writer) error {
 			return errors.Join(insert(route("new", "/"), uses("new", "t"))(w), remove(uses("new", "t").Key(), model.RouteKey("shop", "new"))(w))
 		}),
+		Entry("a login whose secrets come later", nil, insert(login("/one"))),
 		Entry("another object than the one that cannot work", shop(ca(""), upstream("t", "ca"), uses("root", "t")), insert(route("new", "/new"))),
 	)
 

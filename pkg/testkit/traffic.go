@@ -44,7 +44,7 @@ type Exchange struct {
 	Status     int
 	// Backend is what BackendHeader says, Location the header of that name.
 	Backend, Location string
-	Body    []byte
+	Body              []byte
 }
 
 // Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it
