@@ -145,6 +145,7 @@ soak: build envoy postgres redis ratelimit providers ## run for long what make t
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'
+	GATEHOUSE_TEST_TEMPLATES=10000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Redirects that are made up'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzBody$$'
 	go test ./pkg/rest $(FUZZ) -fuzz '^FuzzCursor$$'
 	go test ./pkg/form $(FUZZ) -fuzz '^FuzzFilter$$'

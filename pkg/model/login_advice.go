@@ -84,6 +84,9 @@ func (l *Login) AdviceFor(s *Service, hasCertificate, direct bool) []string {
 	case host != "" && !covers(s.FQDN, host):
 		add("sends users back to %s, and service %q is for %s: a login that begins there does not end there", host, s.Name, s.FQDN)
 	}
+	if strings.Contains(s.FQDN, "_") && l.Redirect.Host == "" {
+		add("cannot log anybody in on service %q: its host %s has an underscore, and Envoy takes no URL with one", s.Name, s.FQDN)
+	}
 	local := isLoopback(s.FQDN) || isLoopback(l.Redirect.Host)
 	switch {
 	case local || !direct:

@@ -204,25 +204,23 @@ func (v *validator) claim(field, s string) {
 
 // loginURL accepts a URL of a provider.
 func (v *validator) loginURL(field, s string) {
-	if err := CheckLoginURL(s); err != nil {
+	err := CheckLoginURL(s)
+	switch {
+	case err != nil && len(s) > maxURL:
 		v.add(field, "%s", err)
+	case err != nil:
+		v.add(field, "%q %s", s, err)
 	}
 }
 
 // CheckLoginURL accepts a URL of an identity provider: absolute, over https or http,
 // without user and fragment, and in no other characters than a URL has (RFC 3986).
-// Envoy refuses the routes of all hosts for one that it cannot read.
+// Envoy refuses the routes of all hosts for one that it cannot read. The error follows
+// the URL in a sentence.
 func CheckLoginURL(s string) error {
 	if len(s) > maxURL {
 		return fmt.Errorf("has %d bytes; at most %d are allowed", len(s), maxURL)
 	}
-	if err := checkLoginURL(s); err != nil {
-		return fmt.Errorf("%q %w", s, err)
-	}
-	return nil
-}
-
-func checkLoginURL(s string) error {
 	rest, isHTTPS := strings.CutPrefix(s, "https://")
 	rest, isHTTP := strings.CutPrefix(rest, "http://")
 	if isHTTPS == isHTTP {

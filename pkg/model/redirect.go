@@ -112,6 +112,8 @@ func hostOf(authority string) (string, error) {
 		return "", bad
 	case err != nil && (!isDNSName(host) || looksLikeIPv4(host) || strings.HasSuffix(host, ".")):
 		return "", bad
+	case strings.Contains(host, "_"):
+		return "", fmt.Errorf("has an underscore in the host %s, and Envoy takes no URL with one", host)
 	}
 	return host, nil
 }
@@ -119,7 +121,7 @@ func hostOf(authority string) (string, error) {
 // checkLoginPath accepts a path that the gateway answers itself. It comes back from
 // browsers, and is compared with paths from which the gateway has taken dots and
 // escaped slashes: so it has only what all of them leave as it is (RFC 3986 section
-// 3.3, pchar), and no semicolon, which ends the Path of a cookie.
+// 3.3, pchar), and neither semicolon nor comma, which cannot be in the Path of a cookie.
 func checkLoginPath(path string) error {
 	switch {
 	case path == "" || path == "/":
@@ -132,7 +134,7 @@ func checkLoginPath(path string) error {
 		return errors.New("must have neither a query (?) nor a fragment (#)")
 	case strings.Contains(path, "%"):
 		return errors.New(`must not have "%" in its path; choose one of letters and digits, such as /callback`)
-	case strings.ContainsFunc(path, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/-._~!$&'()*+,=:@", r) }):
+	case strings.ContainsFunc(path, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("/-._~!$&'()*+=:@", r) }):
 		return errors.New("has a character in its path that browsers or gateways change; choose one of letters and digits, such as /callback")
 	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../"):
 		return errors.New("must not have //, /./ or /../ in its path, which gateways change")

@@ -88,6 +88,9 @@ func unusable(s, issuer string) string {
 	case u.User != nil || strings.Contains(s, "#"):
 		return "has a user or a fragment (#)"
 	case u.Scheme == "https", u.Scheme == "http" && strings.HasPrefix(issuer, "http:"):
+		if err := model.CheckLoginURL(s); err != nil { // what Envoy reads
+			return err.Error()
+		}
 		return ""
 	}
 	return "is not https"

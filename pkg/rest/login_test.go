@@ -357,6 +357,8 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		Entry("every host and any way back", "*", "", anyHost, front,
 			`/filter/login sends users back to the host that they ask for, and service "shop" is for every host ("*"): it answers 503, or anybody could send users elsewhere after a login; give the redirect a host`),
 		Entry("a wildcard and any way back", "*.example.com", "", anyHost, front),
+		Entry("an underscore", "my_shop.example.com", "", anyHost, front,
+			`/filter/login cannot log anybody in on service "shop": its host my_shop.example.com has an underscore, and Envoy takes no URL with one`),
 		Entry("plain HTTP only", "shop.example.com", "", safeLogin, "",
 			`/filter/login cannot end a login on service "shop", which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front`),
 		Entry("this machine", "localhost", "", anyHost, ""),
