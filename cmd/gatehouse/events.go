@@ -127,7 +127,7 @@ func describe(e client.Event) string {
 		return fmt.Sprintf("%s: revision %d", envoy, e.Revision)
 	case "overdue":
 		return fmt.Sprintf("%s: routes no longer wait for cluster %s", envoy, resources)
-	case "certificate":
+	case "certificate", "login":
 		return fmt.Sprintf("%s %s: %s", e.Object, e.Code, e.Message)
 	case "provider":
 		return fmt.Sprintf("%s: %s", strings.TrimSpace(e.Object+" "+e.Code), e.Message)

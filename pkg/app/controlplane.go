@@ -38,6 +38,8 @@ type controlPlane struct {
 	loop  *build.Loop
 	// expiry tells of certificates that end.
 	expiry *certificateWatch
+	// logins counts those that fail.
+	logins *loginWatch
 	// providers keeps what identity providers say.
 	providers *providers.Watch
 	api, xds  net.Listener
@@ -95,6 +97,7 @@ func openControlPlane(
 		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
 	})
 	p.held, p.grpc = ads.Held, ads.GRPC()
+	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
 	if p.providers, err = p.watchProviders(cfg, settings, registry); err != nil {
@@ -120,9 +123,9 @@ func openControlPlane(
 	access.Live = inspect.Sources{
 		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: replica(p.api),
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
-		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy,
+		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
-	if err := addMetrics(&access, registry, p.expiry, p.providers, env.Version); err != nil {
+	if err := addMetrics(&access, registry, p, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {

@@ -11,15 +11,18 @@ import (
 )
 
 // addMetrics makes the API serve metrics, and count its own answers in them.
-func addMetrics(o *rest.Options, registry *status.Registry, certificates *certificateWatch, watch *providers.Watch, version string) error {
+func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err
 	}
-	if err := m.AddCertificates(certificates.ends); err != nil {
+	if err := m.AddCertificates(p.expiry.ends); err != nil {
 		return err
 	}
-	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(watch.Reports()) }); err != nil {
+	if err := m.AddProviders(func() []metrics.Provider { return providerMetrics(p.providers.Reports()) }); err != nil {
+		return err
+	}
+	if err := m.AddLogins(p.logins.counts.Totals); err != nil {
 		return err
 	}
 	o.Metrics, o.Observe = m.Handler(), m.CountAnswer

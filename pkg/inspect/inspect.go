@@ -30,6 +30,8 @@ type Sources struct {
 	RateLimits RateLimits
 	// LimitsBy is who counts requests, for the status; empty means "none".
 	LimitsBy string
+	// Logins says why logins failed lately; nil means that nobody knows.
+	Logins func() []model.Condition
 	// Held says why no Envoy is answered; nil or empty means that they are.
 	Held func() string
 	// Replica is the name of this process in the status.
@@ -86,7 +88,7 @@ type Inspector struct {
 	Sources
 }
 
-// New returns an Inspector. Only Status, Certificates, RateLimits and Upstreams of its Sources may
+// New returns an Inspector. Only Status, Certificates, RateLimits, Upstreams and Logins of its Sources may
 // be nil afterwards.
 func New(s Sources) *Inspector {
 	if s.Snapshots == nil {
@@ -110,7 +112,11 @@ func (in *Inspector) observe() ([]status.Envoy, []model.Condition) {
 	if in.Status == nil {
 		return nil, nil
 	}
-	return in.Status.Envoys(), in.Status.Conditions()
+	conditions := in.Status.Conditions()
+	if in.Logins != nil {
+		conditions = append(conditions, in.Logins()...)
+	}
+	return in.Status.Envoys(), conditions
 }
 
 // isApplied reports whether an Envoy has all of the newest configuration that

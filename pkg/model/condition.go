@@ -58,6 +58,8 @@ const (
 	// ProviderFailing: the identity provider of a login cannot be asked, or its answer
 	// cannot be used.
 	ProviderFailing = "ProviderFailing"
+	// LoginFailing: logins at a service failed within the last hour.
+	LoginFailing = "LoginFailing"
 	// NotChecked: nobody knows whether an upstream answers.
 	NotChecked = "NotChecked"
 )

@@ -30,6 +30,10 @@ type EnvoyOptions struct {
 	// Stdout receives the access log. An *os.File is handed to Envoy itself.
 	Stdout io.Writer
 	Log    *slog.Logger
+	// Told receives the lines that Envoy writes for this program, not for people: JSON
+	// objects with a field "gatehouse". It is not called twice at a time. nil means that
+	// nobody wants them.
+	Told func(line []byte)
 	// Drain is how long requests may take to finish when Run is to end; 0
 	// means 5 s. Run returns at most 3 s after that.
 	Drain time.Duration

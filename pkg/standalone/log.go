@@ -31,6 +31,7 @@ func logLevel(ctx context.Context, log *slog.Logger) string {
 type logWriter struct {
 	ctx  context.Context //nolint:containedctx // slog wants one, io.Writer has none
 	log  *slog.Logger
+	told func([]byte) // nil if nobody wants them
 	rest []byte
 	last []string
 	// ending says that Envoy was told to end: it warns of that, and of the
@@ -63,10 +64,16 @@ func (w *logWriter) record(raw []byte) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return
 	}
-	var entry struct{ Level, Logger, Line string }
+	var entry struct{ Level, Logger, Line, Gatehouse string }
 	if err := json.Unmarshal(raw, &entry); err != nil {
 		// What comes before Envoy's logger is up, and the last words of a crash.
 		entry.Level, entry.Logger, entry.Line = "error", "stderr", string(raw)
+	}
+	if entry.Gatehouse != "" {
+		if w.told != nil {
+			w.told(raw)
+		}
+		return
 	}
 	level := slogLevel(entry.Level)
 	if level == slog.LevelWarn && w.ending.Load() {

@@ -60,7 +60,7 @@ func (e *Envoy) runOnce(ctx context.Context) (exit, error) {
 // start runs Envoy in a process group of its own, so that Ctrl-C in a terminal
 // reaches only this program, which lets Envoy drain first.
 func (e *Envoy) start(ctx context.Context) (*process, error) {
-	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log}
+	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log, told: e.opts.Told}
 	p := &process{done: make(chan exit, 1), log: log}
 	// An Envoy that crashed leaves its socket.
 	if err := os.Remove(e.opts.AdminSocket); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -74,7 +74,7 @@ func (e *Envoy) start(ctx context.Context) (*process, error) {
 		"--log-level", logLevel(ctx, e.opts.Log),
 		// It warns of each login that fails, with the query of the request and what the
 		// identity provider has answered: there may be codes and tokens in them. The
-		// listener has a log of its own for that (see LoginFailure).
+		// listener has a log of its own for that (see EnvoyOptions.Told).
 		"--component-log-level", "oauth2:error",
 		// Envoy's default keeps lines of the access log back for 10 s.
 		"--file-flush-interval-msec", "1000",

@@ -40,6 +40,11 @@ func (r *Registry) RecordProvider(e Event) {
 	r.feed.Publish(e)
 }
 
+// RecordLogin records why logins fail at a service.
+func (r *Registry) RecordLogin(c model.Condition) {
+	r.feed.Publish(Event{Event: EventLogin, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
+}
+
 // RecordPublish records a revision that goes to the Envoys: with how many changes
 // since the one before, for which proxies, and how long it took to build.
 func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, took time.Duration) {

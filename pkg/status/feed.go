@@ -31,6 +31,8 @@ const (
 	EventCertificate = "certificate"
 	// EventProvider: an identity provider says something new, fails, or answers again.
 	EventProvider = "provider"
+	// EventLogin: logins fail at a service.
+	EventLogin = "login"
 	// EventReset: events were lost to this reader, or the database was restored.
 	EventReset = "reset"
 )

@@ -231,10 +231,10 @@ func (h *Host) WithFirst(routes []*Route) *Host {
 }
 
 // With is the host with more filters, with routes before its own, and with what both
-// need. Of vh only the filters count; nil means none. A filter that the host has too is
+// need. Of vh only the filters and the metadata count; nil means none. A filter that the host has too is
 // the host's own.
 func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host, error) {
-	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig()}
+	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig(), Metadata: vh.GetMetadata()}
 	if _, _, err := encode(filters); err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", h.Name, err)
 	}

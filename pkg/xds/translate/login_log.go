@@ -25,6 +25,19 @@ const LoginFailed = "login_failed"
 // colon before what is not.
 const detailWords = `%CEL(re.extract(` + details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
 
+// metadata is the namespace of what virtual hosts say of themselves.
+const metadata = "gatehouse"
+
+// loginMetadata says which login a host asks for.
+func loginMetadata(l *ir.Login) *corev3.Metadata {
+	if l == nil {
+		return nil
+	}
+	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
+		metadata: {Fields: map[string]*structpb.Value{"login": structpb.NewStringValue(l.Name)}},
+	}}
+}
+
 // loginFailures writes a JSON line to Envoy's stderr for each login that fails, and for
 // each token that is not what it has to be: why, and of which service. Requests that only
 // lack a session are not among them.
@@ -38,6 +51,7 @@ func loginFailures() (*accesslogv3.AccessLog, error) {
 		AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: jsonFormat(map[string]string{
 			"gatehouse":  LoginFailed,
 			"service":    "%CEL(xds.virtual_host_name)%",
+			"login":      "%CEL(xds.virtual_host_metadata.filter_metadata['" + metadata + "']['login'])%",
 			"what":       detailWords,
 			"status":     `%CEL(re.extract(` + details + `, r"response code: ([0-9]+)", r"\1"))%`,
 			"error":      `%CEL(re.extract(` + details + `, r'[?&"]error(?:=|" *: *")([a-z_]+)', r'\1'))%`,

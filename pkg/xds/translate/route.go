@@ -23,6 +23,7 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 		Name:                 h.Name,
 		Domains:              []string{h.Domain},
 		TypedPerFilterConfig: filters,
+		Metadata:             loginMetadata(h.Login),
 	}, err
 }
 

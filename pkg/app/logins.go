@@ -1,0 +1,41 @@
+package app
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/logins"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+// loginWatch tells of logins that fail, as the own Envoy writes of them.
+type loginWatch struct {
+	counts   logins.Counts
+	registry *status.Registry
+	log      *slog.Logger
+	// refresh asks an identity provider for its keys again.
+	refresh func(model.Key)
+	now     func() time.Time
+}
+
+// told takes a line of an Envoy. A report of each reason of each service comes at most
+// once a minute, however many logins fail.
+func (w *loginWatch) told(line []byte) {
+	f, ok := logins.Read(line)
+	if !ok {
+		return
+	}
+	fresh, more := w.counts.Add(f, w.now())
+	if f.Reason.Code == logins.UnknownKey {
+		w.refresh(f.Login)
+	}
+	if !fresh {
+		return
+	}
+	w.log.Warn("login failed", "service", f.Service, "login", f.Login.Path(), "code", f.Reason.Code, "reason", f.Reason.Message,
+		"request_id", f.RequestID, "more", more)
+	w.registry.RecordLogin(model.Condition{Key: model.ServiceKey(f.Service), Code: f.Reason.Code, Message: f.Reason.Message})
+}
+
+func (w *loginWatch) conditions() []model.Condition { return w.counts.Conditions(w.now()) }

@@ -1,0 +1,34 @@
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// logins asks for their counts each time that it is asked itself.
+type logins struct {
+	counts   func() map[string]int
+	failures *prometheus.Desc
+}
+
+// AddLogins adds how many logins failed. counts returns it by the code of the reason, of
+// which there are few.
+func (m *Metrics) AddLogins(counts func() map[string]int) error {
+	failures := prometheus.NewDesc("gatehouse_login_failures_total",
+		"Logins at the Envoy of this process that failed, by reason.", []string{"reason"}, nil)
+	if err := m.registry.Register(logins{counts, failures}); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (l logins) Describe(to chan<- *prometheus.Desc) { to <- l.failures }
+
+// Collect implements prometheus.Collector.
+func (l logins) Collect(to chan<- prometheus.Metric) {
+	for reason, count := range l.counts() {
+		to <- prometheus.MustNewConstMetric(l.failures, prometheus.CounterValue, float64(count), reason)
+	}
+}
