@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -27,6 +28,7 @@ import (
 const (
 	startTime = time.Minute
 	endTime   = 20 * time.Second
+	pollTime  = 50 * time.Millisecond
 )
 
 const (
@@ -134,7 +136,28 @@ func (d *demo) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.configure(ctx, authority, backend.Port)
+	if err := d.configure(ctx, authority, backend.Port); err != nil {
+		return err
+	}
+	return d.awaitLogin(ctx, authority)
+}
+
+// awaitLogin asks for the service until it asks for a login. The identity provider may
+// take its time.
+func (d *demo) awaitLogin(ctx context.Context, authority *testkit.Authority) error {
+	b := testkit.NewBrowser(authority)
+	defer b.Close()
+	for {
+		v, err := b.Do(ctx, testkit.Request{URL: d.home + "/"})
+		if err == nil && v.Status == http.StatusFound {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the service does not ask for a login (%w): %s", errors.Join(ctx.Err(), err), v.Body)
+		case <-time.After(pollTime):
+		}
+	}
 }
 
 func (d *demo) startProvider(ctx context.Context, authority *testkit.Authority) (err error) {
@@ -182,14 +205,14 @@ func (d *demo) configure(ctx context.Context, authority *testkit.Authority, port
 		"curl -sS -F Secret_name=shop -F Secret_cert=@shop.crt -F Secret_key=@shop.key " + a + "/secret",
 		"curl -sS -X POST " + a + "/service/shop/secret/shop",
 		"curl -sS -d Name=gw " + a + "/proxy",
+		"curl -sS -X POST " + a + "/proxy/gw/service/shop",
 		"curl -sS -d Secret_name=cookies --data-urlencode Secret_value=$(openssl rand -hex 32) " + a + "/secret",
 		"curl -sS -F Secret_name=login-ca -F Secret_cert=@ca.pem " + a + "/secret",
 		"curl -sS -d Upstream_name=login -d Upstream_ip=127.0.0.1 -d Upstream_port=" + strconv.Itoa(d.idp.Port) +
 			" -d Upstream_protocol=tls -d Upstream_validation_subjectname=localhost -d Upstream_validation_cacertificate=login-ca " + a + "/upstream",
 		"cat login.json",
 		"curl -sS -F Filter_name=staff -F Filter_type=http_filter_oidc -F Filter_config=@login.json " + a + "/filter",
-		"curl -sS -X POST " + a + "/service/shop/filter/staff",
-		"curl -sS -X POST '" + a + "/proxy/gw/service/shop?wait=applied'",
+		"curl -sS -X POST '" + a + "/service/shop/filter/staff?wait=applied'",
 	} {
 		d.print("$ %s", line)
 		cmd := exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the lines above
