@@ -61,7 +61,7 @@ providers: ## fetch the identity providers of the tests to bin/oidc-provider and
 	@hack/glewlwyd.sh
 
 .PHONY: chromium
-chromium: build envoy ## run the specs of HTTPS with a headless Chromium, which Debian has (350 MB, so CI does not)
+chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium, which Debian has (350 MB, so CI does not)
 	@hack/chromium.sh
 	go test -tags chromium ./test/clients -count=1 -ginkgo.focus Chromium
 
