@@ -248,19 +248,23 @@ var _ = Describe("A login of a service", func() {
 
 var _ = Describe("A login that Envoy would refuse", func() {
 	const good = `{"client_id":"b","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere","redirect_uri":"/own","upstream":"nowhere","issuer":"https://idp.test"}`
-	service := func(config string) error {
-		f := &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: model.JSON(config)}
-		return build.ServiceRefusal(&model.ServiceTree{Service: &model.Service{Name: "shop", FQDN: "shop.test"}, Filters: []*model.ParsedFilter{f.Parse()}})
+	service := func(config string, change func(*model.OIDCConfig)) error {
+		f := (&model.Filter{Name: "staff", Type: model.FilterOIDC, Config: model.JSON(config)}).Parse()
+		change(f.Spec.(*model.OIDCConfig))
+		return build.ServiceRefusal(&model.ServiceTree{Service: &model.Service{Name: "shop", FQDN: "shop.test"}, Filters: []*model.ParsedFilter{f}})
 	}
 	global := func(config string) error {
 		return build.GlobalConfigRefusal(&model.GlobalConfig{Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(config)})
 	}
 	It("is refused at the write, whatever becomes of its secrets, upstream and provider", func() {
-		Expect(service(good)).To(Succeed())
-		Expect(service(strings.Replace(good, `"issuer":"https://idp.test"`, `"authorization_endpoint":"http://idp.test/a","token_endpoint":"http://idp.test/t"`, 1))).To(Succeed())
-		Expect(service(strings.Replace(good, `"/own"`, `"/own,or,other"`, 1))).To(MatchError(ContainSubstring("invalid CookieConfig.Path: value does not match")))
+		nothing := func(*model.OIDCConfig) {}
+		Expect(service(good, nothing)).To(Succeed())
+		Expect(service(strings.Replace(good, `"issuer":"https://idp.test"`, `"authorization_endpoint":"http://idp.test/a","token_endpoint":"http://idp.test/t"`, 1), nothing)).To(Succeed())
+		By("what no check knows of: all that is known is refused before")
+		Expect(service(good, func(c *model.OIDCConfig) { c.ClaimHeaders = map[string]string{"x\ny": "email"} })).
+			To(MatchError(ContainSubstring("invalid JwtClaimToHeader.HeaderName: value does not match")))
+		Expect(service(good, func(c *model.OIDCConfig) { c.RedirectURI = "" })).To(MatchError(ContainSubstring("invalid OAuth2Config.RedirectUri")))
 		Expect(global(oauthText)).To(Succeed())
-		Expect(global(strings.ReplaceAll(oauthText, `"/callback"`, `"/call,back"`))).To(MatchError(ContainSubstring("invalid CookieConfig.Path: value does not match")))
 		Expect(global(`{"colour":"red"}`)).To(MatchError(ContainSubstring("cannot be read")))
 	})
 })

@@ -251,13 +251,10 @@ var _ = Describe("Check", func() {
 		Entry("rates that an engine does not take", nil, insert(&model.GlobalConfig{
 			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
 		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
-		Entry("a login that Envoy does not take", nil, insert(login("/one,two")), "/filter/staff", "configuring filter envoy.filters.http.oauth2: invalid"),
-		Entry("a login that changes so", shop(login("/one"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), replace(login("/one,two")), "/filter/staff", "configuring filter envoy.filters.http.oauth2: invalid"),
-		Entry("a link to one", shop(login("/one,two")), insert(&model.ServiceFilter{Service: "shop", Filter: "staff"}), "/service/shop", "configuring filter envoy.filters.http.oauth2: invalid"),
-		Entry("a login of proxies that Envoy does not take", nil, insert(&model.GlobalConfig{
-			Name: "login", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{"issuer":"https://idp.test"},"client_id":"a",
-				"client_secret":"nowhere","hmac_secret":"nowhere","redirect_url":"/one,two","redirect_path_matcher":"/one,two"}}`,
-		}), "/globalconfig/login", ""),
+		Entry("a login that cannot be read", nil, insert(login("/one,two")), "/filter/staff", "the service has filter staff, which cannot be read ("),
+		Entry("a login of proxies that cannot be read", nil, insert(&model.GlobalConfig{
+			Name: "login", Type: model.GlobalConfigOAuth, Config: `{"colour":"red"}`,
+		}), "/globalconfig/login", "globalconfig login cannot be enforced: it cannot be read ("),
 		Entry("the last of more objects than a page", []model.Object{ca("")},
 			insert(append(manyRoutes(1100), upstream("t", "ca"))...), "/upstream/t", namesEmpty),
 		Entry("a route that gets such an upstream long after it was made", []model.Object{ca(""), upstream("t", "ca")},
