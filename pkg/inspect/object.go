@@ -176,7 +176,7 @@ func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag
 			continue
 		}
 		if w, ok := waitOf(e, k, in); ok {
-			add(e, status.Waiting, "the Envoy at %s does not have service %q yet: it waits for %s", e.Address, w.Host, clusterList(w.Clusters))
+			add(e, status.Waiting, "the Envoy at %s does not have service %q yet: it waits for %s", e.Address, w.Host, awaitedList(w))
 			continue
 		}
 		if !s.inspector.isApplied(e) && !isExplained(e) {
@@ -216,16 +216,18 @@ func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
 	return status.Wait{}, false
 }
 
-func clusterList(clusters []status.Awaited) string {
+// awaitedList names the first of what a host waits for.
+func awaitedList(w status.Wait) string {
 	const most = 3
+	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
 	text := ""
-	for i, c := range clusters[:min(most, len(clusters))] {
+	for i, a := range all[:min(most, len(all))] {
 		if i > 0 {
 			text += ", "
 		}
-		text += c.Name
+		text += a.Name
 	}
-	if more := len(clusters) - most; more > 0 {
+	if more := len(all) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

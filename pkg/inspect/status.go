@@ -50,13 +50,16 @@ type (
 	}
 	waitStatus struct {
 		Object string          `json:"object"`
-		For    []clusterStatus `json:"for"`
+		For    []awaitedStatus `json:"for"`
 		Since  model.Time      `json:"since"`
 		Until  model.Time      `json:"until,omitzero"`
 	}
-	clusterStatus struct {
-		Cluster string   `json:"cluster"`
-		Objects []string `json:"objects"`
+	// awaitedStatus has one of the names.
+	awaitedStatus struct {
+		Cluster  string   `json:"cluster,omitempty"`
+		Secret   string   `json:"secret,omitempty"`
+		Provider string   `json:"provider,omitempty"`
+		Objects  []string `json:"objects"`
 	}
 	refusedStatus struct {
 		Objects  []string   `json:"objects"`
@@ -254,12 +257,18 @@ func (in *Inspector) envoyStatus(e status.Envoy, built int64) envoyStatus {
 		v.State = status.Slow
 	}
 	for _, w := range e.Waiting {
-		wait := waitStatus{Object: w.Object.Path(), For: []clusterStatus{}, Since: model.At(w.Since)}
+		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since)}
 		if !w.Until.IsZero() {
 			wait.Until = model.At(w.Until)
 		}
 		for _, c := range w.Clusters {
-			wait.For = append(wait.For, clusterStatus{c.Name, paths(c.Objects)})
+			wait.For = append(wait.For, awaitedStatus{Cluster: c.Name, Objects: paths(c.Objects)})
+		}
+		for _, secret := range w.Secrets {
+			wait.For = append(wait.For, awaitedStatus{Secret: secret.Name, Objects: paths(secret.Objects)})
+		}
+		for _, p := range w.Providers {
+			wait.For = append(wait.For, awaitedStatus{Provider: p.Name, Objects: paths(p.Objects)})
 		}
 		v.Waiting = append(v.Waiting, wait)
 	}

@@ -125,7 +125,8 @@ var _ = Describe("How far an object is", func() {
 		for i := range 5 {
 			clusters = append(clusters, status.Awaited{Name: strconv.Itoa(i)})
 		}
-		Expect(clusterList(clusters[:3])).To(Equal("0, 1, 2"))
-		Expect(clusterList(clusters)).To(Equal("0, 1, 2 and 2 more"))
+		Expect(awaitedList(status.Wait{Clusters: clusters[:3]})).To(Equal("0, 1, 2"))
+		Expect(awaitedList(status.Wait{Clusters: clusters})).To(Equal("0, 1, 2 and 2 more"))
+		Expect(awaitedList(status.Wait{Clusters: clusters[:1], Secrets: clusters[1:2], Providers: clusters[2:]})).To(Equal("0, 1, 2 and 2 more"))
 	})
 })

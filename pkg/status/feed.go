@@ -24,7 +24,7 @@ const (
 	EventNack = "nack"
 	// EventApplied: an Envoy has a revision in full.
 	EventApplied = "applied"
-	// EventOverdue: a wait for a cluster of an Envoy reached its bound, and the
+	// EventOverdue: a wait for a cluster, a secret or an extension of an Envoy reached its bound, and the
 	// routes that name it went out.
 	EventOverdue = "overdue"
 	// EventCertificate: the certificate of a secret ends soon, or has ended.

@@ -51,15 +51,16 @@ type Wait struct {
 	// Host is its name, Object what it was made from.
 	Host   string
 	Object model.Key
-	// Clusters are those that the Envoy does not have ready.
-	Clusters []Awaited
-	Since    time.Time
+	// Clusters, Secrets and Providers, which verify tokens, are those that the Envoy does
+	// not have ready.
+	Clusters, Secrets, Providers []Awaited
+	Since                        time.Time
 	// Until is when the wait ends at the latest; the zero time means that it
 	// ends with a change of the configuration.
 	Until time.Time
 }
 
-// Awaited is a cluster that an Envoy does not have ready.
+// Awaited is a cluster, a secret or a jwt provider that an Envoy does not have ready.
 type Awaited struct {
 	Name string
 	// Objects are what it was made from.
@@ -171,13 +172,13 @@ func (r *Registry) answer(id int64, typeURL string, apply func(*Answers), event 
 	}
 }
 
-// RecordOverdue records that the routes of an Envoy no longer wait for a cluster.
-func (r *Registry) RecordOverdue(id int64, cluster string) {
+// RecordOverdue records that the routes of an Envoy no longer wait for a resource.
+func (r *Registry) RecordOverdue(id int64, typeURL, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.envoys[id]; e != nil {
 		overdue := e.event(EventOverdue)
-		overdue.Type, overdue.Resources = "cluster", []string{cluster}
+		overdue.Type, overdue.Resources = TypeName(typeURL), []string{name}
 		r.feed.Publish(overdue)
 	}
 }

@@ -34,6 +34,12 @@ func (n *named) noteChanges(revision int64) {
 	for _, r := range n.todo {
 		n.noteChange(r, revision)
 	}
+	for _, r := range n.wanted {
+		// One that is wanted again may be under way since it was wanted before.
+		if _, noted := n.changes[r.Name]; !noted && !n.isLookup(r.Name) && !n.has(r.Name, math.MaxInt64) {
+			n.changes[r.Name] = change{revision: revision}
+		}
+	}
 	for name := range n.gone {
 		if n.isLookup(name) {
 			n.changes[name] = change{revision: revision, removed: true}

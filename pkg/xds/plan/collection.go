@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -118,8 +119,20 @@ func (c *collection) drop(name string) {
 	delete(c.todo, name)
 	delete(c.refused, name)
 	if c.held.find(name) != nil {
+		c.retire(name)
+	}
+}
+
+// retire notes that what the Envoy has is no longer wanted.
+func (c *collection) retire(name string) {
+	if !c.isLogin(name) {
 		c.gone[name] = time.Time{}
 	}
+}
+
+// isLogin reports whether a name is that of a secret that is never taken back.
+func (c *collection) isLogin(name string) bool {
+	return c.typeURL == snapshot.SecretType && strings.HasPrefix(name, loginPrefix)
 }
 
 // supply returns the messages to send now and counts them as sent.

@@ -177,7 +177,7 @@ var _ = Describe("a goal", func() {
 		now = now.Add(20 * time.Second)
 		Expect(next()).To(Equal([]string{"routes shop=slow"}))
 		Expect(s.Waiting()).To(BeEmpty())
-		Expect(s.Overdue()).To(Equal([]string{"slow"}))
+		Expect(s.Overdue()).To(Equal([]plan.Overdue{{Type: snapshot.ClusterType, Name: "slow"}}))
 		Expect(s.Overdue()).To(BeEmpty())
 		ack(snapshot.RouteType)
 		s.Want(world(3, host("shop", slow, fast)))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
@@ -15,6 +14,10 @@ type named struct {
 	collection
 	all   []*snapshot.Resource // what there is, asked for or not; sorted
 	names map[string]bool      // subscribed
+	// logins are the pairs of names; kept are the names of retired secrets that cost no
+	// room: those that were wanted, and some that the Envoy came with.
+	logins logins
+	kept   map[string]struct{}
 	// lookup makes a resource for a name that a client of the Envoy asked for, in
 	// a handshake that waits for the answer; nil for a type that has none. A name
 	// that does not exist is answered at once, and forgotten: Envoy would hang the
@@ -37,7 +40,7 @@ type named struct {
 const maxRecent = 1000
 
 func newNamed(typeURL string) named {
-	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}, changes: map[string]change{}}
+	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}, changes: map[string]change{}, kept: map[string]struct{}{}}
 }
 
 // isLookup reports whether a name is one that a client asked for. The names that
@@ -79,7 +82,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int, 
 	n.subscribed = true
 	for name, version := range initial {
 		r, madeUp := n.find(name)
-		if !n.names[name] && r == nil && !takeRoom(room) {
+		if !n.names[name] && r == nil && !n.isFree(name) && !takeRoom(room) {
 			continue
 		}
 		if n.held.find(name) == nil {
@@ -93,12 +96,12 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int, 
 			n.unknown = append(n.unknown, name)
 			continue
 		}
-		if !n.names[name] && r == nil && !takeRoom(room) {
+		if !n.names[name] && r == nil && !n.isFree(name) && !takeRoom(room) {
 			return false
 		}
 		n.add(name, madeUp && r != nil)
 		switch h := n.held.own(name); {
-		case h == nil && n.typeURL == snapshot.SecretType && r == nil:
+		case h == nil && n.typeURL == snapshot.SecretType && r == nil && !n.isLogin(name):
 			n.unknown = append(n.unknown, name)
 		case h != nil && initial[name] == "":
 			h.sent = ""
@@ -123,6 +126,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int, 
 
 // wantOne adds one resource to what is wanted, without a look at the others.
 func (n *named) wantOne(r *snapshot.Resource) {
+	delete(n.kept, r.Name)
 	i, found := slices.BinarySearchFunc(n.wanted, r.Name, compareName)
 	if !found {
 		// The list may be that of a message.
@@ -151,6 +155,9 @@ func (n *named) isRefused(name string) bool {
 // that was asked for the longest ago.
 func (n *named) add(name string, madeUp bool) {
 	n.names[name] = true
+	if n.typeURL == snapshot.SecretType {
+		n.logins.add(name)
+	}
 	if !madeUp {
 		return
 	}
@@ -168,6 +175,8 @@ func (n *named) add(name string, madeUp bool) {
 // leave notes that a name is no longer subscribed.
 func (n *named) leave(name string) {
 	delete(n.names, name)
+	delete(n.kept, name)
+	n.logins.leave(name, n.names)
 	if !n.changes[name].removed {
 		delete(n.changes, name)
 	}
@@ -178,9 +187,18 @@ func (n *named) leave(name string) {
 	}
 }
 
+// isFree reports whether there is room for a name in any case.
+func (n *named) isFree(name string) bool {
+	if _, is := n.kept[name]; is || !n.isLogin(name) || len(n.kept) >= maxFreeLogins {
+		return is
+	}
+	n.kept[name] = struct{}{}
+	return true
+}
+
 // countForeign counts the names that do not exist.
 func (n *named) countForeign() int {
-	return len(n.names) - min(len(n.names), len(n.wanted))
+	return len(n.names) - min(len(n.names), len(n.wanted)+len(n.kept))
 }
 
 func (n *named) unsubscribe(names []string) {
@@ -196,17 +214,21 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 	n.all = all
 	var wanted []*snapshot.Resource
 	for name := range n.names {
-		if r, _ := n.find(name); r != nil {
+		switch r, _ := n.find(name); {
+		case r != nil:
 			wanted = append(wanted, r)
-		} else if n.isLookup(name) && n.held.find(name) == nil {
+			delete(n.kept, name)
+		case n.isLookup(name) && n.held.find(name) == nil:
 			n.unknown = append(n.unknown, name) // it was to be sent
+		case n.isLogin(name) && n.wants(name):
+			n.kept[name] = struct{}{}
 		}
 	}
 	slices.SortFunc(wanted, func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) })
 	n.want(wanted)
 	for name := range n.held.all() {
 		if _, known := n.gone[name]; !known && !has(wanted, name) {
-			n.gone[name] = time.Time{}
+			n.retire(name)
 		}
 	}
 	for name, refusal := range n.hopeless {

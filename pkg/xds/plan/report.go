@@ -15,15 +15,16 @@ type Wait struct {
 	Host string
 	// Object is what the host was made from.
 	Object snapshot.ObjectRef
-	// Clusters are those that are not usable yet, sorted by name.
-	Clusters []Awaited
-	Since    time.Time
+	// Clusters are those that are not usable yet, Secrets and Providers those that the
+	// Envoy does not have in their newest form; sorted by name.
+	Clusters, Secrets, Providers []Awaited
+	Since                        time.Time
 	// Until is when the wait ends at the latest; the zero time means that one
-	// of the clusters was refused, and that it ends with another version.
+	// of them was refused, and that it ends with another version.
 	Until time.Time
 }
 
-// Awaited is a cluster that is not usable yet.
+// Awaited is a cluster, a secret or a jwt provider that is not usable yet.
 type Awaited struct {
 	Name    string
 	Objects []snapshot.ObjectRef
@@ -59,6 +60,7 @@ func (s *Stream) Refused() []Refusal {
 		list = slices.AppendSeq(list, maps.Values(c.refused))
 	}
 	list = slices.AppendSeq(list, maps.Values(s.secrets.hopeless))
+	list = slices.AppendSeq(list, maps.Values(s.providers.refused))
 	for _, r := range s.routes.refused {
 		list = append(list, r.Refusal)
 	}
@@ -103,12 +105,19 @@ func (c *collection) openListener(name string) string {
 	return ""
 }
 
-// Overdue returns, once each, the clusters for which the bound of a wait ran
-// out.
-func (s *Stream) Overdue() []string {
-	names := s.clusters.overdue
-	s.clusters.overdue = nil
-	return names
+// Overdue is a resource for which the bound of a wait ran out. A jwt provider has the type
+// of the extension that it is a piece of.
+type Overdue struct{ Type, Name string }
+
+// Overdue returns, once each, the clusters, secrets and jwt providers for which the bound
+// of a wait ran out.
+func (s *Stream) Overdue() []Overdue {
+	list := s.overdue
+	for _, name := range s.clusters.overdue {
+		list = append(list, Overdue{snapshot.ClusterType, name})
+	}
+	s.clusters.overdue, s.overdue = nil, nil
+	return list
 }
 
 // Hosts are the hosts that the Envoy has, sorted by name; false while it is not
@@ -195,7 +204,10 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 // and clusters name, and so has read them. Until it has the secrets too, a listener
 // that names one goes on in its older form.
 func (s *Stream) hasNamedSecrets() bool {
-	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool { return !s.secrets.names[r.Name] })
+	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool {
+		// Without a listener there are no routes that name one.
+		return !s.secrets.names[r.Name] && (len(s.want.Listeners) > 0 || !s.secrets.isLogin(r.Name))
+	})
 }
 
 func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
@@ -212,7 +224,7 @@ func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
 		if f := s.routes.flight; f != nil { // an older form may be on its way
 			has = has && sameHost(hostIn(f.hosts, name), should)
 		}
-		if has && (should == nil || s.hasClusters(should, g)) {
+		if has && (should == nil || s.hasNeeds(should, g)) {
 			return Lack{}, true
 		}
 	}
@@ -227,6 +239,16 @@ func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
 			return Lack{Refusal: &r}, false
 		}
 	}
+	for _, p := range want.Providers {
+		if r, ok := s.providers.refused[p]; ok {
+			return Lack{Refusal: &r}, false
+		}
+	}
+	for _, secret := range want.Secrets {
+		if r, ok := s.secrets.refused[secret]; ok {
+			return Lack{Refusal: &r}, false
+		}
+	}
 	if w, ok := s.routes.waiting[name]; ok {
 		return Lack{Wait: &w}, false
 	}
@@ -237,12 +259,18 @@ func sameHost(a, b *snapshot.Host) bool {
 	return a == b || a != nil && b != nil && a.Version == b.Version
 }
 
-func (s *Stream) hasClusters(h *snapshot.Host, g Goal) bool {
+// hasNeeds reports whether the Envoy has what a host names.
+func (s *Stream) hasNeeds(h *snapshot.Host, g Goal) bool {
 	revision := g.Revision
 	if g.Newest {
 		revision = math.MaxInt64
 	}
-	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) })
+	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) }) &&
+		!slices.ContainsFunc(h.Secrets, func(name string) bool { return !s.secrets.hasNewest(name) }) &&
+		!slices.ContainsFunc(h.Providers, func(name string) bool {
+			ok, _ := s.providers.ready(name, s.want.Providers)
+			return !ok
+		})
 }
 
 func sortedValues[T any](m map[string]T, compare func(a, b T) int) []T {

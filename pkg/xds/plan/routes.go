@@ -128,6 +128,10 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 		return ""
 	}
 	changed := changedPieces(r.acked, f.hosts)
+	if keeper := f.want.KeeperName(); len(changed) > 1 {
+		// It is in every message.
+		changed = slices.DeleteFunc(changed, func(h *snapshot.Host) bool { return h.Name == keeper })
+	}
 	r.flight, r.sent = nil, r.acked
 	switch {
 	case len(changed) == 0 || !r.known && len(r.reported) > 0:
@@ -209,7 +213,7 @@ func (r *routes) hasAll(hosts []*snapshot.Host) bool {
 func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	r := &s.routes
 	name := s.want.RouteName()
-	if name == "" || !r.names[name] || r.flight != nil {
+	if name == "" || !r.names[name] || r.flight != nil || !s.knowsLogins() || s.changesLogins() {
 		return nil
 	}
 	if now.Before(r.pace.restUntil) {
@@ -254,10 +258,11 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	return r.flight
 }
 
-// choosePieces selects the piece of each host, and returns until when one waits for a
-// cluster.
+// choosePieces selects the piece of each host, and returns until when one waits for what
+// it names. The keeper waits for nothing.
 func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time.Time) {
-	want, have := s.want.Hosts, s.routes.sent
+	want, have := s.hosts(), s.routes.sent
+	keeper := s.want.KeeperName()
 	if same(want, have) {
 		clear(s.routes.waiting)
 		return want, time.Time{}
@@ -278,20 +283,17 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 				next = s.want.Unavailable(h)
 			}
 		default:
-			if missing := s.missing(h, now); len(missing.Clusters) > 0 {
+			if missing := s.missing(h, now); !missing.isOver() {
 				next = old
 				if old == nil && missing.Until.IsZero() {
 					// What it needs was refused: its clients learn that it exists.
 					next = s.want.Unavailable(h)
 				}
-				if earlier, ok := s.routes.waiting[h.Name]; ok {
-					missing.Since = earlier.Since
-				}
 				waiting[h.Name] = missing
 				wait.add(missing.Until)
 			}
 		}
-		if next != old && next != nil && (old == nil || old.Version != next.Version) {
+		if next != old && next != nil && (old == nil || old.Version != next.Version) && h.Name != keeper {
 			if s.routes.most > 0 && changed == s.routes.most {
 				s.routes.limited, next = true, old
 			} else {
@@ -312,26 +314,4 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 // same compares what the hosts are; most are the same pointers.
 func same(a, b []*snapshot.Host) bool {
 	return slices.EqualFunc(a, b, func(x, y *snapshot.Host) bool { return x == y || x.Version == y.Version })
-}
-
-// missing names the clusters of a host that are not usable, and when the
-// longest wait for one ends; the zero time means that one was refused.
-func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
-	w := Wait{Host: h.Name, Object: h.Object, Since: now}
-	refused := false
-	for _, name := range h.Clusters {
-		ok, until := s.clusters.usable(name, now, s.opts.WarmBound)
-		if ok {
-			continue
-		}
-		w.Clusters = append(w.Clusters, Awaited{name, s.clusters.objects(name)})
-		refused = refused || until.IsZero()
-		if until.After(w.Until) {
-			w.Until = until
-		}
-	}
-	if refused {
-		w.Until = time.Time{}
-	}
-	return w
 }

@@ -51,8 +51,13 @@ type Stream struct {
 	secrets, extensions, endpoints named
 	// certificates are what secrets were last compared with.
 	certificates []*snapshot.Certificate
+	providers    providers
+	keeper       keeper
 	flights      map[string]*flight
 	nonce        int
+	// overdue are the secrets and providers for which the bound of the wait ran out,
+	// until somebody asks.
+	overdue []Overdue
 	// room is how many names that nobody serves may still be kept.
 	room int
 }
@@ -78,6 +83,7 @@ func NewStream(opts Options) *Stream {
 		secrets:    newNamed(snapshot.SecretType),
 		extensions: newNamed(snapshot.ExtensionType),
 		endpoints:  newNamed(snapshot.EndpointType),
+		providers:  newProviders(),
 		flights:    map[string]*flight{},
 		room:       math.MaxInt,
 	}
@@ -109,11 +115,16 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
 	s.routes.forget(want.Hosts)
+	s.keeper.settled = false
+	s.providers.want(want.Providers)
 	certificates := !slices.Equal(s.certificates, want.Certificates)
 	s.certificates, s.secrets.lookup = want.Certificates, want.Certificate
 	for n, all := range map[*named][]*snapshot.Resource{
 		&s.secrets: want.Secrets, &s.extensions: want.Extensions, &s.endpoints: want.Endpoints,
 	} {
+		if n == &s.extensions && want.ExtensionName() != "" {
+			continue // see chooseExtensions
+		}
 		if !slices.Equal(all, n.all) || certificates && n == &s.secrets {
 			n.wantAll(all)
 			if n == &s.secrets {
@@ -155,11 +166,15 @@ func (s *Stream) named(typeURL string) *named {
 func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) bool {
 	switch n := s.named(typeURL); {
 	case typeURL == snapshot.RouteType:
+		s.keeper.replaced = len(initial) > 0
 		return s.routes.subscribe(names, initial, s.want, &s.room)
 	case n != nil:
 		revision := int64(0)
 		if s.want != nil {
 			revision = s.want.Revision
+		}
+		if n == &s.secrets {
+			s.keeper.heard, s.keeper.settled = true, false
 		}
 		return n.subscribe(names, initial, &s.room, revision)
 	case s.collection(typeURL) != nil:
@@ -174,6 +189,7 @@ func (s *Stream) Unsubscribe(typeURL string, names []string) {
 		s.routes.unsubscribe(names)
 	} else if n := s.named(typeURL); n != nil {
 		n.unsubscribe(names)
+		s.keeper.settled = false
 	}
 }
 
@@ -196,8 +212,13 @@ func (s *Stream) Ack(nonce string) *Message {
 	} else {
 		s.collection(f.Type).held.read(f, true)
 	}
-	if f.Type == snapshot.SecretType {
+	switch f.Type {
+	case snapshot.SecretType:
 		s.secrets.noteRead(&f.Message)
+	case snapshot.RouteType:
+		s.keeper.replaced = true
+	case snapshot.ExtensionType:
+		s.providers.ack(f, s.want.ExtensionName())
 	}
 	return &f.Message
 }
@@ -212,11 +233,18 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 		return nil, ""
 	}
 	if f.Type == snapshot.RouteType {
+		s.keeper.replaced = true
 		return &f.Message, s.routes.nack(f, text, now)
 	}
 	guilty = s.collection(f.Type).nack(f, text, now)
 	if f.Type == snapshot.SecretType && guilty != "" {
 		s.secrets.giveUp(guilty)
+	}
+	if f.Type == snapshot.ExtensionType && guilty != "" && guilty == s.want.ExtensionName() {
+		if piece, other := s.providers.nack(s.want.Providers, f.Resources[0].Version, text, f.Revision, now); other {
+			delete(s.extensions.refused, guilty)
+			guilty = piece
+		}
 	}
 	return &f.Message, guilty
 }
@@ -224,6 +252,7 @@ func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty str
 func (s *Stream) takeFlight(nonce string) *flight {
 	f := s.flights[nonce]
 	delete(s.flights, nonce)
+	s.keeper.heard = true
 	if f != nil && f.Type != snapshot.RouteType {
 		s.collection(f.Type).unanswered--
 	}
@@ -237,7 +266,8 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		return nil, time.Time{}
 	}
 	var next due
-	for _, f := range s.supply(now) {
+	s.chooseExtensions(now, &next)
+	for _, f := range s.supply(now, &next) {
 		messages = append(messages, s.send(f))
 	}
 	if f := s.nextRoutes(now, &next); f != nil {
@@ -261,9 +291,11 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		}
 	}
 	for _, c := range []*collection{&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection} {
-		c.settle(s.want.Revision)
+		if c != &s.secrets.collection || len(s.secrets.names) == len(s.secrets.wanted) { // what is retired is not forgotten
+			c.settle(s.want.Revision)
+		}
 	}
-	if s.needsProof() {
+	if s.needsProof() || s.needsAnswer() {
 		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ListenerType}}))
 	}
 	return messages, next.at
@@ -272,8 +304,8 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 // supply returns what is new or changed, what others need first. The
 // assignment of a cluster follows the cluster, changed or not: without it Envoy
 // would warm the cluster until a timeout.
-func (s *Stream) supply(now time.Time) []*flight {
-	flights := append(s.secrets.supply(now), s.extensions.supply(now)...)
+func (s *Stream) supply(now time.Time, next *due) []*flight {
+	flights := append(s.supplySecrets(now, next), s.extensions.supply(now)...)
 	clusters := s.clusters.supply(now)
 	for _, f := range clusters {
 		for _, r := range f.Resources {
@@ -303,6 +335,20 @@ func (s *Stream) needsProof() bool {
 		}
 	}
 	return warms && unread > proof && s.listeners.subscribed
+}
+
+// needsAnswer reports whether nothing under way will tell that the Envoy has said which
+// secrets it has.
+func (s *Stream) needsAnswer() bool {
+	if s.knowsLogins() || !s.listeners.subscribed {
+		return false
+	}
+	for _, f := range s.flights {
+		if f.Type != snapshot.ClusterType {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Stream) send(f *flight) Message {
@@ -344,7 +390,10 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 			}
 		}
 	}
-	if len(s.want.Listeners) > 0 && !s.routes.hasAll(s.want.Hosts) {
+	if len(s.want.Listeners) > 0 && !s.routes.hasAll(s.hosts()) {
+		return 0, false
+	}
+	if s.extensions.names[s.want.ExtensionName()] && !s.providers.hasAll(s.want.Providers) {
 		return 0, false
 	}
 	return s.want.Revision, true

@@ -237,9 +237,9 @@ func (st *stream) advance() (wake time.Time, err error) {
 
 // report tells the others how far the Envoy is.
 func (st *stream) report() {
-	for _, name := range st.plan.Overdue() {
-		st.server.opts.Status.RecordOverdue(st.id, name)
-		st.log.Warn("routes no longer wait for a cluster that is not ready", "cluster", name)
+	for _, o := range st.plan.Overdue() {
+		st.server.opts.Status.RecordOverdue(st.id, o.Type, o.Name)
+		st.log.Warn("routes no longer wait for what is not ready", "type_url", o.Type, "resource", o.Name)
 	}
 	rev, ok := st.plan.Applied()
 	waiting, refused := st.plan.Waiting(), st.plan.Refused()
@@ -294,8 +294,13 @@ func toProgress(applied int64, waiting []plan.Wait, refused []plan.Refusal) gate
 	p := gatestatus.Progress{Applied: applied}
 	for _, w := range waiting {
 		wait := gatestatus.Wait{Host: w.Host, Object: toKey(w.Object), Since: w.Since, Until: w.Until}
-		for _, c := range w.Clusters {
-			wait.Clusters = append(wait.Clusters, gatestatus.Awaited{Name: c.Name, Objects: toKeys(c.Objects)})
+		for _, list := range []struct {
+			from []plan.Awaited
+			to   *[]gatestatus.Awaited
+		}{{w.Clusters, &wait.Clusters}, {w.Secrets, &wait.Secrets}, {w.Providers, &wait.Providers}} {
+			for _, a := range list.from {
+				*list.to = append(*list.to, gatestatus.Awaited{Name: a.Name, Objects: toKeys(a.Objects)})
+			}
 		}
 		p.Waiting = append(p.Waiting, wait)
 	}

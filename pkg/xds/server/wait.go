@@ -260,22 +260,32 @@ func lagOf(lack plan.Lack) gatestatus.Lag {
 	case lack.Wait != nil && lack.Wait.Until.IsZero():
 		return gatestatus.Lag{
 			Reason:  gatestatus.Refused,
-			Message: "Envoy refused what service " + lack.Wait.Host + " needs: cluster " + namesOf(lack.Wait.Clusters),
+			Message: "Envoy refused what service " + lack.Wait.Host + " needs: " + awaitedBy(lack.Wait),
 		}
 	case lack.Wait != nil:
 		return gatestatus.Lag{
 			Reason: gatestatus.Waiting,
-			Message: fmt.Sprintf("service %s waits for cluster %s, until %s at the latest",
-				lack.Wait.Host, namesOf(lack.Wait.Clusters), lack.Wait.Until.UTC().Format("15:04:05")),
+			Message: fmt.Sprintf("service %s waits for %s, until %s at the latest",
+				lack.Wait.Host, awaitedBy(lack.Wait), lack.Wait.Until.UTC().Format("15:04:05")),
 		}
 	}
 	return gatestatus.Lag{Reason: gatestatus.Slow, Message: "Envoy has not answered yet"}
 }
 
-func namesOf(clusters []plan.Awaited) string {
-	names := make([]string, len(clusters))
-	for i, c := range clusters {
-		names[i] = c.Name
+// awaitedBy names what a host waits for.
+func awaitedBy(w *plan.Wait) string {
+	var parts []string
+	for _, list := range []struct {
+		what    string
+		awaited []plan.Awaited
+	}{{"cluster", w.Clusters}, {"secret", w.Secrets}, {"jwt provider", w.Providers}} {
+		names := make([]string, len(list.awaited))
+		for i, a := range list.awaited {
+			names[i] = a.Name
+		}
+		if len(names) > 0 {
+			parts = append(parts, list.what+" "+strings.Join(names, ", "))
+		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(parts, " and ")
 }

@@ -96,7 +96,9 @@ func (h *RouteHead) Keeper(pairs []string) *Host {
 			routes = append(routes, r)
 		}
 	}
-	return hostOf(h.keeper.host.Name, h.keeper.host.Domains, h.keeper.host.body, routes)
+	host := hostOf(h.keeper.host.Name, h.keeper.host.Domains, h.keeper.host.body, routes)
+	host.Clusters, host.pairs = nil, pairs // its routes are for nobody
+	return host
 }
 
 // keep makes the keeper what the secrets demand.

@@ -145,6 +145,7 @@ type Host struct {
 	// bare is the host without its routes and filters, body the whole.
 	bare, body []byte
 	sum        hash
+	pairs      []string // see Pairs
 }
 
 // Needs are the names of what a host uses beside the clusters of its routes: clusters,
@@ -170,6 +171,9 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef, needs .
 	}
 	return host, err
 }
+
+// Pairs are the pairs of secrets that a keeper keeps, sorted; nil for any other host.
+func (h *Host) Pairs() []string { return h.pairs }
 
 // VirtualHost decodes the whole host, each time again.
 func (h *Host) VirtualHost() (*routev3.VirtualHost, error) {

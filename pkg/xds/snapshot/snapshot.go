@@ -25,9 +25,12 @@ type Snapshot struct {
 	// Beaten are those that one of Certificates goes before, by name. Nobody changes it.
 	Beaten map[string][]*Certificate
 
-	head   *RouteHead
-	jwt    *ExtensionHead
+	head *RouteHead
+	jwt  *ExtensionHead
+	// pairs are those of Secrets.
+	pairs  []string
 	routes func() *Resource
+	others *variants
 }
 
 // Empty is the snapshot of a proxy that does not exist.
@@ -52,10 +55,13 @@ func (s *Snapshot) RouteConfiguration() *routev3.RouteConfiguration {
 }
 
 // Routes is the route configuration of the given hosts. That of all hosts of
-// the snapshot is made once and shared.
+// the snapshot is made once and shared, and so are some that differ in the keeper.
 func (s *Snapshot) Routes(hosts []*Host) *Resource {
 	if slices.Equal(hosts, s.Hosts) {
 		return s.routes()
+	}
+	if r := s.others.routes(hosts); r != nil {
+		return r
 	}
 	return s.head.Join(hosts)
 }
@@ -234,7 +240,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
 		Secrets: secrets, Extensions: b.extensions.sorted(), Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
-		head: b.head, jwt: b.jwt,
+		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
 	return s
