@@ -168,11 +168,21 @@ func setEndpoints(out *ir.Login, l *model.Login) error {
 	}
 	out.AuthorizationEndpoint = cmp.Or(l.AuthorizationEndpoint, p.AuthorizationEndpoint)
 	out.TokenEndpoint = cmp.Or(l.TokenEndpoint, p.TokenEndpoint)
-	out.EndSessionEndpoint = cmp.Or(l.EndSessionEndpoint, p.EndSessionEndpoint)
+	out.EndSessionEndpoint = endSession(cmp.Or(l.EndSessionEndpoint, p.EndSessionEndpoint))
 	if out.AuthorizationEndpoint == "" || out.TokenEndpoint == "" {
 		return errUnknown(l, "endpoints")
 	}
 	return nil
+}
+
+// endSession is a URL to which Envoy adds ?id_token_hint=...&client_id=... and the rest. If
+// it has a query, as that of a provider with policies or tenants may, the first of these
+// becomes the value of a parameter that nobody reads, and the others stand for themselves.
+func endSession(url string) string {
+	if strings.Contains(url, "?") {
+		return strings.TrimSuffix(url, "&") + "&_="
+	}
+	return url
 }
 
 // setLoginSecrets opens the client's secret, and derives the key of the cookies: of one

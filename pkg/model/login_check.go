@@ -136,9 +136,6 @@ func (o LoginOptions) check(v *validator, at, issuer string) {
 	}
 	if o.EndSessionEndpoint != "" {
 		v.loginURL(at+".end_session_endpoint", o.EndSessionEndpoint)
-		if strings.Contains(o.EndSessionEndpoint, "?") {
-			v.add(at+".end_session_endpoint", "%q must have no query: the gateway adds one", o.EndSessionEndpoint)
-		}
 	}
 	if o.TokenEndpointAuthMethod != "" {
 		v.oneOf(at+".token_endpoint_auth_method", o.TokenEndpointAuthMethod, []string{ClientSecretPost, ClientSecretBasic})

@@ -105,7 +105,7 @@ func templated(r *rand.Rand, redirect string) *model.Filter {
 		// Nobody asks it: a name would have to be looked up, and TLS needs authorities.
 		"token_endpoint": regexp.MustCompile(`^https?://[^/?#]*`).ReplaceAllString(link("https://login.example.com/token"), "http://127.0.0.1:9"),
 	}
-	if end := link(""); end != "" && !strings.Contains(end, "?") {
+	if end := link(""); end != "" {
 		config["end_session_endpoint"] = end
 	}
 	f := &model.Filter{Name: "login", Type: model.FilterOIDC}
@@ -296,7 +296,20 @@ func survives(logins []*model.Filter, redirects []string) {
 		Expect(res.Header.Get("Location")).To(HavePrefix(strings.SplitN(login.AuthorizationEndpoint, "?", 2)[0]), "%s", logins[i].Config)
 		Expect(to.Query().Get("redirect_uri")).To(Equal(expanded(redirect, host)), "%s", logins[i].Config)
 		Expect(get(login.Redirect.Path).StatusCode).To(Equal(http.StatusUnauthorized), "the way back of %s", logins[i].Config)
-		Expect(get(login.SignOutPath).StatusCode).To(Equal(http.StatusFound), "the sign-out of %s", logins[i].Config)
+		if login.SignOutPath == "" {
+			continue
+		}
+		res = get(login.SignOutPath)
+		Expect(res.StatusCode).To(Equal(http.StatusFound), "the sign-out of %s", logins[i].Config)
+		if login.EndSessionEndpoint == "" {
+			Expect(res.Header.Get("Location")).To(Equal("http://"+host+"/"), "the sign-out of %s", logins[i].Config)
+		} else {
+			to, err := url.Parse(res.Header.Get("Location"))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(res.Header.Get("Location")).To(HavePrefix(login.EndSessionEndpoint), "%s", logins[i].Config)
+			Expect(to.Query().Get("client_id")).To(Equal("shop"), "%s: %s", logins[i].Config, res.Header.Get("Location"))
+			Expect(to.Query().Get("post_logout_redirect_uri")).To(Equal("http://"+host+"/"), "%s: %s", logins[i].Config, res.Header.Get("Location"))
+		}
 	}
 	a, err := e.Admin.Get(limit(), "/ready")
 	Expect(err).NotTo(HaveOccurred(), "%.2000s", e.Stderr)
