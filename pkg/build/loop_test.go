@@ -155,4 +155,24 @@ var _ = Describe("the loop", func() {
 		src.add(model.Change{Revision: 1, Entries: []model.Entry{proxy}})
 		Expect(pub.next()).To(HaveKey("gw"))
 	})
+
+	It("publishes what an identity provider says, and only where that counts", func() {
+		filter := &model.Filter{ID: 1, Name: "login", Type: model.FilterOIDC, Config: `{"client_id":"a","client_secret":"sealed:v1:x","cookie_secret":"cookies",` +
+			`"redirect_uri":"/callback","issuer":"https://login.example"}`}
+		change := model.Change{Revision: 1, Full: true, Entries: []model.Entry{{Key: filter.Key(), Object: filter}}}
+		for _, name := range []string{"shop", "open"} {
+			for _, o := range []model.Object{
+				&model.Service{ID: 1, Name: name, FQDN: name + ".example", HTTPS: model.HTTPSBoth}, proxyNamed(name), &model.ProxyService{ID: 1, Proxy: name, Service: name},
+			} {
+				change.Entries = append(change.Entries, model.Entry{Key: o.Key(), Object: o})
+			}
+		}
+		on := &model.ServiceFilter{ID: 1, Service: "shop", Filter: "login"}
+		change.Entries = append(change.Entries, model.Entry{Key: on.Key(), Object: on})
+		src.changes = []model.Change{change}
+		start()
+		Expect(pub.next()).To(And(HaveKey("shop"), HaveKey("open")))
+		src.add(model.Change{Revision: 2, Learned: map[model.Key]*model.Provider{filter.Key(): {Fault: "it is away"}}})
+		Expect(pub.next()).To(And(HaveLen(1), HaveKey("shop")))
+	})
 })

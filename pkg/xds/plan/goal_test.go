@@ -68,6 +68,23 @@ var _ = Describe("a goal", func() {
 		Expect(reached(plan.Goal{Revision: 2, Hosts: []string{"blog"}})).To(BeFalse(), "it may come with the revision")
 	})
 
+	It("is reached in the newest form only, if it asks for that, where a revision has several", func() {
+		newest := shop(1)
+		newest.Newest = true
+		live(world(1, host("shop", fast)))
+		Expect(reached(newest)).To(BeTrue())
+		s.Want(world(1, host("shop", fast, cluster("other", 1, false))))
+		Expect(reached(shop(1))).To(BeTrue())
+		Expect(reached(newest)).To(BeFalse())
+		next()
+		Expect(reached(newest)).To(BeFalse())
+		ack(snapshot.RouteType)
+		Expect(reached(newest)).To(BeTrue())
+		s.Want(world(1, host("shop", fast, cluster("other", 2, false))))
+		Expect(reached(shop(1))).To(BeTrue())
+		Expect(reached(newest)).To(BeFalse(), "the cluster is another")
+	})
+
 	It("is reached by the removal of the host", func() {
 		live(world(1, host("shop", fast), host("blog", fast)))
 		s.Want(world(2, host("blog", fast)))

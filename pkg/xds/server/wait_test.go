@@ -76,6 +76,28 @@ var _ = Describe("a wait", func() {
 		Eventually(start(context.Background(), goal(3))).Should(Receive(Equal(nobody)))
 	})
 
+	It("is for what was published last, also under the revision of before", func() {
+		publish(1, "blue")
+		open, heard := make(chan struct{}), make(chan struct{}, 10)
+		x := envoy(func(r *testkit.XDSResponse) {
+			if len(r.GetResources()) > 0 && r.GetResources()[0].GetName() == "green" {
+				heard <- struct{}{}
+				<-open
+			}
+			_ = r.Ack()
+		})
+		release := sync.OnceFunc(func() { close(open) })
+		DeferCleanup(release)
+		Expect(x.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(start(context.Background(), goal(1))).Should(Receive(BeEmpty()))
+		publish(1, "green")
+		Expect(s.Wait(short(), goal(1))).To(ConsistOf(HaveField("Reason", "slow")))
+		Eventually(heard).Should(Receive())
+		answer := start(context.Background(), goal(1))
+		release()
+		Eventually(answer).Should(Receive(BeEmpty()))
+	})
+
 	It("waits a while for an Envoy that was there, then no longer", func() {
 		s.Publish(1, nil)
 		publish(3, "blue")
