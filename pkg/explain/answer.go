@@ -59,6 +59,10 @@ const (
 	NoRoute        = "no_route"        // 404: the service has no route for it
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
+	LoginRequired  = "login_required"  // 302: the browser is sent to log in
+	LoginRefused   = "login_refused"   // 401: no session, and nobody can be sent to log in
+	LoginCallback  = "login_callback"  // 302 or 401: a browser comes back from a login
+	SignedOut      = "signed_out"      // 302: the session ends
 	// 403: clients have to show a certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
 )
@@ -73,7 +77,7 @@ type Seen struct {
 
 // Step is one thing that happened. Codes: listener, tls, certificate,
 // client_certificate, client, refused, path, redirect, host, filter, route, upgrade,
-// answer, forward, health.
+// login, answer, forward, health.
 type Step struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`

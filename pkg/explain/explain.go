@@ -65,7 +65,7 @@ func Explain(have State, r Request) (Answer, error) {
 	if len(a.UnknownFilters) > 0 {
 		a.Message += "; explain does not know " + listOf(a.UnknownFilters) + ", so it may be different"
 	}
-	if a.Status > 0 && isGRPC(h.get("content-type")) {
+	if a.Status > 0 && a.Code != LoginRequired && a.Code != SignedOut && isGRPC(h.get("content-type")) {
 		a.GRPCStatus, a.Status = grpcStatus(a.Status), http.StatusOK
 	}
 	return a, err
@@ -168,6 +168,9 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
+	if answered, err := a.askForLogin(s, l, vh, chosen); answered || err != nil {
+		return err
+	}
 	return a.applyRoute(have, s, vh, chosen, l)
 }
 

@@ -41,6 +41,11 @@ func knownFilters() []knownFilter {
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
+		{name: spoofFilter, describe: (*Filter).describeSpoofed},
+		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin
+		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
+		{name: claimsFilter, describe: (*Filter).describeClaims},
+		{name: cleanFilter, describe: (*Filter).describeCleaned},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: routerFilter, describe: (*Filter).describeRouter},

@@ -97,8 +97,8 @@ func reasonFor(what, status, code string) Reason {
 		return Reason{BadAnswer, "the answer of the token endpoint has no access token: is token_endpoint right?"}
 	case begins("OAuth server returned an error"):
 		return authorizationReason(knownError(code))
-	case begins("State url host is not in the allowed redirect domains"):
-		return Reason{RedirectDomain, "after the login a user was to be sent to a host that is not the service's: somebody changed the state, or the service got another host meanwhile"}
+	case begins("State url host is not in the allowed redirect domains", "redirect_uri failed domain allow"):
+		return Reason{RedirectDomain, "a login was to lead to a host that is not the service's: somebody changed the state or the Host, or the service got another host meanwhile"}
 	case begins("Code or state", "State ", "CSRF ", "Malformed oauth", "Code verifier", "Failed to decrypt"):
 		return Reason{OutdatedLogin, "a browser came back from the identity provider without the cookies of that login: it took more than ten minutes, began elsewhere or over plain HTTP, or was complete already"}
 	case begins("jwt_authn_access_denied"):

@@ -1,0 +1,241 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	oauth2v3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/oauth2/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// The filters of a login, in their order.
+const (
+	spoofFilter  = "envoy.filters.http.header_mutation/in"
+	oauth2Filter = "envoy.filters.http.oauth2"
+	jwtFilter    = "envoy.filters.http.jwt_authn"
+	claimsFilter = "envoy.filters.http.rbac/claims"
+	cleanFilter  = "envoy.filters.http.header_mutation/clean"
+)
+
+// messageFor returns the message of a route or host for a filter.
+func messageFor[T proto.Message](name string, vh *routev3.VirtualHost, r *routev3.Route, into T) (T, error) {
+	for _, config := range []map[string]*anypb.Any{r.GetTypedPerFilterConfig(), vh.GetTypedPerFilterConfig()} {
+		if packed := config[name]; packed != nil {
+			if err := packed.UnmarshalTo(into); err != nil {
+				return into, fmt.Errorf("decoding filter %q: %w", name, err)
+			}
+			return into, nil
+		}
+	}
+	return into, nil
+}
+
+// askForLogin does what the login of a host does with a request (OAuth2Filter::decodeHeaders);
+// answered is false if the request goes on.
+func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (answered bool, err error) {
+	on := findFilter(l, oauth2Filter)
+	if on == nil || vh.GetTypedPerFilterConfig()[oauth2Filter] == nil {
+		return false, nil
+	}
+	by := loginName(vh)
+	if isOff(on, vh, r) {
+		a.step("login", fmt.Sprintf("route %s is public: %s asks for no login there", r.GetName(), by))
+		return false, nil
+	}
+	message, err := messageFor(oauth2Filter, vh, r, &oauth2v3.OAuth2PerRoute{})
+	if err != nil {
+		return false, err
+	}
+	c := message.GetConfig()
+	// Before Envoy compares the path, it cuts the query off.
+	switch path := s.path; {
+	case path == exactPathOf(c.GetSignoutPath()):
+		to := "the site's /"
+		if c.GetEndSessionEndpoint() != "" {
+			to = "the identity provider (" + withoutQuery(c.GetEndSessionEndpoint()) + "), which signs out too"
+		}
+		a.endWith(SignedOut, http.StatusFound, "login", fmt.Sprintf("%s signs the browser out at %s: its cookies are deleted, and it is sent to %s", by, path, to))
+		return true, nil
+	case hasSession(s, c):
+		a.step("login", fmt.Sprintf("the request has a session cookie of %s, whose validity only Envoy knows; what follows is what a valid one meets, and without one the browser is sent to log in", by))
+		return false, nil
+	case path == exactPathOf(c.GetRedirectPathMatcher()):
+		a.endWith(LoginCallback, http.StatusUnauthorized, "login", fmt.Sprintf(
+			"%s is where the identity provider sends browsers back to, for %s: with a code and the cookies of that login the browser is sent on to the page that it wanted, else it gets 401", path, by))
+		return true, nil
+	}
+	// Envoy has removed it before it asks.
+	s.headers = maps.Clone(s.headers)
+	delete(s.headers, "authorization")
+	for _, m := range c.GetDenyRedirectMatcher() {
+		check, err := s.checkHeader(m)
+		if err != nil {
+			return false, err
+		}
+		if check.Holds {
+			a.endWith(LoginRefused, http.StatusUnauthorized, "login", fmt.Sprintf(
+				"%s asks for a login, and the request has no session. It is not sent to log in but gets 401, because it is not a browser that opens a page: %s", by, check.Message))
+			return true, nil
+		}
+	}
+	if host := a.Request.Host; !isAmong(host, c.GetAllowedRedirectDomains()) {
+		a.endWith(LoginRefused, http.StatusUnauthorized, "login", fmt.Sprintf(
+			"%s asks for a login, and nobody is sent back to the Host %q after one: it is not among %s (of wildcards in lower case, and without an empty port)",
+			by, host, strings.Join(c.GetAllowedRedirectDomains(), ", ")))
+		return true, nil
+	}
+	a.Location = withoutQuery(c.GetAuthorizationEndpoint())
+	a.endWith(LoginRequired, http.StatusFound, "login", fmt.Sprintf("%s asks for a login, and the request has no session: the browser is sent to %s", by, a.Location))
+	return true, nil
+}
+
+// isAmong reports whether the host of a request, with or without a port, is one of some
+// domains. In wildcards Envoy does not fold case.
+func isAmong(host string, domains []string) bool {
+	name, port, found := strings.Cut(host, ":")
+	if strings.HasPrefix(host, "[") {
+		name, port, found = strings.Cut(host[1:], "]")
+		port = strings.TrimPrefix(port, ":")
+		found = found && strings.HasSuffix(host, ":"+port)
+	}
+	if found && (port == "" || strings.Trim(port, "0123456789") != "") {
+		return false
+	}
+	if !strings.HasPrefix(host, "[") && strings.Contains(name, "_") {
+		return false // Envoy reads a URL with the host
+	}
+	return slices.ContainsFunc(domains, func(d string) bool {
+		return strings.EqualFold(d, name) || strings.HasPrefix(d, "*.") && strings.HasSuffix(name, d[1:])
+	})
+}
+
+// loginName names what asks for the login of a host.
+func loginName(vh *routev3.VirtualHost) string {
+	name := vh.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()["login"].GetStringValue()
+	kind, rest, ok := strings.Cut(name, "/")
+	if !ok {
+		return "the login of service " + vh.GetName()
+	}
+	return kind + " " + rest
+}
+
+func exactPathOf(m *matcherv3.PathMatcher) string { return m.GetPath().GetExact() }
+
+// withoutQuery is a URL without what differs from request to request.
+func withoutQuery(address string) string {
+	before, _, _ := strings.Cut(address, "?")
+	return before
+}
+
+// hasSession reports whether a request has the cookies by which Envoy knows a session.
+func hasSession(s subject, c *oauth2v3.OAuth2Config) bool {
+	names := c.GetCredentials().GetCookieNames()
+	there := map[string]bool{}
+	for _, header := range s.headers["cookie"] {
+		for pair := range strings.SplitSeq(header, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+			there[name] = there[name] || value != ""
+		}
+	}
+	return there[names.GetOauthHmac()] && there[names.GetOauthExpires()]
+}
+
+func (f *Filter) describeLogin(p passed) error {
+	message, err := messageFor(oauth2Filter, p.vh, p.route, &oauth2v3.OAuth2PerRoute{})
+	if err != nil {
+		return err
+	}
+	c := message.GetConfig()
+	where := withoutQuery(c.GetAuthorizationEndpoint())
+	if u, err := url.Parse(where); err == nil {
+		where = u.Host
+	}
+	f.Message = fmt.Sprintf("lets nobody pass without a session of %s, made by a login at %s; callback %s", loginName(p.vh), where, exactPathOf(c.GetRedirectPathMatcher()))
+	if path := exactPathOf(c.GetSignoutPath()); path != "/ " {
+		f.Message += ", sign-out " + path
+	}
+	if isSetByHost(p, jwtFilter) {
+		return nil
+	}
+	f.Message += ". The id_token is not verified"
+	return nil
+}
+
+// isSetByHost reports whether the host or route has a message for a filter.
+func isSetByHost(p passed, name string) bool {
+	return p.vh.GetTypedPerFilterConfig()[name] != nil || p.route.GetTypedPerFilterConfig()[name] != nil
+}
+
+func (f *Filter) describeTokenCheck(p passed) error {
+	message, err := messageFor(jwtFilter, p.vh, p.route, &jwtv3.PerRouteConfig{})
+	if err != nil {
+		return err
+	}
+	f.Message = fmt.Sprintf("verifies the id_token of the session: signature, issuer, audience and end, as %s says. One that is not right gets 401, one for another audience 403",
+		message.GetRequirementName())
+	return nil
+}
+
+func (f *Filter) describeClaims(p passed) error {
+	message, err := messageFor(claimsFilter, p.vh, p.route, &rbacv3.RBACPerRoute{})
+	if err != nil {
+		return err
+	}
+	var required []string
+	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
+		for _, principal := range policy.GetPrincipals() {
+			for _, one := range principal.GetAndIds().GetIds() {
+				required = append(required, requiredClaim(one))
+			}
+		}
+	}
+	f.Message = "requires of the id_token: " + strings.Join(required, "; ") + ". Who has it not gets 403"
+	return nil
+}
+
+func requiredClaim(p *rbacconfigv3.Principal) string {
+	m := p.GetSourcedMetadata().GetMetadataMatcher()
+	var steps, values []string
+	for _, step := range m.GetPath()[min(1, len(m.GetPath())):] {
+		steps = append(steps, step.GetKey())
+	}
+	for _, v := range m.GetValue().GetOrMatch().GetValueMatchers() {
+		if text := v.GetStringMatch().GetExact(); text != "" && !slices.Contains(values, text) {
+			values = append(values, text)
+		}
+	}
+	return strings.Join(steps, ".") + " is, or has, " + strings.Join(values, " or ")
+}
+
+func (f *Filter) describeSpoofed(p passed) error {
+	removed, err := requestChanges(spoofFilter, p)
+	f.Message = "removes headers that only the gateway may set, for claims: " + strings.Join(removed, ", ")
+	return err
+}
+
+func (f *Filter) describeCleaned(p passed) error {
+	message, err := messageFor(cleanFilter, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
+	f.Message = fmt.Sprintf("takes the %d cookies of the login that are the gateway's own out of what the backend sees", len(message.GetMutations().GetRequestMutations()))
+	return err
+}
+
+func requestChanges(name string, p passed) ([]string, error) {
+	message, err := messageFor(name, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
+	var names []string
+	for _, m := range message.GetMutations().GetRequestMutations() {
+		names = append(names, m.GetRemove())
+	}
+	return names, err
+}

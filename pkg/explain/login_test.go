@@ -1,0 +1,83 @@
+package explain_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+var _ = Describe("A login", func() {
+	login := &ir.Login{
+		Name: "filter/staff", ClientID: "shop", CookieSuffix: "48ef6a1c", AuthorizationEndpoint: "https://login.test/auth?prompt=consent", TokenEndpoint: "https://login.test/token",
+		RedirectURI: "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback", CallbackPath: "/callback", SignOutPath: "/logout", EndSessionEndpoint: "https://login.test/end",
+		RedirectDomains: []string{"shop.test"}, Scopes: []string{"openid"}, Cluster: &ir.Cluster{Name: "idp"},
+		Token: &ir.TokenCheck{
+			Name: "filter/staff/30d9eac6", Issuer: "https://login.test", Audiences: []string{"shop"}, Cookie: "IdToken-48ef6a1c", JWKS: `{"keys":[]}`,
+			ClaimHeaders: []ir.ClaimHeader{{Header: "x-user", Claim: "email"}},
+		},
+		Require: []ir.ClaimMatch{{Claim: []string{"realm", "groups"}, Values: []string{"a", "b"}}},
+	}
+	have := func() explain.State {
+		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "shop.test", Login: login}))
+		var routes []*snapshot.Route
+		for _, r := range []*ir.Route{
+			{Name: ir.LoginCallback, Match: ir.Match{PathKind: "exact", Path: "/callback"}},
+			{Name: "health", Match: ir.Match{PathKind: "exact", Path: "/health"}, Public: true},
+			{Name: "root", Match: ir.Match{PathKind: "prefix", Path: "/"}},
+		} {
+			r.Respond = &ir.Respond{Status: 503}
+			routes = append(routes, must(snapshot.NewRoute(must(translate.Route(r)))))
+		}
+		return state(must(snapshot.NewHost(vh, routes, snapshot.ObjectRef{})))
+	}
+	// told is what an answer says of a filter.
+	told := func(a explain.Answer, name string) string {
+		for _, f := range a.Filters {
+			if f.Name == name {
+				return f.Message
+			}
+		}
+		return ""
+	}
+
+	It("sends browsers away, and says what else it does", func() {
+		a := ask(have(), "http://shop.test/deep?a=1")
+		Expect(a.Code).To(Equal(explain.LoginRequired))
+		Expect(a.Status).To(Equal(302))
+		Expect(a.Location).To(Equal("https://login.test/auth"))
+		Expect(a.Message).To(Equal("filter staff asks for a login, and the request has no session: the browser is sent to https://login.test/auth"))
+		Expect(told(a, "envoy.filters.http.oauth2")).To(Equal("lets nobody pass without a session of filter staff, made by a login at login.test; callback /callback, sign-out /logout"))
+		Expect(told(a, "envoy.filters.http.jwt_authn")).To(Equal(
+			"verifies the id_token of the session: signature, issuer, audience and end, as filter/staff/30d9eac6 says. One that is not right gets 401, one for another audience 403"))
+		Expect(told(a, "envoy.filters.http.rbac/claims")).To(Equal("requires of the id_token: realm.groups is, or has, a or b. Who has it not gets 403"))
+		Expect(told(a, "envoy.filters.http.header_mutation/in")).To(Equal("removes headers that only the gateway may set, for claims: x-user"))
+		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("takes the 5 cookies of the login"))
+	})
+
+	DescribeTable("is not for", func(target, header, code string, status int, message string) {
+		a := ask(have(), "http://shop.test"+target, header)
+		Expect(a.Code).To(Equal(code))
+		Expect(a.Status).To(Equal(status))
+		Expect(a.Message).To(ContainSubstring(message))
+		Expect(a.Message).NotTo(ContainSubstring("marker"))
+	},
+		Entry("programs", "/a", "sec-fetch-mode: cors", "login_refused", 401, `header sec-fetch-mode is "cors"`),
+		Entry("what Authorization is in, which Envoy removes", "/a", "authorization: Bearer marker", "login_required", 302, "the browser is sent to"),
+		Entry("the callback", "/callback?code=marker&state=marker", "x-a: 1", "login_callback", 401, "/callback is where the identity provider sends browsers back to, for filter staff"),
+		Entry("the way out", "/logout", "x-a: 1", "signed_out", 302, "the identity provider (https://login.test/end), which signs out too"),
+		Entry("public routes", "/health", "x-a: 1", "direct_response", 503, "the route answers 503 by itself"),
+		Entry("who may have a session", "/a", "cookie: a=1; OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1", "direct_response", 503, "the route answers 503"),
+		Entry("who has cookies of another login", "/a", "cookie: OauthHMAC-00000000=marker; OauthExpires-00000000=1", "login_required", 302, "sent to"),
+	)
+
+	It("says that nobody but Envoy knows whether a session is valid, and where none is needed", func() {
+		a := ask(have(), "http://shop.test/a", "cookie: OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1")
+		Expect(a.Steps).To(ContainElement(HaveField("Message", ContainSubstring("a session cookie of filter staff, whose validity only Envoy knows"))))
+		a = ask(have(), "http://shop.test/health")
+		Expect(a.Steps).To(ContainElement(HaveField("Message", "route health is public: filter staff asks for no login there")))
+	})
+})
