@@ -215,7 +215,7 @@ func (d *demo) configure(ctx context.Context, authority *testkit.Authority, port
 		"curl -sS -X POST '" + a + "/service/shop/filter/staff?wait=applied'",
 	} {
 		d.print("$ %s", line)
-		cmd := exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the lines above
+		cmd := exec.CommandContext(ctx, "sh", "-c", line)
 		cmd.Dir = d.dir
 		answer, err := cmd.CombinedOutput()
 		d.print("%s", strings.TrimSpace(string(answer)))

@@ -187,6 +187,9 @@ func (r *run) checkConfiguration() {
 		return
 	}
 	r.compiled = l
+	if u, err := url.Parse(l.TokenEndpoint); err == nil && r.via != nil && r.via.Derived && r.via.Upstream.SpeaksTLS() {
+		r.via.Upstream.ValidationSubjectName = u.Hostname()
+	}
 	r.ok("configuration", "Envoy can enforce it; users come back to %s", r.redirectURI())
 }
 
