@@ -58,6 +58,15 @@ func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (ref
 			w.Until = until
 		}
 	}
+	if name := s.want.ExtensionName(); len(h.Secrets) > 0 && name != "" && !s.providers.known {
+		// An Envoy that asks for the extension has the filters of logins on its listeners.
+		// One that has them not would not ask for a login, and let everybody in.
+		w.Providers = append(w.Providers, Awaited{Name: name})
+		if !now.Before(until) {
+			return true
+		}
+		w.Until = until
+	}
 	for _, name := range h.Secrets {
 		// A first configuration is what makes the Envoy ask for secrets.
 		if !s.routes.known && !s.secrets.names[name] || s.secrets.hasNewest(name) {
