@@ -179,7 +179,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "gatehouse")
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	res, err := client.Do(req) //nolint:gosec // the rules say where it goes
+	res, err := client.Do(req)
 	if err != nil {
 		return nil, 0, c.explain(err, u, via)
 	}

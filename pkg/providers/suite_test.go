@@ -73,7 +73,7 @@ func newWorld(times providers.Times) *world {
 	DeferCleanup(func() { Expect(w.store.Close()).To(Succeed()) })
 	w.Provider, err = testkit.StartProvider(testkit.CertificateOptions{})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(w.Provider.Close)
+	DeferCleanup(w.Close)
 	w.start(times)
 	return w
 }

@@ -112,4 +112,21 @@ var _ = Describe("A login with an issuer", func() {
 		_, back = d.logIn(ctx)
 		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
 	})
+
+	It("learns of a new key when the first token is signed with it, and keeps sessions of the old one", func(ctx SpecContext) {
+		d := discover(ctx)
+		old, back := d.logIn(ctx)
+		Expect(back.Status).To(Equal(http.StatusOK), back.Body)
+		Expect(d.idp.Change(ctx, testkit.OIDCSettings{Keys: "rotate"})).To(Succeed())
+		b, _ := d.logIn(ctx)
+		status := func(b *testkit.Browser) int {
+			visit, err := b.Do(ctx, testkit.Request{URL: d.shop("/again")})
+			Expect(err).NotTo(HaveOccurred())
+			return visit.Status
+		}
+		// By itself the provider is asked after 4.5 minutes.
+		Eventually(func() int { return status(b) }).WithTimeout(time.Minute).Should(Equal(http.StatusOK))
+		Expect(status(old)).To(Equal(http.StatusOK))
+		Expect(read(d.api, "/proxy/gw/xds?type=extension")).To(MatchRegexp(`(?s)kid.*kid`), "both keys")
+	})
 })
