@@ -74,7 +74,7 @@ var _ = Describe("a real Envoy under load", func() {
 		report := traffic.Stop()
 		GinkgoWriter.Println(report)
 		g.expectAlive()
-		Expect(len(report.Failures)).To(BeZero(), report.String())
+		Expect(report.Failures).To(BeEmpty(), report.String())
 	})
 
 	It("lives while the control plane is restarted 50 times, with logins that only it still has", func() {
@@ -100,6 +100,6 @@ var _ = Describe("a real Envoy under load", func() {
 		report := traffic.Stop()
 		GinkgoWriter.Println(report)
 		g.expectAlive()
-		Expect(len(report.Failures)).To(BeZero(), report.String())
+		Expect(report.Failures).To(BeEmpty(), report.String())
 	})
 })

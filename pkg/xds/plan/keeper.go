@@ -126,6 +126,29 @@ func (s *Stream) hosts() []*snapshot.Host {
 	return s.keeper.hosts
 }
 
+// isNewPair reports whether the Envoy asks for, or has, the secret of a login that the
+// snapshot does not have.
+func (s *Stream) isNewPair(names []string, initial map[string]string) bool {
+	is := func(name string) bool {
+		_, wanted := slices.BinarySearch(s.want.Pairs(), pairOf(name))
+		return s.secrets.isLogin(name) && !wanted
+	}
+	if slices.ContainsFunc(names, is) {
+		return true
+	}
+	for name := range initial {
+		if is(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func pairOf(secret string) string {
+	pair, _ := snapshot.LoginPair(secret)
+	return pair
+}
+
 // pairsOf are the pairs that the keeper among hosts keeps.
 func pairsOf(hosts []*snapshot.Host, keeper string) []string {
 	if h := hostIn(hosts, keeper); h != nil {

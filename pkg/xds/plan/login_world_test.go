@@ -44,7 +44,7 @@ func filter(name string) snapshot.ObjectRef {
 func loginSecret(name string, content int) *snapshot.Resource {
 	r, err := snapshot.NewSecret(&tlsv3.Secret{Name: name, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{
 		Secret: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: fmt.Sprint(content)}},
-	}}}, filter(name))
+	}}}, filter(strings.Split(name, "/")[2]))
 	Expect(err).NotTo(HaveOccurred())
 	return r
 }

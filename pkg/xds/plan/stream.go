@@ -174,7 +174,8 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 			revision = s.want.Revision
 		}
 		if n == &s.secrets {
-			s.keeper.heard, s.keeper.settled = true, false
+			s.keeper.heard = true
+			s.keeper.settled = s.keeper.settled && !s.isNewPair(names, initial)
 		}
 		return n.subscribe(names, initial, &s.room, revision)
 	case s.collection(typeURL) != nil:

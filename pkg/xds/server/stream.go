@@ -109,7 +109,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 			if err := st.handle(req); err != nil {
 				return err
 			}
-			if asksForMore(req) && pace.ask(isLookup(req), time.Now()) {
+			if asksForMore(req) && pace.ask(st.isCheap(req), time.Now()) {
 				hear = nil
 			}
 		case <-pace.timer.C:
@@ -191,11 +191,12 @@ func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
 }
 
-// isLookup reports whether it is the Envoy's clients who ask, for certificates. Names
-// that do not exist are not kept.
-func isLookup(req *discoveryv3.DeltaDiscoveryRequest) bool {
+// isCheap reports whether a request is one of many that an Envoy may send: one by one, for
+// the certificates that its clients ask for, of which those that do not exist are not kept,
+// and for the secrets of logins that its hosts name.
+func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool {
-		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate
+		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate && (st.have == nil || !st.have.HasSecret(name))
 	})
 }
 

@@ -71,7 +71,7 @@ func (h *ExtensionHead) Join(providers []*Resource) *Resource {
 	config := sizeField(anyTypeField, len(jwtAuthnType)) + sizeField(anyValueField, message)
 	r := startResource(ExtensionType, h.name, hash(sums.Sum(nil)), sizeField(extensionNameField, len(h.name))+sizeField(extensionConfigField, config))
 	r.Objects = objects
-	wire := protowire.AppendString(protowire.AppendTag(r.wire, extensionNameField, protowire.BytesType), h.name)
+	wire := append(appendHead(r.wire, extensionNameField, len(h.name)), h.name...)
 	wire = appendHead(wire, extensionConfigField, config)
 	wire = protowire.AppendString(protowire.AppendTag(wire, anyTypeField, protowire.BytesType), jwtAuthnType)
 	wire = appendHead(wire, anyValueField, message)

@@ -54,6 +54,12 @@ func (s *Snapshot) RouteConfiguration() *routev3.RouteConfiguration {
 	return s.head.config
 }
 
+// HasSecret reports whether a secret of that name is among Secrets.
+func (s *Snapshot) HasSecret(name string) bool {
+	_, found := search(s.Secrets, name, resourceName)
+	return found
+}
+
 // Routes is the route configuration of the given hosts. That of all hosts of
 // the snapshot is made once and shared, and so are some that differ in the keeper.
 func (s *Snapshot) Routes(hosts []*Host) *Resource {

@@ -13,6 +13,10 @@ import (
 // route configuration. No service has a name with a slash.
 const KeeperName = "login/keeper"
 
+// bootstrapCluster is a cluster that every Envoy has from its bootstrap. Envoy logs a warning
+// for one that it does not have, each time that it reads a route configuration.
+const bootstrapCluster = "gatehouse_xds"
+
 // KeeperHost is the virtual host without its routes. Its domain is one that no client
 // can resolve (RFC 6761).
 func KeeperHost() *routev3.VirtualHost {
@@ -32,7 +36,7 @@ func KeeperRoute(pair string) (*routev3.Route, error) {
 	packed, err := pack(&oauth2v3.OAuth2PerRoute{Config: &oauth2v3.OAuth2Config{
 		TokenEndpoint: &corev3.HttpUri{
 			Uri:              "https://keeper.invalid/token",
-			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: KeeperName},
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: bootstrapCluster},
 			Timeout:          durationpb.New(1),
 		},
 		AuthorizationEndpoint: "https://keeper.invalid/authorize",

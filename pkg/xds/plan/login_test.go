@@ -1,0 +1,366 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+var _ = Describe("a login", func() {
+	var (
+		s    *plan.Stream
+		now  time.Time
+		last []string // nonces
+	)
+	// start is a new stream.
+	start := func() {
+		s, last = plan.NewStream(plan.Options{Grace: 2 * time.Second, WarmBound: 20 * time.Second}), nil
+	}
+	BeforeEach(func() {
+		now = time.Unix(1_800_000_000, 0)
+		start()
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		s.Subscribe(snapshot.ListenerType, nil, nil)
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
+		s.Subscribe(snapshot.ExtensionType, []string{"jwt"}, nil)
+	})
+	// next writes messages down: "routes h+keeper(a b)", "extension a/0=0/0", "secrets +x -y".
+	next := func() []string {
+		GinkgoHelper()
+		messages, _ := s.Next(now)
+		var lines []string
+		for _, m := range messages {
+			last = append(last, m.Nonce)
+			lines = append(lines, sayLogin(m))
+		}
+		return lines
+	}
+	ack := func() {
+		for _, nonce := range last {
+			s.Ack(nonce)
+		}
+		last = nil
+	}
+	ask := func(pairs ...string) {
+		GinkgoHelper()
+		for _, pair := range pairs {
+			Expect(s.Subscribe(snapshot.SecretType, login{name: pair}.secrets(), nil)).To(BeTrue())
+		}
+	}
+	secretsOf := func(pair string) string {
+		return "secrets +login/filter/" + pair + "/client +login/filter/" + pair + "/hmac"
+	}
+	// live brings the Envoy to where it has an open host.
+	live := func() {
+		GinkgoHelper()
+		s.Want(guarded(1, openHost("shop", 1)))
+		Expect(next()).To(ContainElement("routes shop:open"))
+		ack()
+		Expect(next()).To(BeEmpty())
+	}
+	// rest lets the time go by that a route configuration needs.
+	rest := func() { now = now.Add(time.Second) }
+	// on brings it to where a second host has a login.
+	on := func() {
+		GinkgoHelper()
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		next()
+		ack()
+		ask("a")
+		next()
+		ack()
+		next()
+		ack()
+		rest()
+		Expect(next()).To(BeEmpty())
+		revision, ok := s.Applied()
+		Expect([]any{revision, ok}).To(Equal([]any{int64(2), true}))
+	}
+
+	It("is on when its secrets and its provider are there, and says what it waits for", func() {
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		Expect(next()).To(Equal([]string{"extension a/0=0/0", "routes login/keeper:a shop:open"}))
+		Expect(s.Waiting()).To(Equal([]plan.Wait{{
+			Host: "till", Object: service("till"), Since: now, Until: now.Add(20 * time.Second),
+			Secrets: []plan.Awaited{
+				{Name: "login/filter/a/client", Objects: []snapshot.ObjectRef{filter("a")}}, {Name: "login/filter/a/hmac", Objects: []snapshot.ObjectRef{filter("a")}},
+			},
+			Providers: []plan.Awaited{{Name: "filter/a/0", Objects: []snapshot.ObjectRef{filter("a")}}},
+		}}))
+		ack()
+		Expect(next()).To(BeEmpty())
+		_, applied := s.Applied()
+		Expect(applied).To(BeFalse())
+		ask("a")
+		Expect(next()).To(Equal([]string{secretsOf("a")}))
+		ack()
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+		_, reached := s.Reached(plan.Goal{Revision: 2, Hosts: []string{"till"}})
+		Expect(reached).To(BeFalse())
+		ack()
+		_, reached = s.Reached(plan.Goal{Revision: 2, Hosts: []string{"till"}})
+		Expect(reached).To(BeTrue())
+		_, applied = s.Applied()
+		Expect(applied).To(BeTrue())
+	})
+
+	It("goes on when the bound is over, which is told once", func() {
+		live()
+		s.Want(guarded(2, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		next()
+		ack()
+		next()
+		now = now.Add(20 * time.Second)
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+		Expect(s.Overdue()).To(ConsistOf(
+			plan.Overdue{Type: snapshot.SecretType, Name: "login/filter/a/client"}, plan.Overdue{Type: snapshot.SecretType, Name: "login/filter/a/hmac"},
+		))
+		Expect(s.Overdue()).To(BeEmpty())
+	})
+
+	It("is in the first configuration of an Envoy, which does not ask before", func() {
+		s.Want(guarded(1, openHost("shop", 1), loginHost("till", login{name: "a"}, false)))
+		Expect(next()).To(ContainElement("extension a/0=0/0"))
+		ack()
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+	})
+
+	It("leaves its secrets behind when it goes, and its provider for as long as a host names it", func() {
+		on()
+		s.Want(guarded(3, openHost("shop", 1)))
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
+		now = now.Add(time.Minute)
+		Expect(next()).To(BeEmpty(), "a host that the Envoy has names the provider")
+		ack()
+		Expect(next()).To(BeEmpty(), "the grace begins")
+		_, applied := s.Applied()
+		Expect(applied).To(BeTrue())
+		now = now.Add(2 * time.Second)
+		Expect(next()).To(Equal([]string{"extension"}))
+		ack()
+		now = now.Add(time.Hour)
+		Expect(next()).To(BeEmpty())
+		Expect(s.Foreign()).To(BeZero(), "the secrets were given to it")
+
+		s.Want(guarded(4, openHost("shop", 2)))
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
+		ack()
+		ask("a")
+		Expect(next()).To(BeEmpty(), "there is nothing to answer, and it is not taken back")
+	})
+
+	It("that goes and comes back while its secrets are under way is not there before they are", func() {
+		with := func(revision int64) { s.Want(guarded(revision, loginHost("till", login{name: "a"}, false))) }
+		with(1)
+		next()
+		ack()
+		next()
+		ack()
+		ask("a")
+		Expect(next()).To(Equal([]string{secretsOf("a")}))
+		s.Want(guarded(2))
+		with(3)
+		_, applied := s.Applied()
+		Expect(applied).To(BeFalse())
+		ack()
+		Expect(next()).To(BeEmpty())
+		_, applied = s.Applied()
+		Expect(applied).To(BeTrue())
+	})
+
+	It("that goes while its keys change leaves the newest ones behind", func() {
+		on()
+		s.Want(guarded(3, openHost("shop", 1), loginHost("till", login{name: "a", keys: 1}, false)))
+		Expect(next()).To(Equal([]string{"extension a/0=0/1"}))
+		s.Want(guarded(4, openHost("shop", 1)))
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open"}))
+		s.Ack(last[0])
+		Expect(next()).To(BeEmpty())
+	})
+
+	It("has one form of the extension under way at a time", func() {
+		on()
+		for keys := 1; keys < 4; keys++ {
+			s.Want(guarded(3, openHost("shop", 1), loginHost("till", login{name: "a", keys: keys}, false)))
+			Expect(next()).To(HaveLen(map[bool]int{true: 1}[keys == 1]))
+		}
+		ack()
+		Expect(next()).To(Equal([]string{"extension a/0=0/3"}))
+	})
+
+	It("that comes back with another secret waits until the routes rest, and they wait for it", func() {
+		on()
+		s.Want(guarded(3, openHost("shop", 1), loginHost("till", login{name: "a", keys: 1}, false)))
+		Expect(next()).To(Equal([]string{"extension a/0=0/1"}))
+		ack()
+		s.Want(guarded(4, openHost("shop", 2), loginHost("till", login{name: "a", keys: 1}, false)))
+		Expect(next()).To(HaveLen(1))
+		ack()
+		s.Want(guarded(5, openHost("shop", 3), loginHost("till", login{name: "a", keys: 1, content: 1}, false)))
+		Expect(next()).To(BeEmpty())
+		now = now.Add(499 * time.Millisecond)
+		Expect(next()).To(BeEmpty())
+		now = now.Add(time.Millisecond)
+		Expect(next()).To(Equal([]string{secretsOf("a")}))
+		Expect(next()).To(BeEmpty())
+		_, reached := s.Reached(plan.Goal{Revision: 5, Hosts: []string{"till"}})
+		Expect(reached).To(BeFalse())
+		ack()
+		Expect(next()).To(Equal([]string{"routes login/keeper:a shop:open till:a/0"}))
+	})
+
+	It("is kept after a reconnect, before which nothing is said about routes", func() {
+		had := map[string]string{"login/filter/old/client": "1", "login/filter/old/hmac": "1"}
+		start()
+		s.Want(guarded(5, openHost("shop", 1)))
+		s.Subscribe(snapshot.ClusterType, nil, nil)
+		Expect(next()).To(Equal([]string{"clusters"}))
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "1"})
+		Expect(next()).To(BeEmpty(), "it may use secrets that only it knows of")
+		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": listener("http").Version})
+		Expect(next()).To(Equal([]string{"listeners"}), "to hear an answer")
+		Expect(next()).To(BeEmpty())
+		s.Subscribe(snapshot.SecretType, []string{"login/filter/old/client", "login/filter/old/hmac", "login/filter/never/client"}, had)
+		Expect(next()).To(Equal([]string{"routes login/keeper:never,old shop:open"}))
+		ack()
+		now = now.Add(time.Hour)
+		Expect(next()).NotTo(ContainElement(HavePrefix("secrets")))
+		Expect(s.Foreign()).To(BeZero(), "some cost no room")
+	})
+
+	It("that an Envoy never had is not waited for after a reconnect", func() {
+		start()
+		s.Want(guarded(5, openHost("shop", 1)))
+		s.Subscribe(snapshot.ListenerType, nil, map[string]string{"http": listener("http").Version})
+		s.Subscribe(snapshot.RouteType, []string{"rc"}, map[string]string{"rc": "1"})
+		Expect(next()).To(Equal([]string{"listeners"}))
+		ack()
+		Expect(next()).To(Equal([]string{"routes shop:open"}))
+	})
+
+	It("with names that nobody serves is kept within the room that there is", func() {
+		live()
+		s.SetRoom(10)
+		var names []string
+		for i := range 100 {
+			names = append(names, fmt.Sprintf("login/filter/x%d/client", i))
+		}
+		Expect(s.Subscribe(snapshot.SecretType, names[:74], nil)).To(BeTrue())
+		Expect(s.Foreign()).To(Equal(10))
+		Expect(s.Subscribe(snapshot.SecretType, names[74:], nil)).To(BeFalse())
+	})
+
+	It("with a provider that the Envoy refuses holds no other one back", func() {
+		live()
+		var hosts []*snapshot.Parts
+		for i := range 6 {
+			hosts = append(hosts, loginHost(fmt.Sprint("h", i), login{name: fmt.Sprint("f", i)}, i == 4))
+		}
+		s.Want(guarded(2, hosts...))
+		for range 20 {
+			messages, _ := s.Next(now)
+			for _, m := range messages {
+				if strings.Contains(sayLogin(m), "bad") {
+					s.Nack(m.Nonce, "no key", now)
+				} else {
+					s.Ack(m.Nonce)
+				}
+			}
+			if len(messages) == 0 {
+				break
+			}
+		}
+		for i := range 6 {
+			ask(fmt.Sprint("f", i))
+		}
+		next()
+		ack()
+		now = now.Add(time.Second)
+		Expect(next()).To(Equal([]string{"routes h0:f0/0 h1:f1/0 h2:f2/0 h3:f3/0 h4:503 h5:f5/0 login/keeper:f0,f1,f2,f3,f4,f5"}))
+		ack()
+		Expect(s.Refused()).To(Equal([]plan.Refusal{{
+			Type: snapshot.ExtensionType, Resource: "filter/f4/0", Version: s.Refused()[0].Version, Objects: []snapshot.ObjectRef{filter("f4")},
+			Revision: 2, Text: "no key", At: now.Add(-time.Second),
+		}}))
+		lack, reached := s.Reached(plan.Goal{Revision: 2, Hosts: []string{"h4"}})
+		Expect(reached).To(BeFalse())
+		Expect(lack.Refusal.Resource).To(Equal("filter/f4/0"))
+		_, reached = s.Reached(plan.Goal{Revision: 2, Hosts: []string{"h5"}})
+		Expect(reached).To(BeTrue())
+		_, applied := s.Applied()
+		Expect(applied).To(BeFalse())
+	})
+
+	It("that is gone costs nothing for each stream whose Envoy had the same", func() {
+		want := guarded(1, openHost("shop", 1))
+		first, second := want.Keeping([]string{"login/filter/a"}), want.Keeping([]string{"login/filter/a"})
+		Expect(first).To(HaveLen(2))
+		Expect(&first[0]).To(BeIdenticalTo(&second[0]), "one list")
+		Expect(want.Routes(slices.Clone(first))).To(BeIdenticalTo(want.Routes(second)), "one message")
+		Expect(want.Keeping(nil)).To(HaveLen(1))
+		for i := range 20 {
+			Expect(want.Keeping([]string{fmt.Sprint("login/filter/", i)})).To(HaveLen(2), "more than are kept")
+		}
+		p := provider(login{name: "a"}, false)
+		Expect(want.Extension([]*snapshot.Resource{p})).To(BeIdenticalTo(want.Extension([]*snapshot.Resource{p})))
+		Expect(want.Extension(nil)).To(BeIdenticalTo(want.Extensions[0]))
+	})
+})
+
+// sayLogin writes a message down.
+func sayLogin(m plan.Message) string {
+	words := []string{strings.ToLower(m.Type[strings.LastIndex(m.Type, ".")+1:])}
+	switch m.Type {
+	case snapshot.ListenerType, snapshot.ClusterType, snapshot.SecretType:
+		words[0] += "s"
+		for _, r := range m.Resources {
+			words = append(words, "+"+r.Name)
+		}
+	case snapshot.ExtensionType:
+		words[0] = "extension"
+		var forms []string
+		for name, form := range readForms(m.Resources[0]) {
+			forms = append(forms, strings.TrimPrefix(name, "filter/")+"="+form)
+		}
+		slices.Sort(forms)
+		words = append(words, forms...)
+	case snapshot.RouteType:
+		words[0] = "routes"
+		hosts, _ := readHosts(m.Resources[0])
+		var list []string
+		for name, h := range hosts {
+			list = append(list, name+":"+sayHost(h))
+		}
+		slices.Sort(list)
+		words = append(words, list...)
+	}
+	for _, name := range m.Removed {
+		words = append(words, "-"+name)
+	}
+	return strings.Join(words, " ")
+}
+
+func sayHost(h guardedHost) string {
+	switch first, _, _ := strings.Cut(h.says, " "); first {
+	case "keep":
+		var pairs []string
+		for _, s := range h.secrets {
+			pairs = append(pairs, strings.Split(s, "/")[2])
+		}
+		return strings.Join(slices.Compact(pairs), ",")
+	case "login":
+		return strings.TrimPrefix(h.demand, "filter/")
+	case "open":
+		return "open"
+	}
+	return "503"
+}
