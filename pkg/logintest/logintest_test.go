@@ -53,7 +53,7 @@ func newBench(ctx SpecContext, more string, objects ...model.Object) bench {
 	DeferCleanup(b.db.Close)
 	b.Provider, err = testkit.StartProvider(testkit.CertificateOptions{Names: []string{"localhost"}})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(b.Provider.Close)
+	DeferCleanup(b.Close)
 	b.Handle("/auth", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<form>") })
 	b.Handle("/token", refusing(400, `{"error":"invalid_grant"}`))
 	loopback, err := egress.ParseEntry("127.0.0.0/8")

@@ -3,6 +3,7 @@ package newcomer_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -97,6 +98,37 @@ func (g guide) awaitLogin(ctx SpecContext) {
 	}).Should(Equal(302))
 }
 
+// expectCookies compares those of a browser that has logged in with the table.
+func (g guide) expectCookies(b *testkit.Browser) {
+	GinkgoHelper()
+	set := map[string]string{}
+	for _, v := range b.Visits {
+		for _, c := range (&http.Response{Header: v.Header}).Cookies() {
+			name, suffix, _ := strings.Cut(c.Name, "-")
+			name, _, _ = strings.Cut(name, ".")
+			if v.URL.Hostname() != "shop.test" || c.Value == "deleted" {
+				continue
+			}
+			Expect(suffix).To(MatchRegexp(`^[0-9a-f]{8}(\.|$)`), c.Name)
+			Expect(c.Secure && c.HttpOnly && c.SameSite == http.SameSiteLaxMode && c.Domain == "").To(BeTrue(), c.Raw)
+			set[name] = fmt.Sprint(c.Path, " ", c.MaxAge)
+		}
+	}
+	// The provider's tokens last for an hour.
+	Expect(set).To(HaveLen(6))
+	for name, want := range map[string]string{
+		"OauthNonce": "^/callback 600$", "CodeVerifier": "^/callback 600$", "OauthHMAC": "^/ 3600$", "OauthExpires": "^/ 3600$", "BearerToken": "^/ 3600$",
+		"IdToken": "^/ (3600|359[0-9])$", // it was issued a moment before
+	} {
+		Expect(set).To(HaveKeyWithValue(name, MatchRegexp(want)))
+	}
+	for _, c := range b.Cookies {
+		if c.Host == "shop.test" {
+			Expect(c.Path).To(Equal("/"), "those of the login that is over are deleted: %s", c.Name)
+		}
+	}
+}
+
 // logIn opens a page and logs in.
 func (g guide) logIn(ctx SpecContext, b *testkit.Browser, name string) testkit.Visit {
 	GinkgoHelper()
@@ -148,13 +180,7 @@ var _ = Describe("docs/login.md", func() {
 		Expect(string(groups)).To(Equal(`["staff","buyers"]`))
 
 		By("Cookies")
-		for _, c := range b.Cookies {
-			if c.Host != "shop.test" {
-				continue
-			}
-			Expect(c.Name).To(MatchRegexp(`^(OauthHMAC|OauthExpires|BearerToken|IdToken)-[0-9a-f]{8}$`), "those of the login that is over are deleted")
-			Expect(c.Path).To(Equal("/"))
-		}
+		g.expectCookies(b)
 
 		By("Public routes")
 		g.section("Public routes and services", 1)
