@@ -74,6 +74,9 @@ var _ = Describe("Metrics", func() {
 			{Key: model.RouteKey("shop", "a"), Code: model.NoUpstream}, {Key: model.RouteKey("shop", "b"), Code: model.NoUpstream}, {Code: model.Quarantined},
 		})
 		Expect(m.AddCertificates(func() map[string]float64 { return map[string]float64{"shop": 86400, "old": -1.5} })).To(Succeed())
+		Expect(m.AddProviders(func() []metrics.Provider {
+			return []metrics.Provider{{Object: "/filter/a", Answered: true, Age: 1.5, Failures: 2}, {Object: "/globalconfig/b", Failures: 3}}
+		})).To(Succeed())
 		m.CountAnswer("GET", "/upstream/:upstream", 200, 500*time.Millisecond)
 		m.CountAnswer("GET", "/upstream/:upstream", 200, 1500*time.Millisecond)
 		m.CountAnswer("GET", "/events", 200, time.Hour)
@@ -110,6 +113,9 @@ var _ = Describe("Metrics", func() {
 			`gatehouse_events_total{event="nack"} 1`,
 			`gatehouse_events_total{event="publish"} 1`,
 			`gatehouse_nacks_total{type="route"} 1`,
+			`gatehouse_provider_answer_age_seconds{object="/filter/a"} 1.5`,
+			`gatehouse_provider_failures_total{object="/filter/a"} 2`,
+			`gatehouse_provider_failures_total{object="/globalconfig/b"} 3`,
 			`gatehouse_publish_seconds_total 0.25`,
 			`gatehouse_refused_resources{proxy="a\"b\nc"} 0`,
 			`gatehouse_refused_resources{proxy="gw"} 1`,

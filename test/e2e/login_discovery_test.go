@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -128,5 +130,20 @@ var _ = Describe("A login with an issuer", func() {
 		Eventually(func() int { return status(b) }).WithTimeout(time.Minute).Should(Equal(http.StatusOK))
 		Expect(status(old)).To(Equal(http.StatusOK))
 		Expect(read(d.api, "/proxy/gw/xds?type=extension")).To(MatchRegexp(`(?s)kid.*kid`), "both keys")
+	})
+
+	It("needs no upstream, where the operator allows the address", func() {
+		idp := provider(testkit.CertificateOptions{})
+		authorities := filepath.Join(GinkgoT().TempDir(), "ca.pem")
+		Expect(os.WriteFile(authorities, []byte(idp.Authority.PEM), 0o600)).To(Succeed())
+		s, _ := secure("--provider-allow", "127.0.0.0/8", "--upstream-ca-file", authorities)
+		s.serve("shop", "shop.test", "shop.test")
+		post(s.api, "/secret", "Secret_name=cookies", "Secret_value="+cookieSecret)
+		post(s.api, "/filter", "Filter_name=staff", "Filter_type=http_filter_oidc", fmt.Sprintf(
+			`Filter_config={"client_id": "shop", "client_secret": "s3cret", "cookie_secret": "cookies", "issuer": %q, "redirect_uri": "/callback"}`, idp.Issuer()))
+		applied(s.api, http.MethodPost, "/service/shop/filter/staff")
+		code, body, header := s.ask("shop.test", "shop.test")
+		Expect(code).To(Equal(http.StatusFound), body)
+		Expect(header.Get("Location")).To(HavePrefix(idp.Issuer() + "/auth?"))
 	})
 })
