@@ -45,7 +45,7 @@ type loginLab struct {
 }
 
 // oddSecret has characters that a form has to encode.
-const oddSecret = "se:cret/+basic %&"
+const oddSecret = "se:cret/+basic %&%41"
 
 // cookieKey is a key for the HMAC of cookies.
 const cookieKey = "8Jc1vF3h0yQm2Wd7Zt5Rk9Xb4Ns6Lp0A"

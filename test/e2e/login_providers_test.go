@@ -47,9 +47,11 @@ func speak(start func(client testkit.OIDCClient) dialect) {
 		GinkgoHelper()
 		b := testkit.NewBrowser(s.authority, d.authority)
 		DeferCleanup(b.Close)
-		page, err := b.Open(limit(), at("/deep?a=b"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(page.URL.Port()).To(Equal(strconv.Itoa(d.port)), page.Body)
+		var page testkit.Visit
+		Eventually(func() (port string, err error) { // the provider may take its time to answer
+			page, err = b.Open(limit(), at("/deep?a=b"))
+			return page.URL.Port(), err
+		}).Should(Equal(strconv.Itoa(d.port)))
 		last, err := d.logIn(b, page, name, "pw-"+name)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(last.URL.String()).To(Equal(at("/deep?a=b")), last.Body)

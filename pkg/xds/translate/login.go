@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
@@ -134,7 +135,17 @@ func SecretsOfLogin(l *ir.Login) []*tlsv3.Secret {
 		return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: inline(text)}}}
 	}
 	client, hmac := LoginSecrets(LoginPair(l))
-	return []*tlsv3.Secret{secret(client, l.ClientSecret), secret(hmac, hex.EncodeToString(l.HMACKey))}
+	text := l.ClientSecret
+	if !l.BasicAuth {
+		text = inForm(text)
+	}
+	return []*tlsv3.Secret{secret(client, text), secret(hmac, hex.EncodeToString(l.HMACKey))}
+}
+
+// inForm encodes what Envoy leaves as it is when it writes a form, and a provider would
+// read as something else: percent signs and spaces.
+func inForm(secret string) string {
+	return strings.NewReplacer("%", "%25", " ", "%20").Replace(secret)
 }
 
 // SpoofFilter is the name of the filter that removes headers that only the gateway may
