@@ -174,8 +174,8 @@ var _ = Describe("The login of a proxy", func() {
 		}
 	})
 
-	It("is made once for all services, and not again when one of them changes", func() {
-		perService := func(services int) float64 {
+	It("is made once for all services, and not again when one of them, or the proxy, changes", func() {
+		allocations := func(services int, changed func(i int) model.Object) float64 {
 			b := newBuild()
 			c := manyServices(services)
 			for _, o := range []model.Object{value("client", "s3cret"), value("hmac", "cookies"), oauth("login", oauthText)} {
@@ -183,15 +183,33 @@ var _ = Describe("The login of a proxy", func() {
 			}
 			Expect(b.Apply(c).Snapshots["gw"].Hosts).To(HaveLen(services + 1))
 			Expect(asks(b, "gw")).To(HaveEach("globalconfig/login"))
+			i := 0
 			return testing.AllocsPerRun(20, func() {
-				b.Apply(change(2, &model.Route{Service: "s7", Name: "root", Prefix: "/"}))
+				i++
+				b.Apply(change(2, changed(i)))
 			})
 		}
-		few, many := perService(50), perService(1000)
-		AddReportEntry("allocations", fmt.Sprintf("a change of one service behind a login: %.0f of 50, %.0f of 1000", few, many))
-		Expect(many).To(BeNumerically("<", few+60))
+		for what, changed := range map[string]func(int) model.Object{
+			"a service": func(int) model.Object { return &model.Route{Service: "s7", Name: "root", Prefix: "/"} },
+			"the proxy": func(i int) model.Object {
+				p := proxyNamed("gw")
+				p.TrustedHops = i % 2
+				return p
+			},
+		} {
+			few, many := allocations(50, changed), allocations(1000, changed)
+			AddReportEntry("allocations", fmt.Sprintf("a change of %s behind a login: %.0f of 50 services, %.0f of 1000", what, few, many))
+			Expect(many).To(BeNumerically("<", few+100), what)
+		}
+		By("the client's secret")
+		few, many := allocations(50, rotated), allocations(1000, rotated)
+		AddReportEntry("allocations", fmt.Sprintf("a change of the login: %.0f for each service", (many-few)/950))
+		Expect((many-few)/950).To(BeNumerically("<", 500))
 	})
 })
+
+// rotated is the client's secret, each time another one.
+func rotated(i int) model.Object { return value("client", fmt.Sprint(i)) }
 
 func secretsOfLogins(s *snapshot.Snapshot) (names []string) {
 	for _, r := range s.Secrets {
