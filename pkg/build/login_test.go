@@ -204,7 +204,7 @@ var _ = Describe("The login of a proxy", func() {
 		By("the client's secret")
 		few, many := allocations(50, rotated), allocations(1000, rotated)
 		AddReportEntry("allocations", fmt.Sprintf("a change of the login: %.0f for each service", (many-few)/950))
-		Expect((many-few)/950).To(BeNumerically("<", 500))
+		Expect((many - few) / 950).To(BeNumerically("<", 500))
 	})
 })
 
