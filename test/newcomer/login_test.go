@@ -45,6 +45,8 @@ func newGuide(ctx SpecContext) guide {
 		Users: map[string]testkit.OIDCUser{
 			"ann": {Password: "pw", Claims: map[string]any{"email": "ann@shop.test", "groups": []string{"staff", "buyers"}}},
 			"bob": {Password: "pw", Claims: map[string]any{"email": "bob@shop.test", "groups": []string{"buyers"}}},
+			"eve": {Password: "pw", Claims: map[string]any{"email": strings.Repeat("e", 1500)}},
+			"max": {Password: "pw", Claims: map[string]any{"email": strings.Repeat("m", 3000)}},
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())
@@ -217,6 +219,14 @@ var _ = Describe("docs/login.md", func() {
 		Expect(g.do(list[0][last:])).To(And(ContainSubstring(`"ok": true`), ContainSubstring(`"login": "/globalconfig/sso"`)))
 		Expect(g.do(list[1])).To(MatchRegexp(`HTTP/1.1 200 `))
 		Expect(g.logIn(ctx, g.browser(), "bob").Status).To(Equal(200))
+
+		By("Limits")
+		Expect(g.logIn(ctx, g.browser(), "eve").Status).To(Equal(200))
+		b = g.browser()
+		form, err := b.Open(ctx, g.home+"/")
+		Expect(err).NotTo(HaveOccurred())
+		_, err = b.LogIn(ctx, form, "max", "pw")
+		Expect(err).To(MatchError(testkit.ErrTooManyRedirects))
 	})
 
 	It("has no command that no spec runs", func() {
