@@ -15,10 +15,20 @@ const nameOfCopy model.Kind = "copy"
 // addCopy registers the calls that copy. Their words are reserved names.
 func (s *server) addCopy() {
 	s.copies("/upstream/copy/:upstream/:copy", model.KindUpstream, copyUpstream)
-	s.copies("/service/copy/:service/:copy", model.KindService, copyService)
+	s.copies("/service/copy/:service/:copy", model.KindService, func(w store.Writer, n names) (model.Object, error) {
+		svc, err := copyService(w, n)
+		if err != nil {
+			return nil, err
+		}
+		return svc, warnNoLogin(w, n[model.KindService], n[nameOfCopy])
+	})
 	s.copies("/service/deepcopy/:service/:copy", model.KindService, deepCopyService)
 	s.copies("/service/copyroute/:service/:copy/route/:route", model.KindRoute, func(w store.Writer, n names) (model.Object, error) {
-		return copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
+		r, err := copyRoute(w, n[model.KindService], n[nameOfCopy], n[model.KindRoute])
+		if err != nil {
+			return nil, err
+		}
+		return r, warnNoLogin(w, n[model.KindService], n[nameOfCopy])
 	})
 }
 
@@ -108,6 +118,30 @@ func copyRoute(w store.Writer, from, to, name string) (model.Object, error) {
 		return nil, err
 	}
 	return r, copyLinks(w, to, model.RouteKey(from, name))
+}
+
+// warnNoLogin says that what was copied asks for no login any more.
+func warnNoLogin(w store.Writer, from, to string) error {
+	links, err := store.List[*model.ServiceFilter](w, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(from)}})
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		f, err := store.Get[*model.Filter](w, model.FilterKey(l.Filter))
+		if err != nil {
+			return err
+		}
+		if f.Type != model.FilterOIDC {
+			continue
+		}
+		there := model.NewKey(model.KindServiceFilter, to, l.Filter)
+		if _, err := w.Get(there); model.IsKind(err, model.NotFound) {
+			w.Warn(there.Owner().Path() + " does not ask for the login of " + l.Key().Owner().Path() + ": POST " + there.Path() + " attaches it")
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyLinks makes the links of a service, or of a route of one, for the service to

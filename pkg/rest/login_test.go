@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -225,6 +226,54 @@ func (a *api) open(filter string) (text string) {
 	})).To(Succeed())
 	return text
 }
+
+var _ = Describe("A service with a login", func() {
+	var a *api
+	BeforeEach(func() {
+		a = startAPI(openSecrets)
+		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/upstream", "Upstream_name=idp&Upstream_ip=192.0.2.1&Upstream_port=443&Upstream_protocol=tls",
+			"/filter", "Filter_name=login&"+loginForm(changed(safeLogin, `"issuer"`, `"upstream":"idp","issuer"`)),
+			"/service", "Service_Name=shop&fqdn=shop.example.com&Public=true", "/service/shop/filter/login", "", "/service/shop/route", `Route_Name=root&Route_prefix=/&Route_config={"public":true}`)
+	})
+
+	It("is copied with it, or says that the copy has none", func() {
+		const open = `/service/till does not ask for the login of /service/shop: POST /service/till/filter/login attaches it`
+		Expect(a.post("/service/deepcopy/shop/both", "").warnings()).NotTo(ContainElement(ContainSubstring("does not ask")))
+		Expect(a.get("/service/both/filter").body).To(ContainSubstring(`"filter_name":"login"`))
+		Expect(a.get("/service/both").body).To(ContainSubstring(`"public":true`))
+		Expect(a.get("/service/both/route/root").body).To(ContainSubstring(`"route_config":{"public":true}`))
+		got := a.post("/service/copy/shop/till", "")
+		Expect(got.status).To(Equal(201))
+		Expect(got.warnings()).To(Equal([]string{open}))
+		Expect(a.post("/service/copyroute/shop/till/route/root", "").warnings()).To(Equal([]string{open}))
+		Expect(a.delete("/service/till/route/root").status).To(Equal(200))
+		Expect(a.post("/service/till/filter/login", "").status).To(Equal(201))
+		Expect(a.post("/service/copyroute/shop/till/route/root", "").warnings()).To(BeEmpty())
+	})
+
+	It("keeps the upstream and the secrets of it, and what is public", func() {
+		a.given("/secret", "Secret_name=client&Secret_value=x", "/globalconfig", "globalconfig_name=sso&"+oauthForm(changed(safeOAuth, `"client_id"`, `"upstream":"idp","client_id"`)))
+		a.delete("/upstream/idp").expectProblem(409, conflict("in_use", "The object is in use", "/upstream/idp",
+			`upstream \"idp\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login","/globalconfig/sso"]`))
+		Expect(a.get("/upstream/idp/filter").body).To(ContainSubstring(`"filter_name":"login"`))
+		Expect(a.get("/upstream/idp/globalconfig").body).To(ContainSubstring(`"globalconfig_name":"sso"`))
+		Expect(a.delete("/secret/cookie").status).To(Equal(409))
+		Expect(a.patch("/filter/login", "tags=a").status).To(Equal(200))
+		Expect(a.open("login")).To(Equal("open-sesame"), "a change of something else leaves it")
+
+		revision := a.revision()
+		dump := a.get("/config").body
+		Expect(dump).To(And(ContainSubstring("public: true\n"), ContainSubstring("      public: true\n")))
+		Expect(a.putConfig("", dump).status).To(Equal(200))
+		Expect(a.revision()).To(Equal(revision))
+		a.do(http.MethodGet, "/config", "", nil, "Accept", "application/json")
+		By("which a document without the field takes away: a login is asked for")
+		Expect(a.putConfig("", "version: 1\nservices:\n- service_name: shop\n  fqdn: shop.example.com\n").status).To(Equal(200))
+		Expect(a.get("/service/shop").body).To(ContainSubstring(`"public":false`))
+		Expect(a.post("/revision/"+strconv.FormatInt(revision, 10)+"/rollback", "").status).To(Equal(200))
+		Expect(a.get("/service/shop").body).To(ContainSubstring(`"public":true`))
+	})
+})
 
 var _ = Describe("A secret of a login", func() {
 	It("must have a text, and keeps it", func() {
