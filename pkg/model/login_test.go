@@ -197,6 +197,7 @@ var _ = DescribeTable("A login filter is refused with", func(field, message stri
 	Entry("a secret that is an object of another kind", "", `client_secret must be a text, or {"secret": NAME} with the name of a secret`, "client_secret", `{"name":"a"}`),
 	Entry("the name of a secret that is none", ".client_secret.secret", "must be the name of a secret, of A-Z a-z 0-9 . _ -; create a secret with the text as its Secret_value, and give its name", "client_secret", `{"secret":"a/b"}`),
 	Entry("the secret of a file", ".client_secret", "begins or ends with a space, or has a control character, such as the line feed at the end of a file", "client_secret", `"a\n"`),
+	Entry("a secret with a control character in it", ".client_secret", "begins or ends with a space, or has a control character, such as the line feed at the end of a file", "client_secret", `"a\tb"`),
 	Entry("a longer secret", ".client_secret", "has 4097 bytes; at most 4096 are allowed", "client_secret", `"`+strings.Repeat("a", 4097)+`"`),
 	Entry("the key itself, which is not repeated", ".cookie_secret", "must be the name of a secret, of A-Z a-z 0-9 . _ -; create a secret with the text as its Secret_value, and give its name", "cookie_secret", `"c2VjcmV0+/="`),
 	Entry("no redirect", ".redirect_uri", "is required", "redirect_uri", ""),
