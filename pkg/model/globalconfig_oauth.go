@@ -72,7 +72,7 @@ func (c *OAuthConfig) check(v *validator, at string) {
 	if oidc.Upstream != "" {
 		v.name(at1+".upstream", oidc.Upstream, true)
 	}
-	oidc.LoginOptions.check(v, at1, oidc.Provider.Issuer)
+	oidc.check(v, at1, oidc.Provider.Issuer)
 	c.checkService(v, at+".external_oauth_service")
 }
 

@@ -63,7 +63,7 @@ func StartProvider(o CertificateOptions) (*Provider, error) {
 		}
 		h(w, r)
 	}))
-	p.Server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	p.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	p.EnableHTTP2 = true
 	p.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.StartTLS()

@@ -72,8 +72,8 @@ func accessLogs(formats map[string]string) ([]*accesslogv3.AccessLog, error) {
 	ofLogin["path"] = `%CEL(xds.route_name == '` + ir.LoginCallback + `' ? request.url_path : ` +
 		`'x-envoy-original-path' in request.headers ? request.headers['x-envoy-original-path'] : request.path)%`
 	// Without CEL, because every request meets it.
-	is401 := allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized, "gatehouse.login_status"))
-	no401 := anyOf(statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusBadRequest, "gatehouse.login_status"), statusAtLeast(http.StatusPaymentRequired))
+	is401 := allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized))
+	no401 := anyOf(statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusBadRequest), statusAtLeast(http.StatusPaymentRequired))
 	all, err := stdoutLog(formats, allOf(no401, mentionsState(true)))
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func mentionsState(not bool) *accesslogv3.AccessLogFilter {
 }
 
 func statusAtLeast(status uint32) *accesslogv3.AccessLogFilter {
-	return statusFilter(accesslogv3.ComparisonFilter_GE, status, "gatehouse.login_status")
+	return statusFilter(accesslogv3.ComparisonFilter_GE, status)
 }
 
 func anyOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {

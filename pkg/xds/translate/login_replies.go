@@ -193,15 +193,15 @@ func allOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter
 }
 
 func statusAtMost(status uint32) *accesslogv3.AccessLogFilter {
-	return statusFilter(accesslogv3.ComparisonFilter_LE, status, "gatehouse.login_status")
+	return statusFilter(accesslogv3.ComparisonFilter_LE, status)
 }
 
 // statusFilter compares the status. Envoy needs a key of its runtime to override the
 // value; nothing sets it.
-func statusFilter(op accesslogv3.ComparisonFilter_Op, status uint32, key string) *accesslogv3.AccessLogFilter {
+func statusFilter(op accesslogv3.ComparisonFilter_Op, status uint32) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
 		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{
-			Op: op, Value: &corev3.RuntimeUInt32{DefaultValue: status, RuntimeKey: key},
+			Op: op, Value: &corev3.RuntimeUInt32{DefaultValue: status, RuntimeKey: "gatehouse.login_status"},
 		}},
 	}}
 }
