@@ -130,7 +130,7 @@ async function body(req) {
 async function handle(req, res) {
   const { pathname, search } = new URL(req.url, config.issuer);
   if (pathname === '/control') return control(req, res);
-  requests.push({ method: req.method, path: pathname, query: search });
+  requests.push({ method: req.method, path: pathname, query: search, scheme: req.headers.authorization?.split(' ')[0] ?? '' });
   const fault = config.faults?.[pathname];
   if (fault?.delay) await sleep(fault.delay);
   if (fault?.status) return send(res, fault.status, fault.body ?? '');

@@ -70,8 +70,9 @@ type OIDCFault struct {
 	DelayMilliseconds int    `json:"delay,omitempty"`
 }
 
-// OIDCRequest is one that a provider has answered.
-type OIDCRequest struct{ Method, Path, Query string }
+// OIDCRequest is one that a provider has answered. Scheme is that of its Authorization,
+// such as Basic.
+type OIDCRequest struct{ Method, Path, Query, Scheme string }
 
 // StartOIDCProvider runs one on a free port and returns when it answers. dir is an
 // empty directory.

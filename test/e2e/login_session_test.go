@@ -127,6 +127,16 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 		applied(l.api, http.MethodPost, "/service/basic/filter/basic")
 		l.awaitLogin("basic.test")
 		l.loggedIn("anna", "basic.test")
+		l.loggedIn("anna", "shop.test")
+		list, err := idp.Requests(limit())
+		Expect(err).NotTo(HaveOccurred())
+		var schemes []string
+		for _, r := range list {
+			if r.Path == "/token" {
+				schemes = append(schemes, r.Scheme)
+			}
+		}
+		Expect(schemes[len(schemes)-2:]).To(Equal([]string{"Basic", ""}))
 	})
 
 	It("is not begun over plain HTTP where the service sends users to HTTPS", func() {
