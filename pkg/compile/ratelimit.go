@@ -72,10 +72,10 @@ func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
 func rateLimitEntry(e model.RateLimitEntry) ir.RateLimitEntry {
 	out := ir.RateLimitEntry{
 		Kind: ir.RateLimitKind(e.Kind), Key: e.Key, Value: e.Value, SkipIfAbsent: e.SkipIfAbsent,
-		Name: cmp.Or(e.HeaderName, e.ParameterName), Headers: valueMatches(e.Headers), NoMatch: e.NoMatch,
+		Name: cmp.Or(e.HeaderName, e.ParameterName, e.Claim), Headers: valueMatches(e.Headers), NoMatch: e.NoMatch,
 	}
 	switch e.Kind {
-	case "path":
+	case "path", "claim":
 		out.Key = e.SentKey()
 	case "method":
 		out.Kind, out.Name, out.Key = ir.RateLimitHeader, ":method", e.SentKey()

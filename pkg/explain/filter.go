@@ -46,6 +46,7 @@ func knownFilters() []knownFilter {
 		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
 		{name: claimsFilter, describe: (*Filter).describeClaims},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},
+		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: routerFilter, describe: (*Filter).describeRouter},

@@ -17,6 +17,8 @@ import (
 
 const (
 	rateLimitFilter = "envoy.filters.http.ratelimit"
+	// claimLimitFilter counts by claims, behind the login.
+	claimLimitFilter = "envoy.filters.http.ratelimit_claims"
 	// urlPath is the only expression that descriptors are made of.
 	urlPath = "request.url_path"
 )
@@ -57,7 +59,8 @@ type Entry struct {
 // isRateLimit reports whether a filter asks the rate-limit engine: there is one
 // for each domain.
 func isRateLimit(name string) bool {
-	return name == rateLimitFilter || strings.HasPrefix(name, rateLimitFilter+"/")
+	return name == rateLimitFilter || strings.HasPrefix(name, rateLimitFilter+"/") ||
+		name == claimLimitFilter || strings.HasPrefix(name, claimLimitFilter+"/")
 }
 
 // describeAbsentDomains lists the domains that the route names and the listener lacks.
@@ -74,7 +77,7 @@ func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager
 		if err != nil {
 			return err
 		}
-		domain := strings.TrimPrefix(strings.TrimPrefix(name, rateLimitFilter), "/")
+		domain := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, claimLimitFilter), rateLimitFilter), "/")
 		why := "no rates of domain " + domain + " hold for the proxy"
 		if !has(rateLimitFilter) {
 			why = "no rates hold for the proxy, or there is no rate-limit engine"
@@ -119,12 +122,16 @@ func (f *Filter) describeRateLimits(p passed) error {
 		return err
 	case len(limits) == 0:
 		f.Message = "limits nothing: the route has no rate limit"
-		if f.Name != rateLimitFilter {
+		if f.Name != rateLimitFilter && f.Name != claimLimitFilter {
 			f.Message = "limits nothing: the route has no rate limit in this domain"
 		}
 		return nil
 	case p.route.GetRoute() == nil:
 		f.Message = "limits nothing: the gateway answers by itself"
+		return nil
+	}
+	if strings.HasPrefix(f.Name, claimLimitFilter) && !isSetByHost(p, jwtFilter) {
+		f.Message = "limits nothing: it counts by claims, and no login of the service verifies an id_token that has them"
 		return nil
 	}
 	domain := listener.GetDomain()
@@ -237,6 +244,13 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 			return e, "query parameter " + name + " is not there", nil
 		}
 		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
+	case *routev3.RateLimit_Action_Metadata:
+		var steps []string
+		for _, step := range a.Metadata.GetMetadataKey().GetPath() {
+			steps = append(steps, step.GetKey())
+		}
+		// Only Envoy sees the id_token.
+		return Entry{a.Metadata.GetDescriptorKey(), "(claim " + strings.Join(steps[min(1, len(steps)):], ".") + ")"}, "", nil
 	case *routev3.RateLimit_Action_HeaderValueMatch_:
 		return s.headerMatch(a.HeaderValueMatch)
 	case *routev3.RateLimit_Action_Extension:

@@ -31,7 +31,8 @@ type RateLimitEntry struct {
 	// Key is the descriptor's key; Value its value, where that is fixed.
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
-	// Name is the name of a header or query parameter.
+	// Name is the name of a header or query parameter, or of a claim, with dots between
+	// its steps.
 	Name         string `json:"name,omitempty"`
 	SkipIfAbsent bool   `json:"skipIfAbsent,omitempty"`
 	// V4Mask and V6Mask are lengths of prefixes.
@@ -53,6 +54,8 @@ const (
 	RateLimitHeader        RateLimitKind = "request_headers"
 	RateLimitQuery         RateLimitKind = "query_parameters"
 	RateLimitHeaderMatch   RateLimitKind = "header_value_match"
+	// RateLimitClaim is a claim of the verified id_token of a login.
+	RateLimitClaim RateLimitKind = "claim"
 	// RateLimitPath is the path without its query.
 	RateLimitPath RateLimitKind = "path"
 )

@@ -36,7 +36,9 @@ type RateLimitEntry struct {
 	Key   string `json:"descriptor_key"`
 	Value string `json:"descriptor_value"`
 	// HeaderName and ParameterName name the header or query parameter.
-	HeaderName    string `json:"header_name"`
+	HeaderName string `json:"header_name"`
+	// Claim is the claim of a verified id_token, with dots between its steps.
+	Claim         string `json:"name"`
 	ParameterName string `json:"query_parameter_name"`
 	// SkipIfAbsent leaves the part out where the request has no such header or
 	// parameter; else such a request is not counted by this descriptor.
@@ -70,6 +72,7 @@ func rateLimitKinds() map[string][]string {
 		"request_headers":       {"header_name", "descriptor_key", "skip_if_absent"},
 		"query_parameters":      {"query_parameter_name", "descriptor_key", "skip_if_absent"},
 		"header_value_match":    {"descriptor_value", "descriptor_key", "headers", "no_match"},
+		"claim":                 {"name", "descriptor_key"},
 		"path":                  {"descriptor_key"},
 		"method":                {"descriptor_key"},
 	}
@@ -166,9 +169,6 @@ func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) Ra
 	e := RateLimitEntry{Kind: kind}
 	fields, known := rateLimitKinds()[kind]
 	switch {
-	case kind == "claim":
-		v.add(at, "claim is not supported yet")
-		return e
 	case !known:
 		v.oneOf(at, kind, slices.Sorted(maps.Keys(rateLimitKinds())))
 		return e
@@ -207,6 +207,8 @@ func (e *RateLimitEntry) text(text string) {
 		e.HeaderName, e.Key = text, text
 	case "query_parameters":
 		e.ParameterName, e.Key = text, text
+	case "claim":
+		e.Claim = text
 	case "header_value_match":
 		e.Value = text
 	}
@@ -227,6 +229,8 @@ func (e *RateLimitEntry) validate(v *validator, at string) {
 		if e.HeaderName != "" && !strings.HasPrefix(e.HeaderName, ":") {
 			v.token(at+".header_name", e.HeaderName)
 		}
+	case "claim":
+		v.claim(at+".name", e.Claim)
 	case "query_parameters":
 		need("query_parameter_name", e.ParameterName)
 		need("descriptor_key", e.Key)

@@ -71,9 +71,12 @@ func (f *RateLimitFilter) readStated(v *validator, at, filter string, s StatedLi
 			{name, absent, client},
 		}
 	case strings.HasPrefix(s.Per, "claim:"):
-		v.add(at+".per", "claim is not supported yet")
+		claim := RateLimitEntry{Kind: "claim", Claim: strings.TrimPrefix(s.Per, "claim:")}
+		v.claim(at+".per", claim.Claim)
+		rule.Descriptors = []RateLimitRule{within(claim.Kind, "")}
+		f.Descriptors = []RateLimitDescriptor{{name, claim}}
 	default:
-		v.add(at+".per", "%q must be client, header:NAME or all", s.Per)
+		v.add(at+".per", "%q must be client, header:NAME, claim:NAME or all", s.Per)
 	}
 	f.Domain, f.Stated = StatedDomain, &rule
 }

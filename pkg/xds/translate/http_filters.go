@@ -76,6 +76,8 @@ func httpFilters() []httpFilter {
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: publicRoute(JWTFilter)},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: publicRoute(ClaimsFilter)},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost},
+		// Behind all that knows who it is; disabled, so that no other request meets it.
+		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},

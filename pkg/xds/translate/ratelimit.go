@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -19,6 +20,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	exprv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rate_limit_descriptors/expr/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -49,6 +51,29 @@ func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	}
 	for _, domain := range slices.Sorted(maps.Keys(l.DomainLimits)) {
 		list = append(list, filterConfig{name: domainFilter(domain), config: rateLimit(l.DomainLimits[domain])})
+	}
+	return list
+}
+
+// ClaimLimitFilter is RateLimitFilter for limits by claims, which stands behind the login.
+// Its name is not one of a domain.
+const ClaimLimitFilter = "envoy.filters.http.ratelimit_claims"
+
+// claimLimitFilters are those of rateLimitFilters once more. They ask the engine about
+// requests that the login let pass.
+func claimLimitFilters(l ir.Listener) (list []filterConfig) {
+	for _, f := range rateLimitFilters(l) {
+		list = append(list, filterConfig{name: ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter), config: f.config})
+	}
+	return list
+}
+
+// byClaim are the descriptors that have a claim, or the others.
+func byClaim(limits []ir.RateLimit, claims bool) (list []ir.RateLimit) {
+	for _, l := range limits {
+		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return e.Kind == ir.RateLimitClaim }) == claims {
+			list = append(list, l)
+		}
 	}
 	return list
 }
@@ -114,16 +139,26 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 
 // rateLimitsOfRoute are the limits by the filter that they are for. They replace
 // nothing: there are no limits but those of routes.
-func rateLimitsOfRoute(r *ir.Route) (list []filterConfig, err error) {
-	add := func(filter string, limits []ir.RateLimit) {
+func rateLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
+	return limitsOfRoute(r, RateLimitFilter, false)
+}
+
+// claimLimitsOfRoute are those by claims.
+func claimLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
+	return limitsOfRoute(r, ClaimLimitFilter, true)
+}
+
+func limitsOfRoute(r *ir.Route, filter string, claims bool) (list []filterConfig, err error) {
+	add := func(name string, limits []ir.RateLimit) {
+		if limits = byClaim(limits, claims); len(limits) == 0 {
+			return
+		}
 		config, failed := rateLimitPerRoute(limits)
-		list, err = append(list, filterConfig{name: filter, config: config}), cmp.Or(err, failed)
+		list, err = append(list, filterConfig{name: name, config: config}), cmp.Or(err, failed)
 	}
-	if len(r.RateLimits) > 0 {
-		add(RateLimitFilter, r.RateLimits)
-	}
+	add(filter, r.RateLimits)
 	for _, domain := range slices.Sorted(maps.Keys(r.DomainLimits)) {
-		add(domainFilter(domain), r.DomainLimits[domain])
+		add(filter+"/"+domain, r.DomainLimits[domain])
 	}
 	return list, err
 }
@@ -157,6 +192,14 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 	case ir.RateLimitHeader:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RequestHeaders_{
 			RequestHeaders: &routev3.RateLimit_Action_RequestHeaders{HeaderName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
+		}}, nil
+	case ir.RateLimitClaim:
+		metadata := &metadatav3.MetadataKey{Key: JWTFilter}
+		for _, step := range append([]string{idToken}, strings.Split(e.Name, ".")...) {
+			metadata.Path = append(metadata.Path, &metadatav3.MetadataKey_PathSegment{Segment: &metadatav3.MetadataKey_PathSegment_Key{Key: step}})
+		}
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Metadata{
+			Metadata: &routev3.RateLimit_Action_MetaData{DescriptorKey: e.Key, MetadataKey: metadata},
 		}}, nil
 	case ir.RateLimitQuery:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
