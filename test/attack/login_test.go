@@ -286,6 +286,24 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 		Entry("on a public route with a session", "/public", true, nil, SpecTimeout(time.Minute)),
 	)
 
+	It("tells the backend no token, however often the cookies come", func(ctx SpecContext) {
+		a := l.session("a.test")
+		for what, cookies := range map[string][]pair{
+			"once": a, "twice": slices.Concat(a, a), "between others": slices.Concat([]pair{{"x", "1"}}, a, []pair{{"y", "2"}}),
+			"with empty ones": slices.Concat(a, []pair{{"IdToken" + suffix("a"), ""}, {"BearerToken" + suffix("a"), ""}}),
+		} {
+			for _, target := range []string{"/", "/public"} {
+				answer := l.send(ctx, "a.test", "GET "+target, cookies)
+				Expect(l.outcome(answer)).To(Equal("page"), what)
+				sent := strings.Join(backendSaw(answer).Headers.Values("Cookie"), "; ")
+				Expect(sent).NotTo(Or(ContainSubstring("eyJ"), ContainSubstring(l.access)), "%s at %s", what, target)
+				if target == "/" {
+					Expect(sent).NotTo(ContainSubstring(suffix("a")), what)
+				}
+			}
+		}
+	}, SpecTimeout(time.Minute))
+
 	DescribeTable("sends a user back to its own host only", func(ctx SpecContext, back string) {
 		b := testkit.NewBrowser(l.authority)
 		DeferCleanup(b.Close)
