@@ -196,7 +196,7 @@ func statusAtMost(status uint32) *accesslogv3.AccessLogFilter {
 	return statusFilter(accesslogv3.ComparisonFilter_LE, status)
 }
 
-// statusFilter compares the status. Envoy needs a key of its runtime to override the
+// statusFilter compares the status. Envoy needs a key of its runtime that may override the
 // value; nothing sets it.
 func statusFilter(op accesslogv3.ComparisonFilter_Op, status uint32) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
