@@ -15,16 +15,15 @@ type LoginTest func(context.Context, *logintest.Subject) logintest.Result
 
 // addLoginTest registers a POST: it makes calls to an identity provider, with the
 // client's secret.
-func (s *server) addLoginTest() {
-	if s.loginTest != nil {
-		s.post("/service/:service/login/test", s.testLogin)
-	}
-}
+func (s *server) addLoginTest() { s.post("/service/:service/login/test", s.testLogin) }
 
 func (s *server) testLogin(c *gin.Context) error {
 	query, err := readQuery(c, []string{"proxy", "url"})
 	if err != nil {
 		return err
+	}
+	if s.loginTest == nil {
+		return &model.Error{Kind: model.Unavailable, Message: "this program cannot try logins"}
 	}
 	n, err := pathNames(c)
 	if err != nil {
