@@ -59,11 +59,11 @@ var _ = Describe("Why a login fails", func() {
 		By("with a provider that is slow, broken, and away")
 		applied(l.api, http.MethodPatch, "/filter/staff", l.oidcFilter("s3cret"))
 		for reason, fault := range map[string]testkit.OIDCFault{
-			"the token endpoint answers 500":                             {Status: 500, Body: "marker"},
-			"the token endpoint does not answer in time":                 {DelayMilliseconds: 7000},
-			"the answer of the token endpoint has no access token":       {Status: 200, Body: `{"marker":"marker"}`},
-			"the token endpoint refuses the code":                        {Status: 400, Body: `{"error":"invalid_grant","error_description":"marker"}`},
-			"the token endpoint answers 400 (unsupported_grant_type); 1": {Status: 400, Body: `{"error":"unsupported_grant_type"}`},
+			"the token endpoint answers 500":                          {Status: 500, Body: "marker"},
+			"the token endpoint does not answer in time":              {DelayMilliseconds: 7000},
+			"the answer of the token endpoint has no access token":    {Status: 200, Body: `{"marker":"marker"}`},
+			"the token endpoint refuses the code":                     {Status: 400, Body: `{"error":"invalid_grant","error_description":"marker"}`},
+			"the token endpoint answers 400 (unsupported_grant_type)": {Status: 400, Body: `{"error":"unsupported_grant_type"}`},
 		} {
 			Expect(l.idp.Change(ctx, testkit.OIDCSettings{Faults: map[string]testkit.OIDCFault{"/token": fault}})).To(Succeed())
 			Expect(l.logIn(ctx, l.browser()).Status).To(Equal(http.StatusUnauthorized))
