@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,9 +75,6 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 			"%s is where the identity provider sends browsers back to, for %s: with a code and the cookies of that login the browser is sent on to the page that it wanted, else it gets 401", path, by))
 		return true, nil
 	}
-	// Envoy has removed it before it asks.
-	s.headers = maps.Clone(s.headers)
-	delete(s.headers, "authorization")
 	for _, m := range c.GetDenyRedirectMatcher() {
 		check, err := s.checkHeader(m)
 		if err != nil {

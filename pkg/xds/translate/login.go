@@ -115,7 +115,6 @@ func notBrowsers() []*routev3.HeaderMatcher {
 	for _, m := range []ir.ValueMatch{
 		{Name: ":method", Regex: "GET|HEAD", Invert: true},
 		{Name: "x-requested-with"},
-		{Name: "authorization"},
 		{Name: "upgrade"},
 		{Name: "sec-fetch-mode", Regex: "cors|no-cors|same-origin|websocket"},
 		{Name: "accept", Regex: `application/([^,]*\+)?json\b.*|text/event-stream.*`},
