@@ -168,8 +168,7 @@ func orderedObject(raw json.RawMessage) (names []string, values []json.RawMessag
 func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) RateLimitEntry {
 	e := RateLimitEntry{Kind: kind}
 	fields, known := rateLimitKinds()[kind]
-	switch {
-	case !known:
+	if !known {
 		v.oneOf(at, kind, slices.Sorted(maps.Keys(rateLimitKinds())))
 		return e
 	}
