@@ -56,7 +56,6 @@ func serve(cfg config.Config) *running {
 
 // serveUntil is serve with a way to end it earlier.
 func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
-	before := gleak.Goroutines()
 	r := &running{log: gbytes.NewBuffer(), done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -66,10 +65,16 @@ func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
 	DeferCleanup(func() {
 		cancel()
 		Eventually(r.done).Should(BeClosed())
-		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
 	})
 	return r, cancel
 }
+
+// What a spec has run has ended when it ends. That is looked at once for all of its
+// servers: one may still start goroutines when it answers, and the next is run.
+var _ = BeforeEach(func() {
+	before := gleak.Goroutines()
+	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+})
 
 func environment(log *gbytes.Buffer) app.Env {
 	return app.Env{Stdout: log, Stderr: io.Discard, Log: slog.New(slog.NewTextHandler(log, nil)), Version: "test"}
