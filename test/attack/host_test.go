@@ -160,15 +160,15 @@ var _ = Describe("A host", func() {
 		GinkgoHelper()
 		gw.add(ctx, "/secret", "Secret_name=h", "Secret_value=0123456789abcdef0123456789abcdef")
 		gw.add(ctx, "/filter", "Filter_name=login", "Filter_type=http_filter_oidc", `Filter_config={"client_id":"c","client_secret":"s",`+
-			`"authorization_endpoint":"https://login.example/a","token_endpoint":"https://login.example/t","redirect_uri":"https://closed.test/c","cookie_secret":"h"}`)
-		gw.addService(ctx, "closed", "closed.test")
-		gw.link(ctx, "/service/closed/filter/login")
+			`"authorization_endpoint":"https://login.example/a","token_endpoint":"https://login.example/t","redirect_uri":"https://staff.test/c","cookie_secret":"h"}`)
+		gw.addService(ctx, "staff", "staff.test")
+		gw.link(ctx, "/service/staff/filter/login")
 		gw.add(ctx, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit",
 			`config={"domain":"edge","descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":1}}]}`)
 		gw.add(ctx, "/filter", "Filter_name=once", "Filter_type=route_filter_ratelimit", `Filter_config={"descriptors":[{"remote_address":"client"}]}`)
 		gw.addService(ctx, "limited", "limited.test")
 		gw.link(ctx, "/service/limited/filter/once")
-		gw.link(ctx, "/proxy/gw/service/closed")
+		gw.link(ctx, "/proxy/gw/service/staff")
 		gw.link(ctx, "/proxy/gw/service/limited?wait=applied")
 		Eventually(func() int { return gw.raw(ctx, "GET / HTTP/1.1", "Host: limited.test").Status }).WithContext(ctx).Should(Equal(http.StatusTooManyRequests))
 	}
@@ -187,7 +187,7 @@ var _ = Describe("A host", func() {
 	It("meets its service however it is written, or none", func(ctx SpecContext) {
 		guarded(ctx)
 		wrong := ""
-		for name, own := range map[string]int{"closed.test": http.StatusServiceUnavailable, "limited.test": http.StatusTooManyRequests} {
+		for name, own := range map[string]int{"staff.test": http.StatusFound, "limited.test": http.StatusTooManyRequests} {
 			for _, t := range some(9, hosts()) {
 				wrong += verdict(t, own, gw.raw(ctx, t.as(name)...).Status)
 			}
