@@ -76,9 +76,10 @@ func (f *floor) snapshot() (*cachev3.Snapshot, error) {
 		}
 	}
 	snapshot, err := cachev3.NewSnapshot(strconv.Itoa(f.version), map[resourcev3.Type][]types.Resource{
-		resourcev3.ClusterType:  clusters,
-		resourcev3.RouteType:    {routes},
-		resourcev3.ListenerType: {f.world.listener},
+		resourcev3.ClusterType:         clusters,
+		resourcev3.RouteType:           {routes},
+		resourcev3.ListenerType:        {f.world.listener},
+		resourcev3.ExtensionConfigType: {f.world.tokenChecks},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making snapshot %d: %w", f.version, err)

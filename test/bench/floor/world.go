@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -28,9 +30,11 @@ type form interface {
 type world struct {
 	form     form
 	listener *listenerv3.Listener
-	services map[string]*service
-	sorted   []*service // by name
-	lastID   int64
+	// tokenChecks is the filter that the listener waits for.
+	tokenChecks *corev3.TypedExtensionConfig
+	services    map[string]*service
+	sorted      []*service // by name
+	lastID      int64
 }
 
 type service struct {
@@ -52,7 +56,12 @@ func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{form: f, listener: listener, services: map[string]*service{}}
+	closed, err := anypb.New(translate.ClosedTokenChecks())
+	if err != nil {
+		return nil, err
+	}
+	checks := &corev3.TypedExtensionConfig{Name: translate.JWTFilter, TypedConfig: closed}
+	w := &world{form: f, listener: listener, tokenChecks: checks, services: map[string]*service{}}
 	if file == "" {
 		return w, nil
 	}
