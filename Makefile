@@ -101,7 +101,7 @@ image: build envoy ## build the container image gatehouse:local (needs docker)
 
 .PHONY: test
 test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity providers
-	go test -race ./...
+	go test -race -timeout 30m ./...
 	@echo "make test: everything passed"
 
 .PHONY: test-unit
