@@ -274,6 +274,7 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 		Name        string
 		Cluster     struct{ Name string }
 		RouteConfig struct{ Name string } `json:"route_config"`
+		Filter      struct{ Name string } `json:"ecds_filter"`
 		Active      *struct {
 			Version string `json:"version_info"`
 		} `json:"active_state"`
@@ -285,6 +286,8 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 			Listeners []resource `json:"dynamic_listeners"`
 			Routes    []resource `json:"dynamic_route_configs"`
 			Secrets   []resource `json:"dynamic_active_secrets"`
+			// Extensions are listed once for each listener that uses them.
+			Extensions []resource `json:"ecds_filters"`
 		}
 	}
 	Expect(json.Unmarshal([]byte(read(envoy.Admin, "/config_dump")), &dump)).To(Succeed())
@@ -304,6 +307,9 @@ func envoyVersions(envoy *testkit.Envoy) map[string]string {
 		}
 		for _, r := range c.Secrets {
 			versions["secret "+r.Name] = r.Version
+		}
+		for _, r := range c.Extensions {
+			versions["extension "+r.Filter.Name] = r.Version
 		}
 	}
 	return versions
