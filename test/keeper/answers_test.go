@@ -18,6 +18,8 @@ const (
 	serves = 200
 	asks   = 302 // for a login; where only the token is looked at it is missing
 	missed = 401
+	// unavailable is what it does while it has no secrets.
+	unavailable = 503
 )
 
 // answers are what is right for each host, at any time.

@@ -3,13 +3,9 @@ package keeper_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // filters are logins whose numbers say what is said of them.
@@ -98,14 +94,15 @@ var _ = Describe("a real Envoy under load", func() {
 			g.start()
 			g.publish()
 			f.editions[changed]++
+			// The Envoy may not be back yet. What it had of the host is then not known, so that
+			// nothing can stay in its place until the new secrets are there (ADR 0056).
+			f.change(changed+".test", unavailable)
 			f.set(changed, asks)
 			f.set("shop", []int{serves, gone}[i%2])
 		}
 		report := traffic.Stop()
 		GinkgoWriter.Println(report)
 		g.expectAlive()
-		// A login that changed while no control plane answered may meet an older secret.
-		others := slices.DeleteFunc(report.Failures, func(f testkit.Failure) bool { return strings.Contains(f.Reason, "answered 503") })
-		Expect(others).To(BeEmpty(), report.String())
+		Expect(report.Failures).To(BeEmpty(), report.String())
 	})
 })
