@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -157,7 +155,7 @@ func errUnknown(l *model.Login, what string) error {
 	if p := known(l); p != nil && p.Fault != "" {
 		why = p.Fault
 	}
-	return fmt.Errorf("the %s of the identity provider %s not known: %s", what, map[bool]string{true: "are", false: "is"}[strings.HasSuffix(what, "s")], why)
+	return fmt.Errorf("the %s of the identity provider are not known: %s", what, why)
 }
 
 // setEndpoints takes the endpoints that are written, else those that the provider says.
@@ -236,7 +234,7 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 	}
 	u, derived := (*model.Upstream)(nil), l.Upstream == ""
 	if derived {
-		u = derivedUpstream(endpoint, l.Address)
+		u = l.DerivedUpstream(endpoint)
 	} else if u, _ = at.Named[model.UpstreamKey(l.Upstream)].(*model.Upstream); u == nil {
 		return nil, fmt.Errorf("upstream %s is not there", l.Upstream)
 	}
@@ -259,29 +257,6 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 		c.Upstreams, c.Endpoints[0].Upstream = nil, "" // it is no object
 	}
 	return c, nil
-}
-
-// derivedUpstream is one for a host that no upstream is named for. Its name has a slash,
-// which that of no object has.
-func derivedUpstream(endpoint *url.URL, address *model.ProviderAddress) *model.Upstream {
-	u := model.NewUpstream()
-	u.IP, u.Protocol = endpoint.Hostname(), "http"
-	u.Port, _ = strconv.Atoi(cmp.Or(endpoint.Port(), map[bool]string{true: "443", false: "80"}[endpoint.Scheme == "https"]))
-	tls := endpoint.Scheme == "https"
-	if address != nil {
-		u.IP, u.Port, tls = address.Host, address.Port, address.TLS
-		u.ValidationSubjectName = endpoint.Hostname()
-	}
-	if tls {
-		u.Protocol = "tls"
-	} else {
-		u.ValidationSubjectName = ""
-	}
-	u.Name = "login/" + u.Protocol + "/" + net.JoinHostPort(u.IP, strconv.Itoa(u.Port))
-	if u.ValidationSubjectName != "" {
-		u.Name += "/" + u.ValidationSubjectName
-	}
-	return u
 }
 
 func secretsAmong(named map[model.Key]model.Object) map[string]*model.Secret {

@@ -124,7 +124,7 @@ func (r *run) unclear(name, advice, format string, args ...any) {
 	r.add(Step{Name: name, Result: Unclear, Message: fmt.Sprintf(format, args...), Advice: advice})
 }
 
-// way is how the provider's token endpoint is reached, if not at its own host.
+// way is the upstream through which the provider is reached; nil if the login names none.
 func (s *Subject) way() *oidc.Via {
 	named := s.config.Service(s.service).Named
 	if s.key.Kind == model.KindGlobalConfig {
@@ -139,14 +139,6 @@ func (s *Subject) way() *oidc.Via {
 	if via.Upstream, _ = named[model.UpstreamKey(s.login.Upstream)].(*model.Upstream); via.Upstream != nil {
 		return via
 	}
-	if a := s.login.Address; a != nil {
-		via.Upstream, via.Derived = model.NewUpstream(), true
-		via.Upstream.IP, via.Upstream.Port, via.Upstream.Protocol = a.Host, a.Port, "http"
-		if a.TLS {
-			via.Upstream.Protocol = "tls"
-		}
-		return via
-	}
 	return nil
 }
 
@@ -157,11 +149,7 @@ func (r *run) askProvider(ctx context.Context) {
 		r.unclear("keys", "give issuer, or jwks_uri", "the id_token is not verified: nobody knows the keys of the identity provider")
 		return
 	}
-	via := r.via
-	if source.Upstream == "" {
-		via = nil // what Envoy does for tokens does not hold here
-	}
-	answer, err := r.Client.Ask(ctx, source, via)
+	answer, err := r.Client.Ask(ctx, source, r.via)
 	name := "keys"
 	if source.Discover && answer.JWKSURI == "" {
 		name = "discovery"
@@ -187,8 +175,8 @@ func (r *run) checkConfiguration() {
 		return
 	}
 	r.compiled = l
-	if u, err := url.Parse(l.TokenEndpoint); err == nil && r.via != nil && r.via.Derived && r.via.Upstream.SpeaksTLS() {
-		r.via.Upstream.ValidationSubjectName = u.Hostname()
+	if u, err := url.Parse(l.TokenEndpoint); err == nil && r.login.Address != nil {
+		r.via = &oidc.Via{Upstream: r.login.DerivedUpstream(u), Derived: true}
 	}
 	r.ok("configuration", "Envoy can enforce it; users come back to %s", r.redirectURI())
 }

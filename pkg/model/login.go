@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"net"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -176,4 +179,28 @@ func (l *Login) uses() []Key {
 		keys = append(keys, UpstreamKey(l.Upstream))
 	}
 	return keys
+}
+
+// DerivedUpstream is where the provider is if no upstream is named: at Address, or at the
+// host of an endpoint. Its name has a slash, which that of no object has.
+func (l *Login) DerivedUpstream(endpoint *url.URL) *Upstream {
+	u := NewUpstream()
+	u.IP, u.Protocol = endpoint.Hostname(), "http"
+	tls, port := endpoint.Scheme == "https", endpoint.Port()
+	if port == "" && tls {
+		port = "443"
+	}
+	u.Port, _ = strconv.Atoi(cmp.Or(port, "80"))
+	if a := l.Address; a != nil {
+		u.IP, u.Port, tls = a.Host, a.Port, a.TLS
+	}
+	if tls {
+		u.Protocol = "tls"
+	}
+	u.Name = "login/" + u.Protocol + "/" + net.JoinHostPort(u.IP, strconv.Itoa(u.Port))
+	if tls && l.Address != nil {
+		u.ValidationSubjectName = endpoint.Hostname()
+		u.Name += "/" + u.ValidationSubjectName
+	}
+	return u
 }

@@ -25,12 +25,12 @@ type ownPlaces struct {
 	list []egress.Place
 }
 
-// address refuses an upstream that the lists rule out, and one that leads to
+// address refuses, at a path, an upstream that the lists rule out, and one that leads to
 // the gateway itself while nobody needs a token there: with a rewritten Host
 // every client of the gateway could change it.
-func (c checker) address(u *model.Upstream) error {
+func (c checker) address(path string, u *model.Upstream) error {
 	if why := c.rules.Upstreams.Refusal(u.IP); why != "" {
-		return &model.Error{Kind: model.Unworkable, Path: u.Key().Path(), Message: u.Key().Path() + " cannot be used: " + why}
+		return &model.Error{Kind: model.Unworkable, Path: path, Message: path + " cannot be used: " + why}
 	}
 	place, err := c.place(u)
 	if err != nil || place == nil || c.rules.Open == nil {
@@ -41,8 +41,8 @@ func (c checker) address(u *model.Upstream) error {
 		return err
 	}
 	return &model.Error{
-		Kind: model.Unworkable, Path: u.Key().Path(),
-		Message: u.Key().Path() + " " + placeText(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
+		Kind: model.Unworkable, Path: path,
+		Message: path + " " + placeText(u, place) + ", and the API needs no token: clients of the gateway could reach it as this machine does",
 		Hint:    "create a token first (gatehouse token create), or name the address of the backend itself",
 	}
 }
@@ -90,7 +90,7 @@ func listeners(p *model.Proxy) []egress.Place {
 func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
 	var list []string
-	for w, err := range written(model.KindProxy, model.KindUpstream) {
+	for w, err := range written(model.KindProxy, model.KindUpstream, model.KindFilter, model.KindGlobalConfig) {
 		if err != nil {
 			return nil, err
 		}
@@ -106,6 +106,9 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 		}
 		u, ok := w.After.(*model.Upstream)
 		if !ok {
+			u = providerOf(w.After)
+		}
+		if u == nil {
 			continue
 		}
 		place, err := c.place(u)
@@ -113,13 +116,13 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 			return nil, err
 		}
 		if place != nil {
-			list = append(list, u.Key().Path()+" "+placeText(u, place)+circle)
+			list = append(list, w.Key.Path()+" "+placeText(u, place)+circle)
 		}
 		if u.IsUnverified() {
-			list = append(list, u.Key().Path()+": "+model.UnverifiedMessage)
+			list = append(list, w.Key.Path()+": "+model.UnverifiedMessage)
 		}
 		if rules.Upstreams.MayResolveToDenied(u.IP) {
-			list = append(list, u.Key().Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
+			list = append(list, w.Key.Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
 		}
 	}
 	return list, nil

@@ -80,6 +80,27 @@ var _ = Describe("The address of an upstream", func() {
 		Entry("a name", "example.com", 1323, ""),
 	)
 
+	DescribeTable("is that of an identity provider, too, without an upstream of its own", func(login model.Object, path string) {
+		cookies := &model.Secret{Name: "cookies", Value: "0123456789abcdef0123456789abcdef"}
+		_, _, err := ruled(rules(true), []model.Object{cookies}, insert(login))
+		Expect(err).To(MatchError(ContainSubstring(path + " leads to the API, at 127.0.0.1:1323, and the API needs no token")))
+		warnings, _, err := ruled(rules(false), []model.Object{cookies}, insert(login))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(ContainElement(path + " leads to the API, at 127.0.0.1:1323" + circle))
+		deny, err := egress.ParseEntry("127.0.0.0/8")
+		Expect(err).NotTo(HaveOccurred())
+		denied := rules(false)
+		denied.Upstreams.Deny = []egress.Entry{deny}
+		_, _, err = ruled(denied, []model.Object{cookies}, insert(login))
+		Expect(err).To(MatchError(ContainSubstring(path + " cannot be used: ")))
+	},
+		Entry("at its token endpoint", &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: `{"client_id":"a","client_secret":{"secret":"cookies"},` +
+			`"cookie_secret":"cookies","redirect_uri":"/cb","authorization_endpoint":"https://login.example/a","token_endpoint":"http://127.0.0.1:1323/t"}`}, "/filter/staff"),
+		Entry("at another address", &model.GlobalConfig{Name: "staff", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{` +
+			`"authorization_endpoint":"https://login.example/a","token_endpoint":"https://login.example/t"},"client_id":"a","client_secret":"cookies","hmac_secret":"cookies",` +
+			`"redirect_url":"/cb","redirect_path_matcher":"/cb"},"external_oauth_service":{"name":"127.0.0.1","port":1323}}`}, "/globalconfig/staff"),
+	)
+
 	It("asks for the proxies once, and only where an upstream is on this machine", func() {
 		many := func(ip string) (list []model.Object) {
 			for i := range 20 {

@@ -2,6 +2,7 @@ package precheck
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
@@ -18,6 +19,20 @@ func loginOf(obj model.Object) *model.Login {
 	return nil
 }
 
+// providerOf is where the token endpoint of a login is, if it names no upstream; nil if the
+// object is no login, or where the endpoint is has to be asked for.
+func providerOf(obj model.Object) *model.Upstream {
+	l := loginOf(obj)
+	if l == nil || l.Upstream != "" {
+		return nil
+	}
+	endpoint, err := url.Parse(l.TokenEndpoint)
+	if err != nil || endpoint.Hostname() == "" {
+		return nil
+	}
+	return l.DerivedUpstream(endpoint)
+}
+
 // namedText is a field of a login that names the secret with a text.
 type namedText struct{ field, secret string }
 
@@ -32,9 +47,14 @@ func textsOf(of model.Key, l *model.Login) []namedText {
 	return []namedText{{"Filter_config.client_secret", l.ClientSecret.Secret}, {"Filter_config.cookie_secret", l.CookieSecret}}
 }
 
-// checkLogin refuses secrets without a text where a login needs one, if a change has put
-// them there. The service would answer 503.
+// checkLogin refuses an identity provider where no upstream may be, and secrets without a
+// text where a login needs one, if a change has put them there. The service would answer 503.
 func (c checker) checkLogin(w store.Written) error {
+	if u := providerOf(w.After); u != nil {
+		if err := c.address(w.Key.Path(), u); err != nil {
+			return err
+		}
+	}
 	if c.rules.Restoring {
 		return nil
 	}

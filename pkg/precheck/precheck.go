@@ -188,7 +188,7 @@ func (c checker) check(obj model.Object) error {
 	}
 	switch o := obj.(type) {
 	case *model.Upstream:
-		if err := c.address(o); err != nil {
+		if err := c.address(key.Path(), o); err != nil {
 			return err
 		}
 		return c.checkAlone(o)

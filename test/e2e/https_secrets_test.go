@@ -265,15 +265,16 @@ func (s *secretive) write(tls *testkit.Backend) {
 	s.form(200, "POST", "/revision/1/rollback?dry_run=true")
 }
 
-var _ = DescribeTable("No private key is in anything that can be read", func(onPostgres bool) {
-	temp, data := GinkgoT().TempDir(), GinkgoT().TempDir()
+// searched runs a gateway that says all that it can. base and temp are where it writes
+// files, and dump is what its database holds, if that is in no file of it.
+func searched(onPostgres bool, args ...string) (s *secretive, base, temp string, dump func() map[string]string) {
+	GinkgoHelper()
+	base, temp, dump = GinkgoT().TempDir(), GinkgoT().TempDir(), func() map[string]string { return nil }
 	port, https := freePort(), freePort()
-	args := []string{
-		"standalone", "--log-level", "debug", "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0", "--data-dir", data,
+	args = append([]string{
+		"standalone", "--log-level", "debug", "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0", "--data-dir", base,
 		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(port), "--https-port", strconv.Itoa(https),
-	}
-	base := data
-	dump := func() map[string]string { return nil }
+	}, args...)
 	if onPostgres {
 		base = GinkgoT().TempDir()
 		server, err := postgres.Start(limit(), base)
@@ -289,9 +290,14 @@ var _ = DescribeTable("No private key is in anything that can be read", func(onP
 	g := start([]string{"TMPDIR=" + temp}, args...)
 	authority, err := testkit.NewAuthority("test")
 	Expect(err).NotTo(HaveOccurred())
-	s := &secretive{secured{gateway{g.API, port}, g, https, authority}, nil, map[string]string{}}
 	addUpstream(g.API, backend("blue"))
 	post(g.API, "/proxy", "Name=gw")
+	return &secretive{secured{gateway{g.API, port}, g, https, authority}, nil, map[string]string{}}, base, temp, dump
+}
+
+var _ = DescribeTable("No private key is in anything that can be read", func(onPostgres bool) {
+	s, base, temp, dump := searched(onPostgres)
+	g := s.Gatehouse
 	stopEvents := eventsOf(g.API)
 	full := adminOf(g)
 	a, err := full.Post(limit(), "/logging?level=trace")

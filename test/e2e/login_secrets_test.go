@@ -17,7 +17,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
-	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
 const (
@@ -67,34 +66,12 @@ func sessionSecrets(b *testkit.Browser, back testkit.Visit) (list []string) {
 }
 
 var _ = DescribeTable("No secret of a login is in anything that can be read", func(ctx SpecContext, onPostgres bool) {
-	temp, data := GinkgoT().TempDir(), GinkgoT().TempDir()
-	port, https := freePort(), freePort()
-	args := []string{
-		"standalone", "--log-level", "debug", "--access-log", "json", "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0", "--data-dir", data,
-		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(port), "--https-port", strconv.Itoa(https),
-	}
-	base, dump := data, func() map[string]string { return nil }
-	if onPostgres {
-		base = GinkgoT().TempDir()
-		server, err := postgres.Start(limit(), base)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(server.Stop)
-		Expect(server.CreateDatabase(limit(), "gatehouse")).To(Succeed())
-		args = append(args, "--database-url", server.URL("gatehouse"))
-		dump = func() map[string]string {
-			GinkgoHelper()
-			return dumpOf(server.URL("gatehouse"))
-		}
-	}
-	g := start([]string{"TMPDIR=" + temp}, args...)
-	authority, err := testkit.NewAuthority("test")
-	Expect(err).NotTo(HaveOccurred())
-	s := &secretive{secured{gateway{g.API, port}, g, https, authority}, nil, map[string]string{}}
-	addUpstream(g.API, backend("blue"))
-	post(g.API, "/proxy", "Name=gw")
+	s, base, temp, dump := searched(onPostgres, "--access-log", "json")
+	g := s.Gatehouse
 	s.serve("shop", "shop.test", "shop.test")
-	l := loginSite{secured: s.secured, address: "https://shop.test:" + strconv.Itoa(https)}
-	l.idp, err = testkit.StartOIDCProvider(ctx, GinkgoT().TempDir(), authority, testkit.OIDCSettings{
+	l := loginSite{secured: s.secured, address: "https://shop.test:" + strconv.Itoa(s.httpsPort)}
+	var err error
+	l.idp, err = testkit.StartOIDCProvider(ctx, GinkgoT().TempDir(), s.authority, testkit.OIDCSettings{
 		Clients: []testkit.OIDCClient{{ID: "shop", Secret: markerText, RedirectURIs: []string{l.address + "/callback"}}},
 		Users:   map[string]testkit.OIDCUser{"anna": {Password: "pw", Claims: map[string]any{"email": "anna@shop.test"}}},
 	})
