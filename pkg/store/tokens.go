@@ -55,20 +55,26 @@ type Tokens interface {
 }
 
 const (
-	tokenPrefix = "gh_" // so that scanners for leaked secrets can tell one
-	tokenBytes  = 32
+	// The prefixes tell scanners for leaked secrets, and readers, what a token is for.
+	tokenPrefix      = "gh_"
+	proxyTokenPrefix = "ghp_"
+	tokenBytes       = 32
 )
 
 // MakeToken returns the text of a new token: 256 random bits.
-func MakeToken() string {
-	b := make([]byte, tokenBytes)
-	_, _ = rand.Read(b) // it never fails, see its documentation
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b)
-}
+func MakeToken() string { return makeToken(tokenPrefix) }
 
 // IsToken reports whether MakeToken could have returned the text.
-func IsToken(text string) bool {
-	body, ok := strings.CutPrefix(text, tokenPrefix)
+func IsToken(text string) bool { return isToken(tokenPrefix, text) }
+
+func makeToken(prefix string) string {
+	b := make([]byte, tokenBytes)
+	_, _ = rand.Read(b) // it never fails, see its documentation
+	return prefix + base64.RawURLEncoding.EncodeToString(b)
+}
+
+func isToken(prefix, text string) bool {
+	body, ok := strings.CutPrefix(text, prefix)
 	b, err := base64.RawURLEncoding.Strict().DecodeString(body)
 	return ok && err == nil && len(b) == tokenBytes
 }
@@ -85,11 +91,7 @@ func reservedActors() []string { return []string{"admin", "api", "local", "stand
 // Validate returns what is wrong with name and role, by the fields of
 // POST /token.
 func (t Token) Validate() []model.FieldError {
-	var errs []model.FieldError
-	// Names of routes have the plain rule of rest-api.md ("Names").
-	for _, e := range (&model.Route{Name: t.Name, Prefix: "/"}).Validate() {
-		errs = append(errs, model.FieldError{Field: "Token_name", Message: e.Message})
-	}
+	errs := validateTokenName(t.Name)
 	if slices.Contains(reservedActors(), strings.ToLower(t.Name)) {
 		errs = append(errs, model.FieldError{Field: "Token_name", Message: fmt.Sprintf("%q is the name of another actor in the history; choose another name", t.Name)})
 	}
@@ -99,6 +101,15 @@ func (t Token) Validate() []model.FieldError {
 		errs = append(errs, model.FieldError{Field: "Token_role", Message: "is required: admin or viewer"})
 	default:
 		errs = append(errs, model.FieldError{Field: "Token_role", Message: fmt.Sprintf("%q is not one of admin, viewer", t.Role)})
+	}
+	return errs
+}
+
+// validateTokenName returns what is wrong with the name of a token.
+func validateTokenName(name string) (errs []model.FieldError) {
+	// Names of routes have the plain rule of rest-api.md ("Names").
+	for _, e := range (&model.Route{Name: name, Prefix: "/"}).Validate() {
+		errs = append(errs, model.FieldError{Field: "Token_name", Message: e.Message})
 	}
 	return errs
 }

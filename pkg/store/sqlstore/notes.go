@@ -27,7 +27,10 @@ func (s *Store) Note(ctx context.Context, name string) (text string, err error) 
 // SetNote implements store.Notes.
 func (s *Store) SetNote(ctx context.Context, name, text string) error {
 	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
-		err := tx.Exec("INSERT INTO note (name, text) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET text = excluded.text", name, text).Error
-		return s.fail(ctx, "writing a note", err)
+		return s.fail(ctx, "writing a note", setNote(tx, name, text))
 	})
+}
+
+func setNote(tx *gorm.DB, name, text string) error {
+	return tx.Exec("INSERT INTO note (name, text) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET text = excluded.text", name, text).Error
 }

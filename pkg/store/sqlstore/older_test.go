@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -32,6 +33,7 @@ var beforeTrustedHops = []string{
 	`UPDATE change_log SET after = replace(after, '"https":"","hsts_seconds":0,"client_validation_cacertificate":"","public":false,', '')`,
 	`UPDATE change_log SET after = replace(after, '"upstream_tls_insecure":false,"upstream_client_certificate":"",', '')`,
 	`DROP TABLE note`,
+	`DROP TABLE proxy_token`,
 	`ALTER TABLE revision DROP COLUMN id`,
 	`ALTER TABLE change_log DROP COLUMN parent`,
 	`DELETE FROM goose_db_version WHERE version_id >= 5`,
@@ -90,6 +92,8 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		Expect(hops()).To(Equal(0))
+		Expect(newer.CreateProxyToken(ctx, store.ProxyToken{Proxy: "gw", Name: "ci", CreateTS: model.At(time.Now())})).To(Succeed())
+		Expect(newer.ProxyTokens(ctx, "gw")).To(HaveLen(1))
 		write(func(w store.Writer) error {
 			stored, err := store.Get[*model.Proxy](w, model.ProxyKey("gw"))
 			if err != nil {

@@ -29,10 +29,15 @@ func (t token) model() (store.Token, error) {
 	if t.LastUsedTS.Valid {
 		out.LastUsedTS = model.At(t.LastUsedTS.Time)
 	}
-	if n, err := hex.Decode(out.Hash[:], []byte(t.Hash)); err != nil || n != len(out.Hash) {
-		return store.Token{}, fmt.Errorf("reading token %q: its hash is damaged", t.Name)
+	return out, decodeHash(t.Name, t.Hash, &out.Hash)
+}
+
+// decodeHash reads the hash of the token with that name.
+func decodeHash(name, text string, to *[sha256.Size]byte) error {
+	if n, err := hex.Decode(to[:], []byte(text)); err != nil || n != len(to) {
+		return fmt.Errorf("reading token %q: its hash is damaged", name)
 	}
-	return out, nil
+	return nil
 }
 
 // CreateToken implements store.Tokens.
@@ -41,10 +46,7 @@ func (s *Store) CreateToken(ctx context.Context, t store.Token) error {
 	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
 		err := tx.Create(&row).Error
 		if err != nil && classify(err) == classDuplicate {
-			return &model.Error{
-				Kind: model.Exists, Path: tokenPath(t.Name), Message: fmt.Sprintf("token %q already exists", t.Name),
-				Hint: "choose another name, or delete the existing one first",
-			}
+			return tokenExists(tokenPath(t.Name), fmt.Sprintf("token %q", t.Name))
 		}
 		return s.fail(ctx, "storing a token", err)
 	})
@@ -133,6 +135,12 @@ func (s *Store) HasTokens(ctx context.Context) (bool, error) {
 		return r.fail("looking for tokens", r.db().Raw("SELECT EXISTS (SELECT 1 FROM token)").Row().Scan(&found))
 	})
 	return found, err
+}
+
+func tokenExists(path, what string) error {
+	return &model.Error{
+		Kind: model.Exists, Path: path, Message: what + " already exists", Hint: "choose another name, or delete the existing one first",
+	}
 }
 
 func tokenPath(name string) string { return "/token/" + name }

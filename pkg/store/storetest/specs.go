@@ -56,6 +56,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 		Describe("what goes over pages", func() { pageSpecs(h) })
 		Describe("many at once", func() { concurrencySpecs(h) })
 		Describe("tokens", func() { tokenSpecs(h) })
+		Describe("tokens of proxies", func() { proxyTokenSpecs(h) })
 		Describe("notes", func() { noteSpecs(h) })
 		Describe("secrets", func() { secretSpecs(h) })
 	})

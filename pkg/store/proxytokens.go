@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// ProxyToken lets its holder connect to the xDS port as an Envoy of one proxy, or as
+// the rate-limit engine. Like a Token it is no part of the configuration. It stays
+// when its proxy is deleted: the Envoys must still be told that nothing is left.
+type ProxyToken struct {
+	// Proxy is the name of the proxy. Empty, which is no name, means the rate-limit
+	// engine.
+	Proxy string
+	// Name is unique among the tokens of the proxy.
+	Name string
+	// Hash is HashToken of the token itself, which is kept nowhere.
+	Hash [sha256.Size]byte
+	// CreateTS is when it was made.
+	CreateTS model.Time
+	// LastUsedTS is when a connection last used it, to about a minute; zero means never.
+	LastUsedTS model.Time
+}
+
+// ProxyTokens keeps the tokens of the xDS port.
+type ProxyTokens interface {
+	// CreateProxyToken stores a new, valid token. A taken name is an Exists error, a
+	// proxy that does not exist a NotFound error.
+	CreateProxyToken(ctx context.Context, t ProxyToken) error
+	// ProxyTokens lists those of a proxy by name; of the rate-limit engine if proxy is
+	// empty.
+	ProxyTokens(ctx context.Context, proxy string) ([]ProxyToken, error)
+	// DeleteProxyToken deletes one, or returns a NotFound error.
+	DeleteProxyToken(ctx context.Context, proxy, name string) error
+	// ProxyTokensSince returns all of them, with their version. It returns nothing
+	// if version is theirs: then it costs the same however many there are. The version
+	// is a random text that each CreateProxyToken and DeleteProxyToken changes; empty
+	// means that there never was one.
+	ProxyTokensSince(ctx context.Context, version string) (all []ProxyToken, now string, err error)
+	// TouchProxyTokens notes that the tokens with these hashes were used. One that is
+	// gone, and a time before the one that is noted, change nothing.
+	TouchProxyTokens(ctx context.Context, hashes [][sha256.Size]byte, at time.Time) error
+	// HasProxyTokens reports whether there is any.
+	HasProxyTokens(ctx context.Context) (bool, error)
+}
+
+// MakeProxyToken returns the text of a new token of a proxy: 256 random bits.
+func MakeProxyToken() string { return makeToken(proxyTokenPrefix) }
+
+// IsProxyToken reports whether MakeProxyToken could have returned the text.
+func IsProxyToken(text string) bool { return isToken(proxyTokenPrefix, text) }
+
+// Validate returns what is wrong with the name, by the field of POST
+// /proxy/{proxy}/token.
+func (t ProxyToken) Validate() []model.FieldError { return validateTokenName(t.Name) }
