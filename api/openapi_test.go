@@ -177,6 +177,8 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 		Entry(nil, "/globalconfig", "globalconfig_name", "globalconfig_type", "config"),
 		Entry(nil, "/secret", "Secret_name"),
 		Entry(nil, "/token", "Token_name", "Token_role"),
+		Entry(nil, "/proxy/{proxy}/token", "Token_name"),
+		Entry(nil, "/ratelimit/token", "Token_name"),
 	)
 
 	It("takes any JSON where the document does not say more", func() {

@@ -187,7 +187,7 @@ func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access r
 // accessOptions returns the options for access to the API.
 func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (rest.Options, error) {
 	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
-	return rest.Options{Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts}, err
+	return rest.Options{Tokens: p.store, ProxyTokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts}, err
 }
 
 // serveAPI serves the API, with TLS where it has a certificate.

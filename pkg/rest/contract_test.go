@@ -239,7 +239,7 @@ var _ = ReportAfterSuite("docs/endpoints.md says what the specs cover", func(rep
 var _ = Describe("The contract", func() {
 	It("describes the calls that there are, and no others", func() {
 		var routes []string
-		for _, r := range rest.Routes(rest.New(rest.Options{Tokens: struct{ tokens }{}})) {
+		for _, r := range rest.Routes(rest.New(rest.Options{Tokens: struct{ tokens }{}, ProxyTokens: struct{ proxyTokens }{}})) {
 			if r.Method != http.MethodHead {
 				routes = append(routes, r.Method+" "+regexp.MustCompile(`[:*]\w+`).ReplaceAllString(r.Path, "{}"))
 			}
@@ -284,7 +284,7 @@ var _ = Describe("The contract", func() {
 				To(ConsistOf(properties(operation.RequestBody.Value.Content[form].Schema)), name)
 			seen++
 		}
-		Expect(seen).To(Equal(7 + 7 + 4 + 1)) // POST, PUT, uploads, tokens
+		Expect(seen).To(Equal(7 + 7 + 4 + 3)) // POST, PUT, uploads, tokens
 	})
 
 	It("finds the operation that the router does", func() {

@@ -57,6 +57,12 @@ type Options struct {
 	// Hosts are names of this API, beside localhost and addresses, that the
 	// Host of a request may have.
 	Hosts []string
+	// ProxyTokens holds who may connect to the xDS port; nil means that the API has no
+	// calls for that.
+	ProxyTokens store.ProxyTokens
+	// ProxyTokensChanged is called when a call has changed one, before the answer; nil
+	// means that nobody needs to know.
+	ProxyTokensChanged func(context.Context)
 	// Now is the clock of tokens and certificates; nil means time.Now.
 	Now func() time.Time
 
@@ -104,6 +110,9 @@ type server struct {
 	now func() time.Time
 	// guard is nil if authentication is off.
 	guard *guard
+	// proxyTokens is nil if there are no calls for them.
+	proxyTokens        store.ProxyTokens
+	proxyTokensChanged func(context.Context)
 }
 
 // newServer returns one without any path.
@@ -131,6 +140,10 @@ func newServer(o Options) *server {
 		s.now = time.Now
 	}
 	s.guard = newGuard(o, s.log)
+	s.proxyTokens = o.ProxyTokens
+	if s.proxyTokensChanged = o.ProxyTokensChanged; s.proxyTokensChanged == nil {
+		s.proxyTokensChanged = func(context.Context) {}
+	}
 	if s.check == nil {
 		s.check = func(store.Reader, store.Changes) error { return nil }
 	}

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -17,142 +19,170 @@ const kindToken model.Kind = "token"
 
 // addToken registers the calls for tokens.
 func (s *server) addToken() {
-	s.get("/token", s.withTokens(s.listTokens))
-	s.get("/token/:token", s.withTokens(s.readToken))
-	s.post("/token", s.withTokens(s.createToken))
-	s.delete("/token/:token", s.withTokens(s.deleteToken))
+	s.addTokens("/token", tokenSet{s.guard != nil, s.listTokens, s.createToken, s.deleteToken, noToken})
+	ofProxies := tokenSet{s.proxyTokens != nil, s.listProxyTokens, s.createProxyToken, s.deleteProxyToken, noProxyToken}
+	s.addTokens(pathOf(model.KindProxy)+"/token", ofProxies)
+	s.addTokens("/ratelimit/token", ofProxies)
 }
 
-// withTokens makes a call answer 404 if authentication is off.
-func (s *server) withTokens(h handler) handler {
-	return func(c *gin.Context) error {
-		if s.guard == nil {
-			s.noRoute(c)
-			return nil
-		}
-		return h(c)
-	}
+// tokenSet is what the calls for the tokens of the API, of a proxy, and of the
+// rate-limit engine do, with the names of the path.
+type tokenSet struct {
+	// on says that there are such tokens. Else the calls answer 404.
+	on bool
+	// list returns all by name, and an error if the path leads nowhere.
+	list func(ctx context.Context, n names) ([]shownToken, error)
+	// create stores a token of these fields and returns its path.
+	create func(c *gin.Context, n names, sent []form.Value) (made madeToken, path string, err error)
+	delete func(ctx context.Context, n names) error
+	// missing returns the error that there is no token of the name of the path.
+	missing func(n names) error
 }
 
 // shownToken is a token as it is read.
 type shownToken struct {
 	Name     string      `json:"name"`
-	Role     string      `json:"role"`
+	Role     string      `json:"role,omitempty"`
+	Proxy    string      `json:"proxy,omitempty"`
 	CreateTS model.Time  `json:"create_ts"`
 	LastUsed *model.Time `json:"last_used_ts"` // null: never
 }
 
-func (s *server) listTokens(c *gin.Context) error {
-	if err := noQuery(c); err != nil {
-		return err
+// madeToken is the only answer with the token itself.
+type madeToken struct {
+	Name  string `json:"name"`
+	Role  string `json:"role,omitempty"`
+	Proxy string `json:"proxy,omitempty"`
+	Token string `json:"token"`
+}
+
+// addTokens registers the calls for a set of tokens.
+func (s *server) addTokens(path string, t tokenSet) {
+	// with makes a handler of what a call does with the names of its path.
+	with := func(do func(c *gin.Context, n names) error) handler {
+		return func(c *gin.Context) error {
+			if !t.on {
+				s.noRoute(c)
+				return nil
+			}
+			if err := noQuery(c); err != nil {
+				return err
+			}
+			n, err := pathNames(c)
+			if err != nil {
+				return err
+			}
+			return do(c, n)
+		}
 	}
-	tokens, err := s.guard.tokens.Tokens(c.Request.Context())
+	one := path + "/:" + string(kindToken)
+	s.get(path, with(func(c *gin.Context, n names) error { return s.readTokens(c, n, t) }))
+	s.get(one, with(func(c *gin.Context, n names) error { return s.readTokens(c, n, t) }))
+	s.post(path, with(func(c *gin.Context, n names) error { return s.makeToken(c, n, t) }))
+	s.delete(one, with(func(c *gin.Context, n names) error {
+		if err := t.delete(c.Request.Context(), n); err != nil {
+			return err
+		}
+		s.answer(c, "delete_"+s.word+"_"+string(kindToken), map[string]int{"affected_rows": 1})
+		return nil
+	}))
+}
+
+// readTokens answers with the tokens of a set, or with the one that the path names.
+func (s *server) readTokens(c *gin.Context, n names, t tokenSet) error {
+	shown, err := t.list(c.Request.Context(), n)
 	if err != nil {
 		return err
 	}
-	shown := make([]shownToken, len(tokens))
-	for i, t := range tokens {
-		shown[i] = viewToken(t)
+	if name, one := n[kindToken]; one {
+		shown = slices.DeleteFunc(shown, func(t shownToken) bool { return t.Name != name })
+		if len(shown) == 0 {
+			return t.missing(n)
+		}
 	}
 	s.answerRead(c, kindToken, shown)
 	return nil
 }
 
-func viewToken(t store.Token) shownToken {
-	v := shownToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS}
-	if !t.LastUsedTS.IsZero() {
-		v.LastUsed = &t.LastUsedTS
-	}
-	return v
-}
-
-func (s *server) readToken(c *gin.Context) error {
-	if err := noQuery(c); err != nil {
-		return err
-	}
-	n, err := pathNames(c)
-	if err != nil {
-		return err
-	}
-	tokens, err := s.guard.tokens.Tokens(c.Request.Context())
-	if err != nil {
-		return err
-	}
-	for _, t := range tokens {
-		if t.Name == n[kindToken] {
-			s.answerRead(c, kindToken, []shownToken{viewToken(t)})
-			return nil
-		}
-	}
-	return model.NotFoundError(model.NewKey(kindToken, n[kindToken]))
-}
-
-// createToken answers with the token itself, the only time that it is shown.
-func (s *server) createToken(c *gin.Context) error {
-	if err := noQuery(c); err != nil {
-		return err
-	}
+// makeToken answers with the token itself, the only time that it is shown.
+func (s *server) makeToken(c *gin.Context, n names, t tokenSet) error {
 	sent, err := readBody(c)
 	if err != nil {
 		return err
 	}
-	t, errs := bindToken(sent)
-	if err := invalidFields(errs); err != nil {
+	made, path, err := t.create(c, n, sent)
+	if err != nil {
 		return err
 	}
+	c.Header("Cache-Control", "no-store")
+	c.Header("Location", path)
+	s.writeJSON(c, http.StatusCreated, "application/json", made)
+	return nil
+}
+
+// lastUsed is nil for never.
+func lastUsed(at model.Time) *model.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+func (s *server) listTokens(ctx context.Context, _ names) ([]shownToken, error) {
+	tokens, err := s.guard.tokens.Tokens(ctx)
+	shown := make([]shownToken, len(tokens))
+	for i, t := range tokens {
+		shown[i] = shownToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS, LastUsed: lastUsed(t.LastUsedTS)}
+	}
+	return shown, err
+}
+
+func (s *server) createToken(c *gin.Context, _ names, sent []form.Value) (made madeToken, path string, err error) {
+	t := store.Token{CreateTS: model.At(s.now())}
+	errs := bindToken(sent, []tokenField{{"Token_name", &t.Name}, {"Token_role", &t.Role}}, func() []model.FieldError { return t.Validate() })
+	if err := invalidFields(errs); err != nil {
+		return madeToken{}, "", err
+	}
 	if identityOf(c).open && t.Role != store.RoleAdmin {
-		return &model.Error{
+		return madeToken{}, "", &model.Error{
 			Kind: model.Conflict, Message: "the first token must have the role admin",
 			Hint: "from then on every call needs a token, and with a viewer's alone nobody could change anything",
 		}
 	}
 	text := store.MakeToken()
-	t.Hash, t.CreateTS = store.HashToken(text), model.At(s.guard.now())
-	if err := s.guard.tokens.CreateToken(c.Request.Context(), t); err != nil {
-		return err
-	}
-	c.Header("Cache-Control", "no-store")
-	c.Header("Location", "/token/"+t.Name)
-	s.writeJSON(c, http.StatusCreated, "application/json", struct {
-		Name  string `json:"name"`
-		Role  string `json:"role"`
-		Token string `json:"token"`
-	}{t.Name, t.Role, text})
-	return nil
+	t.Hash = store.HashToken(text)
+	return madeToken{Name: t.Name, Role: t.Role, Token: text}, "/token/" + t.Name, s.guard.tokens.CreateToken(c.Request.Context(), t)
 }
 
-func (s *server) deleteToken(c *gin.Context) error {
-	if err := noQuery(c); err != nil {
-		return err
-	}
-	n, err := pathNames(c)
-	if err != nil {
-		return err
-	}
+func (s *server) deleteToken(ctx context.Context, n names) error {
 	keepAdmin := s.guard.admin == nil
-	if err := s.guard.tokens.DeleteToken(c.Request.Context(), n[kindToken], keepAdmin); err != nil {
-		return err
-	}
-	s.answer(c, "delete_"+s.word+"_"+string(kindToken), map[string]int{"affected_rows": 1})
-	return nil
+	return s.guard.tokens.DeleteToken(ctx, n[kindToken], keepAdmin)
 }
 
-// bindToken reads the fields of POST /token.
-func bindToken(sent []form.Value) (store.Token, []model.FieldError) {
-	var t store.Token
+func noToken(n names) error { return model.NotFoundError(model.NewKey(kindToken, n[kindToken])) }
+
+// tokenField is a field of a token, and where its text goes.
+type tokenField struct {
+	name string
+	to   *string
+}
+
+// bindToken reads the fields of a token. validate says what is wrong with what was
+// read.
+func bindToken(sent []form.Value, fields []tokenField, validate func() []model.FieldError) []model.FieldError {
 	var known, unknown form.Errors
 	seen, bad := map[string]bool{}, map[string]bool{}
 	reject := func(name, format string, args ...any) {
 		bad[name] = true
 		known.Add(name, format, args...)
 	}
-	fields := map[string]*string{"Token_name": &t.Name, "Token_role": &t.Role}
 	for _, v := range sent {
-		name := tokenField(v.Name)
-		if name == "" {
-			unknown.Add(v.Name, "unknown field; known are Token_name, Token_role")
+		at := slices.IndexFunc(fields, func(f tokenField) bool { return strings.EqualFold(v.Name, f.name) })
+		if at < 0 {
+			unknown.Add(v.Name, "unknown field; %s", takenFields(fields))
 			continue
 		}
+		name := fields[at].name
 		switch err := form.CheckText(v.Text); {
 		case seen[name]:
 			reject(name, "is sent more than once")
@@ -161,24 +191,25 @@ func bindToken(sent []form.Value) (store.Token, []model.FieldError) {
 		case err != nil:
 			reject(name, "%s", err)
 		default:
-			*fields[name] = v.Text
+			*fields[at].to = v.Text
 		}
 		seen[name] = true
 	}
-	for _, e := range t.Validate() {
+	for _, e := range validate() {
 		if !bad[e.Field] {
 			known.Add(e.Field, "%s", e.Message)
 		}
 	}
-	return t, append(known.List, unknown.List...)
+	return append(known.List, unknown.List...)
 }
 
-// tokenField is the canonical name of a field of a token; empty: it is none.
-func tokenField(sent string) string {
-	for _, name := range []string{"Token_name", "Token_role"} {
-		if strings.EqualFold(sent, name) {
-			return name
-		}
+func takenFields(fields []tokenField) string {
+	if len(fields) == 1 {
+		return "this call takes " + fields[0].name
 	}
-	return ""
+	var list []string
+	for _, f := range fields {
+		list = append(list, f.name)
+	}
+	return "known are " + strings.Join(list, ", ")
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -52,6 +53,27 @@ func MakeProxyToken() string { return makeToken(proxyTokenPrefix) }
 
 // IsProxyToken reports whether MakeProxyToken could have returned the text.
 func IsProxyToken(text string) bool { return isToken(proxyTokenPrefix, text) }
+
+// Path is that of the token in the REST API.
+func (t ProxyToken) Path() string {
+	if t.Proxy == "" {
+		return "/ratelimit/token/" + t.Name
+	}
+	return model.ProxyKey(t.Proxy).Path() + "/token/" + t.Name
+}
+
+// Text names the token in messages.
+func (t ProxyToken) Text() string {
+	if t.Proxy == "" {
+		return fmt.Sprintf("token %q of the rate-limit engine", t.Name)
+	}
+	return fmt.Sprintf("token %q of proxy %q", t.Name, t.Proxy)
+}
+
+// NotFound returns the error that there is no such token.
+func (t ProxyToken) NotFound() error {
+	return &model.Error{Kind: model.NotFound, Path: t.Path(), Message: t.Text() + " does not exist"}
+}
 
 // Validate returns what is wrong with the name, by the field of POST
 // /proxy/{proxy}/token.

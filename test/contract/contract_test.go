@@ -46,6 +46,8 @@ func start(ctx context.Context) *testkit.Gatehouse {
 		{"/globalconfig", "globalconfig_name=rates&globalconfig_type=globalconfig_ratelimit&config=" + url.QueryEscape(`{"domain":"shop"}`)},
 		{"/secret", "Secret_name=shop-tls"},
 		{"/token", "Token_name=ci&Token_role=viewer"},
+		{"/proxy/gw/token", "Token_name=ci"},
+		{"/ratelimit/token", "Token_name=ci"},
 		{"/service/shop/route/root/upstream/blue", ""},
 		{"/service/shop/route/root/filter/limit", ""},
 		{"/service/shop/filter/limit", ""},

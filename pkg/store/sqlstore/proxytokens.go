@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -46,21 +45,6 @@ func proxyTokenList(rows []proxyToken) ([]store.ProxyToken, error) {
 	return list, nil
 }
 
-// proxyTokenPath is the path of a token in the REST API; proxyTokenText names it.
-func proxyTokenPath(proxy, name string) string {
-	if proxy == "" {
-		return "/ratelimit/token/" + name
-	}
-	return model.ProxyKey(proxy).Path() + "/token/" + name
-}
-
-func proxyTokenText(proxy, name string) string {
-	if proxy == "" {
-		return fmt.Sprintf("token %q of the rate-limit engine", name)
-	}
-	return fmt.Sprintf("token %q of proxy %q", name, proxy)
-}
-
 // CreateProxyToken implements store.ProxyTokens.
 func (s *Store) CreateProxyToken(ctx context.Context, t store.ProxyToken) error {
 	row := proxyToken{Proxy: t.Proxy, Name: t.Name, Hash: hex.EncodeToString(t.Hash[:]), CreateTS: t.CreateTS}
@@ -72,7 +56,7 @@ func (s *Store) CreateProxyToken(ctx context.Context, t store.ProxyToken) error 
 		}
 		err := tx.Create(&row).Error
 		if err != nil && classify(err) == classDuplicate {
-			return tokenExists(proxyTokenPath(t.Proxy, t.Name), proxyTokenText(t.Proxy, t.Name))
+			return tokenExists(t.Path(), t.Text())
 		}
 		if err != nil {
 			return s.fail(ctx, "storing a token of a proxy", err)
@@ -107,9 +91,7 @@ func (s *Store) DeleteProxyToken(ctx context.Context, proxy, name string) error 
 		case deleted.Error != nil:
 			return s.fail(ctx, "deleting a token of a proxy", deleted.Error)
 		case deleted.RowsAffected == 0:
-			return &model.Error{
-				Kind: model.NotFound, Path: proxyTokenPath(proxy, name), Message: proxyTokenText(proxy, name) + " does not exist",
-			}
+			return store.ProxyToken{Proxy: proxy, Name: name}.NotFound()
 		}
 		return s.changeProxyTokenVersion(tx)
 	})
