@@ -42,11 +42,6 @@ pinned() {
 	esac
 }
 
-# download SCRATCH PACKAGE[=VERSION] leaves the package in SCRATCH/debs.
-download() {
-	(cd "$1/debs" && apt-get "${apt[@]}" download "$2" >&2)
-}
-
 # package_of LIBRARY prints the package that has one which the machine lacks.
 package_of() {
 	case $1 in
@@ -70,27 +65,16 @@ lacking() {
 
 # unpack SCRATCH leaves it in SCRATCH/out.
 unpack() {
-	local scratch=$1 package want sum library
+	local scratch=$1 package library
 	local -A got=()
-	mkdir -p "$scratch"/{debs,out,lists/partial,cache/archives/partial}
-	pinned >"$scratch/pins"
 	log "fetching Glewlwyd $version"
-	# With lists of its own where the machine's are missing or old.
-	apt=(-qq -o APT::Sandbox::User= -o "Dir::Cache=$scratch/cache")
-	if ! download "$scratch" "glewlwyd=$version" 2>/dev/null; then
-		apt+=(-o "Dir::State::lists=$scratch/lists")
-		apt-get "${apt[@]}" update >&2 || fail "apt-get could not read the lists of its sources; check the network and /etc/apt, then try again"
-	fi
-	while read -r package want sum; do
-		download "$scratch" "$package=$want" || fail "apt-get has no $package $want; it is in Debian 12 (bookworm), whose sources are needed"
-		verify_sha256 "$(echo "$scratch/debs/${package}_"*.deb)" "$sum"
-		dpkg-deb -x "$(echo "$scratch/debs/${package}_"*.deb)" "$scratch/out"
-	done <"$scratch/pins"
+	pinned >"$scratch/pins"
+	unpack_pinned_debs "$scratch" <"$scratch/pins"
 	while library=$(lacking "$scratch/out" | head -n 1) && [ -n "$library" ]; do
 		package=$(package_of "$library")
 		[ -z "${got[$package]:-}" ] || fail "$package does not have $library, which Glewlwyd needs"
 		got[$package]=yes
-		download "$scratch" "$package" || fail "apt-get has no $package; check the network and /etc/apt, then try again"
+		download_deb "$scratch" "$package"
 		dpkg-deb -x "$(echo "$scratch/debs/${package}_"*.deb)" "$scratch/out"
 	done
 	python3 -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(open(sys.argv[2]).read())' \

@@ -1,7 +1,8 @@
 # Shell functions shared by the scripts of this directory. Source it:
 #   . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# It needs bash, coreutils, flock (util-linux) and, to fetch, Python's pip.
-# Downloads go through pip, so its index, proxy and cache settings apply.
+# It needs bash, coreutils, flock (util-linux) and, to fetch, Python's pip or, for
+# packages of Debian, apt-get. Downloads go through these, so their settings of
+# sources, proxies and caches apply.
 
 set -euo pipefail
 shopt -s inherit_errexit
@@ -87,4 +88,34 @@ install_once() {
 		[ -d "$scratch/out" ] || fail "$1 made nothing"
 		mv "$scratch/out" "$dir"
 	) 9>"$dir.lock"
+}
+
+# download_deb SCRATCH PACKAGE[=VERSION] leaves a package of Debian in SCRATCH/debs,
+# checked by apt's signatures. Nothing is installed, and nobody has to be root. Where
+# the machine's lists of packages are missing or old, it makes lists of its own.
+download_deb() {
+	local scratch=$1 apt
+	apt=(-qq -o APT::Sandbox::User= -o "Dir::Cache=$scratch/cache")
+	mkdir -p "$scratch"/{debs,lists/partial,cache/archives/partial}
+	if [ ! -e "$scratch/lists/own" ]; then
+		(cd "$scratch/debs" && apt-get "${apt[@]}" download "$2" >&2 2>/dev/null) && return 0
+	fi
+	apt+=(-o "Dir::State::lists=$scratch/lists")
+	if [ ! -e "$scratch/lists/own" ]; then
+		apt-get "${apt[@]}" update >&2 || fail "apt-get could not read the lists of its sources; check the network and /etc/apt, then try again"
+		touch "$scratch/lists/own"
+	fi
+	(cd "$scratch/debs" && apt-get "${apt[@]}" download "$2" >&2) ||
+		fail "apt-get has no $2; it is in Debian 12 (bookworm), whose sources are needed"
+}
+
+# unpack_pinned_debs SCRATCH reads lines of package, version and sha256, and leaves
+# the content of these packages in SCRATCH/out.
+unpack_pinned_debs() {
+	local package want sum
+	while read -r package want sum; do
+		download_deb "$1" "$package=$want"
+		verify_sha256 "$(echo "$1/debs/${package}_"*.deb)" "$sum"
+		dpkg-deb -x "$(echo "$1/debs/${package}_"*.deb)" "$1/out"
+	done
 }
