@@ -91,10 +91,12 @@ func openControlPlane(
 	}
 	registry := status.NewRegistry()
 	source := newAnnouncer(p.store, registry, env.Log)
+	refusals := server.NewRefusals(env.Log)
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
+		Refusals: refusals,
 	})
 	p.held, p.grpc = ads.Held, ads.GRPC()
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
@@ -125,7 +127,7 @@ func openControlPlane(
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
-	if err := addMetrics(&access, registry, p, env.Version); err != nil {
+	if err := addMetrics(&access, registry, p, refusals, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {

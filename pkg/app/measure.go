@@ -8,10 +8,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
 // addMetrics makes the API serve metrics, and count its own answers in them.
-func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, version string) error {
+func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, refusals *server.Refusals, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err
@@ -23,6 +24,9 @@ func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, ver
 		return err
 	}
 	if err := m.AddLogins(p.logins.counts.Totals); err != nil {
+		return err
+	}
+	if err := m.AddXDS(refusals.Counts); err != nil {
 		return err
 	}
 	o.Metrics, o.Observe = m.Handler(), m.CountAnswer

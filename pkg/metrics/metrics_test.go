@@ -74,6 +74,7 @@ var _ = Describe("Metrics", func() {
 			{Key: model.RouteKey("shop", "a"), Code: model.NoUpstream}, {Key: model.RouteKey("shop", "b"), Code: model.NoUpstream}, {Code: model.Quarantined},
 		})
 		Expect(m.AddCertificates(func() map[string]float64 { return map[string]float64{"shop": 86400, "old": -1.5} })).To(Succeed())
+		Expect(m.AddXDS(func() map[string]int64 { return map[string]int64{"token": 3, "none": 0} })).To(Succeed())
 		Expect(m.AddProviders(func() []metrics.Provider {
 			return []metrics.Provider{{Object: "/filter/a", Answered: true, Age: 1.5, Failures: 2}, {Object: "/globalconfig/b", Failures: 3}}
 		})).To(Succeed())
@@ -122,6 +123,8 @@ var _ = Describe("Metrics", func() {
 			`gatehouse_revision 8`,
 			`gatehouse_waiting_hosts{proxy="a\"b\nc"} 0`,
 			`gatehouse_waiting_hosts{proxy="gw"} 2`,
+			`gatehouse_xds_refusals_total{reason="none"} 0`,
+			`gatehouse_xds_refusals_total{reason="token"} 3`,
 		}))
 	})
 

@@ -28,6 +28,8 @@ type Envoy struct {
 	Address   string
 	Version   string
 	Connected time.Time
+	// Identity says who it has proved to be, and how; empty if it proved nothing.
+	Identity string
 	Progress
 	// Types holds the last answers by type URL.
 	Types map[string]Answers

@@ -47,6 +47,10 @@ type engine struct {
 // refuses Envoys: with this older protocol they cannot be planned for resource
 // by resource.
 func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
+	identity := identityOf(rpc.Context())
+	if err := identity.mayLimit(); err != nil {
+		return s.check(rpc.Context(), err, "identity", identity.Name)
+	}
 	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
 		return err
@@ -55,11 +59,11 @@ func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 		return status.Error(codes.Unimplemented, "use the delta protocol: set api_type to DELTA_GRPC in the Envoy's bootstrap (see gatehouse bootstrap)")
 	}
 	e := &engine{
-		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc), changed: make(chan struct{}, 1),
+		server: s, rpc: rpc, id: s.ids.Add(1), address: addressOf(rpc.Context()), changed: make(chan struct{}, 1),
 		claimed: shorten(first.GetVersionInfo(), maxVersion),
 	}
 	e.log = s.opts.Log.With("node", RateLimitNode, "stream", e.id)
-	s.opts.Status.ConnectEngine(gatestatus.Envoy{ID: e.id, Address: e.address, Connected: time.Now()})
+	s.opts.Status.ConnectEngine(gatestatus.Envoy{ID: e.id, Address: e.address, Connected: time.Now(), Identity: identity.Name})
 	s.mu.Lock()
 	s.engines[e] = struct{}{}
 	s.engineMoved()

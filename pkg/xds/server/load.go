@@ -76,8 +76,12 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 	if err := nodeID(node.GetId()); err != nil {
 		return err
 	}
+	identity := identityOf(rpc.Context())
+	if err := identity.mayUse(node.GetId()); err != nil {
+		return s.check(rpc.Context(), err, "node", node.GetId(), "identity", identity.Name)
+	}
 	r := &reporter{
-		proxy: node.GetId(), address: addressOf(rpc), parent: parentOf(node),
+		proxy: node.GetId(), address: addressOf(rpc.Context()), parent: parentOf(node),
 		loads: map[Endpoint]*load{}, window: loadWindow, last: s.Snapshot(node.GetId()),
 	}
 	if !s.addReporter(r) {

@@ -45,6 +45,10 @@ type Options struct {
 	Configured func() bool
 	// FirstWithin is how long a client may take to say who it is; 0 means 30 s.
 	FirstWithin time.Duration
+	// Authenticate says who a client is; nil means that the port is open to all.
+	Authenticate Authenticate
+	// Refusals counts and logs the clients that are refused; nil means a new one.
+	Refusals *Refusals
 }
 
 // Server is the aggregated discovery service. Use New.
@@ -56,6 +60,8 @@ type Server struct {
 	ids   atomic.Int64
 	open  atomic.Int64 // streams
 	quiet quiet
+	// refusals are of clients that may not have what they ask for.
+	refusals *Refusals
 	// foreign counts the names that are kept for clients though nobody serves
 	// them.
 	foreign atomic.Int64
@@ -82,31 +88,37 @@ type Server struct {
 
 // New returns a server that has nothing to say until Publish is called.
 func New(opts Options) *Server {
+	if opts.Refusals == nil {
+		opts.Refusals = NewRefusals(opts.Log)
+	}
 	return &Server{
 		opts: opts, held: opts.Held, snapshots: map[string]*snapshot.Snapshot{}, streams: map[*stream]struct{}{},
 		waits: map[string]map[*wait]struct{}{}, coming: map[string]time.Time{}, engines: map[*engine]struct{}{}, moved: make(chan struct{}),
-		quiet: newQuiet(), reporters: map[string]*reporter{},
+		quiet: newQuiet(), refusals: opts.Refusals, reporters: map[string]*reporter{},
 	}
 }
 
-// GRPC returns a gRPC server that serves s. The limits fit Envoys with large
+// GRPC returns a gRPC server that serves s, with more options such as the
+// credentials of its connections. The limits fit Envoys with large
 // configurations, and dead connections are noticed.
-func (s *Server) GRPC() *grpc.Server {
-	g := grpc.NewServer(
+func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
+	g := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
 		grpc.MaxConcurrentStreams(maxConnStreams),
-		grpc.MaxHeaderListSize(16<<10),
-		grpc.ConnectionTimeout(10*time.Second),
-		grpc.StreamInterceptor(s.limitStreams),
+		grpc.MaxHeaderListSize(16 << 10),
+		grpc.ConnectionTimeout(10 * time.Second),
+		grpc.ChainStreamInterceptor(s.authenticateStream, s.limitStreams),
+		grpc.UnaryInterceptor(s.authenticateCall),
+		grpc.UnknownServiceHandler(answerUnknown),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: 30 * time.Second, Timeout: 10 * time.Second,
 			// A connection without a stream is of no use to an Envoy.
 			MaxConnectionIdle: time.Minute,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-	)
+	}, more...)...)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
 	loadv3.RegisterLoadReportingServiceServer(g, s)
 	return g
@@ -269,15 +281,19 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	}
 	node := first.GetNode()
 	if err := nodeID(node.GetId()); err != nil {
-		s.opts.Log.Log(rpc.Context(), logLevel(s.quiet.refusals, addressOf(rpc), slog.LevelWarn), "envoy refused",
-			"address", addressOf(rpc), "node", shorten(node.GetId(), maxName), "err", err)
+		s.opts.Log.Log(rpc.Context(), logLevel(s.quiet.refusals, addressOf(rpc.Context()), slog.LevelWarn), "envoy refused",
+			"address", addressOf(rpc.Context()), "node", shorten(node.GetId(), maxName), "err", err)
 		return err
+	}
+	identity := identityOf(rpc.Context())
+	if err := identity.mayUse(node.GetId()); err != nil {
+		return s.check(rpc.Context(), err, "node", node.GetId(), "identity", identity.Name)
 	}
 	st := newStream(s, rpc, node.GetId())
 	st.parent = parentOf(node)
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
-		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(),
+		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(), Identity: identity.Name,
 	})
 	loud := logLevel(s.quiet.comings, st.address, slog.LevelInfo)
 	st.log.Log(rpc.Context(), loud, "envoy connected", "version", versionOf(node), "address", st.address, "proxy_exists", exists)
@@ -294,8 +310,8 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 	return err
 }
 
-func addressOf(rpc grpc.ServerStream) string {
-	if p, ok := peer.FromContext(rpc.Context()); ok {
+func addressOf(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok {
 		return p.Addr.String()
 	}
 	return ""

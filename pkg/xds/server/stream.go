@@ -57,7 +57,7 @@ type stream struct {
 func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
 	id := s.ids.Add(1)
 	st := &stream{
-		server: s, rpc: rpc, id: id, proxy: proxy, address: addressOf(rpc),
+		server: s, rpc: rpc, id: id, proxy: proxy, address: addressOf(rpc.Context()),
 		log:     s.opts.Log.With("node", proxy, "stream", id),
 		changed: make(chan struct{}, 1), replaced: make(chan struct{}),
 		plan:    plan.NewStream(s.opts.Plan),

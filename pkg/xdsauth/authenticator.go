@@ -1,0 +1,147 @@
+package xdsauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// Tokens knows the tokens of Envoys and rate-limit engines.
+type Tokens interface {
+	// Find returns the token with the hash of its text. It is asked at the start of each stream,
+	// and answers from memory: a database that is away keeps nobody out and lets nobody in.
+	Find(hash [sha256.Size]byte) (Token, bool)
+}
+
+// Token is one that exists.
+type Token struct {
+	// Name is what it was named when it was made.
+	Name string
+	// Proxy is the node id that its holder may use; empty for one of rate-limit engines.
+	Proxy string
+	// RateLimits says that its holder is a rate-limit engine.
+	RateLimits bool
+	// Revoked is closed when the token is deleted; it is required.
+	Revoked <-chan struct{}
+}
+
+// Options of an Authenticator. The zero value lets nobody in.
+type Options struct {
+	// Open says that a client that presents nothing may have everything.
+	Open bool
+	// Tokens knows the tokens; nil means that there are none.
+	Tokens Tokens
+}
+
+// Authenticator finds out who clients are. Use New.
+type Authenticator struct{ opts Options }
+
+// New returns an authenticator.
+func New(opts Options) *Authenticator { return &Authenticator{opts} }
+
+// proof is one that a client presents: a certificate or a token.
+type proof = server.Identity
+
+// Authenticate is the server.Authenticate of a port.
+func (a *Authenticator) Authenticate(ctx context.Context) (server.Identity, error) {
+	certificate, err := a.certificate(ctx)
+	if err != nil {
+		return server.Identity{}, err
+	}
+	token, err := a.token(ctx)
+	switch {
+	case err != nil:
+		return server.Identity{}, err
+	case certificate != nil && token != nil:
+		return both(ctx, *certificate, *token), nil
+	case certificate != nil:
+		return *certificate, nil
+	case token != nil:
+		return *token, nil
+	case a.opts.Open:
+		return server.Identity{Any: true}, nil
+	}
+	return server.Identity{}, &server.Refusal{
+		Reason:  server.ReasonNone,
+		Message: "the client does not prove who it is: give the Envoy a client certificate or a token (see gatehouse bootstrap --help)",
+	}
+}
+
+// certificate returns what the connection proves; nil if that is nothing.
+func (a *Authenticator) certificate(ctx context.Context) (*proof, error) {
+	client, ok := peer.FromContext(ctx)
+	if !ok || client.AuthInfo == nil {
+		return nil, nil //nolint:nilnil // no proof is no error
+	}
+	if known, ok := client.AuthInfo.(interface {
+		identity(ctx context.Context) (*proof, error)
+	}); ok {
+		return known.identity(ctx)
+	}
+	return nil, nil //nolint:nilnil // see above
+}
+
+// token returns what the metadata "authorization: Bearer TOKEN" proves; nil if there is none.
+func (a *Authenticator) token(ctx context.Context) (*proof, error) {
+	values := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if len(values) == 0 {
+		return nil, nil //nolint:nilnil // no proof is no error
+	}
+	refused := &server.Refusal{Reason: server.ReasonToken, Message: "the token is not valid here: it is mistyped or revoked"}
+	if len(values) > 1 {
+		refused.Message = "there is more than one authorization in the metadata"
+		return nil, refused
+	}
+	scheme, text, ok := strings.Cut(values[0], " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		refused.Message = "the authorization in the metadata is not of the form: Bearer TOKEN"
+		return nil, refused
+	}
+	if a.opts.Tokens == nil {
+		return nil, refused
+	}
+	found, ok := a.opts.Tokens.Find(sha256.Sum256([]byte(text)))
+	if !ok {
+		return nil, refused
+	}
+	id := &proof{
+		Name: "token " + found.Name, RateLimits: found.RateLimits,
+		Ended: found.Revoked, Why: func() string { return "the token was revoked" },
+	}
+	if found.Proxy != "" {
+		id.Proxies = []string{found.Proxy}
+	}
+	return id, nil
+}
+
+// both is what a client may do with two proofs: what each of them allows. A certificate that names
+// neither proxies nor engines, as those of a mesh, adds only that the client has it.
+func both(ctx context.Context, certificate, token proof) server.Identity {
+	id := token
+	id.Name = certificate.Name + " and " + token.Name
+	if len(certificate.Proxies) > 0 || certificate.RateLimits {
+		id.Proxies = slices.DeleteFunc(slices.Clone(token.Proxies), func(name string) bool { return !slices.Contains(certificate.Proxies, name) })
+		id.RateLimits = token.RateLimits && certificate.RateLimits
+	}
+	ended := make(chan struct{})
+	var why string
+	go func() {
+		select {
+		case <-certificate.Ended:
+			why = certificate.Why()
+		case <-token.Ended:
+			why = token.Why()
+		case <-ctx.Done():
+			return
+		}
+		close(ended)
+	}()
+	id.Ended, id.Why = ended, func() string { return why }
+	return id
+}

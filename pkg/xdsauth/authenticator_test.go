@@ -1,0 +1,95 @@
+package xdsauth_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
+)
+
+func TestXDSAuth(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "xdsauth")
+}
+
+// tokens are those that exist, by their text.
+type tokens map[string]xdsauth.Token
+
+func (t tokens) Find(hash [sha256.Size]byte) (xdsauth.Token, bool) {
+	for text, token := range t {
+		if sha256.Sum256([]byte(text)) == hash {
+			return token, true
+		}
+	}
+	return xdsauth.Token{}, false
+}
+
+// reasonOf is the reason of a refusal.
+func reasonOf(err error) string {
+	refusal := &server.Refusal{}
+	if errors.As(err, &refusal) {
+		return refusal.Reason
+	}
+	return ""
+}
+
+var _ = Describe("A client with a token", func() {
+	known := tokens{
+		"ghp_edge":   {Name: "laptop", Proxy: "edge", Revoked: make(chan struct{})},
+		"ghp_engine": {Name: "limits", RateLimits: true, Revoked: make(chan struct{})},
+	}
+	ask := func(open bool, authorization ...string) (server.Identity, error) {
+		a := xdsauth.New(xdsauth.Options{Open: open, Tokens: known})
+		return a.Authenticate(metadata.NewIncomingContext(context.Background(), metadata.MD{"authorization": authorization}))
+	}
+
+	It("is who the token says", func() {
+		id, err := ask(false, "Bearer ghp_edge")
+		Expect(err).NotTo(HaveOccurred())
+		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token laptop", []string{"edge"}, false, false}))
+		Expect(id.Why()).To(Equal("the token was revoked"))
+		id, err = ask(false, "bearer ghp_engine")
+		Expect(err).NotTo(HaveOccurred())
+		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token limits", []string(nil), true, false}))
+	})
+
+	DescribeTable("is refused, on an open port too", func(authorization ...string) {
+		for _, open := range []bool{false, true} {
+			_, err := ask(open, authorization...)
+			Expect(reasonOf(err)).To(Equal("token"))
+			Expect(err).NotTo(MatchError(ContainSubstring("ghp_")))
+		}
+	},
+		Entry("with one that does not exist", "Bearer ghp_other"),
+		Entry("with none", "Bearer "),
+		Entry("with nothing at all", ""),
+		Entry("with a space too many", "Bearer  ghp_edge"),
+		Entry("with a space behind it", "Bearer ghp_edge "),
+		Entry("with another scheme", "Basic ghp_edge"),
+		Entry("without a scheme", "ghp_edge"),
+		Entry("with two", "Bearer ghp_edge", "Bearer ghp_edge"),
+	)
+
+	It("needs one, unless the port is open", func() {
+		_, err := ask(false)
+		Expect(reasonOf(err)).To(Equal("none"))
+		id, err := ask(true)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(id.Any).To(BeTrue())
+	})
+
+	It("is refused where there are no tokens", func() {
+		for _, open := range []bool{false, true} {
+			_, err := xdsauth.New(xdsauth.Options{Open: open}).Authenticate(
+				metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer ghp_edge")))
+			Expect(reasonOf(err)).To(Equal("token"))
+		}
+	})
+})
