@@ -17,11 +17,16 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   config.Token,
-		Short: "Create, list and revoke tokens of the REST API",
-		Long: `Calls the running server that --server, --context or the environment names, else
+		Short: "Create, list and revoke tokens of the REST API and of the xDS port",
+		Long: `Creates, lists and revokes tokens: those that call the REST API, with --proxy those
+with which the Envoys of a proxy connect to the xDS port, with --ratelimit those of
+the rate-limit engine.
+
+Calls the running server that --server, --context or the environment names, else
 the one on this machine. With --data-dir or --database-url it uses that database
 directly, with or without a server on it, and needs no token; a running server
-sees the change at once. It prints on stderr which one it uses.`,
+sees the change at once, that of a token of the xDS port within a second. It prints
+on stderr which one it uses.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -30,89 +35,152 @@ sees the change at once. It prints on stderr which one it uses.`,
 	return cmd
 }
 
-// addDatabaseFlags gives the commands below cmd the settings of that name.
-func addDatabaseFlags(cmd *cobra.Command) {
-	for _, s := range config.Settings(cmd.Name()) {
-		cmd.PersistentFlags().Var(&flagValue{text: s.Default, kind: s.Type}, s.Name, s.Usage)
+// withOwner gives a command below token the flags that say whose tokens it is about.
+func withOwner(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().String("proxy", "", "a token of the xDS port, for the Envoys of this proxy")
+	cmd.Flags().Bool("ratelimit", false, "a token of the xDS port, for the rate-limit engine")
+	cmd.MarkFlagsMutuallyExclusive("proxy", "ratelimit")
+	complete(cmd, "proxy", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return completeObject(cmd, []string{"proxy"}, typed)
+	})
+	return cmd
+}
+
+func tokenOwner(cmd *cobra.Command) (app.TokenOwner, error) {
+	owner := app.TokenOwner{Proxy: text(cmd, "proxy"), RateLimit: isSet(cmd, "ratelimit")}
+	if cmd.Flags().Changed("proxy") && owner.Proxy == "" {
+		return owner, errors.New("--proxy is empty: give the name of a proxy")
 	}
-	cmd.PersistentFlags().Var(&flagValue{kind: "file"}, config.FileFlag, "YAML file with settings; its keys are the names of the flags")
+	return owner, nil
 }
 
 func newTokenCreate() *cobra.Command {
 	var role string
 	var withoutAdmin bool
 	cmd := &cobra.Command{
-		Use:   "create NAME --role admin|viewer",
+		Use:   "create NAME --role admin|viewer | --proxy PROXY | --ratelimit",
 		Short: "Create a token and print it; it is never shown again",
 		Long: `Creates a token and prints it; it is never shown again. Without any token the API
-is open to everybody who reaches it; the first token must be an admin's, and
-closes the API.`,
+is open to everybody who reaches it; the first token with a role must be an admin's,
+and closes the API. A token of a proxy or of the rate-limit engine has no role.`,
 		Example: `  gatehouse token create ann --role admin > token
   gatehouse token create ci --role viewer --token-file token
-  gatehouse token create ann --role admin --data-dir /var/lib/gatehouse`,
+  gatehouse token create ann --role admin --data-dir /var/lib/gatehouse
+  gatehouse token create edge-1 --proxy edge > edge-1.token`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			owner, err := ownerOfNew(cmd, role, withoutAdmin)
+			if err != nil {
+				return err
+			}
 			database, err := choosesDatabase(cmd)
 			switch {
 			case err != nil:
 				return err
 			case database:
 				return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
+					if !owner.API() {
+						return app.CreateProxyToken(ctx, cfg, env, owner, args[0])
+					}
 					return app.CreateToken(ctx, cfg, env, args[0], role, withoutAdmin)
 				})
 			case withoutAdmin:
 				return errors.New("--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file")
 			}
-			return createToken(cmd, args[0], role)
+			return createToken(cmd, owner, args[0], role)
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "", "admin: may do everything; viewer: may read")
 	cmd.Flags().BoolVar(&withoutAdmin, "without-admin", false, "in a database: create a viewer's token although it has no admin's, because the server has --api-admin-token-file")
-	_ = cmd.MarkFlagRequired("role") // it is there
-	return withServer(cmd)
+	complete(cmd, "role", cobra.FixedCompletions([]string{"admin", "viewer"}, cobra.ShellCompDirectiveNoFileComp))
+	return withServer(withOwner(cmd))
+}
+
+// ownerOfNew returns whose the new token is: one of the API has a role, others have
+// none.
+func ownerOfNew(cmd *cobra.Command, role string, withoutAdmin bool) (app.TokenOwner, error) {
+	owner, err := tokenOwner(cmd)
+	switch {
+	case err != nil:
+		return owner, err
+	case owner.API() && role == "":
+		return owner, errors.New("give --role admin or --role viewer for a token of the REST API, --proxy PROXY or --ratelimit for one of the xDS port")
+	case !owner.API() && (role != "" || withoutAdmin):
+		return owner, errors.New("--role and --without-admin are for tokens of the REST API: one of a proxy or of the rate-limit engine has no role")
+	}
+	return owner, nil
 }
 
 func newTokenList() *cobra.Command {
-	return withServer(&cobra.Command{
-		Use:     "list",
-		Short:   "List the tokens by name and role",
-		Example: "  gatehouse token list --token-file token",
-		Args:    cobra.NoArgs,
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens by name",
+		Example: `  gatehouse token list --token-file token
+  gatehouse token list --proxy edge -o json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			owner, err := tokenOwner(cmd)
+			if err != nil {
+				return err
+			}
 			database, err := choosesDatabase(cmd)
 			switch {
 			case err != nil:
 				return err
-			case database:
-				return onDatabase(cmd, app.ListTokens)
+			case !database:
+				return listTokens(cmd, owner)
 			}
-			return listTokens(cmd)
+			var list []app.ListedToken
+			err = onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) (err error) {
+				list, err = app.ListTokens(ctx, cfg, env, owner)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return writeTokens(&remote{out: cmd.OutOrStdout(), format: text(cmd, "output")}, owner, list)
 		},
-	})
+	}
+	return withServer(withOwner(withFormat(cmd, formatTable, formatTable, formatJSON, formatYAML)))
 }
 
 func newTokenRevoke() *cobra.Command {
-	return withServer(&cobra.Command{
+	return withServer(withOwner(&cobra.Command{
 		Use:   "revoke NAME",
 		Short: "Revoke a token",
 		Long: `Revokes a token. A server keeps the last admin's token; in a database it can be
-revoked too, after which the API is open to this machine.`,
+revoked too, after which the API is open to this machine. What is connected with a
+token of the xDS port loses the connection within about a second.`,
 		Example: `  gatehouse token revoke ci --token-file token
-  gatehouse token revoke ann --data-dir /var/lib/gatehouse`,
-		Args: cobra.ExactArgs(1),
+  gatehouse token revoke ann --data-dir /var/lib/gatehouse
+  gatehouse token revoke edge-1 --proxy edge`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeToken,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			owner, err := tokenOwner(cmd)
+			if err != nil {
+				return err
+			}
 			database, err := choosesDatabase(cmd)
 			switch {
 			case err != nil:
 				return err
 			case database:
 				return onDatabase(cmd, func(ctx context.Context, cfg config.Config, env app.Env) error {
-					return app.RevokeToken(ctx, cfg, env, args[0])
+					return app.RevokeToken(ctx, cfg, env, owner, args[0])
 				})
 			}
-			return revokeToken(cmd, args[0])
+			return revokeToken(cmd, owner, args[0])
 		},
-	})
+	}))
+}
+
+// addDatabaseFlags gives the commands below cmd the settings of that name.
+func addDatabaseFlags(cmd *cobra.Command) {
+	for _, s := range config.Settings(cmd.Name()) {
+		cmd.PersistentFlags().Var(&flagValue{text: s.Default, kind: s.Type}, s.Name, s.Usage)
+	}
+	cmd.PersistentFlags().Var(&flagValue{kind: "file"}, config.FileFlag, "YAML file with settings; its keys are the names of the flags")
 }
 
 // choosesDatabase says whether a command below token works on a database, and

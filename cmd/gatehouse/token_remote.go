@@ -1,23 +1,42 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 	"github.com/gatehouse-gateway/gatehouse/pkg/client"
 )
 
+// tokensPath is the path of the tokens of an owner.
+func tokensPath(owner app.TokenOwner, name ...string) string {
+	path := []string{"token"}
+	switch {
+	case owner.RateLimit:
+		path = []string{"ratelimit", "token"}
+	case owner.Proxy != "":
+		path = []string{"proxy", owner.Proxy, "token"}
+	}
+	return client.Path(append(path, name...)...)
+}
+
 // createToken makes a token through the API of a server.
-func createToken(cmd *cobra.Command, name, role string) error {
+func createToken(cmd *cobra.Command, owner app.TokenOwner, name, role string) error {
+	fields := url.Values{"Token_name": {name}}
+	if owner.API() {
+		fields.Set("Token_role", role)
+	}
 	r, answer, err := callTokens(cmd, client.Request{
-		Method: http.MethodPost, Path: client.Path("token"), ContentType: "application/x-www-form-urlencoded",
-		Body: []byte(url.Values{"Token_name": {name}, "Token_role": {role}}.Encode()),
+		Method: http.MethodPost, Path: tokensPath(owner), ContentType: "application/x-www-form-urlencoded", Body: []byte(fields.Encode()),
 	})
 	if err != nil {
 		return err
@@ -28,7 +47,7 @@ func createToken(cmd *cobra.Command, name, role string) error {
 	}
 	p := printer{w: r.out}
 	p.line("%s", client.Printable(made.Token))
-	if err := p.outputError(); err != nil || r.HasToken() {
+	if err := p.outputError(); err != nil || r.HasToken() || !owner.API() {
 		return err
 	}
 	p.w = r.errOut // nobody needed a token for this call
@@ -36,42 +55,105 @@ func createToken(cmd *cobra.Command, name, role string) error {
 	return p.outputError()
 }
 
-func listTokens(cmd *cobra.Command) error {
-	r, answer, err := callTokens(cmd, client.Request{Method: http.MethodGet, Path: client.Path("token")})
+func listTokens(cmd *cobra.Command, owner app.TokenOwner) error {
+	r, answer, err := callTokens(cmd, client.Request{Method: http.MethodGet, Path: tokensPath(owner)})
 	if err != nil {
 		return err
 	}
+	list, err := readTokens(answer)
+	if err != nil {
+		return err
+	}
+	return writeTokens(r, owner, list)
+}
+
+func readTokens(answer client.Answer) (list []app.ListedToken, err error) {
 	elements, err := answer.Elements()
 	if err != nil {
-		return &runError{err}
+		return nil, &runError{err}
 	}
-	rows := [][]string{{"NAME", "ROLE", "CREATED", "LAST_USED"}}
 	for _, e := range elements {
-		var t struct {
-			Name, Role string
-			CreateTS   time.Time  `json:"create_ts"`
-			LastUsedTS *time.Time `json:"last_used_ts"`
-		}
+		var t app.ListedToken
 		if err := json.Unmarshal(e, &t); err != nil {
-			return &runError{fmt.Errorf("reading the list of tokens: %w", err)}
+			return nil, &runError{fmt.Errorf("reading the list of tokens: %w", err)}
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
+// writeTokens writes a list in the format of r.
+func writeTokens(r *remote, owner app.TokenOwner, list []app.ListedToken) error {
+	if r.format != formatTable {
+		return r.write(append([]app.ListedToken{}, list...)) // never null
+	}
+	heading := []string{"NAME", "ROLE", "CREATED", "LAST_USED"}
+	if !owner.API() {
+		heading = slices.Delete(heading, 1, 2)
+	}
+	rows := [][]string{heading}
+	for _, t := range list {
+		row := []string{client.Printable(t.Name)}
+		if owner.API() {
+			row = append(row, client.Printable(t.Role))
 		}
 		used := "never"
 		if t.LastUsedTS != nil {
 			used = t.LastUsedTS.UTC().Format(time.RFC3339)
 		}
-		rows = append(rows, []string{client.Printable(t.Name), client.Printable(t.Role), t.CreateTS.UTC().Format(time.RFC3339), used})
+		rows = append(rows, append(row, t.CreateTS.UTC().Format(time.RFC3339), used))
 	}
 	return table(r.out, rows...)
 }
 
-func revokeToken(cmd *cobra.Command, name string) error {
-	r, _, err := callTokens(cmd, client.Request{Method: http.MethodDelete, Path: client.Path("token", name)})
+func revokeToken(cmd *cobra.Command, owner app.TokenOwner, name string) error {
+	r, _, err := callTokens(cmd, client.Request{Method: http.MethodDelete, Path: tokensPath(owner, name)})
 	if err != nil {
 		return err
 	}
+	what := fmt.Sprintf("token %q", name)
+	switch {
+	case owner.RateLimit:
+		what += " of the rate-limit engine"
+	case owner.Proxy != "":
+		what += fmt.Sprintf(" of proxy %q", owner.Proxy)
+	}
 	p := printer{w: r.out}
-	p.line("%s", client.Printable(fmt.Sprintf("token %q is revoked", name)))
+	p.line("%s", client.Printable(what+" is revoked"))
 	return p.outputError()
+}
+
+// completeToken completes the name of a token that the server has.
+func completeToken(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	owner, err := tokenOwner(cmd)
+	if err != nil || len(args) > 0 {
+		return nil, directive
+	}
+	r, err := connectWithin(cmd, completionTimeout)
+	if err != nil {
+		return nil, directive
+	}
+	defer r.Close()
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	answer, err := r.Do(ctx, client.Request{Method: http.MethodGet, Path: tokensPath(owner)})
+	if err != nil {
+		return nil, directive // there is no room for words in a completion
+	}
+	list, err := readTokens(answer)
+	if err != nil {
+		return nil, directive
+	}
+	var names []string
+	for _, t := range list {
+		if strings.HasPrefix(t.Name, typed) && len(names) < completionNames {
+			names = append(names, client.Printable(t.Name))
+		}
+	}
+	return names, directive
 }
 
 // callTokens makes one call and says which server it used.

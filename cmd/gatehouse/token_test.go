@@ -103,6 +103,52 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "list").stderr).To(Equal("using the database " + dir + "/gatehouse.db\n"))
 	})
 
+	It("makes, lists and revokes those of the xDS port, through a server", func() {
+		made := `{"name":"one","token":"ghp_secret"}`
+		listed := `{"name":"one","proxy":"edge","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":"2026-11-22T10:00:00.000000+00:00"}`
+		engines := `{"name":"one","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":null}`
+		gone := reply{status: 200, body: `{"data":{"delete_core_db_token":{"affected_rows":1}}}`}
+		f := &fake{answers: map[string]reply{
+			"POST /proxy/edge/token": {status: 201, body: made}, "POST /ratelimit/token": {status: 201, body: made},
+			"GET /proxy/edge/token":        {status: 200, body: `{"data":{"core_db_token":[` + listed + `]}}`},
+			"GET /ratelimit/token":         {status: 200, body: `{"data":{"core_db_token":[` + engines + `]}}`},
+			"DELETE /proxy/edge/token/one": gone, "DELETE /ratelimit/token/one": gone,
+		}}
+		f.serve()
+		using := "using the server " + os.Getenv("GATEHOUSE_SERVER") + "\n"
+		for flag, want := range map[string][3]string{
+			"--proxy=edge": {"one   2026-11-21T15:01:54Z  2026-11-22T10:00:00Z\n", listed, `of proxy "edge"`},
+			"--ratelimit":  {"one   2026-11-21T15:01:54Z  never\n", engines, "of the rate-limit engine"},
+		} {
+			Expect(run1("", "token", "create", "one", flag)).To(Equal(result{0, "ghp_secret\n", using}))
+			Expect(run1("", "token", "list", flag)).To(Equal(result{0, "NAME  CREATED               LAST_USED\n" + want[0], using}))
+			Expect(run1("", "token", "list", flag, "-o", "json").stdout).To(MatchJSON("[" + want[1] + "]"))
+			Expect(run1("", "token", "revoke", "one", flag)).To(Equal(result{0, "token \"one\" " + want[2] + " is revoked\n", using}))
+			Expect(run1("", "__complete", "token", "revoke", flag, "o").stdout).To(Equal("one\n:4\n"))
+			Expect(run1("", "__complete", "token", "revoke", flag, "x").stdout).To(Equal(":4\n"))
+		}
+		Expect(f.bodies).To(HaveEach(BeElementOf("Token_name=one", "")))
+	})
+
+	It("makes, lists and revokes those of the xDS port, in a database", func() {
+		dir := newDatabase()
+		missing := run1("", "token", "create", "one", "--proxy", "edge", "--data-dir", dir)
+		Expect([]any{missing.code, missing.stdout}).To(Equal([]any{1, ""}))
+		Expect(missing.stderr).To(HaveSuffix("gatehouse: proxy \"edge\" does not exist\n"))
+		Expect(run1("", "token", "list", "--proxy", "edge", "--data-dir", dir).code).To(Equal(1))
+		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(Equal("[]\n"))
+
+		Expect(onData(dir, "token", "create", "one", "--ratelimit")).To(MatchRegexp(`^ghp_[A-Za-z0-9_-]{43}\n$`))
+		Expect(onData(dir, "token", "list", "--ratelimit")).To(MatchRegexp(`^NAME  CREATED               LAST_USED\none   20\S+Z  never\n$`))
+		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(MatchRegexp(`"name": "one",\n +"create_ts": "20\S+",\n +"last_used_ts": null`))
+		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("one"), "it does not call the API")
+		twice := run1("", "token", "create", "one", "--ratelimit", "--data-dir", dir)
+		Expect(twice.stderr).To(HaveSuffix("gatehouse: token \"one\" of the rate-limit engine already exists (choose another name, or delete the existing one first)\n"))
+		Expect(onData(dir, "token", "revoke", "one", "--ratelimit")).To(Equal("token \"one\" of the rate-limit engine is revoked\n"))
+		Expect(run1("", "token", "revoke", "one", "--ratelimit", "--data-dir", dir).stderr).To(HaveSuffix("gatehouse: token \"one\" of the rate-limit engine does not exist\n"))
+		Expect(run1("", "token", "create", "a b", "--ratelimit", "--data-dir", dir).stderr).To(ContainSubstring("Token_name"))
+	})
+
 	It("says what to do when no server answers", func() {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
@@ -122,6 +168,12 @@ var _ = Describe("token", func() {
 			{[]string{"list", "--token-file", "token", "--database-url", "sqlite:///x.db"}, "--token-file is for a server and --database-url for a database: give one of them"},
 			{[]string{"create", "ci", "--role", "viewer", "--without-admin"},
 				"--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file"},
+			{[]string{"create", "ci"}, "give --role admin or --role viewer for a token of the REST API, --proxy PROXY or --ratelimit for one of the xDS port"},
+			{[]string{"create", "ci", "--role", "viewer", "--proxy", "edge"},
+				"--role and --without-admin are for tokens of the REST API: one of a proxy or of the rate-limit engine has no role"},
+			{[]string{"create", "ci", "--proxy", ""}, "--proxy is empty: give the name of a proxy"},
+			{[]string{"revoke", "ci", "--proxy", "edge", "--ratelimit"},
+				"if any flags in the group [proxy ratelimit] are set none of the others can be; [proxy ratelimit] were all set"},
 		} {
 			Expect(run1("", append([]string{"token"}, c.args...)...)).To(Equal(result{2, "", "gatehouse: " + c.want + "\n"}))
 		}

@@ -168,9 +168,13 @@ var _ = Describe("An API with a token", func() {
 		url := "http://127.0.0.1:" + r.port() + "/service"
 		Expect(status(url, "")).To(Equal(401))
 		Expect(status(url, made)).To(Equal(200))
-		Expect(token(dir, app.ListTokens)).To(MatchRegexp(`^NAME  ROLE   CREATED               LAST_USED\nann   admin  20\S+Z  20\S+Z\n$`))
 		Expect(token(dir, func(ctx context.Context, cfg config.Config, env app.Env) error {
-			return app.RevokeToken(ctx, cfg, env, "ann")
+			list, err := app.ListTokens(ctx, cfg, env, app.TokenOwner{})
+			Expect(list).To(HaveExactElements(And(HaveField("Name", "ann"), HaveField("Role", "admin"), HaveField("LastUsedTS", Not(BeNil())))))
+			return err
+		})).To(BeEmpty())
+		Expect(token(dir, func(ctx context.Context, cfg config.Config, env app.Env) error {
+			return app.RevokeToken(ctx, cfg, env, app.TokenOwner{}, "ann")
 		})).To(Equal("token \"ann\" is revoked\n"))
 		Expect(status(url, made)).To(Equal(401))
 		Expect(status(url, "")).To(Equal(401))

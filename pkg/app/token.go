@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
@@ -24,13 +23,31 @@ func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role str
 	}
 	text := store.MakeToken()
 	t.Hash = store.HashToken(text)
-	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
+	return withTokens(ctx, cfg, env, func(tokens *sqlstore.Store) error {
 		if role != store.RoleAdmin && !withoutAdmin {
 			if err := needAdmin(ctx, tokens); err != nil {
 				return err
 			}
 		}
 		if err := tokens.CreateToken(ctx, t); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(env.Stdout, text)
+		return err
+	})
+}
+
+// CreateProxyToken is CreateToken for a token that connects to the xDS port as an
+// Envoy of the owner's proxy, or as the rate-limit engine.
+func CreateProxyToken(ctx context.Context, cfg config.Config, env Env, owner TokenOwner, name string) error {
+	t := store.ProxyToken{Proxy: owner.Proxy, Name: name, CreateTS: model.At(time.Now())}
+	if errs := t.Validate(); len(errs) > 0 {
+		return &model.Error{Kind: model.Invalid, Message: "the token cannot be made", Fields: errs}
+	}
+	text := store.MakeProxyToken()
+	t.Hash = store.HashToken(text)
+	return withTokens(ctx, cfg, env, func(tokens *sqlstore.Store) error {
+		if err := tokens.CreateProxyToken(ctx, t); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(env.Stdout, text)
@@ -54,40 +71,85 @@ func needAdmin(ctx context.Context, tokens store.Tokens) error {
 	}
 }
 
-// ListTokens prints the tokens of the database of cfg.
-func ListTokens(ctx context.Context, cfg config.Config, env Env) error {
-	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
-		list, err := tokens.Tokens(ctx)
-		if err != nil {
+// TokenOwner says whose tokens a command is about. The zero value means those that
+// call the API.
+type TokenOwner struct {
+	// Proxy is the proxy whose Envoys connect with them.
+	Proxy string
+	// RateLimit means those of the rate-limit engine.
+	RateLimit bool
+}
+
+// API reports whether they call the API.
+func (o TokenOwner) API() bool { return o == TokenOwner{} }
+
+// ListedToken is a token in a list, as the API shows it.
+type ListedToken struct {
+	Name       string      `json:"name"`
+	Role       string      `json:"role,omitempty"`
+	Proxy      string      `json:"proxy,omitempty"`
+	CreateTS   model.Time  `json:"create_ts"`
+	LastUsedTS *model.Time `json:"last_used_ts"` // nil: never
+}
+
+// ListTokens returns the tokens of the database of cfg.
+func ListTokens(ctx context.Context, cfg config.Config, env Env, owner TokenOwner) (list []ListedToken, err error) {
+	add := func(t ListedToken, used model.Time) {
+		if !used.IsZero() {
+			t.LastUsedTS = &used
+		}
+		list = append(list, t)
+	}
+	err = withTokens(ctx, cfg, env, func(db *sqlstore.Store) error {
+		if owner.API() {
+			tokens, err := db.Tokens(ctx)
+			for _, t := range tokens {
+				add(ListedToken{Name: t.Name, Role: t.Role, CreateTS: t.CreateTS}, t.LastUsedTS)
+			}
 			return err
 		}
-		table := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
-		_, err = fmt.Fprintln(table, "NAME\tROLE\tCREATED\tLAST_USED")
-		for _, t := range list {
-			used := "never"
-			if !t.LastUsedTS.IsZero() {
-				used = t.LastUsedTS.Format(time.RFC3339)
-			}
-			_, e := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, t.Role, t.CreateTS.Format(time.RFC3339), used)
-			err = errors.Join(err, e)
+		tokens, err := db.ProxyTokens(ctx, owner.Proxy)
+		if err == nil && len(tokens) == 0 {
+			err = knownProxy(ctx, db, owner.Proxy)
 		}
-		return errors.Join(err, table.Flush())
+		for _, t := range tokens {
+			add(ListedToken{Name: t.Name, Proxy: t.Proxy, CreateTS: t.CreateTS}, t.LastUsedTS)
+		}
+		return err
+	})
+	return list, err
+}
+
+// knownProxy returns a NotFound error for a name that no proxy has.
+func knownProxy(ctx context.Context, db *sqlstore.Store, proxy string) error {
+	if proxy == "" {
+		return nil
+	}
+	return db.Read(ctx, func(r store.Reader) error {
+		_, err := r.Get(model.ProxyKey(proxy))
+		return err
 	})
 }
 
 // RevokeToken deletes a token from the database of cfg, the last of an admin
 // too.
-func RevokeToken(ctx context.Context, cfg config.Config, env Env, name string) error {
-	return withTokens(ctx, cfg, env, func(tokens store.Tokens) error {
-		if err := tokens.DeleteToken(ctx, name, false); err != nil {
+func RevokeToken(ctx context.Context, cfg config.Config, env Env, owner TokenOwner, name string) error {
+	return withTokens(ctx, cfg, env, func(db *sqlstore.Store) error {
+		text := fmt.Sprintf("token %q", name)
+		revoke := func() error { return db.DeleteToken(ctx, name, false) }
+		if !owner.API() {
+			text = store.ProxyToken{Proxy: owner.Proxy, Name: name}.Text()
+			revoke = func() error { return db.DeleteProxyToken(ctx, owner.Proxy, name) }
+		}
+		if err := revoke(); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(env.Stdout, "token %q is revoked\n", name)
+		_, err := fmt.Fprintf(env.Stdout, "%s is revoked\n", text)
 		return err
 	})
 }
 
-func withTokens(ctx context.Context, cfg config.Config, env Env, work func(store.Tokens) error) error {
+func withTokens(ctx context.Context, cfg config.Config, env Env, work func(*sqlstore.Store) error) error {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
 		return err
