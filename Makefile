@@ -14,6 +14,9 @@ BASE ?= debian:12-slim
 ENGINE_IMAGE ?= gatehouse-ratelimit:local
 # The upstream's own program; ratelimit/go.mod says which version.
 ENGINE := github.com/envoyproxy/ratelimit/src/service_cmd
+# Docker Compose; hack/compose/go.mod says which version.
+COMPOSE := github.com/docker/compose/v2
+COMPOSE_VERSION = $(shell go list -C hack/compose -m -f '{{.Version}}' $(COMPOSE))
 # Packages whose specs start no Envoy and no database.
 UNIT := ./pkg/model/... ./pkg/config/... ./pkg/ir/... ./pkg/compile/... ./pkg/status/... ./pkg/explain/... ./pkg/xds/...
 
@@ -46,6 +49,34 @@ ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the e
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 	chmod 755 bin/ratelimit # whatever the umask: another user runs it
 	$(DOCKER) build --network none -f ratelimit/Dockerfile -t $(ENGINE_IMAGE) --build-arg COMMIT=$(COMMIT) .
+
+# The stack is docker-compose.yaml. IMAGES=local builds what would come from a registry.
+IMAGES ?=
+
+.PHONY: up
+up: $(if $(filter local,$(IMAGES)),images) image ratelimit-image ## start the local stack: control plane, PostgreSQL, Redis, two Envoys, rate-limit engine (PROFILES="oidc observe"; IMAGES=local needs no registry)
+	@PROFILES="$(PROFILES)" hack/stack.sh up
+
+.PHONY: images
+images: # build what make up would fetch from a registry
+	@hack/base-image.sh $(BASE)
+	@BASE=$(BASE) hack/images.sh
+
+.PHONY: down
+down: ## stop the local stack; its volumes stay
+	@hack/stack.sh down
+
+.PHONY: logs
+logs: ## follow the logs of the local stack (ARGS="edge inner")
+	@hack/stack.sh logs $(ARGS)
+
+.PHONY: compose
+compose: ## build the pinned Docker Compose, bin/docker-compose, for machines without its plugin (3 minutes the first time)
+	@CGO_ENABLED=0 go build -C hack/compose -trimpath -buildvcs=false -ldflags '-s -w -X $(COMPOSE)/internal.Version=$(COMPOSE_VERSION)' -o ../../bin/docker-compose $(COMPOSE)/cmd
+
+.PHONY: dex
+dex: # build the pinned identity provider of the stack, bin/dex
+	@CGO_ENABLED=0 go build -C hack/dex -trimpath -buildvcs=false -ldflags '-s -w' -o ../../bin/dex github.com/dexidp/dex/cmd/dex
 
 .PHONY: schemathesis
 schemathesis: ## fetch the API checker of the tests to bin/schemathesis
