@@ -26,6 +26,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
 
 // apiDrain is how long running API requests may take to finish at the end.
@@ -42,9 +43,11 @@ type controlPlane struct {
 	logins *loginWatch
 	// providers keeps what identity providers say.
 	providers *providers.Watch
-	api, xds  net.Listener
-	http      *http.Server
-	grpc      *grpc.Server
+	// tokens are those of the xDS port.
+	tokens   *xdsauth.TokenSet
+	api, xds net.Listener
+	http     *http.Server
+	grpc     *grpc.Server
 	// certificates keeps the secrets of --tls-dir; nil if there is none.
 	certificates *tlsdir.Dir
 	// debug serves profiles; nil if no setting asks for it.
@@ -79,9 +82,8 @@ func openControlPlane(
 	if err := p.bind(ctx, cfg); err != nil {
 		return nil, err
 	}
-	var lost string
-	var err error
-	if p.store, lost, err = openStore(ctx, cfg, env.Log); err != nil {
+	lost, err := p.openDatabase(ctx, cfg)
+	if err != nil {
 		return nil, err
 	}
 
@@ -96,7 +98,8 @@ func openControlPlane(
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
-		Refusals: refusals,
+		Authenticate: xdsauth.New(xdsauth.Options{Open: true, Tokens: p.tokens}).Authenticate,
+		Refusals:     refusals,
 	})
 	p.held, p.grpc = ads.Held, ads.GRPC()
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
@@ -135,6 +138,16 @@ func openControlPlane(
 	}
 	opened = true
 	return p, nil
+}
+
+// openDatabase opens the store and loads the tokens of the xDS port, before a client
+// can present one. lost says why the database seems lost; empty: it does not.
+func (p *controlPlane) openDatabase(ctx context.Context, cfg config.Config) (lost string, err error) {
+	if p.store, lost, err = openStore(ctx, cfg, p.log); err != nil {
+		return "", err
+	}
+	p.tokens = xdsauth.NewTokenSet(p.store, p.log, nil)
+	return lost, p.tokens.Refresh(ctx)
 }
 
 // compileSettings are the settings of the process that shape every proxy.
@@ -189,7 +202,10 @@ func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access r
 // accessOptions returns the options for access to the API.
 func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (rest.Options, error) {
 	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
-	return rest.Options{Tokens: p.store, ProxyTokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts}, err
+	return rest.Options{
+		Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts,
+		ProxyTokens: p.store, ProxyTokensChanged: p.tokens.Changed,
+	}, err
 }
 
 // serveAPI serves the API, with TLS where it has a certificate.
@@ -220,6 +236,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.run(ctx) })
 	group.Go(func() error { return p.providers.Run(ctx) })
+	group.Go(func() error { return p.tokens.Run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	if p.certificates != nil {

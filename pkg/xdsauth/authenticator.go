@@ -15,8 +15,9 @@ import (
 // Tokens knows the tokens of Envoys and rate-limit engines.
 type Tokens interface {
 	// Find returns the token with the hash of its text. It is asked at the start of each stream,
-	// and answers from memory: a database that is away keeps nobody out and lets nobody in.
-	Find(hash [sha256.Size]byte) (Token, bool)
+	// and answers from memory: a database that is away keeps nobody out and lets nobody in. ctx is
+	// that of the stream.
+	Find(ctx context.Context, hash [sha256.Size]byte) (Token, bool)
 }
 
 // Token is one that exists.
@@ -106,7 +107,7 @@ func (a *Authenticator) token(ctx context.Context) (*proof, error) {
 	if a.opts.Tokens == nil {
 		return nil, refused
 	}
-	found, ok := a.opts.Tokens.Find(sha256.Sum256([]byte(text)))
+	found, ok := a.opts.Tokens.Find(ctx, sha256.Sum256([]byte(text)))
 	if !ok {
 		return nil, refused
 	}

@@ -22,7 +22,7 @@ func TestXDSAuth(t *testing.T) {
 // tokens are those that exist, by their text.
 type tokens map[string]xdsauth.Token
 
-func (t tokens) Find(hash [sha256.Size]byte) (xdsauth.Token, bool) {
+func (t tokens) Find(_ context.Context, hash [sha256.Size]byte) (xdsauth.Token, bool) {
 	for text, token := range t {
 		if sha256.Sum256([]byte(text)) == hash {
 			return token, true
