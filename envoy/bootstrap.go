@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"path"
@@ -22,6 +23,9 @@ const Version = "1.39.3"
 // defaultMaxConnections bounds the memory that clients can take: an idle
 // connection costs Envoy some tens of kB.
 const defaultMaxConnections = 50_000
+
+// reservedPrefix begins the names of metadata that the control plane reads.
+const reservedPrefix = "gatehouse_"
 
 // maxSocketPath is what the address of a Unix socket has room for.
 const maxSocketPath = 107
@@ -44,9 +48,23 @@ type Params struct {
 	AdminSocket string
 	// MaxConnections is the most client connections at a time; 0 means 50,000.
 	MaxConnections int
+	// MaxHeap is the most bytes of heap, near which the Envoy takes less work on;
+	// 0 means no limit.
+	MaxHeap int64
 	// Parent is who started the Envoy, which says so in its node's metadata as
 	// gatehouse_parent; empty says nothing.
 	Parent string
+	// Metadata is more of the node's metadata, StatsTags are tags of every
+	// statistic. A metadata key must not begin with "gatehouse_".
+	Metadata, StatsTags map[string]string
+	// Loopback asks the control plane for listeners on the loopback only.
+	Loopback bool
+	// TLS says how the control plane proves who it is, and the Envoy too; nil means
+	// plain text.
+	TLS *TLS
+	// Token is a proxy token, with which the Envoy proves who it is; empty means
+	// none. It is in the bootstrap as it is.
+	Token string
 }
 
 // address is an address as the template needs it.
@@ -67,15 +85,23 @@ func Bootstrap(p Params) ([]byte, error) {
 	}
 	in := struct {
 		Params
-		XDS     address
-		XDSType string
-		Admin   *address
-	}{Params: p, XDS: xds, XDSType: "STRICT_DNS"}
+		XDS      address
+		XDSType  string
+		Admin    *address
+		Metadata map[string]string
+		TLS      *tlsContext
+	}{Params: p, XDS: xds, XDSType: "STRICT_DNS", Metadata: nodeMetadata(p)}
 	if in.MaxConnections == 0 {
 		in.MaxConnections = defaultMaxConnections
 	}
 	if _, err := netip.ParseAddr(xds.Host); err == nil {
 		in.XDSType = "STATIC"
+	}
+	if in.TLS, err = newTLSContext(p.TLS, xds.Host); err != nil {
+		return nil, err
+	}
+	if err := checkTexts(p); err != nil {
+		return nil, err
 	}
 	switch {
 	case p.AdminSocket != "" && (!path.IsAbs(p.AdminSocket) || len(p.AdminSocket) > maxSocketPath || !isText(p.AdminSocket)):
@@ -98,6 +124,47 @@ func Bootstrap(p Params) ([]byte, error) {
 		return nil, fmt.Errorf("writing the bootstrap of node %q: %w", p.Node, err)
 	}
 	return out.Bytes(), nil
+}
+
+// nodeMetadata is what the Envoy tells the control plane of itself.
+func nodeMetadata(p Params) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, p.Metadata)
+	if p.Parent != "" {
+		all[reservedPrefix+"parent"] = p.Parent
+	}
+	if p.Loopback {
+		all[reservedPrefix+"listeners"] = "loopback"
+	}
+	return all
+}
+
+// checkTexts refuses what Envoy would not take for what it is.
+func checkTexts(p Params) error {
+	for what, list := range map[string]map[string]string{"metadata": p.Metadata, "tag": p.StatsTags} {
+		for name, value := range list {
+			if name == "" || !isText(name) || !isText(value) {
+				return fmt.Errorf("%s %q=%q must be text without control characters", what, name, value)
+			}
+		}
+	}
+	for name := range p.Metadata {
+		if strings.HasPrefix(name, reservedPrefix) {
+			return fmt.Errorf("metadata %q: names that begin with %q belong to the control plane", name, reservedPrefix)
+		}
+	}
+	if !isToken(p.Token) {
+		return errors.New("the token is not one: it may have letters, digits and -._~+/= only")
+	}
+	return nil
+}
+
+// isToken keeps out what a header has no room for, and "%", with which Envoy
+// begins the name of a value. The characters are those of RFC 6750.
+func isToken(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~+/=", r)
+	})
 }
 
 // isText keeps out what would leave its place in the file.

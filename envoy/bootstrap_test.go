@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/envoy"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 func TestEnvoy(t *testing.T) {
@@ -32,6 +33,20 @@ func validate(bootstrap []byte) {
 	Expect(os.WriteFile(file, bootstrap, 0o600)).To(Succeed())
 	out, err := exec.Command(program, "--mode", "validate", "-l", "warning", "-c", file).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "%s (bin/envoy comes from `make envoy`)", out)
+}
+
+// certificateDir has the authority ca.crt, and gw.crt with gw.key.
+func certificateDir() string {
+	GinkgoHelper()
+	dir := GinkgoT().TempDir()
+	ca, err := testkit.NewAuthority("ca")
+	Expect(err).NotTo(HaveOccurred())
+	pair, err := ca.Issue(testkit.CertificateOptions{Names: []string{"gw"}, Client: true})
+	Expect(err).NotTo(HaveOccurred())
+	for name, text := range map[string]string{"ca.crt": ca.PEM, "gw.crt": pair.Cert, "gw.key": pair.Key} {
+		Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+	}
+	return dir
 }
 
 // tree is a bootstrap as YAML sees it.
@@ -56,6 +71,52 @@ var _ = Describe("Bootstrap", func() {
 		Entry("a name, no admin endpoint, another limit",
 			envoy.Params{Node: "edge-1", XDSAddr: "gatehouse.example:18001", MaxConnections: 7, Parent: "7f"}, "testdata/name.yaml"),
 	)
+
+	DescribeTable("with TLS, a token and limits is the written one and pleases Envoy",
+		func(change func(*envoy.Params, string), golden string) {
+			dir := certificateDir()
+			p := envoy.Params{Node: "gw", XDSAddr: "gatehouse.example:18000", TLS: &envoy.TLS{CA: dir + "/ca.crt"}}
+			change(&p, dir)
+			out, err := envoy.Bootstrap(p)
+			Expect(err).NotTo(HaveOccurred())
+			want, err := os.ReadFile(golden)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(string(out)).To(MatchYAML(strings.ReplaceAll(string(want), "DIR", dir)))
+			validate(out)
+		},
+		Entry("a certificate", func(p *envoy.Params, dir string) {
+			p.TLS.Cert, p.TLS.Key = dir+"/gw.crt", dir+"/gw.key"
+		}, "testdata/certificate.yaml"),
+		Entry("a certificate that is followed, an address", func(p *envoy.Params, dir string) {
+			p.XDSAddr = "[0:0::1]:18000"
+			p.TLS.Cert, p.TLS.Key = dir+"/gw.crt", dir+"/gw.key"
+			p.TLS.CertFile, p.TLS.CAFile = dir+"/certificate.json", dir+"/ca.json"
+			certificate, authorities, err := envoy.Follow(*p.TLS, p.XDSAddr)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(certificate).To(MatchJSON(`{"resources": [{
+				"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret", "name": "gatehouse_xds_certificate",
+				"tls_certificate": {"certificate_chain": {"filename": "` + dir + `/gw.crt"}, "private_key": {"filename": "` + dir + `/gw.key"}}}]}`))
+			Expect(authorities).To(MatchJSON(`{"resources": [{
+				"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret", "name": "gatehouse_xds_ca",
+				"validation_context": {"trusted_ca": {"filename": "` + dir + `/ca.crt"},
+					"match_typed_subject_alt_names": [{"san_type": "IP_ADDRESS", "matcher": {"exact": "::1"}}]}}]}`))
+			Expect(os.WriteFile(p.TLS.CertFile, certificate, 0o600)).To(Succeed())
+			Expect(os.WriteFile(p.TLS.CAFile, authorities, 0o600)).To(Succeed())
+		}, "testdata/followed.yaml"),
+		Entry("a token, as a sidecar, with limits and more of itself", func(p *envoy.Params, _ string) {
+			p.XDSAddr, p.TLS.ServerName = "10.0.0.1:18000", "control.example"
+			p.Token, p.Loopback, p.Parent = "ghp_abc-_.~+/=9", true, "7f"
+			p.MaxHeap, p.MaxConnections = 512<<20, 1000
+			p.Metadata = map[string]string{"zone": "a: b", `"build"`: "7"}
+			p.StatsTags = map[string]string{"zone": "a", "team": "%x"}
+		}, "testdata/token.yaml"),
+	)
+
+	It("follows nothing but the authorities where the Envoy has no certificate", func() {
+		certificate, _, err := envoy.Follow(envoy.TLS{CA: "/ca.crt"}, "127.0.0.1:1")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(certificate).To(BeNil())
+	})
 
 	It("takes IPv6 addresses", func() {
 		out, err := envoy.Bootstrap(envoy.Params{Node: "gw", XDSAddr: "[::1]:18000", AdminAddr: "[::1]:0"})
@@ -92,6 +153,14 @@ var _ = Describe("Bootstrap", func() {
 		Entry("a relative socket", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", AdminSocket: "admin.sock"}, `admin socket "admin.sock" is not an absolute path of at most 107 bytes such as /run/envoy/admin.sock`),
 		Entry("a long socket", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", AdminSocket: "/" + strings.Repeat("a", 107)}, `admin socket "/`+strings.Repeat("a", 107)+`" is not an absolute path of at most 107 bytes such as /run/envoy/admin.sock`),
 		Entry("a line break in the socket", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", AdminSocket: "/a\nb"}, `admin socket "/a\nb" is not an absolute path of at most 107 bytes such as /run/envoy/admin.sock`),
+		Entry("a token with a space", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Token: "a b"}, `the token is not one: it may have letters, digits and -._~+/= only`),
+		Entry("a token that Envoy would replace", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Token: "%HOSTNAME%"}, `the token is not one: it may have letters, digits and -._~+/= only`),
+		Entry("metadata of the control plane", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", Metadata: map[string]string{"gatehouse_parent": "x"}}, `metadata "gatehouse_parent": names that begin with "gatehouse_" belong to the control plane`),
+		Entry("a line break in a tag", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", StatsTags: map[string]string{"a": "b\nc"}}, `tag "a"="b\nc" must be text without control characters`),
+		Entry("a certificate alone", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "/ca", Cert: "/c"}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),
+		Entry("no authorities", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{}}, `TLS needs the authorities of the control plane, and a certificate needs its key`),
+		Entry("a relative file", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "ca.crt"}}, `file "ca.crt" is not an absolute path of text`),
+		Entry("a line break in the server name", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", TLS: &envoy.TLS{CA: "/ca", ServerName: "a\nb"}}, `server name "a\nb" must be text without control characters`),
 		Entry("an admin name", envoy.Params{Node: "gw", XDSAddr: "127.0.0.1:1", AdminAddr: "localhost:9001"}, `admin address "localhost:9001" is not IP:PORT such as 127.0.0.1:9001`),
 	)
 

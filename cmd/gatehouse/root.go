@@ -89,7 +89,7 @@ func withSettings(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	for _, s := range config.Settings(cmd.Name()) {
-		f := flags.VarPF(&flagValue{text: s.Default, kind: s.Type}, s.Name, "", s.Usage)
+		f := flags.VarPF(&flagValue{text: s.Default, kind: s.Type, list: s.List}, s.Name, "", s.Usage)
 		if s.Type == "bool" {
 			f.NoOptDefVal = "true"
 		}
@@ -111,11 +111,21 @@ func load(cmd *cobra.Command) (config.Config, []string, error) {
 }
 
 // flagValue takes any text: pkg/config says what is wrong with it.
-type flagValue struct{ text, kind string }
+type flagValue struct {
+	text, kind  string
+	list, given bool
+}
 
-func (v *flagValue) String() string     { return v.text }
-func (v *flagValue) Set(s string) error { v.text = s; return nil }
-func (v *flagValue) Type() string       { return v.kind }
+func (v *flagValue) String() string { return v.text }
+func (v *flagValue) Type() string   { return v.kind }
+
+func (v *flagValue) Set(s string) error {
+	if v.list && v.given {
+		s = v.text + "," + s
+	}
+	v.text, v.given = s, true
+	return nil
+}
 
 // levelOf is the level that cfg, which Load has checked, asks for.
 func levelOf(cfg config.Config) slog.Level {

@@ -88,6 +88,8 @@ type Config struct {
 	AdminAddr string
 	// AdminSocket is the path of a Unix socket in its place; empty means none.
 	AdminSocket string
+	// Connect says how an Envoy that is no part of this process is connected.
+	Connect Connect
 	// Demo asks for a backend and a first configuration.
 	Demo bool
 
@@ -165,6 +167,9 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 	}
 	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
 		return fmt.Errorf("--ratelimit-metrics: %q (from %s) is of no use without --ratelimit-address, the engine that Envoys ask; give both", v.text, v.from)
+	}
+	if err := c.completeConnect(sources); err != nil {
+		return err
 	}
 	if c.HTTPPort != 0 && c.HTTPPort == c.HTTPSPort {
 		v, ok := sources["https-port"]

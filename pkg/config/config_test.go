@@ -433,14 +433,15 @@ var _ = Describe("Printing", func() {
 
 var _ = Describe("The table", func() {
 	It("gives every setting a command, a usage and a variable that no test uses", func() {
-		for _, command := range []string{config.Serve, config.Standalone, config.Bootstrap, config.Token} {
+		for _, command := range []string{config.Serve, config.Standalone, config.Bootstrap, config.Envoy, config.Token} {
 			for _, s := range config.Settings(command) {
 				Expect(s.Usage).NotTo(BeEmpty(), s.Name)
 				Expect(s.Variable()).To(MatchRegexp("^GATEHOUSE_[A-Z_]+$"))
 				Expect(s.Variable()).NotTo(HavePrefix("GATEHOUSE_TEST_"))
 			}
 		}
-		Expect(config.Settings(config.Bootstrap)).To(HaveLen(4))
+		Expect(config.Settings(config.Bootstrap)).To(HaveLen(16))
+		Expect(config.Settings(config.Envoy)).To(HaveLen(16))
 		Expect(config.Settings(config.Token)).To(HaveLen(2))
 	})
 })

@@ -14,6 +14,7 @@ const (
 	Serve      = "serve"
 	Standalone = "standalone"
 	Bootstrap  = "bootstrap"
+	Envoy      = "envoy"
 	Token      = "token"
 	SecretKey  = "secret-key"
 )
@@ -33,6 +34,8 @@ type Setting struct {
 	Usage string
 	// allowed completes the sentence "<value> is not ...".
 	allowed string
+	// List says that a flag that is given again adds to the list, with a comma.
+	List bool
 	// secret says that the value may hold a password.
 	secret   bool
 	commands []string
@@ -55,7 +58,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings())
+	return slices.Concat(serverSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings())
 }
 
 func serverSettings() []Setting {
@@ -80,7 +83,7 @@ func serverSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.APIAddr }, listenAddr),
 		},
 		{
-			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap},
+			Name: "xds-addr", Type: "host:port", Default: "127.0.0.1:18000", commands: []string{Serve, Standalone, Bootstrap, Envoy},
 			Usage:   "address where Envoys fetch their configuration",
 			allowed: "an address HOST:PORT such as 127.0.0.1:18000",
 			set:     setter(func(c *Config) *string { return &c.XDSAddr }, listenAddr),
@@ -266,13 +269,13 @@ func proxySettings() []Setting {
 	own := []string{Standalone}
 	return []Setting{
 		{
-			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap},
+			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap, Envoy},
 			Usage:   "name of the proxy object whose configuration the Envoy receives",
 			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)",
 			set:     setter(func(c *Config) *string { return &c.Proxy }, proxyName),
 		},
 		{
-			Name: "envoy", Type: "file", commands: own,
+			Name: "envoy", Type: "file", commands: []string{Standalone, Envoy},
 			Usage:   "the Envoy to run (default: beside the program, then in PATH)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.Envoy }, anyText),
@@ -300,13 +303,13 @@ func proxySettings() []Setting {
 			set:     setter(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
-			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap},
+			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap, Envoy},
 			Usage:   "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
 			allowed: "an address IP:PORT such as 127.0.0.1:9001",
 			set:     setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
-			Name: "admin-socket", Type: "file", commands: []string{Bootstrap},
+			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy},
 			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, only for the user that runs Envoy",
 			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
 			set:     setter(func(c *Config) *string { return &c.AdminSocket }, socketPath),

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type Authority struct {
 type CertificateOptions struct {
 	// Names are DNS names, wildcards and IP addresses.
 	Names []string
+	// URIs are URIs, such as SPIFFE IDs.
+	URIs []string
 	// Subject is the common name.
 	Subject string
 	RSA     bool
@@ -114,6 +117,13 @@ func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 		} else {
 			template.DNSNames = append(template.DNSNames, name)
 		}
+	}
+	for _, text := range o.URIs {
+		uri, err := url.Parse(text)
+		if err != nil {
+			return Pair{}, fmt.Errorf("reading the URI of a certificate: %w", err)
+		}
+		template.URIs = append(template.URIs, uri)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {

@@ -290,7 +290,7 @@ func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoverySer
 		return s.check(rpc.Context(), err, "node", node.GetId(), "identity", identity.Name)
 	}
 	st := newStream(s, rpc, node.GetId())
-	st.parent = parentOf(node)
+	st.parent, st.loopback = parentOf(node), wantsLoopback(node)
 	exists := s.addStream(st)
 	s.opts.Status.Connect(gatestatus.Envoy{
 		ID: st.id, Proxy: st.proxy, Address: st.address, Version: versionOf(node), Connected: time.Now(), Identity: identity.Name,
@@ -320,6 +320,12 @@ func addressOf(ctx context.Context) string {
 // parentOf is who the Envoy says has started it, see envoy.Params.
 func parentOf(node *corev3.Node) string {
 	return shorten(node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(), maxVersion)
+}
+
+// wantsLoopback reports whether the Envoy asks for listeners on the loopback only, see
+// envoy.Params. It can only reach fewer clients by that.
+func wantsLoopback(node *corev3.Node) bool {
+	return node.GetMetadata().GetFields()["gatehouse_listeners"].GetStringValue() == "loopback"
 }
 
 func versionOf(node *corev3.Node) string {

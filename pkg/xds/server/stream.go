@@ -33,7 +33,9 @@ type stream struct {
 	// address is where the Envoy connected from.
 	address string
 	parent  string // see Have
-	log     *slog.Logger
+	// loopback says that it asks for listeners on the loopback only.
+	loopback bool
+	log      *slog.Logger
 
 	changed chan struct{} // capacity 1: the proxy has a new snapshot, or somebody waits
 	// replaced is closed when what is known of the Envoy is worth nothing, see
@@ -117,7 +119,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 		case <-st.changed:
 			// First, so that nobody who waits is told of what was before.
 			st.join()
-			if snap := st.server.snapshotOf(st.proxy); snap != nil && snap != st.have {
+			if snap := st.wanted(); snap != nil && snap != st.have {
 				st.have = snap
 				st.plan.Want(snap)
 			}
@@ -145,6 +147,15 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 			timer.Reset(time.Until(wake))
 		}
 	}
+}
+
+// wanted is what the Envoy should have now, as snapshotOf.
+func (st *stream) wanted() *snapshot.Snapshot {
+	snap := st.server.snapshotOf(st.proxy)
+	if snap == nil || !st.loopback {
+		return snap
+	}
+	return snap.OnLoopback()
 }
 
 func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDiscoveryRequest) error {

@@ -31,6 +31,8 @@ type Snapshot struct {
 	pairs  []string
 	routes func() *Resource
 	others *variants
+	// loopback makes OnLoopback; nil where that is the same.
+	loopback func() *Snapshot
 }
 
 // Empty is the snapshot of a proxy that does not exist.
@@ -249,6 +251,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
 	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
+	s.loopback = sync.OnceValue(s.buildLoopback)
 	return s
 }
 

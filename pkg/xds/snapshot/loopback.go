@@ -1,0 +1,70 @@
+package snapshot
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// OnLoopback is the snapshot for an Envoy that must listen on the loopback only: each
+// listener has its port there. All such Envoys share it. A listener that
+// cannot be read is left out.
+func (s *Snapshot) OnLoopback() *Snapshot {
+	if s.loopback == nil {
+		return s
+	}
+	return s.loopback()
+}
+
+func (s *Snapshot) buildLoopback() *Snapshot {
+	moved := *s
+	moved.Listeners = nil
+	for _, r := range s.Listeners {
+		if m, err := toLoopback(r); err == nil {
+			moved.Listeners = append(moved.Listeners, m)
+		}
+	}
+	slices.SortFunc(moved.Listeners, byName)
+	moved.loopback = nil
+	return &moved
+}
+
+// toLoopback returns the listener at the loopback of its address family, under the
+// name that it has there. One that is there is returned as it is.
+func toLoopback(r *Resource) (*Resource, error) {
+	l := &listenerv3.Listener{}
+	if err := proto.Unmarshal(r.Body.GetValue(), l); err != nil {
+		return nil, fmt.Errorf("decoding listener %q: %w", r.Name, err)
+	}
+	at, ok := l.GetAddress().GetAddress().(*corev3.Address_SocketAddress)
+	if !ok || len(l.GetAdditionalAddresses()) > 0 {
+		return nil, fmt.Errorf("listener %q has an address that no loopback stands for", r.Name)
+	}
+	kind, named := strings.CutSuffix(l.GetName(), addressOf(at.SocketAddress))
+	ip, err := netip.ParseAddr(at.SocketAddress.GetAddress())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("listener %q: %w", r.Name, err)
+	case ip.IsLoopback():
+		return r, nil
+	case ip.Unmap().Is4():
+		at.SocketAddress.Address = "127.0.0.1"
+	default:
+		at.SocketAddress.Address = "::1"
+	}
+	if named {
+		l.Name = kind + addressOf(at.SocketAddress)
+	}
+	return NewListener(l, r.Objects...)
+}
+
+func addressOf(at *corev3.SocketAddress) string {
+	return net.JoinHostPort(at.GetAddress(), strconv.FormatUint(uint64(at.GetPortValue()), 10))
+}
