@@ -220,7 +220,8 @@ func firstChanged(cmd *cobra.Command, names ...string) string {
 	return ""
 }
 
-// databaseSettings returns the settings of a command below one with addDatabaseFlags.
+// databaseSettings returns the settings of a command with addDatabaseFlags, or below
+// one.
 func databaseSettings(cmd *cobra.Command) (config.Config, error) {
 	given := map[string]string{}
 	// Those of the parent command are among them once the line is read.
@@ -229,11 +230,15 @@ func databaseSettings(cmd *cobra.Command) (config.Config, error) {
 			given[f.Name] = f.Value.String()
 		}
 	})
-	cfg, _, err := config.Load(cmd.Parent().Name(), given, os.Environ(), os.ReadFile)
+	name := cmd.Name()
+	if len(config.Settings(name)) == 0 {
+		name = cmd.Parent().Name()
+	}
+	cfg, _, err := config.Load(name, given, os.Environ(), os.ReadFile)
 	return cfg, err
 }
 
-// onDatabase runs the work of a command below one with addDatabaseFlags.
+// onDatabase runs the work of a command with addDatabaseFlags, or below one.
 func onDatabase(cmd *cobra.Command, work func(context.Context, config.Config, app.Env) error) error {
 	cfg, err := databaseSettings(cmd)
 	if err != nil {

@@ -17,6 +17,8 @@ const (
 	Envoy      = "envoy"
 	Token      = "token"
 	SecretKey  = "secret-key"
+	Backup     = "backup"
+	Restore    = "restore"
 )
 
 // FileFlag is the flag that names the settings file. It has an environment
@@ -62,7 +64,7 @@ func table() []Setting {
 }
 
 func serverSettings() []Setting {
-	servers, stores := []string{Serve, Standalone}, []string{Serve, Standalone, Token, SecretKey}
+	servers, stores := []string{Serve, Standalone}, []string{Serve, Standalone, Token, SecretKey, Backup, Restore}
 	return []Setting{
 		{
 			Name: "database-url", Type: "url", commands: stores, secret: true,
@@ -95,7 +97,7 @@ func serverSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.SchemaWord }, word),
 		},
 		{
-			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey},
+			Name: "secret-key-file", Type: "file", commands: []string{Serve, Standalone, SecretKey, Backup, Restore},
 			Usage:   "file with the key that seals secrets; a server creates it if it is missing (default: secret.key in --data-dir)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.SecretKeyFile }, anyText),

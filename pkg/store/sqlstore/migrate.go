@@ -9,6 +9,8 @@ import (
 	"log/slog"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 //go:embed migrations
@@ -26,6 +28,9 @@ func migrate(ctx context.Context, log *slog.Logger, db *sql.DB, d goose.Dialect,
 	if err != nil {
 		return fmt.Errorf("reading the embedded migrations: %w", err)
 	}
+	if err := refuseNewer(ctx, provider); err != nil {
+		return err
+	}
 	done, err := provider.Up(ctx)
 	if err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
@@ -34,4 +39,34 @@ func migrate(ctx context.Context, log *slog.Logger, db *sql.DB, d goose.Dialect,
 		log.Info("migrated the database", "version", done[n-1].Source.Version)
 	}
 	return nil
+}
+
+// refuseNewer returns an error if the database has a migration that this program
+// does not know: what it means for what this program would write, nobody knows.
+func refuseNewer(ctx context.Context, provider *goose.Provider) error {
+	has, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of the schema: %w", err)
+	}
+	sources := provider.ListSources()
+	if known := sources[len(sources)-1].Version; has > known {
+		return newerError("the database", has, known)
+	}
+	return nil
+}
+
+// knownSchema is the newest version of the schema that this program knows.
+func knownSchema(dir string) (int64, error) {
+	files, err := migrations.ReadDir("migrations/" + dir) // in the order of their names
+	if err != nil {
+		return 0, fmt.Errorf("reading the embedded migrations: %w", err)
+	}
+	return goose.NumericComponent(files[len(files)-1].Name())
+}
+
+func newerError(what string, has, known int64) error {
+	return &model.Error{
+		Kind: model.Conflict, Message: fmt.Sprintf("%s has version %d of the schema, and this program knows none after %d", what, has, known),
+		Hint: "a newer gatehouse has migrated it: run that version, or restore the backup from before the update, see docs/operations.md",
+	}
 }

@@ -165,8 +165,11 @@ func urlError(what string) error {
 // gormConfig is how GORM is used here: rows only, no logging (an error is
 // returned, and a statement holds values), no transaction of its own, no
 // prepared statements (within a transaction they would be prepared again each time).
+// Queries name their columns: Postgres refuses a "SELECT *" that it planned before
+// a newer version added a column.
 func gormConfig() *gorm.Config {
 	return &gorm.Config{
+		QueryFields:            true,
 		NamingStrategy:         namingStrategy(),
 		Logger:                 logger.Discard,
 		SkipDefaultTransaction: true,

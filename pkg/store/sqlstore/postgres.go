@@ -117,6 +117,9 @@ func address(cfg *pgx.ConnConfig) string {
 
 // connectError tells a user in one line why Postgres cannot be used.
 func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error) error {
+	if _, ok := errors.AsType[*model.Error](err); ok { // of a newer schema
+		return err
+	}
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("connecting to Postgres at %s: %w", address(cfg), cause)
 	}

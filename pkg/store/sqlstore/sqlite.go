@@ -151,6 +151,9 @@ func createFile(path string) error {
 
 // openError tells a user why an SQLite file cannot be used.
 func (s *Store) openError(ctx context.Context, path string, err error) error {
+	if _, ok := errors.AsType[*model.Error](err); ok { // of a newer schema
+		return err
+	}
 	err = s.fail(ctx, "opening "+path, err)
 	if e, ok := errors.AsType[*model.Error](err); ok {
 		e.Message = "the database file cannot be used"

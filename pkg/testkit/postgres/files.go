@@ -42,6 +42,12 @@ func findBin() (string, error) {
 	return dir, hasServer(dir, "fetch it with hack/postgres.sh, or run make test, which does")
 }
 
+// Program is the path of a program that comes with the server, such as pg_dump.
+func Program(name string) (string, error) {
+	dir, err := findBin()
+	return filepath.Join(dir, name), err
+}
+
 func hasServer(dir, hint string) error {
 	for _, name := range []string{"initdb", "postgres"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {

@@ -1,0 +1,322 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// RestoreOptions say which copy becomes which database.
+type RestoreOptions struct {
+	// URL is the database, an SQLite file; its directory has to be there.
+	URL string
+	// From is read to its end. Name is what errors call it.
+	From io.Reader
+	Name string
+	// Sealer has to open what is sealed in the copy.
+	Sealer model.Sealer
+	// AcceptUnopened restores objects whose secrets it does not open, too.
+	AcceptUnopened bool
+	// CheckOnly does everything but the last step, which replaces the database.
+	CheckOnly bool
+	// As is what others are told of the process that has the database.
+	As string
+	// Now is part of the name that the old database gets.
+	Now time.Time
+	// Doing is as that of BackupOptions.
+	Doing func(what, file string, size int64)
+	// Log is told about migrations; nil means silence.
+	Log *slog.Logger
+}
+
+// Restored says what a restore has done.
+type Restored struct {
+	Copy
+	// Path is the database, Kept the file that has the one before it; empty if
+	// there was none.
+	Path, Kept string
+	// Secrets counts the texts that the key opens. Unopened are the objects, by path,
+	// of those that it does not.
+	Secrets  int
+	Unopened []string
+	// Tokens are those of the API.
+	Tokens []store.Token
+}
+
+// Restore makes a copy that Backup made the database of a server that does not
+// run. The copy is read in full, migrated, and its secrets are opened, before
+// anything is replaced. At every moment the database is the old one or the new one.
+func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
+	path, err := databaseFile(o.URL)
+	if err != nil {
+		return Restored{}, err
+	}
+	stage, remove, err := makePartial(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return Restored{}, targetError(path, err)
+	}
+	defer remove()
+	if err := copyTo(ctx, stage, o); err != nil {
+		return Restored{}, err
+	}
+	if done, err = o.check(ctx, stage); err != nil {
+		return Restored{}, err
+	}
+	done.Path = path
+	if o.CheckOnly {
+		return done, nil
+	}
+	release, err := Claim(ctx, o.URL, o.As)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	unlock, err := lockDirectory(ctx, filepath.Dir(path)) // no command opens it meanwhile
+	if err != nil {
+		return Restored{}, err
+	}
+	defer unlock()
+	done.Kept, err = replaceDatabase(ctx, path, stage, o.Now)
+	return done, err
+}
+
+// databaseFile is the file that a URL leads to, or will.
+func databaseFile(databaseURL string) (string, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return "", urlError("is not a URL")
+	}
+	path, err := sqlitePath(u)
+	if err != nil {
+		return "", err
+	}
+	file, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return file, err
+}
+
+func copyTo(ctx context.Context, stage string, o RestoreOptions) error {
+	if o.Doing != nil {
+		o.Doing("reading the backup", stage, 0)
+	}
+	f, err := os.OpenFile(stage, os.O_WRONLY, 0)
+	if err != nil {
+		return targetError(stage, err)
+	}
+	_, err = io.Copy(f, contextReader{ctx, o.From})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fileError(ctx, "copying "+o.Name+" to "+filepath.Dir(stage), "check that it can be read, and that the disk is not full", err)
+	}
+	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
+}
+
+// check reads the copy, migrates it and opens its secrets.
+func (o RestoreOptions) check(ctx context.Context, stage string) (done Restored, err error) {
+	if o.Doing != nil {
+		o.Doing("checking the backup", stage, 0)
+	}
+	if err := makeSingle(ctx, stage); err != nil {
+		return done, copyError(ctx, o.Name, err)
+	}
+	if done.Copy, err = CheckCopy(ctx, stage, o.Name, o.Sealer); err != nil {
+		return done, err
+	}
+	s, err := Open(ctx, Options{URL: (&url.URL{Scheme: "sqlite", Path: stage}).String(), Sealer: o.Sealer, InUse: true, Log: o.Log})
+	if errors.Is(err, ErrOtherKey) {
+		return done, &model.Error{
+			Kind: model.Invalid, Message: "the secrets of " + o.Name + " were sealed with another key, and nothing was restored",
+			Hint: "put the key file that was used when the backup was made into place, or name it with --secret-key-file", Err: ErrOtherKey,
+		}
+	}
+	if err != nil {
+		return done, err
+	}
+	if err = s.openSecrets(ctx, &done); err == nil {
+		done.Tokens, err = s.Tokens(ctx)
+	}
+	if err = errors.Join(err, s.Close()); err != nil {
+		return done, err
+	}
+	if len(done.Unopened) > 0 && !o.AcceptUnopened {
+		return done, &model.Error{
+			Kind:    model.Invalid,
+			Message: fmt.Sprintf("the key does not open the secrets of %d objects in %s, such as %s, and nothing was restored", len(done.Unopened), o.Name, done.Unopened[0]),
+			Hint:    "give the key file that was used when the backup was made; or restore without them with --accept-unopened, and set them again afterwards",
+		}
+	}
+	if err := makeSingle(ctx, stage); err != nil {
+		return done, fileError(ctx, "closing the copy of "+o.Name, "check that the disk is not full", err)
+	}
+	return done, syncFile(stage)
+}
+
+// openSecrets counts the sealed texts of what is configured that the key opens, and
+// lists the objects of those that it does not.
+func (s *Store) openSecrets(ctx context.Context, done *Restored) error {
+	return s.view(ctx, func(r *reader) error {
+		for _, kind := range model.Kinds() {
+			if _, ok := model.New(kind).(model.Confidential); !ok {
+				continue
+			}
+			if err := r.openSecrets(kind, done); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (r *reader) openSecrets(kind model.Kind, done *Restored) error {
+	for after := int64(0); ; {
+		list, err := r.List(store.Query{Kind: kind, After: after, Limit: resealPage})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, obj := range list {
+			after = *obj.Meta().ID
+			opened, err := r.store.openTexts(obj)
+			if err != nil && !model.IsKind(err, model.Invalid) {
+				return err
+			}
+			if done.Secrets += opened; err != nil {
+				done.Unopened = append(done.Unopened, obj.Key().Path())
+			}
+		}
+	}
+}
+
+// openTexts opens each sealed text of an object.
+func (s *Store) openTexts(obj model.Object) (opened int, err error) {
+	c, ok := obj.(model.Confidential)
+	if !ok {
+		return 0, nil
+	}
+	err = c.MapSealed(func(sealed, place string) (string, error) {
+		_, err := s.opts.Sealer.Unseal(sealed, place)
+		if err == nil {
+			opened++
+		}
+		return sealed, err
+	})
+	return opened, err
+}
+
+// makeSingle makes a database one file again, with nothing in a log beside it. It
+// fails while another program has the database open.
+func makeSingle(ctx context.Context, path string) error {
+	db, err := openFile(path, "rw")
+	if err != nil {
+		return err
+	}
+	var mode string
+	err = db.QueryRowContext(ctx, "PRAGMA journal_mode = delete").Scan(&mode)
+	if err == nil && mode != "delete" {
+		err = errLogInUse
+	}
+	return errors.Join(err, db.Close())
+}
+
+// errLogInUse is why a database cannot be made one file.
+var errLogInUse = errors.New("its log is in use")
+
+// isInUse reports whether another program has the database open, by an error of
+// makeSingle.
+func isInUse(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	code := 0
+	if ok {
+		code = e.Code() & 0xff
+	}
+	return errors.Is(err, errLogInUse) || code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+// replaceDatabase puts stage in the place of the database at path, which gets
+// another name.
+func replaceDatabase(ctx context.Context, path, stage string, now time.Time) (kept string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", targetError(path, err)
+	}
+	if info.Size() > 0 {
+		if kept, err = keepDatabase(ctx, path, now); err != nil {
+			return "", err
+		}
+	}
+	// A log that is still there would be taken for one of the new database.
+	for _, name := range []string{path + "-wal", path + "-shm", path + "-journal"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return kept, targetError(name, err)
+		}
+	}
+	if err := os.Rename(stage, path); err != nil {
+		return kept, targetError(path, err)
+	}
+	return kept, syncFile(filepath.Dir(path))
+}
+
+// keepDatabase gives a database one more name. What is in its log goes into it
+// first; of one that is damaged, the log is kept beside it.
+func keepDatabase(ctx context.Context, path string, now time.Time) (kept string, err error) {
+	if kept, err = linkFree(path, path+".before-restore-"+now.UTC().Format("20060102T150405Z")); err != nil {
+		return "", targetError(kept, err)
+	}
+	keptLog := kept + "-wal"
+	if err := os.Link(path+"-wal", keptLog); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", errors.Join(targetError(keptLog, err), os.Remove(kept))
+	}
+	err = makeSingle(ctx, path)
+	used := isInUse(err)
+	if err == nil || used || ctx.Err() != nil {
+		_ = os.Remove(keptLog) // it may not be there
+	}
+	if !used && ctx.Err() == nil {
+		return kept, nil
+	}
+	err = &model.Error{
+		Kind: model.Conflict, Message: "the database " + path + " is used by another program, and nothing was restored",
+		Hint: "end commands that use it, such as gatehouse backup or sqlite3, then run this again", Err: err,
+	}
+	if cause := ctx.Err(); cause != nil {
+		err = cause
+	}
+	return "", errors.Join(err, os.Remove(kept))
+}
+
+// linkFree gives a file one more name: base, or base with a number.
+func linkFree(path, base string) (name string, err error) {
+	name = base
+	for n := 2; ; n++ {
+		if err := os.Link(path, name); !errors.Is(err, fs.ErrExist) {
+			return name, err
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+}
