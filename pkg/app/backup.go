@@ -187,12 +187,15 @@ func printRestored(w io.Writer, done sqlstore.Restored, name string, checkOnly b
 	if done.Kept != "" {
 		fmt.Fprintf(&b, "the database before is %s\n", done.Kept)
 	}
-	if len(done.Tokens) > 0 {
-		names := make([]string, len(done.Tokens))
-		for i, t := range done.Tokens {
-			names[i] = t.Name
-		}
-		fmt.Fprintf(&b, "these tokens of the API are valid, also if they were revoked after the backup: %s\n", strings.Join(names, ", "))
+	var tokens []string
+	for _, t := range done.Tokens {
+		tokens = append(tokens, "/token/"+t.Name)
+	}
+	for _, t := range done.ProxyTokens {
+		tokens = append(tokens, t.Path())
+	}
+	if len(tokens) > 0 {
+		fmt.Fprintf(&b, "these tokens are valid, also if they were revoked after the backup: %s\n", strings.Join(tokens, ", "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -136,6 +136,7 @@ $`, file, dir))
 		a, err := g.API.Post(limit(), "/secret", "Secret_name=word", "Secret_type=generic", "Secret_value=s3cret")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+		post(g.API, "/proxy/gw/token", "Token_name=edge")
 		code, stdout, stderr := run(nil, "backup", "--data-dir", dir, "-")
 		Expect(code).To(BeZero(), stderr)
 		Expect(stderr).To(ContainSubstring(" to standard output\n"))
@@ -147,8 +148,9 @@ $`, file, dir))
 		Expect(refuses(1, nil, "restore", "--data-dir", dir, file)).To(Equal("gatehouse: the key file " + dir + "/secret.key does not exist " +
 			"(bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else)"))
 		Expect(dir).NotTo(BeADirectory())
-		code, _, stderr = run(nil, "restore", "--data-dir", dir, "--secret-key-file", key, file)
+		code, stdout, stderr = run(nil, "restore", "--data-dir", dir, "--secret-key-file", key, file)
 		Expect(code).To(BeZero(), stderr)
+		Expect(stdout).To(ContainSubstring("these tokens are valid, also if they were revoked after the backup: /proxy/gw/token/edge\n"))
 		g = serveOn("--secret-key-file", key)
 		gw.expect("shop.example", "/", "blue")
 		Expect(read(g.API, "/secret/word")).To(ContainSubstring(`"word"`))
@@ -196,7 +198,7 @@ $`, file, dir))
 		Expect(line).To(Equal("gatehouse: gatehouse restore is for SQLite; PostgreSQL has a program of its own " +
 			"(run: pg_restore --clean --if-exists --no-owner --single-transaction --dbname='" + url + "' " + dump + ")"))
 		program(strings.TrimSuffix(line[strings.Index(line, "pg_restore"):], ")"))
-		gw.expect("shop.example", "/", "blue") // from the next look at the database on
+		gw.expect("shop.example", "/", "blue")                  // from the next look at the database on
 		for _, plane := range []*testkit.Gatehouse{second, g} { // the Envoy is connected to one
 			for _, to := range []*testkit.Backend{green, blue} {
 				a := patch(plane.API, "/upstream/shop", "Upstream_ip="+to.IP, "Upstream_port="+strconv.Itoa(to.Port))

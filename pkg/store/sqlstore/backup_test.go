@@ -118,9 +118,11 @@ var _ = Describe("A backup of an SQLite database", func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.CreateToken(ctx, store.Token{Name: "ann", Role: store.RoleAdmin, Hash: store.HashToken("t")})).To(Succeed())
+		Expect(s.CreateProxyToken(ctx, store.ProxyToken{Proxy: "old", Name: "edge", Hash: store.HashToken("p")})).To(Succeed())
 		_, err = backUp(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(addProxy(ctx, s, "new")).To(Succeed())
+		Expect(s.DeleteProxyToken(ctx, "old", "edge")).To(Succeed())
 		Expect(s.Close()).To(Succeed())
 
 		checked, err := restoreWith(ctx, func(o *sqlstore.RestoreOptions) { o.CheckOnly = true })
@@ -133,7 +135,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 
 		done, err := restoreWith(ctx, nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect([]any{done.Revision, done.Secrets, len(done.Unopened), len(done.Tokens)}).To(Equal([]any{int64(1), 1, 0, 1}))
+		Expect([]any{done.Revision, done.Secrets, len(done.Unopened), len(done.Tokens), len(done.ProxyTokens)}).To(Equal([]any{int64(1), 1, 0, 1, 1}))
 		Expect(done.Kept).To(Equal(filepath.Join(data, "gatehouse.db.before-restore-20260102T030405Z")))
 		s = open(ctx)
 		Expect(proxyNames(ctx, s)).To(Equal([]string{"old"}))

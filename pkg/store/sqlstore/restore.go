@@ -52,8 +52,9 @@ type Restored struct {
 	// of those that it does not.
 	Secrets  int
 	Unopened []string
-	// Tokens are those of the API.
-	Tokens []store.Token
+	// Tokens are those of the API, ProxyTokens those of the xDS port.
+	Tokens      []store.Token
+	ProxyTokens []store.ProxyToken
 }
 
 // Restore makes a copy that Backup made the database of a server that does not
@@ -161,6 +162,9 @@ func (o RestoreOptions) check(ctx context.Context, stage string) (done Restored,
 	}
 	if err = s.openSecrets(ctx, &done); err == nil {
 		done.Tokens, err = s.Tokens(ctx)
+	}
+	if err == nil {
+		done.ProxyTokens, _, err = s.ProxyTokensSince(ctx, "")
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return done, err
