@@ -6,11 +6,10 @@ SHELL := bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-# The container engine, and the name that docker-compose.yaml uses.
+# The container engine, and the names that docker-compose.yaml uses.
 DOCKER ?= docker
 IMAGE ?= gatehouse:local
-# What the image is built on; NAME@sha256:DIGEST pins it to one content.
-BASE ?= debian:12-slim
+CONTROL_PLANE_IMAGE ?= gatehouse-control-plane:local
 ENGINE_IMAGE ?= gatehouse-ratelimit:local
 # The upstream's own program; ratelimit/go.mod says which version.
 ENGINE := github.com/envoyproxy/ratelimit/src/service_cmd
@@ -54,7 +53,7 @@ ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the e
 IMAGES ?=
 
 .PHONY: up
-up: $(if $(filter local,$(IMAGES)),images) image ratelimit-image ## start the local stack: control plane, PostgreSQL, Redis, two Envoys, rate-limit engine (PROFILES="oidc observe"; IMAGES=local needs no registry)
+up: $(if $(filter local,$(IMAGES)),images) image image-control-plane ratelimit-image ## start the local stack: control plane, PostgreSQL, Redis, two Envoys, rate-limit engine (PROFILES="oidc observe"; IMAGES=local needs no registry)
 	@PROFILES="$(PROFILES)" hack/stack.sh up
 
 .PHONY: images
@@ -121,14 +120,20 @@ demo-oidc: build envoy ## run a gateway with a login, its own identity provider 
 
 .PHONY: notices
 notices: build ratelimit ## write bin/notices: the licences of what the programs of the images hold
-	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/envoy.txt hack/notices/swagger-ui.txt
+	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 
+.PHONY: image-files
+image-files: build envoy ## put together in bin/image what the images hold
+	@hack/image.sh
+
 .PHONY: image
-image: build envoy ## build the container image gatehouse:local (needs docker)
-	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/envoy.txt hack/notices/swagger-ui.txt
-	chmod 755 bin/gatehouse bin/envoy # whatever the umask: another user runs them
-	$(DOCKER) build --network none -f envoy/Dockerfile -t $(IMAGE) --build-arg BASE=$(BASE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
+image: image-files ## build gatehouse:local, the gateway with its Envoy in one container (needs docker)
+	$(DOCKER) build --network none --target standalone -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
+
+.PHONY: image-control-plane
+image-control-plane: image-files ## build gatehouse-control-plane:local, the control plane alone (needs docker)
+	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
 test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity providers

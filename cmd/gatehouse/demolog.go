@@ -23,7 +23,7 @@ const (
 func programEnv(cfg config.Config, level slog.Leveler, stdout, stderr io.Writer) (env app.Env, err error) {
 	env = app.Env{
 		Stdout: stdout, Stderr: stderr, AccessLog: stdout, Log: slog.New(logHandler(stderr, cfg, level)),
-		Version: buildInfo().version, Program: os.Args[0],
+		Init: os.Getpid() == 1, Version: buildInfo().version, Program: os.Args[0],
 	}
 	log := onTerminal(stderr) && !cfg.Explicit["log-level"] && !cfg.Explicit["log-format"]
 	access := onTerminal(stdout) && !cfg.Explicit["access-log"]

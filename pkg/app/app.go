@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
 // Env is what the program gets from its surroundings.
@@ -22,12 +23,15 @@ type Env struct {
 	// Loaded is called once the first configuration is published; nil means that
 	// nobody wants to know.
 	Loaded func()
+	// Init says that the program is process 1 of a container, which gets the orphans.
+	Init bool
 	// Program is how the program was called.
 	Program, Version string
 }
 
 // Serve runs the control plane until ctx ends.
 func Serve(ctx context.Context, cfg config.Config, env Env) (err error) {
+	defer reapOrphans(env, &standalone.Children{})()
 	release, err := claim(ctx, cfg, "gatehouse serve")
 	if err != nil {
 		return err

@@ -22,6 +22,8 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	if err != nil {
 		return err
 	}
+	children := &standalone.Children{}
+	defer reapOrphans(env, children)()
 	release, err := claim(ctx, cfg, "gatehouse standalone")
 	if err != nil {
 		return err
@@ -58,7 +60,8 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
 		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join("admin.sock"), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.told,
-		Ports: []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
+		Children: children,
+		Ports:    []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})
 	running.envoy.Store(child)
 	admin, err := openAdmin(ctx, cfg, plane, child, dir.Join("admin.sock"))

@@ -19,6 +19,7 @@ const (
 	SecretKey  = "secret-key"
 	Backup     = "backup"
 	Restore    = "restore"
+	Ready      = "ready"
 )
 
 // FileFlag is the flag that names the settings file. It has an environment
@@ -79,7 +80,7 @@ func serverSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.DataDir }, anyText),
 		},
 		{
-			Name: "api-addr", Type: "host:port", Default: "127.0.0.1:1323", commands: servers,
+			Name: "api-addr", Type: "host:port", Default: "127.0.0.1:1323", commands: []string{Serve, Standalone, Ready},
 			Usage:   "address of the REST API; port 0 means any free one",
 			allowed: "an address HOST:PORT such as 127.0.0.1:1323",
 			set:     setter(func(c *Config) *string { return &c.APIAddr }, listenAddr),
@@ -233,7 +234,7 @@ func apiSettings() []Setting {
 			set:     setter(func(c *Config) *[]string { return &c.APIHosts }, hostNames),
 		},
 		{
-			Name: "api-tls-cert", Type: "file", commands: servers,
+			Name: "api-tls-cert", Type: "file", commands: []string{Serve, Standalone, Ready},
 			Usage:   "PEM file with the certificate chain of the REST API, which then speaks HTTPS; read again when it changes",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.APITLSCert }, anyText),
@@ -305,13 +306,13 @@ func proxySettings() []Setting {
 			set:     setter(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},
 		{
-			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap, Envoy},
+			Name: "admin-addr", Type: "host:port", Default: "127.0.0.1:9001", commands: []string{Standalone, Bootstrap, Envoy, Ready},
 			Usage:   "address of the admin port: Envoy's admin paths that only read, and /logging; port 0 means any free one",
 			allowed: "an address IP:PORT such as 127.0.0.1:9001",
 			set:     setter(func(c *Config) *string { return &c.AdminAddr }, ipPort),
 		},
 		{
-			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy},
+			Name: "admin-socket", Type: "file", commands: []string{Bootstrap, Envoy, Ready},
 			Usage:   "Unix socket for Envoy's admin endpoint in place of --admin-addr: all paths, only for the user that runs Envoy",
 			allowed: "an absolute path of at most 107 bytes such as /run/envoy/admin.sock",
 			set:     setter(func(c *Config) *string { return &c.AdminSocket }, socketPath),

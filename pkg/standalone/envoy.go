@@ -37,6 +37,8 @@ type EnvoyOptions struct {
 	// Drain is how long requests may take to finish when Run is to end; 0
 	// means 5 s. Run returns at most 3 s after that.
 	Drain time.Duration
+	// Children keeps account of the processes; nil means that nobody reaps orphans.
+	Children *Children
 }
 
 // Port is an address that Envoy is to listen on, and the flag that sets it.
@@ -126,7 +128,7 @@ func (e *Envoy) Run(ctx context.Context) error {
 
 // check finds what can be said before the first start.
 func (e *Envoy) check(ctx context.Context) error {
-	if err := checkVersion(ctx, e.opts.Path, e.opts.Log); err != nil {
+	if err := checkVersion(ctx, e.opts.Children, e.opts.Path, e.opts.Log); err != nil {
 		return err
 	}
 	for _, p := range e.opts.Ports {

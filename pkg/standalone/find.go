@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -52,17 +53,23 @@ func checkExecutable(path string) error {
 const versionTime = 10 * time.Second
 
 // checkVersion warns when the Envoy is not the one that Gatehouse is made for.
-func checkVersion(ctx context.Context, path string, log *slog.Logger) error {
+func checkVersion(ctx context.Context, children *Children, path string, log *slog.Logger) error {
 	if err := checkExecutable(path); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s does not run as an Envoy: %w: %s", path, err, strings.TrimSpace(string(out)))
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := children.Start(cmd)
+	if err == nil {
+		err = children.Finish(cmd)
 	}
-	if have := parseVersion(string(out)); have != envoy.Version {
+	if err != nil {
+		return fmt.Errorf("%s does not run as an Envoy: %w: %s", path, err, strings.TrimSpace(out.String()))
+	}
+	if have := parseVersion(out.String()); have != envoy.Version {
 		log.Warn("this envoy is not the version that gatehouse is tested with", "path", path, "version", have, "tested", envoy.Version)
 	}
 	return nil

@@ -92,12 +92,12 @@ func (e *Envoy) start(ctx context.Context) (*process, error) {
 		// childAttributes), so this goroutine keeps its thread until then.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := e.opts.Children.Start(p.cmd)
 		started <- err
 		if err != nil {
 			return
 		}
-		err = p.cmd.Wait()
+		err = e.opts.Children.Finish(p.cmd)
 		log.flush()
 		p.done <- exit{describe(p.cmd.ProcessState, err), log.last}
 	}()

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+func newReady() *cobra.Command {
+	cmd := withSettings(&cobra.Command{
+		Use:   config.Ready,
+		Short: "Ask whether the gateway of these settings is ready, for the health check of a container",
+		Long: `Asks /ready of the gateway that runs with the same settings on this machine; with
+--admin, /ready of an Envoy that "gatehouse bootstrap" has configured. The exit code is
+0 if it is ready, and 1 if it is not, with the reason. It needs no token. Settings that
+only the command line of the gateway has are unknown here: give them in the environment
+or in a file.`,
+		Example: `  gatehouse ready
+  GATEHOUSE_API_ADDR=127.0.0.1:8001 gatehouse ready
+  docker exec gatehouse gatehouse ready
+  gatehouse ready --admin --admin-socket /run/envoy/admin.sock`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, _, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			limit, err := cmd.Flags().GetDuration("timeout")
+			if err != nil {
+				return err
+			}
+			ask := app.Ready
+			if isSet(cmd, "admin") {
+				ask = app.EnvoyReady
+			}
+			if err := ask(cmd.Context(), cfg, limit); err != nil {
+				return &runError{err}
+			}
+			return nil
+		},
+	})
+	cmd.Flags().Bool("admin", false, "ask the admin endpoint of an Envoy, not the REST API")
+	cmd.Flags().Duration("timeout", 4*time.Second, "how long to wait for the answer")
+	return cmd
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("gatehouse ready", func() {
+	var answer func(w http.ResponseWriter)
+	var asked []string
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.Host+r.URL.Path)
+		answer(w)
+	})
+
+	BeforeEach(func() {
+		asked = nil
+		answer = func(http.ResponseWriter) {}
+		DeferCleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	})
+
+	It("asks the address of the settings", func() {
+		server := httptest.NewServer(handler)
+		DeferCleanup(server.Close)
+		addr := server.Listener.Addr().String()
+		GinkgoT().Setenv("GATEHOUSE_API_ADDR", addr)
+		GinkgoT().Setenv("HTTP_PROXY", "http://127.0.0.1:1")
+		Expect(run1("", "ready")).To(Equal(result{}))
+		Expect(asked).To(Equal([]string{"GET " + addr + "/ready"}))
+	})
+
+	It("reads the file that --config names, and ignores settings of other commands", func() {
+		server := httptest.NewServer(handler)
+		DeferCleanup(server.Close)
+		file := filepath.Join(GinkgoT().TempDir(), "settings.yaml")
+		Expect(os.WriteFile(file, []byte("api-addr: "+server.Listener.Addr().String()+"\nhttp-port: 8081\napi-admin-token-file: /not/there\n"), 0o600)).To(Succeed())
+		Expect(run1("", "ready", "--config", file)).To(Equal(result{}))
+	})
+
+	DescribeTable("asks the loopback if the API is on all addresses", func(host string) {
+		server := httptest.NewServer(handler)
+		DeferCleanup(server.Close)
+		_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(run1("", "ready", "--api-addr", host+":"+port)).To(Equal(result{}))
+		Expect(asked).To(Equal([]string{"GET 127.0.0.1:" + port + "/ready"}))
+	},
+		Entry("0.0.0.0", "0.0.0.0"),
+		Entry("no host", ""),
+	)
+
+	It("speaks HTTPS if the API has a certificate, whatever that names", func() {
+		server := httptest.NewTLSServer(handler)
+		DeferCleanup(server.Close)
+		Expect(run1("", "ready", "--api-addr", server.Listener.Addr().String(), "--api-tls-cert", "/not/there")).To(Equal(result{}))
+	})
+
+	It("fails with the reason if the gateway is not ready", func() {
+		server := httptest.NewServer(handler)
+		DeferCleanup(server.Close)
+		answer = func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"title":"Not ready","status":503,"detail":"the first configuration is not published yet"}`))
+		}
+		addr := server.Listener.Addr().String()
+		Expect(run1("", "ready", "--api-addr", addr)).To(Equal(result{
+			code: 1, stderr: "gatehouse: http://" + addr + "/ready answers 503: the first configuration is not published yet\n",
+		}))
+	})
+
+	It("fails if nobody answers", func() {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		addr := l.Addr().String()
+		Expect(l.Close()).To(Succeed())
+		r := run1("", "ready", "--api-addr", addr)
+		Expect(r.code).To(Equal(1))
+		Expect(r.stderr).To(ContainSubstring("gatehouse: the gateway does not answer: "))
+		Expect(r.stderr).To(ContainSubstring("connection refused"))
+	})
+
+	It("asks the admin endpoint of an Envoy, at its address or socket", func() {
+		server := httptest.NewUnstartedServer(handler)
+		socket := filepath.Join(GinkgoT().TempDir(), "admin.sock")
+		l, err := net.Listen("unix", socket)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(server.Listener.Close()).To(Succeed())
+		server.Listener = l
+		server.Start()
+		DeferCleanup(server.Close)
+		GinkgoT().Setenv("GATEHOUSE_API_ADDR", "127.0.0.1:1")
+		Expect(run1("", "ready", "--admin", "--admin-socket", socket)).To(Equal(result{}))
+		Expect(asked).To(Equal([]string{"GET localhost/ready"}))
+
+		other := httptest.NewServer(handler)
+		DeferCleanup(other.Close)
+		answer = func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("PRE_INITIALIZING\n"))
+		}
+		addr := other.Listener.Addr().String()
+		Expect(run1("", "ready", "--admin", "--admin-addr", addr)).To(Equal(result{
+			code: 1, stderr: "gatehouse: http://" + addr + "/ready answers 503: PRE_INITIALIZING\n",
+		}))
+	})
+
+	It("does not guess a port", func() {
+		Expect(run1("", "ready", "--api-addr", "127.0.0.1:0")).To(Equal(result{
+			code: 1, stderr: "gatehouse: --api-addr 127.0.0.1:0 names no port: give the one that was chosen\n",
+		}))
+	})
+})

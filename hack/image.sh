@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Puts together what the images hold, in bin/image: the programs, which are there
+# already, the C library that Envoy needs and the certificate authorities, both from
+# pinned packages of Debian 12, the licences, and for each image an SBOM of all that.
+# The Dockerfile only copies.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$(gatehouse_root)"
+
+# pinned prints package, version, sha256 and the place in Debian's archives of each.
+# A new version is in "apt-cache show PACKAGE" on an updated Debian 12.
+pinned() {
+	printf '%s %s %s %s\n' ca-certificates '20250419~deb12u2' b9f76b5271a7ac373fd5e7e1b5b826a71ddd702b42a0d104955ecb1acfffc94b \
+		debian-security/pool/updates/main/c/ca-certificates/ca-certificates_20250419~deb12u2_all.deb
+	case "$(uname -s)-$(uname -m)" in
+	Linux-x86_64) printf '%s %s %s %s\n' libc6 2.36-9+deb12u14 ba4f88f73dbc3ae9055f3c20f4523bfdbaf1ad13ff95e258924f77d20b4fbedf \
+		debian/pool/main/g/glibc/libc6_2.36-9+deb12u14_amd64.deb ;;
+	Linux-aarch64) printf '%s %s %s %s\n' libc6 2.36-9+deb12u14 01f4330719fd4f65580e16ea5a0527f372fca750e8f588d26deaf09f2d3b1cf4 \
+		debian/pool/main/g/glibc/libc6_2.36-9+deb12u14_arm64.deb ;;
+	*) fail "no C library is pinned for $(uname -s) on $(uname -m); build the images on Linux on x86_64 or aarch64" ;;
+	esac
+}
+
+# fetch SCRATCH PACKAGE VERSION PLACE leaves the package in SCRATCH/debs, with apt-get
+# where that has it, else from Debian's archive.
+fetch() {
+	if command -v apt-get >/dev/null && (download_deb "$1" "$2=$3") >/dev/null 2>&1; then
+		return 0
+	fi
+	mkdir -p "$1/debs"
+	curl -fsSL --max-time 120 -o "$1/debs/${4##*/}" "https://deb.debian.org/${4//\~/%7E}" ||
+		fail "neither apt-get nor Debian's archive has $2 $3; check the network, or choose the version of today in hack/image.sh"
+}
+
+# extract DEB DIR unpacks a package; a machine without dpkg has ar.
+extract() {
+	if command -v dpkg-deb >/dev/null; then
+		dpkg-deb -x "$1" "$2"
+	else
+		need_command ar "install binutils, or dpkg"
+		ar p "$1" data.tar.xz | tar -xJ -C "$2"
+	fi
+}
+
+# unpack SCRATCH leaves in out the content of each package in a directory with its name.
+unpack() {
+	local package version sum place deb
+	log "fetching the C library and the certificate authorities of the images"
+	while read -r package version sum place; do
+		fetch "$1" "$package" "$version" "$place"
+		deb=$(echo "$1/debs/${package}_"*.deb)
+		verify_sha256 "$deb" "$sum"
+		mkdir -p "$1/out/$package"
+		extract "$deb" "$1/out/$package"
+	done < <(pinned)
+}
+
+# described PACKAGE ROOT tells scanners of images which package of Debian is in ROOT.
+described() {
+	local version place
+	read -r _ version _ place < <(pinned | grep "^$1 ")
+	mkdir -p "$2/var/lib/dpkg/status.d"
+	printf 'Package: %s\nVersion: %s\nArchitecture: %s\n' "$1" "$version" "$(sed 's/.*_//; s/\.deb$//' <<<"$place")" >"$2/var/lib/dpkg/status.d/$1"
+	install -D -m 644 "$packages/$1/usr/share/doc/$1/copyright" "$2/usr/share/doc/$1/copyright"
+}
+
+# with_envoy ROOT has Envoy, and of the C library what Envoy names.
+with_envoy() {
+	local name path
+	install -D -m 755 bin/envoy "$1/usr/local/bin/envoy"
+	while read -r name path; do
+		case $name in
+		/*) path=$name ;; # the loader, whose path is in Envoy
+		linux-vdso*) continue ;;
+		*) path=/lib/$(uname -m)-linux-gnu/$name ;;
+		esac
+		[ -f "$packages/libc6/lib/$(uname -m)-linux-gnu/${path##*/}" ] || fail "libc6 has no ${path##*/}, which Envoy needs"
+		install -D -m 644 "$packages/libc6/lib/$(uname -m)-linux-gnu/${path##*/}" "$1$path"
+		[ "$path" != "$name" ] || chmod 755 "$1$path"
+	done < <(ldd bin/envoy | sed 's/ => .*//; s/ (.*//; s/^[[:space:]]*//')
+	described libc6 "$1"
+	install -D -m 644 hack/notices/envoy.txt "$1/usr/share/doc/envoy/NOTICE"
+	install -D -m 644 LICENSE "$1/usr/share/doc/envoy/LICENSE"
+}
+
+# with_gatehouse ROOT has the gateway's program and what it reads of the system.
+with_gatehouse() {
+	install -D -m 755 bin/gatehouse "$1/usr/local/bin/gatehouse"
+	install -D -m 644 -t "$1/usr/share/doc/gatehouse" LICENSE bin/notices/gatehouse.txt
+	mkdir -p "$1/etc/ssl/certs"
+	cat "$packages"/ca-certificates/usr/share/ca-certificates/mozilla/*.crt >"$1/etc/ssl/certs/ca-certificates.crt"
+	described ca-certificates "$1"
+	printf 'gatehouse:x:10001:10001:Gatehouse:/var/lib/gatehouse:/nonexistent\n' >"$1/etc/passwd"
+	printf 'gatehouse:x:10001:\n' >"$1/etc/group"
+	printf 'hosts: files dns\n' >"$1/etc/nsswitch.conf"
+}
+
+umask 022 # another user reads the files
+for program in gatehouse envoy; do
+	[ -x "bin/$program" ] || fail "bin/$program is not there; run make build envoy"
+done
+# The directory's name is the stamp: other versions go into another one.
+packages=bin/tools/image-$(pinned | sha256sum | cut -c 1-12)
+install_once "$packages" unpack
+hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt
+rm -rf bin/image
+with_envoy bin/image/envoy
+with_gatehouse bin/image/gatehouse
+# A new volume takes owner and mode of this directory.
+install -d -m 750 bin/image/data/gatehouse
+for image in standalone control-plane; do
+	parts=(bin/image/gatehouse)
+	[ "$image" = control-plane ] || parts+=(bin/image/envoy)
+	mkdir -p "bin/image/$image/usr/share/doc/gatehouse"
+	go run ./hack/sbom "$image" "${parts[@]}" >"bin/image/$image/usr/share/doc/gatehouse/sbom.cdx.json"
+done
+log "bin/image: what the images hold"

@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+)
+
+// maxReadyAnswer is how much of an answer is read.
+const maxReadyAnswer = 64 << 10
+
+// Ready asks /ready of the gateway that runs with cfg on this machine. It returns nil
+// if that is ready, else why not.
+func Ready(ctx context.Context, cfg config.Config, limit time.Duration) error {
+	scheme := "http"
+	if cfg.APITLSCert != "" {
+		scheme = "https"
+	}
+	where, err := readyURL(scheme, "api-addr", cfg.APIAddr)
+	if err != nil {
+		return err
+	}
+	return askReady(ctx, "the gateway", where, "", limit)
+}
+
+// EnvoyReady asks /ready of the Envoy whose bootstrap was made with cfg.
+func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) error {
+	if cfg.AdminSocket != "" {
+		return askReady(ctx, "Envoy", "http://localhost/ready", cfg.AdminSocket, limit)
+	}
+	where, err := readyURL("http", "admin-addr", cfg.AdminAddr)
+	if err != nil {
+		return err
+	}
+	return askReady(ctx, "Envoy", where, "", limit)
+}
+
+// askReady asks who is at where; over a Unix socket, if that is given.
+func askReady(ctx context.Context, who, where, socket string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return err
+	}
+	// The certificate need not name the loopback, and nothing that is secret is sent. The
+	// proxies of the environment are for other machines.
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	if socket != "" {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", who, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReadyAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", where, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %d: %s", where, resp.StatusCode, reasonIn(body))
+	}
+	return nil
+}
+
+// readyURL is where the one that has the address in a setting says whether it is ready.
+// One on all addresses is asked on the loopback.
+func readyURL(scheme, setting, addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("reading --%s %q: %w", setting, addr, err)
+	}
+	if port == "0" {
+		return "", fmt.Errorf("--%s %s names no port: give the one that was chosen", setting, addr)
+	}
+	switch ip := net.ParseIP(host); {
+	case host == "" || ip.Equal(net.IPv4zero):
+		host = "127.0.0.1"
+	case ip.IsUnspecified():
+		host = "::1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/ready", nil
+}
+
+// reasonIn is the detail of a problem, or the text itself.
+func reasonIn(body []byte) string {
+	var problem struct{ Detail string }
+	if err := json.Unmarshal(body, &problem); err == nil && problem.Detail != "" {
+		return problem.Detail
+	}
+	return strings.TrimSpace(string(body))
+}
