@@ -27,7 +27,8 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newReady(), newToken(), newSecretKey(), newBackup(), newRestore(), newVersion())
+	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newReady())
+	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newVersion())
 	addClientCommands(root)
 	withVersion(root)
 	return root

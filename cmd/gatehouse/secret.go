@@ -226,7 +226,7 @@ func (s storedSecret) ends(now time.Time) string {
 
 // remaining says how long something is still valid.
 func remaining(left time.Duration) string {
-	const day = 24 * time.Hour
+
 	word := func(d time.Duration) string {
 		switch {
 		case d < time.Hour:
