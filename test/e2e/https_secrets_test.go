@@ -101,6 +101,35 @@ func readsOf(api testkit.API, names map[string][]string) (paths []string) {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "/events" })
 }
 
+// answersOf are the answers to reads of these paths, as JSON and as YAML.
+func answersOf(api testkit.API, paths []string) map[string]string {
+	GinkgoHelper()
+	answers := map[string]string{}
+	for _, path := range paths {
+		for _, accept := range []string{"application/json", "application/yaml"} {
+			req, err := http.NewRequestWithContext(limit(), http.MethodGet, api.URL+path, http.NoBody)
+			Expect(err).NotTo(HaveOccurred())
+			req.Header.Set("Accept", accept)
+			a, err := api.Send(req)
+			Expect(err).NotTo(HaveOccurred())
+			answers["GET "+path+" as "+accept] = a.Body
+		}
+	}
+	return answers
+}
+
+// processTexts are the arguments and the environment of the program.
+func processTexts(g *testkit.Gatehouse) map[string]string {
+	GinkgoHelper()
+	texts := map[string]string{}
+	for _, file := range []string{"cmdline", "environ"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.Pid(), file))
+		Expect(err).NotTo(HaveOccurred())
+		texts["process "+file] = string(text)
+	}
+	return texts
+}
+
 // eventsOf collects what GET /events says, until stop.
 func eventsOf(api testkit.API) (stop func() string) {
 	GinkgoHelper()
@@ -311,30 +340,17 @@ var _ = DescribeTable("No private key is in anything that can be read", func(onP
 		"secret": {"shop", "shop-rsa", "client", "wide", "gone"}, "token": {"x"}, "asset": {"x"}, "revision": revisionsOf(g.API),
 	})
 	Expect(len(paths)).To(BeNumerically(">", 100))
-	for _, path := range append(paths,
+	maps.Copy(places, answersOf(g.API, append(paths,
 		"/proxy/gw/explain?url=https://shop.test/tls", "/proxy/gw/explain?url=https://any.wide.test/", "/secret?status=true", "/service?status=true",
 		"/proxy/gw/xds?type=secret", "/proxy/gw/xds?type=listener", "/proxy/gw/xds?type=cluster",
-	) {
-		for _, accept := range []string{"application/json", "application/yaml"} {
-			req, err := http.NewRequestWithContext(limit(), http.MethodGet, g.API.URL+path, http.NoBody)
-			Expect(err).NotTo(HaveOccurred())
-			req.Header.Set("Accept", accept)
-			a, err := g.API.Send(req)
-			Expect(err).NotTo(HaveOccurred())
-			places["GET "+path+" as "+accept] = a.Body
-		}
-	}
+	)))
 	maps.Copy(places, adminTexts("admin socket", full))
 	maps.Copy(places, adminTexts("admin port", g.Admin))
 	Expect(places["admin socket /config_dump?resource=dynamic_active_secrets"]).To(And(ContainSubstring("[redacted]"), ContainSubstring(`"any.wide.test"`)))
 	maps.Copy(places, filesIn(base))
 	maps.Copy(places, filesIn(temp))
 	maps.Copy(places, dump())
-	for _, file := range []string{"cmdline", "environ"} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.Pid(), file))
-		Expect(err).NotTo(HaveOccurred())
-		places["process "+file] = string(text)
-	}
+	maps.Copy(places, processTexts(g))
 	places["events"] = stopEvents()
 	Expect(places["events"]).To(ContainSubstring("revision"))
 	places["log"], places["access log"] = g.Stderr.String(), g.Stdout.String()

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
@@ -114,19 +113,10 @@ var _ = DescribeTable("No secret of a login is in anything that can be read", fu
 
 	By("reading everything")
 	places := maps.Clone(s.answers)
-	for _, path := range append(readsOf(g.API, map[string][]string{
+	maps.Copy(places, answersOf(g.API, append(readsOf(g.API, map[string][]string{
 		"upstream": {"blue", "idp"}, "service": {"shop", "shop2"}, "route": {"root"}, "proxy": {"gw"}, "filter": {"staff", "named"}, "globalconfig": {"x"},
 		"secret": {"client", "cookies"}, "token": {"x"}, "asset": {"x"}, "revision": revisionsOf(g.API),
-	}), "/proxy/gw/explain?url="+l.address+"/deep", "/proxy/gw/xds?type=secret", "/filter?status=true", "/service?status=true") {
-		for _, accept := range []string{"application/json", "application/yaml"} {
-			req, err := http.NewRequestWithContext(limit(), http.MethodGet, g.API.URL+path, http.NoBody)
-			Expect(err).NotTo(HaveOccurred())
-			req.Header.Set("Accept", accept)
-			a, err := g.API.Send(req)
-			Expect(err).NotTo(HaveOccurred())
-			places["GET "+path+" as "+accept] = a.Body
-		}
-	}
+	}), "/proxy/gw/explain?url="+l.address+"/deep", "/proxy/gw/xds?type=secret", "/filter?status=true", "/service?status=true")))
 	for _, args := range [][]string{{"get", "filter", "staff"}, {"get", "secret", "client"}, {"dump"}, {"status"}, {"history"}, {"explain", "gw", l.address + "/deep"}, {"login", "test", "shop"}} {
 		_, out, errs := cliOf(g).run(args...)
 		places["gatehouse "+strings.Join(args, " ")] = out + errs
@@ -136,11 +126,7 @@ var _ = DescribeTable("No secret of a login is in anything that can be read", fu
 	maps.Copy(places, filesIn(base))
 	maps.Copy(places, filesIn(temp))
 	maps.Copy(places, dump())
-	for _, file := range []string{"cmdline", "environ"} {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", g.Pid(), file))
-		Expect(err).NotTo(HaveOccurred())
-		places["process "+file] = string(text)
-	}
+	maps.Copy(places, processTexts(g))
 	places["events"] = stopEvents()
 	Expect(places["events"]).To(ContainSubstring("wrong_client_secret"))
 	Eventually(g.Stdout.String).Should(ContainSubstring(`"path":"/callback"`))
