@@ -57,6 +57,9 @@ func run(args []string) int {
 // exitCode says what became of err on stderr.
 func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	var failed *runError
+	if ended, ok := errors.AsType[*exitStatus](err); ok {
+		return ended.code
+	}
 	code := exitBadUsage
 	switch {
 	case err == nil:

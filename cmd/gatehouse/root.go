@@ -27,7 +27,7 @@ routes and proxies, which a REST API creates, and configures Envoy with them.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newReady())
+	root.AddCommand(newServe(), newStandalone(), newBootstrap(), newEnvoy(), newReady())
 	root.AddCommand(newToken(), newSecretKey(), newPKI(), newBackup(), newRestore(), newVersion())
 	addClientCommands(root)
 	withVersion(root)

@@ -1,0 +1,178 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/envoy"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
+)
+
+// RunOptions say how to run an Envoy.
+type RunOptions struct {
+	// Path is the program; empty means that it is looked for, see
+	// standalone.FindEnvoy.
+	Path string
+	// Params are for its bootstrap. Its certificates are followed.
+	Params envoy.Params
+	// Args are more arguments for it.
+	Args []string
+	// Drain is how long running requests may take when ctx ends; 0 means that Envoy
+	// takes the place of this process, with its signals and its exit code.
+	Drain time.Duration
+	Log   *slog.Logger
+}
+
+// Run runs an Envoy in the place of this process: it returns only if that does not
+// work. With a time to drain it runs Envoy beside this process instead, until Envoy
+// exits or ctx ends, and returns the exit code: 128 and the signal where one ended it.
+func Run(ctx context.Context, o RunOptions) (code int, err error) {
+	if slices.ContainsFunc(o.Args, func(a string) bool { return a == "-c" || isFlag(a, "--config-path") }) {
+		return 0, errors.New("Envoy's configuration is the bootstrap that this program makes: leave out -c and --config-path, or start Envoy itself") //nolint:staticcheck // a name
+	}
+	if o.Path, err = standalone.FindEnvoy(o.Path); err != nil {
+		return 0, err
+	}
+	if o.Drain > 0 && o.Params.AdminSocket == "" {
+		dir, err := standalone.OpenRunDir(o.Log)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, dir.Close()) }()
+		o.Params.AdminSocket = dir.Join("admin.sock")
+	}
+	if err := removeStale(o.Params.AdminSocket); err != nil {
+		return 0, err
+	}
+	files, err := openFiles(o)
+	if err != nil {
+		return 0, err
+	}
+	args := append([]string{"-c", files.path(0)}, arguments(o.Args)...)
+	// The program's own settings are none of Envoy's business: one may be a token.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
+	if o.Drain == 0 {
+		err := syscall.Exec(o.Path, append([]string{o.Path}, args...), env)
+		return 0, fmt.Errorf("starting Envoy %s: %w", o.Path, err)
+	}
+	code, err = standalone.RunForeground(ctx, standalone.EnvoyOptions{
+		Path: o.Path, AdminSocket: o.Params.AdminSocket, Log: o.Log, Drain: o.Drain,
+	}, standalone.Foreground{Args: args, Env: env, Files: files.list})
+	return code, errors.Join(err, files.close())
+}
+
+// arguments adds those that the operator did not give.
+func arguments(given []string) []string {
+	var args []string
+	for _, more := range [][]string{
+		// Without hot restart, Envoys on one machine have nothing in common.
+		{"--disable-hot-restart"},
+		// It warns of each login that fails, with the query of the request and what the
+		// identity provider has answered: there may be codes and tokens in them.
+		{"--component-log-level", "oauth2:error"},
+		// Envoy's default keeps lines of the access log back for 10 s.
+		{"--file-flush-interval-msec", "1000"},
+	} {
+		if !slices.ContainsFunc(given, func(a string) bool { return isFlag(a, more[0]) }) {
+			args = append(args, more...)
+		}
+	}
+	return append(args, given...)
+}
+
+func isFlag(arg, name string) bool { return arg == name || strings.HasPrefix(arg, name+"=") }
+
+// removeStale removes the admin socket of an Envoy that was killed: the next one
+// could not listen there.
+func removeStale(socket string) error {
+	info, err := os.Lstat(socket)
+	if socket == "" || err != nil || info.Mode().Type() != fs.ModeSocket {
+		return nil //nolint:nilerr // Envoy says what is wrong with it
+	}
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err == nil {
+		return errors.Join(fmt.Errorf("--admin-socket: another process listens at %s: choose another path", socket), conn.Close())
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		err = os.Remove(socket)
+	}
+	if err != nil {
+		return fmt.Errorf("--admin-socket: %w", err)
+	}
+	return nil
+}
+
+// files are what Envoy reads at its start, in memory: the bootstrap first.
+type files struct {
+	list []*os.File
+	// child says that Envoy gets them by their place in list.
+	child bool
+}
+
+// firstChildFile is the number of the first file that a child gets beside its
+// standard ones.
+const firstChildFile = 3
+
+func (f *files) path(i int) string {
+	n := firstChildFile + i
+	if !f.child {
+		n = int(f.list[i].Fd()) //nolint:gosec // a small number
+	}
+	return fmt.Sprintf("/dev/fd/%d", n)
+}
+
+func (f *files) close() (err error) {
+	for _, file := range f.list {
+		err = errors.Join(err, file.Close())
+	}
+	return err
+}
+
+// openFiles writes the bootstrap and the files through which certificates are
+// followed. Envoy reads all of them as JSON, since their names have no extension.
+func openFiles(o RunOptions) (*files, error) {
+	f := &files{child: o.Drain > 0}
+	const bootstrapFile, authoritiesFile, certificateFile = 0, 1, 2
+	for _, name := range []string{"gatehouse-bootstrap", "gatehouse-xds-ca", "gatehouse-xds-certificate"} {
+		file, err := memoryFile(name, !f.child)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("keeping the bootstrap in memory: %w", err), f.close())
+		}
+		f.list = append(f.list, file)
+	}
+	p := o.Params
+	contents := make([][]byte, len(f.list))
+	var err error
+	if p.TLS != nil {
+		followed := *p.TLS
+		if contents[certificateFile], contents[authoritiesFile], err = envoy.Follow(followed, p.XDSAddr); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		followed.CAFile = f.path(authoritiesFile)
+		if followed.Cert != "" {
+			followed.CertFile = f.path(certificateFile)
+		}
+		p.TLS = &followed
+	}
+	if contents[bootstrapFile], err = envoy.Bootstrap(p); err == nil {
+		contents[bootstrapFile], err = JSON(contents[bootstrapFile])
+	}
+	for i, content := range contents {
+		if err == nil {
+			_, err = f.list[i].Write(content)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, nil
+}
