@@ -87,7 +87,7 @@ func makeDirectory(path string) error {
 	err := os.Mkdir(path, 0o700)
 	switch {
 	case err == nil:
-		return os.Chmod(path, 0o700) // whatever the umask is
+		return os.Chmod(path, 0o700) //nolint:gosec // a directory, whatever the umask is
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("making the directory %s: %w (create the directory above it first: mkdir -p %s)", path, err, filepath.Dir(path))
 	case !errors.Is(err, fs.ErrExist):

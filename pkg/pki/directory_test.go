@@ -399,6 +399,10 @@ var _ = Describe("A run that was interrupted", func() {
 		l.write(".edge.crt.new", foreign.read("edge.crt"))
 		cert, _ := after()
 		Expect(cert).To(Equal(oldCert))
+		l.write("edge.key", oldKey)
+		l.write(".edge.crt.new", newCert)
+		cert, key := after()
+		Expect([]string{cert, key}).To(Equal([]string{oldCert, oldKey}), "its key never came")
 	})
 
 	It("while it made an authority leaves none, or the whole", func() {

@@ -135,9 +135,7 @@ func checkFile(base string, i Identity, chosen bool) error {
 
 // parseHost returns an IP address, or a DNS name in lower case.
 func parseHost(given string) (string, error) {
-	bad := func(format string, args ...any) (string, error) {
-		return "", fmt.Errorf("--host %q %s", given, fmt.Sprintf(format, args...))
-	}
+	bad := func(why string) (string, error) { return "", fmt.Errorf("--host %q %s", given, why) }
 	if ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(given, "["), "]")); err == nil {
 		switch {
 		case ip.Zone() != "":
