@@ -119,25 +119,26 @@ func copyTo(ctx context.Context, stage string, o RestoreOptions) error {
 	if err != nil {
 		return targetError(stage, err)
 	}
-	_, err = io.Copy(f, contextReader{ctx, o.From})
+	_, err = io.Copy(f, readUntil(ctx, o.From))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fileError(ctx, "copying "+o.Name+" to "+filepath.Dir(stage), "check that it can be read, and that the disk is not full", err)
 	}
 	return nil
 }
 
-// contextReader ends with its context.
-type contextReader struct {
-	ctx  context.Context
-	from io.Reader
+// readUntil returns a reader that ends with ctx.
+func readUntil(ctx context.Context, from io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return from.Read(p)
+	})
 }
 
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.from.Read(p)
-}
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // check reads the copy, migrates it and opens its secrets.
 func (o RestoreOptions) check(ctx context.Context, stage string) (done Restored, err error) {
