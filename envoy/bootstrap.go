@@ -40,6 +40,9 @@ type Params struct {
 	Node string
 	// XDSAddr is HOST:PORT of the control plane, an IP address or a DNS name.
 	XDSAddr string
+	// XDSSocket is the path of a Unix socket of the control plane, in place of
+	// XDSAddr.
+	XDSSocket string
 	// AdminAddr is IP:PORT of the admin endpoint; port 0 means any free one,
 	// empty means none.
 	AdminAddr string
@@ -80,7 +83,7 @@ func Bootstrap(p Params) ([]byte, error) {
 		return nil, fmt.Errorf("node id %q must be text without control characters", p.Node)
 	}
 	xds, err := parseAddress(p.XDSAddr)
-	if err != nil || xds.Host == "" || xds.Port == 0 {
+	if p.XDSSocket == "" && (err != nil || xds.Host == "" || xds.Port == 0) {
 		return nil, fmt.Errorf("xDS address %q is not HOST:PORT such as 127.0.0.1:18000", p.XDSAddr)
 	}
 	in := struct {
@@ -94,7 +97,7 @@ func Bootstrap(p Params) ([]byte, error) {
 	if in.MaxConnections == 0 {
 		in.MaxConnections = defaultMaxConnections
 	}
-	if _, err := netip.ParseAddr(xds.Host); err == nil {
+	if _, err := netip.ParseAddr(xds.Host); err == nil || p.XDSSocket != "" {
 		in.XDSType = "STATIC"
 	}
 	if in.TLS, err = newTLSContext(p.TLS, xds.Host); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -64,8 +65,8 @@ type serverStatus struct {
 		Proxy  string
 		Envoys []envoyStatus
 	}
-	WaitingNodes []struct{ Node, Address, Version, Create string } `json:"waiting_nodes"`
-	LimitsBy     string                                            `json:"rate_limits"`
+	WaitingNodes []struct{ Node, Address, Version, Create, Identity string } `json:"waiting_nodes"`
+	LimitsBy     string                                                      `json:"rate_limits"`
 	Engines      []struct {
 		Address, State string
 		Refused        struct{ Message string }
@@ -79,9 +80,9 @@ type serverStatus struct {
 }
 
 type envoyStatus struct {
-	Address, Version, State string
-	Applied                 int64 `json:"applied_revision"`
-	Waiting                 []struct {
+	Address, Version, State, Identity string
+	Applied                           int64 `json:"applied_revision"`
+	Waiting                           []struct {
 		Object, Until string
 		For           []struct{ Objects []string }
 	}
@@ -102,7 +103,7 @@ func (r *remote) showStatus(s serverStatus) error {
 	if s.LimitsBy != "" {
 		p.line("rate limits: %s", client.Printable(s.LimitsBy))
 	}
-	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE"}}
+	envoys := [][]string{{"PROXY", "ENVOY", "VERSION", "APPLIED", "BEHIND", "STATE", "IDENTITY"}}
 	refused, waiting := [][]string{{"REFUSED", "BY", "IN ENVOY'S WORDS"}}, [][]string{{"WAITING", "ENVOY", "FOR", "UNTIL"}}
 	for _, proxy := range s.Proxies {
 		if len(proxy.Envoys) == 0 {
@@ -110,7 +111,7 @@ func (r *remote) showStatus(s serverStatus) error {
 		}
 		for _, e := range proxy.Envoys {
 			behind := strconv.FormatInt(max(0, s.Built-e.Applied), 10)
-			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State})
+			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State, e.Identity})
 			for _, x := range e.Refused {
 				refused = append(refused, []string{strings.Join(x.Objects, " "), e.Address, x.Message})
 			}
@@ -124,7 +125,7 @@ func (r *remote) showStatus(s serverStatus) error {
 		}
 	}
 	for _, n := range s.WaitingNodes {
-		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to make it: " + n.Create})
+		envoys = append(envoys, []string{n.Node, n.Address, n.Version, "", "", "there is no such proxy; to make it: " + n.Create, n.Identity})
 	}
 	engines := [][]string{{"RATE-LIMIT ENGINE", "STATE", "BECAUSE"}}
 	for _, e := range s.Engines {
@@ -146,7 +147,7 @@ func (r *remote) showStatus(s serverStatus) error {
 		conditions = append(conditions, []string{c.Path, c.Code, c.Message})
 	}
 	if len(envoys) > 1 {
-		r.section(&p, envoys)
+		r.section(&p, withoutEmptyColumn(envoys, 6))
 	}
 	for _, rows := range [][][]string{engines, refused, waiting, upstreams, conditions} {
 		if len(rows) > 1 {
@@ -167,6 +168,17 @@ func (r *remote) section(p *printer, rows [][]string) {
 	if p.err == nil {
 		p.err = table(r.out, rows...)
 	}
+}
+
+// withoutEmptyColumn leaves a last column out that has only its head.
+func withoutEmptyColumn(rows [][]string, column int) [][]string {
+	if slices.ContainsFunc(rows[1:], func(row []string) bool { return len(row) > column && row[column] != "" }) {
+		return rows
+	}
+	for i, row := range rows {
+		rows[i] = row[:min(column, len(row))]
+	}
+	return rows
 }
 
 // objectStatus is the block "status" of an object.

@@ -26,7 +26,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
 
 // apiDrain is how long running API requests may take to finish at the end.
@@ -43,11 +42,10 @@ type controlPlane struct {
 	logins *loginWatch
 	// providers keeps what identity providers say.
 	providers *providers.Watch
-	// tokens are those of the xDS port.
-	tokens   *xdsauth.TokenSet
-	api, xds net.Listener
-	http     *http.Server
-	grpc     *grpc.Server
+	api       net.Listener
+	xds       *xdsPort
+	http      *http.Server
+	grpc      *grpc.Server
 	// certificates keeps the secrets of --tls-dir; nil if there is none.
 	certificates *tlsdir.Dir
 	// debug serves profiles; nil if no setting asks for it.
@@ -79,10 +77,7 @@ func openControlPlane(
 			p.close()
 		}
 	}()
-	if err := p.bind(ctx, cfg); err != nil {
-		return nil, err
-	}
-	lost, err := p.openDatabase(ctx, cfg)
+	lost, err := p.open(ctx, cfg, own)
 	if err != nil {
 		return nil, err
 	}
@@ -93,15 +88,13 @@ func openControlPlane(
 	}
 	registry := status.NewRegistry()
 	source := newAnnouncer(p.store, registry, env.Log)
-	refusals := server.NewRefusals(env.Log)
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
-		Authenticate: xdsauth.New(xdsauth.Options{Open: true, Tokens: p.tokens}).Authenticate,
-		Refusals:     refusals,
+		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
 	})
-	p.held, p.grpc = ads.Held, ads.GRPC()
+	p.held, p.grpc = ads.Held, p.xds.server(ads)
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
@@ -130,7 +123,7 @@ func openControlPlane(
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
-	if err := addMetrics(&access, registry, p, refusals, env.Version); err != nil {
+	if err := addMetrics(&access, registry, p, env.Version); err != nil {
 		return nil, err
 	}
 	if err := p.openHTTP(ctx, cfg, access); err != nil {
@@ -138,16 +131,6 @@ func openControlPlane(
 	}
 	opened = true
 	return p, nil
-}
-
-// openDatabase opens the store and loads the tokens of the xDS port, before a client
-// can present one. lost says why the database seems lost; empty: it does not.
-func (p *controlPlane) openDatabase(ctx context.Context, cfg config.Config) (lost string, err error) {
-	if p.store, lost, err = openStore(ctx, cfg, p.log); err != nil {
-		return "", err
-	}
-	p.tokens = xdsauth.NewTokenSet(p.store, p.log, nil)
-	return lost, p.tokens.Refresh(ctx)
 }
 
 // compileSettings are the settings of the process that shape every proxy.
@@ -159,18 +142,24 @@ func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (comp
 	}, err
 }
 
-// bind binds the addresses.
-func (p *controlPlane) bind(ctx context.Context, cfg config.Config) (err error) {
+// open binds the addresses and opens the store. lost says why the database seems to be lost.
+func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvoy) (lost string, err error) {
 	if p.api, err = listen(ctx, cfg.APIAddr, "api-addr", "REST API"); err != nil {
-		return err
+		return "", err
 	}
-	if p.xds, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
-		return err
+	p.xds = &xdsPort{}
+	if p.xds.listener, err = listen(ctx, cfg.XDSAddr, "xds-addr", "xDS server"); err != nil {
+		return "", err
 	}
 	if cfg.DebugAddr != "" {
-		p.debug, err = openDebug(ctx, cfg, p.log)
+		if p.debug, err = openDebug(ctx, cfg, p.log); err != nil {
+			return "", err
+		}
 	}
-	return err
+	if p.store, lost, err = openStore(ctx, cfg, p.log); err != nil {
+		return "", err
+	}
+	return lost, p.xds.open(ctx, cfg, p.store, own, p.log)
 }
 
 // openHTTP makes the server of the API.
@@ -204,7 +193,7 @@ func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (re
 	mayOpen, err := checkAccess(ctx, cfg, p.api.Addr(), p.store, p.log)
 	return rest.Options{
 		Tokens: p.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts,
-		ProxyTokens: p.store, ProxyTokensChanged: p.tokens.Changed,
+		ProxyTokens: p.store, ProxyTokensChanged: p.xds.tokens.Changed,
 	}, err
 }
 
@@ -236,18 +225,12 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.run(ctx) })
 	group.Go(func() error { return p.providers.Run(ctx) })
-	group.Go(func() error { return p.tokens.Run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	if p.certificates != nil {
 		group.Go(func() error { return p.certificates.Run(ctx) })
 	}
-	group.Go(func() error {
-		if err := p.grpc.Serve(p.xds); err != nil {
-			return fmt.Errorf("serving xDS: %w", err)
-		}
-		return nil
-	})
+	p.xds.run(ctx, group, p.grpc)
 	if p.debug != nil {
 		group.Go(func() error { return p.debug.run(ctx) })
 	}
@@ -264,7 +247,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	where := []any{"api", p.apiURL(p.api.Addr().String()), "xds", p.xds.Addr().String()}
+	where := []any{"api", p.apiURL(p.api.Addr().String()), "xds", p.xds.listener.Addr().String()}
 	if p.admin != "" {
 		where = append(where, "admin", p.admin)
 	}
@@ -302,11 +285,10 @@ func (p *controlPlane) ready() error {
 
 // close releases what was opened. Closing what Serve has closed is harmless.
 func (p *controlPlane) close() {
-	for _, l := range []net.Listener{p.api, p.xds} {
-		if l != nil {
-			_ = l.Close()
-		}
+	if p.api != nil {
+		_ = p.api.Close()
 	}
+	p.xds.close()
 	if p.debug != nil {
 		_ = p.debug.listener.Close()
 	}

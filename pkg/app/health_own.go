@@ -28,7 +28,10 @@ type ownEnvoy struct {
 	// parent is the name by which the Envoy tells that it is this one.
 	parent string
 	// name is its proxy.
-	name  string
+	name string
+	// xdsSocket is where it connects if the xDS port asks for a proof.
+	xdsSocket string
+
 	envoy atomic.Pointer[standalone.Envoy]
 
 	mu sync.Mutex // held while Envoy is asked
@@ -53,8 +56,8 @@ type ownEndpoint struct {
 	port    uint32
 }
 
-func newOwnEnvoy(proxy string) *ownEnvoy {
-	return &ownEnvoy{parent: rand.Text(), name: proxy, seen: map[string]*seenCluster{}}
+func newOwnEnvoy(proxy, xdsSocket string) *ownEnvoy {
+	return &ownEnvoy{parent: rand.Text(), name: proxy, xdsSocket: xdsSocket, seen: map[string]*seenCluster{}}
 }
 
 // proxy is the name of its proxy; empty if there is none.

@@ -8,11 +8,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
-	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
 // addMetrics makes the API serve metrics, and count its own answers in them.
-func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, refusals *server.Refusals, version string) error {
+func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {
 		return err
@@ -26,7 +25,7 @@ func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, ref
 	if err := m.AddLogins(p.logins.counts.Totals); err != nil {
 		return err
 	}
-	if err := m.AddXDS(refusals.Counts); err != nil {
+	if err := m.AddXDS(p.xds.refusals.Counts); err != nil {
 		return err
 	}
 	o.Metrics, o.Observe = m.Handler(), m.CountAnswer

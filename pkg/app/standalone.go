@@ -39,7 +39,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.close()) }()
-	running := newOwnEnvoy(cfg.Proxy)
+	running := newOwnEnvoy(cfg.Proxy, dir.Join("xds.sock"))
 	plane, err := openControlPlane(ctx, cfg, env, func(name string) *model.Proxy { return newProxy(cfg, name) }, limits, running)
 	if err != nil {
 		return err
@@ -49,10 +49,9 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		plane.close()
 		return err
 	}
-	bootstrap, err := envoy.Bootstrap(envoy.Params{
-		Node: cfg.Proxy, XDSAddr: reachableAddr(plane.xds.Addr()), AdminSocket: dir.Join("admin.sock"),
-		Parent: running.parent,
-	})
+	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
+		Node: cfg.Proxy, AdminSocket: dir.Join("admin.sock"), Parent: running.parent,
+	}))
 	if err != nil {
 		plane.close()
 		return err

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -33,6 +32,12 @@ type Config struct {
 	APIHosts []string
 	// APITLSCert and APITLSKey are PEM files; with both, the API speaks HTTPS.
 	APITLSCert, APITLSKey string
+	// XDSTLSCert and XDSTLSKey are PEM files; with both, the xDS port speaks TLS.
+	// XDSTLSClientCA has the authorities of its clients, XDSTLSClientCRL what they have
+	// revoked; empty means none.
+	XDSTLSCert, XDSTLSKey, XDSTLSClientCA, XDSTLSClientCRL string
+	// InsecureXDS lets clients in that do not prove who they are.
+	InsecureXDS bool
 	// SecretKeyFile holds the key that secrets are stored under; empty means
 	// secret.key in DataDir.
 	SecretKeyFile string
@@ -148,8 +153,11 @@ func Load(command string, flags map[string]string, environ []string, readFile Re
 		if err := cfg.completeAPI(env, readFile); err != nil {
 			return Config{}, nil, err
 		}
+		if err := cfg.checkXDS(); err != nil {
+			return Config{}, nil, err
+		}
 	}
-	return cfg, append(unknownVariables(env), cfg.warnings(command)...), nil
+	return cfg, unknownVariables(env), nil
 }
 
 // complete fills in what depends on the environment and checks what depends on
@@ -218,23 +226,6 @@ func defaultDataDir(env map[string]string) string {
 	return ""
 }
 
-func (c *Config) warnings(command string) []string {
-	if command != Serve && command != Standalone || isLoopback(c.XDSAddr) {
-		return nil // pkg/app warns of the REST API, once it knows the tokens
-	}
-	return []string{fmt.Sprintf(
-		"--xds-addr %s is not a loopback address: everyone who can reach it can read the configuration of every proxy, and the private keys of certificates", c.XDSAddr)}
-}
-
-func isLoopback(addr string) bool {
-	host, err := hostOf(addr)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
 // LogValue keeps passwords out of the log.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
@@ -243,6 +234,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("api_addr", c.APIAddr),
 		slog.Bool("insecure_api", c.InsecureAPI),
 		slog.String("xds_addr", c.XDSAddr),
+		slog.Bool("insecure_xds", c.InsecureXDS),
 		slog.String("proxy", c.Proxy),
 		slog.String("listen_ip", c.ListenIP),
 		slog.Int("http_port", c.HTTPPort),

@@ -101,6 +101,11 @@ database-url: postgres://u:p@db/gw   # a comment
 data-dir: /var/lib/gw
 api-addr: 0.0.0.0:80
 xds-addr: "[::1]:0"
+xds-tls-cert: /etc/xds.crt
+xds-tls-key: /etc/xds.key
+xds-tls-client-ca: /etc/xds.ca
+xds-tls-client-crl: /etc/xds.crl
+insecure-xds: true
 schema-word: word
 log-level: debug
 log-format: json
@@ -131,7 +136,7 @@ tls-dir: /etc/letsencrypt/live
 ratelimit-address: limits.example:18001
 ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 `}.mustLoad()
-		Expect(cfg.Explicit).To(HaveLen(33))
+		Expect(cfg.Explicit).To(HaveLen(38))
 		cfg.Explicit = nil
 		Expect(cfg.DatabaseURL).To(Equal("postgres://u:p@db/gw"))
 		cfg.DatabaseURL = ""
@@ -145,6 +150,7 @@ ratelimit-metrics: "http://a.example:18004, https://[::1]/stats"
 			LogLevel: "debug", LogFormat: "json", AccessLog: "off", Proxy: "edge", Envoy: "/opt/envoy",
 			HTTPPort: 81, HTTPSPort: 444, ListenIP: "::", TrustedHops: 2, AdminAddr: "127.0.0.1:0", Demo: true,
 			InsecureAPI: true, APIHosts: []string{"api.example.com", "gw"}, APITLSCert: "/etc/gw.crt", APITLSKey: "/etc/gw.key",
+			XDSTLSCert: "/etc/xds.crt", XDSTLSKey: "/etc/xds.key", XDSTLSClientCA: "/etc/xds.ca", XDSTLSClientCRL: "/etc/xds.crl", InsecureXDS: true,
 			SecretKeyFile: "/etc/gw.secret", RevisionKeepAge: 48 * time.Hour, RevisionKeepEntries: 500,
 			ClusterWait: 5 * time.Second, RemovalGrace: 50 * time.Millisecond, RateLimitAddress: "limits.example:18001",
 			DebugAddr: "[::1]:6060", TLSDir: "/etc/letsencrypt/live",
@@ -388,6 +394,18 @@ var _ = Describe("TLS of the API", func() {
 	})
 })
 
+var _ = DescribeTable("TLS of xDS is refused", func(flags map[string]string, want string) {
+	_, _, err := given{flags: flags}.load()
+	Expect(err).To(MatchError(want))
+},
+	Entry("with a certificate and no key", map[string]string{"xds-tls-cert": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: give both, or none"),
+	Entry("with a key and no certificate", map[string]string{"xds-tls-key": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: give both, or none"),
+	Entry("with authorities alone", map[string]string{"xds-tls-client-ca": "/x"},
+		"--xds-tls-client-ca is of no use without --xds-tls-cert and --xds-tls-key: Envoys show a certificate only to a server that has one"),
+	Entry("with a revocation list for nobody", map[string]string{"xds-tls-cert": "/x", "xds-tls-key": "/x", "xds-tls-client-crl": "/x"},
+		"--xds-tls-client-crl is of no use without --xds-tls-client-ca, whose certificates it revokes"),
+)
+
 var _ = Describe("Warnings", func() {
 	It("name variables that do nothing, and not those of the tests", func() {
 		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG=", "GATEHOUSE_SERVER=x", "GATEHOUSE_TOKEN_FILE=x", "GATEHOUSE_CONTEXT=x"}}.load()
@@ -396,27 +414,6 @@ var _ = Describe("Warnings", func() {
 			"environment GATEHOUSE_HTP_PORT is no setting and does nothing; the nearest is GATEHOUSE_HTTP_PORT",
 		}))
 	})
-
-	DescribeTable("name an xDS server that others can reach",
-		func(addr string, warns bool) {
-			// The REST API is the program's to judge, which knows the tokens.
-			_, warnings, err := given{flags: map[string]string{"xds-addr": addr, "api-addr": "0.0.0.0:1323"}}.load()
-			Expect(err).NotTo(HaveOccurred())
-			if !warns {
-				Expect(warnings).To(BeEmpty())
-				return
-			}
-			Expect(warnings).To(Equal([]string{
-				"--xds-addr " + addr + " is not a loopback address: everyone who can reach it can read the configuration of every proxy, and the private keys of certificates",
-			}))
-		},
-		Entry(nil, "127.0.0.1:18000", false),
-		Entry(nil, "[::1]:18000", false),
-		Entry(nil, "localhost:0", false),
-		Entry(nil, "0.0.0.0:18000", true),
-		Entry(nil, ":18000", true),
-		Entry(nil, "gw.example:18000", true),
-	)
 })
 
 var _ = Describe("Printing", func() {

@@ -35,6 +35,7 @@ type (
 		Address   string          `json:"address"`
 		Version   string          `json:"version"`
 		Connected model.Time      `json:"connected_ts"`
+		Identity  string          `json:"identity,omitempty"`
 		Applied   int64           `json:"applied_revision"`
 		State     string          `json:"state"`
 		Waiting   []waitStatus    `json:"waiting"`
@@ -44,6 +45,7 @@ type (
 	engineStatus struct {
 		Address      string        `json:"address"`
 		Connected    model.Time    `json:"connected_ts"`
+		Identity     string        `json:"identity,omitempty"`
 		State        string        `json:"state"`
 		Acknowledged *answerStatus `json:"acknowledged,omitempty"`
 		Refused      *answerStatus `json:"refused,omitempty"`
@@ -86,6 +88,7 @@ type (
 		Address   string     `json:"address"`
 		Version   string     `json:"version"`
 		Connected model.Time `json:"connected_ts"`
+		Identity  string     `json:"identity,omitempty"`
 		Create    string     `json:"create"`
 	}
 	conditionStatus struct {
@@ -159,7 +162,7 @@ func (in *Inspector) engines() (list []engineStatus) {
 		return nil
 	}
 	for _, e := range in.Status.Engines() {
-		v := engineStatus{Address: e.Address, Connected: model.At(e.Connected), State: status.Slow}
+		v := engineStatus{Address: e.Address, Connected: model.At(e.Connected), Identity: e.Identity, State: status.Slow}
 		for _, t := range e.Types { // there is one at most
 			v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
 			switch {
@@ -242,7 +245,7 @@ func (in *Inspector) fillStatus(view *Status, proxies []string, envoys []status.
 
 func (in *Inspector) envoyStatus(e status.Envoy, built int64) envoyStatus {
 	v := envoyStatus{
-		Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Applied: e.Applied,
+		Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity, Applied: e.Applied,
 		Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
 	}
 	switch {
@@ -302,7 +305,7 @@ func waitingNodes(proxies []string, envoys []status.Envoy) []waitingNode {
 		if p := (&model.Proxy{Name: e.Proxy}); slices.ContainsFunc(p.Validate(), func(f model.FieldError) bool { return f.Field == "Name" }) {
 			create = "none: no proxy can have this name; set node.id in the Envoy's bootstrap to the name of a proxy"
 		}
-		nodes = append(nodes, waitingNode{e.Proxy, e.Address, e.Version, model.At(e.Connected), create})
+		nodes = append(nodes, waitingNode{e.Proxy, e.Address, e.Version, model.At(e.Connected), e.Identity, create})
 	}
 	return nodes
 }

@@ -72,7 +72,7 @@ func newAuthority(name string, parent *Authority) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(), Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	if parent == nil {
 		parent = &Authority{cert: template, key: key}
@@ -131,6 +131,26 @@ func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 	}
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
 	return Pair{Cert: toPEM("CERTIFICATE", der), Key: toPEM("PRIVATE KEY", encoded)}, err
+}
+
+// Revoke makes a revocation list of certificates, in PEM.
+func (a *Authority) Revoke(pairs ...Pair) (string, error) {
+	template := &x509.RevocationList{Number: big.NewInt(time.Now().UnixNano()), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
+	for _, p := range pairs {
+		block, _ := pem.Decode([]byte(p.Cert))
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "", fmt.Errorf("revoking a certificate: %w", err)
+		}
+		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: cert.SerialNumber, RevocationTime: time.Now().Add(-time.Minute),
+		})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
+	if err != nil {
+		return "", fmt.Errorf("making a revocation list: %w", err)
+	}
+	return toPEM("X509 CRL", der), nil
 }
 
 // Pool has the authority alone.

@@ -40,12 +40,13 @@ type XDSResponse struct {
 }
 
 // DialXDS connects under a node id. answer gets each response, in order, on
-// one goroutine; nil acknowledges everything. Close ends the client.
-func DialXDS(addr, node string, answer func(*XDSResponse)) (*XDSClient, error) {
+// one goroutine; nil acknowledges everything. Without options, such as credentials, the
+// connection is plain text. Close ends the client.
+func DialXDS(addr, node string, answer func(*XDSResponse), options ...grpc.DialOption) (*XDSClient, error) {
 	if answer == nil {
 		answer = func(r *XDSResponse) { _ = r.Ack() } // an error is the stream's, see Wait
 	}
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(addr, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", addr, err)
 	}
@@ -69,6 +70,16 @@ func (x *XDSClient) Close() error {
 	x.cancel()
 	<-x.done
 	return x.conn.Close()
+}
+
+// Ended is closed when the stream has ended. Err says how.
+func (x *XDSClient) Ended() <-chan struct{} { return x.done }
+
+// Err is how the stream ended; nil while it has not.
+func (x *XDSClient) Err() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.err
 }
 
 // Subscribe asks for resources of a type; no names means all.

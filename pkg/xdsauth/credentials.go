@@ -1,0 +1,134 @@
+package xdsauth
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"google.golang.org/grpc/credentials"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// Credentials are those of the connections to a port. TCP connections do TLS, if there are files for it. Connections on a Unix socket
+// do not: whoever may open the socket stands for one proxy.
+type Credentials struct {
+	credentials.TransportCredentials // for what only clients use: nil, nobody calls it
+
+	tls   *TLS
+	local string
+}
+
+// NewCredentials returns credentials. t is nil for a port without TLS; local is the proxy of Unix sockets.
+func NewCredentials(t *TLS, local string) *Credentials { return &Credentials{tls: t, local: local} }
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c *Credentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	switch {
+	case raw.LocalAddr().Network() == "unix":
+		return raw, socketInfo{proxy: c.local}, nil
+	case c.tls == nil:
+		return raw, nil, nil
+	}
+	return c.tls.handshake(raw)
+}
+
+// Info implements credentials.TransportCredentials.
+func (c *Credentials) Info() credentials.ProtocolInfo {
+	if c.tls == nil {
+		return credentials.ProtocolInfo{SecurityProtocol: "insecure"}
+	}
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c *Credentials) Clone() credentials.TransportCredentials { return NewCredentials(c.tls, c.local) }
+
+// socketInfo is of a connection on a Unix socket.
+type socketInfo struct{ proxy string }
+
+// AuthType implements credentials.AuthInfo.
+func (socketInfo) AuthType() string { return "socket" }
+
+func (i socketInfo) identity(context.Context) (*proof, error) {
+	return &proof{Name: "socket of this program", Proxies: []string{i.proxy}}, nil
+}
+
+// tlsInfo is of a connection with TLS.
+type tlsInfo struct {
+	tls   *TLS
+	shown []*x509.Certificate // the client's, its own first
+}
+
+// AuthType implements credentials.AuthInfo.
+func (tlsInfo) AuthType() string { return "tls" }
+
+func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
+	if len(i.shown) == 0 {
+		return nil, nil //nolint:nilnil // no proof is no error
+	}
+	return i.tls.prove(ctx, i.shown)
+}
+
+// handshake does TLS on a new connection, which has a deadline. A client that shows no certificate may have a token.
+func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn := tls.Server(raw, t.config())
+	if err := conn.HandshakeContext(context.Background()); err != nil {
+		t.recordFailure(raw.RemoteAddr().String(), err)
+		return nil, nil, err
+	}
+	return conn, tlsInfo{t, conn.ConnectionState().PeerCertificates}, nil
+}
+
+// config is for one connection, with the files as they are now.
+func (t *TLS) config() *tls.Config {
+	m := t.current()
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.pair}, NextProtos: []string{"h2"}, Time: t.opts.Now,
+		// A resumed session would go on with the certificate of an old handshake.
+		SessionTicketsDisabled: true,
+	}
+	if m.clients != nil {
+		c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, m.clients
+		c.VerifyConnection = func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return nil
+			}
+			_, err := m.verify(state.PeerCertificates, t.opts.Now())
+			return err
+		}
+	}
+	return c
+}
+
+// recordFailure records why a handshake failed. One that the client ended without a word is nobody's fault: so do probes of a port.
+func (t *TLS) recordFailure(address string, err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return
+	}
+	refusal := &server.Refusal{}
+	switch bad, unverified := errors.AsType[*tls.CertificateVerificationError](err); {
+	case errors.As(err, &refusal):
+	case unverified:
+		refusal = refuseCertificate(bad.UnverifiedCertificates[0], bad.Err)
+	default:
+		refusal = &server.Refusal{Reason: server.ReasonHandshake, Message: explainFailure(err)}
+	}
+	t.opts.Refusals.Record(context.Background(), address, refusal)
+}
+
+// explainFailure says what was wrong with a handshake.
+func explainFailure(err error) string {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return "the client does not speak TLS: it needs a bootstrap for TLS (see gatehouse bootstrap --help)"
+	}
+	if alert, ok := errors.AsType[tls.AlertError](err); ok {
+		return fmt.Sprintf("the client ended the handshake: %v", alert)
+	}
+	return "the handshake failed: " + err.Error()
+}

@@ -1,0 +1,103 @@
+package xdsauth
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// follower follows files that make one part of the material. It compares what they hold, so that no change is too
+// quick for it.
+type follower struct {
+	// what is the part, for the log; setting its settings and files, for an error.
+	what, setting string
+	names         []string
+	// parse puts the part into the material.
+	parse func(m *material, contents [][]byte) error
+
+	seen   [][]byte // what the files held when they were read last
+	failed bool     // that was of no use
+}
+
+// followers are in the order in which they depend on each other.
+func (t *TLS) followers() []*follower {
+	list := []*follower{{
+		what: "certificate of the xds port", setting: "--xds-tls-cert " + t.opts.Cert + " and --xds-tls-key " + t.opts.Key,
+		names: []string{t.opts.Cert, t.opts.Key},
+		parse: func(m *material, contents [][]byte) (err error) {
+			if m.pair, err = tls.X509KeyPair(contents[0], contents[1]); err != nil {
+				return fmt.Errorf("%w: they must be a PEM certificate chain and its key", err)
+			}
+			return nil
+		},
+	}}
+	if t.opts.ClientCA != "" {
+		list = append(list, &follower{
+			what: "authorities of the xds port's clients", setting: "--xds-tls-client-ca " + t.opts.ClientCA, names: []string{t.opts.ClientCA},
+			parse: func(m *material, contents [][]byte) (err error) {
+				if m.authorities, err = parseAuthorities(contents[0]); err == nil {
+					m.clients = poolOf(m.authorities)
+				}
+				return err
+			},
+		})
+	}
+	if t.opts.ClientCRL != "" {
+		list = append(list, &follower{
+			what: "revocation lists of the xds port's clients", setting: "--xds-tls-client-crl " + t.opts.ClientCRL, names: []string{t.opts.ClientCRL},
+			parse: func(m *material, contents [][]byte) (err error) {
+				m.revoked, err = parseRevocations(contents[0], m.authorities)
+				return err
+			},
+		})
+	}
+	return list
+}
+
+// read looks at the files. It returns the material with what they hold, if that is new, or what was of no use before.
+func (f *follower) read(m material, readFile func(string) ([]byte, error)) (next *material, err error) {
+	contents := make([][]byte, len(f.names))
+	for i, name := range f.names {
+		data, e := readFile(name)
+		if errors.Is(e, fs.ErrNotExist) || errors.Is(e, fs.ErrPermission) {
+			e = fmt.Errorf("%w: the user that runs the program needs to read it", e)
+		}
+		if e != nil {
+			data, err = []byte(e.Error()), errors.Join(err, e)
+		}
+		contents[i] = data
+	}
+	if !f.failed && slices.EqualFunc(f.seen, contents, bytes.Equal) {
+		return nil, nil //nolint:nilnil // nothing is new
+	}
+	f.seen = contents
+	if err == nil {
+		err = f.parse(&m, contents)
+	}
+	f.failed = err != nil
+	return &m, err
+}
+
+// follow takes over what is new in the files of a part, and reports whether it did. Files that are of no use leave what is in
+// use. They are tried again: what one part holds may depend on another.
+func (t *TLS) follow(f *follower) (changed bool) {
+	seen, failed := f.seen, f.failed
+	next, err := f.read(*t.current(), t.opts.ReadFile)
+	switch {
+	case err != nil && failed && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was said
+		return false
+	case err != nil:
+		t.opts.Log.Warn("new "+f.what+" not used, the old one stays", "files", f.names, "err", err)
+		return false
+	case next == nil:
+		return false
+	}
+	t.mu.Lock()
+	t.now = next
+	t.mu.Unlock()
+	t.opts.Log.Info("new "+f.what+" in use", "files", f.names)
+	return true
+}

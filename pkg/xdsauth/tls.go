@@ -1,0 +1,189 @@
+package xdsauth
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// checkEvery is how often files, and the ends of certificates, are looked at.
+const checkEvery = time.Second
+
+// TLSOptions of a TLS. Only ClientCA and ClientCRL may be empty.
+type TLSOptions struct {
+	// Cert and Key are the PEM files of the port's own certificate, ClientCA of the authorities
+	// of clients. ClientCRL has revocation lists, in PEM or DER.
+	Cert, Key, ClientCA, ClientCRL string
+	// ReadFile is os.ReadFile, Now time.Now.
+	ReadFile func(name string) ([]byte, error)
+	Now      func() time.Time
+	// Refusals counts and logs handshakes that fail.
+	Refusals *server.Refusals
+	Log      *slog.Logger
+}
+
+// TLS is what a port with TLS needs. Its files are followed while Run runs. Use OpenTLS.
+type TLS struct {
+	opts  TLSOptions
+	files []*follower
+
+	mu   sync.Mutex
+	now  *material
+	open map[*openProof]struct{}
+	// warned is when it was last warned of what ends, by what.
+	warned map[string]time.Time
+}
+
+// openProof is a certificate with a stream that is open.
+type openProof struct {
+	shown []*x509.Certificate
+	until time.Time
+	ended chan struct{}
+	why   string // written before ended is closed
+}
+
+// OpenTLS reads the files for the first time.
+func OpenTLS(opts TLSOptions) (*TLS, error) {
+	t := &TLS{opts: opts, open: map[*openProof]struct{}{}, now: &material{}, warned: map[string]time.Time{}}
+	t.files = t.followers()
+	for _, f := range t.files {
+		next, err := f.read(*t.now, opts.ReadFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", f.setting, err)
+		}
+		t.now = next
+	}
+	t.warn()
+	return t, nil
+}
+
+func (t *TLS) current() *material {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now
+}
+
+// Run follows the files and ends proofs that no longer hold, until ctx ends.
+func (t *TLS) Run(ctx context.Context) error {
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			t.Check()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Check looks at the files and at the proofs once.
+func (t *TLS) Check() {
+	changed := false
+	for _, f := range t.files {
+		changed = t.follow(f) || changed
+	}
+	for _, p := range t.due(changed) {
+		if until, err := t.current().verify(p.shown, t.opts.Now()); err != nil {
+			t.end(p, err)
+		} else {
+			t.extend(p, until)
+		}
+	}
+	t.warn()
+}
+
+// due are the proofs to look at again: all, or those whose time is over.
+func (t *TLS) due(all bool) (list []*openProof) {
+	now := t.opts.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.open {
+		if all || now.After(p.until) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (t *TLS) end(p *openProof, why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, still := t.open[p]; still {
+		delete(t.open, p)
+		p.why = why.Error()
+		close(p.ended)
+	}
+}
+
+func (t *TLS) extend(p *openProof, until time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.until = until
+}
+
+// prove returns what the certificates of a client prove, for as long as ctx.
+func (t *TLS) prove(ctx context.Context, shown []*x509.Certificate) (*proof, error) {
+	n, err := namesOf(shown[0])
+	if err != nil {
+		return nil, refuseCertificate(shown[0], err)
+	}
+	p := &openProof{shown: shown, ended: make(chan struct{})}
+	// First, so that no change of the files is missed.
+	t.mu.Lock()
+	t.open[p] = struct{}{}
+	m := t.now
+	t.mu.Unlock()
+	forget := func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.open, p)
+	}
+	until, err := m.verify(shown, t.opts.Now())
+	if err != nil {
+		forget()
+		return nil, err
+	}
+	t.extend(p, until)
+	context.AfterFunc(ctx, forget)
+	id := n.identity()
+	id.Ended, id.Why = p.ended, func() string { return p.why }
+	return &id, nil
+}
+
+// Open is how many streams with certificates are open.
+func (t *TLS) Open() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// warn warns of what ends soon or has ended, once a day.
+func (t *TLS) warn() {
+	now, m := t.opts.Now(), t.current()
+	leaf := m.pair.Leaf
+	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
+	switch left := leaf.NotAfter.Sub(now); {
+	case left < 0:
+		t.warnDaily("expired", now, "the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert, "end", leaf.NotAfter)
+	case left < min(14*24*time.Hour, lifetime/4):
+		t.warnDaily("expires", now, "the certificate of the xds port ends soon", "cert", t.opts.Cert, "end", leaf.NotAfter)
+	}
+	if list, stale := m.revoked.stale(now); stale {
+		t.warnDaily("stale", now, "a revocation list of the xds port is out of date and stays in use: write the next one",
+			"crl", t.opts.ClientCRL, "issuer", list.Issuer.String(), "next_update", list.NextUpdate)
+	}
+}
+
+func (t *TLS) warnDaily(about string, now time.Time, msg string, attrs ...any) {
+	if last, ok := t.warned[about]; ok && now.Sub(last) < 24*time.Hour {
+		return
+	}
+	t.warned[about] = now
+	t.opts.Log.Warn(msg, attrs...)
+}
