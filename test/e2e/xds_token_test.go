@@ -196,4 +196,23 @@ var _ = Describe("The xDS port with tokens", func() {
 		Consistently(stays, "2s").ShouldNot(Receive())
 		Expect(status.Code(xdsPort{addr: two.XDSAddr}.ask(deltaADS, "edge", bearer(edge)...))).To(Equal(codes.Unauthenticated))
 	})
+
+	It("goes on as it is while the database is away, and says so once", func() {
+		database := startPostgres()
+		g := serve("--database-url", database.URL("gatehouse"))
+		p := xdsPort{addr: g.XDSAddr}
+		edge, inner, _ := twoProxies(g.API)
+		Expect(p.ask(deltaADS, "edge", bearer(edge)...)).To(Succeed())
+		Expect(database.Stop()).To(Succeed())
+		away := "tokens of the xds port stay as they are, trying again"
+		Eventually(g.Records).WithArguments(away).Should(HaveLen(1))
+		Expect(p.ask(deltaADS, "inner", bearer(inner)...)).To(Succeed(), "it never came before")
+		Expect(status.Code(p.ask(deltaADS, "inner", bearer(edge)...))).To(Equal(codes.PermissionDenied))
+		Expect(status.Code(p.ask(deltaADS, "inner", bearer(inner+"x")...))).To(Equal(codes.Unauthenticated))
+		Expect(database.Restart(limit())).To(Succeed())
+		Eventually(g.Records).WithArguments("tokens of the xds port are up to date again").Should(HaveLen(1))
+		Expect(g.Records(away)).To(HaveLen(1))
+		remove(g.API, "/proxy/edge/token/one")
+		Expect(status.Code(p.ask(deltaADS, "edge", bearer(edge)...))).To(Equal(codes.Unauthenticated), "with the answer to the call")
+	})
 })
