@@ -40,12 +40,26 @@ golangci() {
 	bin/tools/golangci-lint run ./... | sed '/^0 issues\.$/d'
 }
 
+# Only where systemd is installed. It wants the program to be there, and may have
+# something to say about the units of this machine.
+systemd_units() {
+	command -v systemd-analyze >/dev/null || return 0
+	local dir f
+	dir=$(mktemp -d)
+	for f in hack/systemd/*; do
+		sed 's#/usr/local/bin/gatehouse#/bin/true#' "$f" >"$dir/$(basename "$f")"
+	done
+	{ systemd-analyze verify "$dir"/* 2>&1 || echo "gatehouse: the units cannot be used"; } | grep gatehouse || true
+	rm -r "$dir"
+}
+
 check "gofmt" unformatted
 check "go.mod (go mod tidy)" go mod tidy -diff
 check "ratelimit/go.mod (go mod tidy)" go -C ratelimit mod tidy -diff
 check "hack/compose/go.mod (go mod tidy)" go -C hack/compose mod tidy -diff
 check "hack/dex/go.mod (go mod tidy)" go -C hack/dex mod tidy -diff
 check "shell syntax" script_syntax
+check "units of systemd" systemd_units
 check "golangci-lint" golangci
 [ "$bad" -eq 0 ] || fail "make lint found something"
 log "make lint: everything is clean"

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -32,9 +33,10 @@ func run(env []string, args ...string) (code int, stdout, stderr string) {
 	return code, p.Stdout.String(), p.Stderr.String()
 }
 
-// program runs a program that comes with PostgreSQL, with the words of a hint.
-func program(hint string) {
+// program runs a program that comes with PostgreSQL, as the hint of an error says.
+func program(line string) {
 	GinkgoHelper()
+	_, hint, _ := strings.Cut(strings.TrimSuffix(line, ")"), "(run: ")
 	words := strings.Fields(strings.ReplaceAll(hint, "'", ""))
 	path, err := postgres.Program(words[0])
 	Expect(err).NotTo(HaveOccurred())
@@ -156,6 +158,43 @@ $`, file, dir))
 		Expect(read(g.API, "/secret/word")).To(ContainSubstring(`"word"`))
 	})
 
+	It("leaves no file when it is interrupted, and removes what kill -9 left", func() {
+		g := serveOn()
+		addProxy(g.API, "gw", freePort())
+		Expect(g.Stop(limit())).To(BeZero())
+		// A program that holds the database makes the backup wait.
+		db, err := sql.Open("sqlite", filepath.Join(dir, "gatehouse.db"))
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(db.Close)
+		db.SetMaxOpenConns(1)
+		for _, statement := range []string{"PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE"} {
+			_, err = db.ExecContext(limit(), statement)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		partials := func() []string {
+			names, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".backup.db.*.partial"))
+			Expect(err).NotTo(HaveOccurred())
+			return names
+		}
+		var left []string
+		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
+			p, err := testkit.SpawnGatehouse(nil, "backup", "--data-dir", dir, file)
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(p.Kill)
+			Eventually(partials).Should(And(HaveLen(1), Not(Equal(left))), "of this one, and of none before")
+			left = partials()
+			Expect(p.Signal(signal)).To(Succeed())
+			code, err := p.Wait(limit())
+			Expect(err).NotTo(HaveOccurred())
+			if signal == syscall.SIGKILL {
+				continue
+			}
+			Expect(code).To(Equal(1), p.Stderr.String())
+			Expect(p.Stderr.String()).To(HaveSuffix("gatehouse: interrupted before it was done; run it again\n"))
+			Expect(os.ReadDir(filepath.Dir(file))).To(BeEmpty())
+		}
+	})
+
 	It("refuses a backup of a newer version, and says what to do", func() {
 		g := serveOn()
 		addProxy(g.API, "gw", freePort())
@@ -190,14 +229,14 @@ $`, file, dir))
 		dump := filepath.Join(GinkgoT().TempDir(), "gatehouse.dump")
 		line := refuses(1, nil, "backup", "--database-url", url, dump)
 		Expect(line).To(Equal("gatehouse: gatehouse backup is for SQLite; PostgreSQL has a program of its own (run: pg_dump --format=custom --no-owner --file=" + dump + " '" + url + "')"))
-		program(strings.TrimSuffix(line[strings.Index(line, "pg_dump"):], ")"))
+		program(line)
 		leadTo(g, green)
 		Expect(gw.answers("shop.example", "/")).To(Equal("green"))
 
 		line = refuses(1, nil, "restore", "--database-url", url, dump)
 		Expect(line).To(Equal("gatehouse: gatehouse restore is for SQLite; PostgreSQL has a program of its own " +
 			"(run: pg_restore --clean --if-exists --no-owner --single-transaction --dbname='" + url + "' " + dump + ")"))
-		program(strings.TrimSuffix(line[strings.Index(line, "pg_restore"):], ")"))
+		program(line)
 		gw.expect("shop.example", "/", "blue")                  // from the next look at the database on
 		for _, plane := range []*testkit.Gatehouse{second, g} { // the Envoy is connected to one
 			for _, to := range []*testkit.Backend{green, blue} {

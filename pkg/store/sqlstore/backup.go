@@ -166,9 +166,13 @@ func makePartial(dir, base string) (path string, remove func(), err error) {
 		}
 		_ = f.Close() // which gives up the lock
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil && !isAt(f, f.Name()) { // swept by another before it was locked
+		err = fs.ErrNotExist
+	}
+	if err != nil {
 		remove()
-		return "", nil, fmt.Errorf("locking %s: %w", f.Name(), err)
+		return "", nil, fmt.Errorf("locking %s, for another process that does the same: %w", f.Name(), err)
 	}
 	return f.Name(), remove, nil
 }
@@ -181,13 +185,20 @@ func sweepPartials(pattern string) {
 		if err != nil {
 			continue
 		}
-		// One that is just being made is empty, and may not be locked yet.
-		info, err := f.Stat()
-		if err == nil && info.Size() > 0 && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = os.Remove(name)
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && isAt(f, name) {
+			for _, left := range beside(name) {
+				_ = os.Remove(left) // most are not there
+			}
 		}
 		_ = f.Close()
 	}
+}
+
+// isAt reports whether a file has that name.
+func isAt(f *os.File, name string) bool {
+	mine, err := f.Stat()
+	there, statErr := os.Lstat(name)
+	return err == nil && statErr == nil && os.SameFile(mine, there)
 }
 
 // vacuumInto copies a database within one transaction that reads, so that the
