@@ -140,6 +140,15 @@ test: build envoy postgres redis ratelimit schemathesis clients providers ## run
 	go test -race -timeout 30m ./...
 	@echo "make test: everything passed"
 
+.PHONY: test-images
+test-images: ## build the images and run them in a Docker engine of their own, or in that of DOCKER_HOST (needs root; minutes)
+	@hack/docker.sh run $(MAKE) --no-print-directory test-images-here
+
+.PHONY: test-images-here
+test-images-here: image image-control-plane # in the engine that docker finds
+	go test -tags images ./test/images/... -p 1 -count=1 -timeout 20m -v
+	@echo "make test-images: everything passed"
+
 .PHONY: test-unit
 test-unit: ## run the tests that start no other program
 	go test -race $(UNIT)

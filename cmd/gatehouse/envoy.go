@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func runEnvoy(cmd *cobra.Command, args []string) error {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "gatehouse: warning: "+w)
 	}
 	code, err := dataplane.Run(cmd.Context(), dataplane.RunOptions{
-		Path: cfg.Envoy, Params: p, Args: args, Drain: cfg.Connect.DrainTime,
+		Path: cfg.Envoy, Params: p, Args: args, Drain: cfg.Connect.DrainTime, Init: os.Getpid() == 1,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{ReplaceAttr: readableDuration})),
 	})
 	if err != nil {

@@ -4,7 +4,7 @@
 // dpkg's notes say which package of Debian a library comes from. A file of which it does
 // not know whence it is, is an error.
 //
-// usage: go run ./hack/sbom IMAGE DIRECTORY...
+// usage: go run ./hack/sbom IMAGE DIRECTORY [DIRECTORY]
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,7 +26,7 @@ import (
 
 func main() {
 	if len(os.Args) < 3 {
-		fail(fmt.Errorf("usage: go run ./hack/sbom IMAGE DIRECTORY..."))
+		fail(errors.New("usage: go run ./hack/sbom IMAGE DIRECTORY [DIRECTORY]"))
 	}
 	out, err := describe(os.Args[1], os.Args[2:])
 	if err != nil {
@@ -141,7 +142,7 @@ func (inv *inventory) addGo(file, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s is neither Envoy nor a program of Go: %w", path, err)
 	}
-	out, err := exec.CommandContext(context.Background(), file, "--version").Output()
+	out, err := exec.CommandContext(context.Background(), file, "--version").Output() //nolint:gosec // what is to be described
 	if err != nil {
 		return fmt.Errorf("asking %s for its version: %w", path, err)
 	}
@@ -175,7 +176,7 @@ func (inv *inventory) addGo(file, path string) error {
 // addEnvoy adds Envoy, which says its version:
 // "envoy  version: <commit>/1.39.3/Clean/RELEASE/BoringSSL".
 func (inv *inventory) addEnvoy(file, path string) error {
-	out, err := exec.CommandContext(context.Background(), file, "--version").Output()
+	out, err := exec.CommandContext(context.Background(), file, "--version").Output() //nolint:gosec // what is to be described
 	if err != nil {
 		return fmt.Errorf("asking %s for its version: %w", path, err)
 	}

@@ -29,9 +29,18 @@ type Env struct {
 	Program, Version string
 }
 
+// reapOrphans waits for orphans until stop is called, if there can be any. The children
+// are those that the program waits for itself.
+func (e Env) reapOrphans(children *standalone.Children) (stop func()) {
+	if !e.Init {
+		return func() {}
+	}
+	return children.StartReaping(e.Log)
+}
+
 // Serve runs the control plane until ctx ends.
 func Serve(ctx context.Context, cfg config.Config, env Env) (err error) {
-	defer reapOrphans(env, &standalone.Children{})()
+	defer env.reapOrphans(&standalone.Children{})()
 	release, err := claim(ctx, cfg, "gatehouse serve")
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	children := &standalone.Children{}
-	defer reapOrphans(env, children)()
+	defer env.reapOrphans(children)()
 	release, err := claim(ctx, cfg, "gatehouse standalone")
 	if err != nil {
 		return err

@@ -29,7 +29,10 @@ type RunOptions struct {
 	// Drain is how long running requests may take when ctx ends; 0 means that Envoy
 	// takes the place of this process, with its signals and its exit code.
 	Drain time.Duration
-	Log   *slog.Logger
+	// Init says that this process is process 1 of a container, which gets orphans. An
+	// Envoy in its place leaves them as they are.
+	Init bool
+	Log  *slog.Logger
 }
 
 // Run runs an Envoy in the place of this process: it returns only if that does not
@@ -64,8 +67,12 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 		err := syscall.Exec(o.Path, append([]string{o.Path}, args...), env)
 		return 0, fmt.Errorf("starting Envoy %s: %w", o.Path, err)
 	}
+	children := &standalone.Children{}
+	if o.Init {
+		defer children.StartReaping(o.Log)()
+	}
 	code, err = standalone.RunForeground(ctx, standalone.EnvoyOptions{
-		Path: o.Path, AdminSocket: o.Params.AdminSocket, Log: o.Log, Drain: o.Drain,
+		Path: o.Path, AdminSocket: o.Params.AdminSocket, Log: o.Log, Drain: o.Drain, Children: children,
 	}, standalone.Foreground{Args: args, Env: env, Files: files.list})
 	return code, errors.Join(err, files.close())
 }

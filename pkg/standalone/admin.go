@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -62,23 +63,32 @@ func (e *Envoy) call(ctx context.Context, method, path string, answer any) error
 	return nil
 }
 
-// activeRequests counts the requests that clients wait for. Those of the admin
-// endpoint itself, such as this one, are left out.
-func (e *Envoy) activeRequests(ctx context.Context) (int, error) {
-	var answer struct {
-		Stats []struct {
-			Name  string `json:"name"`
-			Value int    `json:"value"`
-		} `json:"stats"`
-	}
-	const path = `/stats?format=json&type=Gauges&filter=^http\.(.*)\.downstream_rq_active$`
+// load is what clients have Envoy do.
+type load struct {
+	// requests are those that clients wait for, connections the open ones, and total
+	// counts all requests so far.
+	requests, connections, total uint64
+}
+
+// load asks for it. What concerns the admin endpoint itself, such as this, is left out.
+func (e *Envoy) load(ctx context.Context) (load, error) {
+	var answer struct{ Stats []stat }
+	const path = `/stats?format=json&filter=^http\.(.*)\.downstream_(rq_active|rq_total|cx_active)$`
 	if err := e.call(ctx, http.MethodGet, path, &answer); err != nil {
-		return 0, err
+		return load{}, err
 	}
-	sum := 0
+	var sum load
 	for _, s := range answer.Stats {
-		if s.Name != "http.admin.downstream_rq_active" {
-			sum += s.Value
+		if strings.HasPrefix(s.Name, "http.admin.") {
+			continue
+		}
+		switch s.Name[strings.LastIndexByte(s.Name, '.')+1:] {
+		case "downstream_rq_active":
+			sum.requests += uint64(s.Value)
+		case "downstream_cx_active":
+			sum.connections += uint64(s.Value)
+		case "downstream_rq_total":
+			sum.total += uint64(s.Value)
 		}
 	}
 	return sum, nil

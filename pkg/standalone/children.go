@@ -66,6 +66,20 @@ func (c *Children) Reap(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// StartReaping runs Reap in the background until stop is called.
+func (c *Children) StartReaping(log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Reap(ctx, log)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // reapOnce returns the orphans that were zombies and are gone.
 func (c *Children) reapOnce() (reaped []int) {
 	c.mu.Lock()

@@ -49,6 +49,9 @@ const (
 	defaultDrain = 5 * time.Second
 	// termWait is how long Envoy may take to obey SIGTERM.
 	termWait = 2 * time.Second
+	// quietFor is how long no client may have sent anything, on the connections that it
+	// keeps, before Envoy is stopped.
+	quietFor = 500 * time.Millisecond
 	// minBackoff doubles with each restart up to maxBackoff; an Envoy that ran
 	// for healthyAfter starts from the beginning.
 	minBackoff   = 500 * time.Millisecond

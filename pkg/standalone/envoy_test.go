@@ -1,6 +1,7 @@
 package standalone_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -208,6 +209,36 @@ var _ = Describe("Supervisor", func() {
 			Eventually(answer).Should(Receive(Equal("200 late close=true")))
 			Eventually(s.done).Should(Receive(BeNil()))
 			Expect(s.log).NotTo(gbytes.Say("requests running"))
+		})
+
+		It("answers what comes on a connection that is kept, and has it closed then", func() {
+			kept, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port))
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(kept.Close)
+			read := bufio.NewReader(kept)
+			ask := func() string {
+				fmt.Fprintf(kept, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+				resp, err := http.ReadResponse(read, nil)
+				if err != nil {
+					return err.Error()
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				return fmt.Sprintf("%d %s close=%t %v", resp.StatusCode, body, resp.Close, err)
+			}
+			Expect(ask()).To(Equal("200 late close=false <nil>"))
+			other, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", s.port))
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(other.Close)
+
+			s.stop()
+			Eventually(func() error { _, err := s.get("/new"); return err }).Should(MatchError(ContainSubstring("refused")))
+			close(release)
+			Eventually(answer).Should(Receive(Equal("200 late close=true")))
+			idle := time.Now()
+			Expect(ask()).To(Equal("200 late close=true <nil>"), "no request is running, and Envoy is not gone")
+			Eventually(s.done).Should(Receive(BeNil()))
+			Expect(time.Since(idle)).To(BeNumerically(">=", 400*time.Millisecond), "the other connection could have had a request on its way")
 		})
 
 		It("waits no longer than it may", func() {

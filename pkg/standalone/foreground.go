@@ -24,7 +24,7 @@ const signalled = 128
 
 // RunForeground runs an Envoy once, until it exits or ctx ends; then it lets running
 // requests finish, for at most opts.Drain, and stops it. It returns Envoy's exit code.
-// Of opts it needs Path, AdminSocket, Log and Drain.
+// Of opts it needs Path, AdminSocket, Log, Drain and Children.
 func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code int, err error) {
 	e := NewEnvoy(opts)
 	p := &process{done: make(chan exit, 1), log: &logWriter{ctx: ctx, log: slog.New(slog.DiscardHandler)}}
@@ -37,12 +37,12 @@ func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code i
 	go func() {
 		runtime.LockOSThread() // see start
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := opts.Children.Start(p.cmd)
 		started <- err
 		if err != nil {
 			return
 		}
-		err = p.cmd.Wait()
+		err = opts.Children.Finish(p.cmd)
 		p.done <- exit{reason: describe(p.cmd.ProcessState, err)}
 	}()
 	// Envoy opens its log files again on SIGUSR1; it would end this process.

@@ -155,7 +155,8 @@ func (e *Envoy) stop(ctx context.Context, p *process) exit {
 // drain closes the listeners and waits until no request is running. Envoy then
 // answers what it has with "connection: close". New connections are refused at
 // once: with Envoy's graceful drain they would go on arriving until the end,
-// and those that run then would be cut.
+// and those that run then would be cut. A connection that is kept alive may have a
+// request on its way: it gets time to be told.
 func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Drain)
 	defer cancel()
@@ -167,23 +168,28 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	running := 0
+	var last load
+	since := time.Now() // when last was seen first
 	for {
-		active, err := e.activeRequests(ctx)
+		now, err := e.load(ctx)
 		if ctx.Err() == nil && err != nil {
 			e.opts.Log.Warn("envoy does not say how many requests are running", "err", err)
 		}
 		if err == nil {
-			running = active
-		}
-		if err == nil && active == 0 {
-			return exit{}, false
+			if now != last {
+				last, since = now, time.Now()
+			}
+			if now.requests == 0 && (now.connections == 0 || time.Since(since) >= quietFor) {
+				return exit{}, false
+			}
 		}
 		select {
 		case x := <-p.done:
 			return x, true
 		case <-ctx.Done():
-			e.opts.Log.Warn("envoy stops with requests running", "requests", running, "waited", e.opts.Drain)
+			if last.requests > 0 {
+				e.opts.Log.Warn("envoy stops with requests running", "requests", last.requests, "waited", e.opts.Drain)
+			}
 			return exit{}, false
 		case <-poll.C:
 		}
