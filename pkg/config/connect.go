@@ -43,7 +43,7 @@ type Connect struct {
 // and --xds-tls-key are the Envoy's here, those of the port for the servers.
 func connectSettings() []Setting {
 	both := []string{Bootstrap, Envoy}
-	list := []Setting{
+	return append(envoySettings(both), []Setting{
 		{
 			Name: "xds-tls-ca", Type: "file", commands: both,
 			Usage:   "PEM file with the authorities of the control plane's certificate; Envoy then connects with TLS (default: plain text)",
@@ -75,6 +75,26 @@ func connectSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.Connect.TokenFile }, anyText),
 		},
 		{
+			Name: "sds-dir", Type: "directory", commands: []string{Bootstrap},
+			Usage:   "existing directory for two small files with which Envoy follows the files of --xds-tls-*; without it, Envoy reads them when it starts",
+			allowed: "an absolute or relative path",
+			set:     setter(func(c *Config) *string { return &c.Connect.SDSDir }, anyText),
+		},
+		choice("format", []string{Bootstrap}, []string{"yaml", "json"}, "format of the output",
+			func(c *Config) *string { return &c.Connect.Format }),
+		{
+			Name: "drain-time", Type: "duration", Default: "0s", commands: []string{Envoy},
+			Usage:   "how long running requests may take after SIGTERM; with 0s, the Envoy takes the place of this program and cuts them",
+			allowed: "a duration from 0s to 1h such as 10s",
+			set:     setter(func(c *Config) *time.Duration { return &c.Connect.DrainTime }, durationWithin(0, time.Hour)),
+		},
+	}...)
+}
+
+// envoySettings say what the Envoy is and takes on.
+func envoySettings(both []string) []Setting {
+	return []Setting{
+		{
 			Name: "sidecar", Type: "bool", Default: "false", commands: both,
 			Usage:   "listen on the loopback only, whatever Listen_ip the proxy has",
 			allowed: "true or false",
@@ -104,22 +124,7 @@ func connectSettings() []Setting {
 			allowed: "a whole number from 1 to 10000000",
 			set:     setter(func(c *Config) *int { return &c.Connect.MaxConnections }, wholeWithin(1, 10_000_000)),
 		},
-		{
-			Name: "sds-dir", Type: "directory", commands: []string{Bootstrap},
-			Usage:   "existing directory for two small files with which Envoy follows the files of --xds-tls-*; without it, Envoy reads them when it starts",
-			allowed: "an absolute or relative path",
-			set:     setter(func(c *Config) *string { return &c.Connect.SDSDir }, anyText),
-		},
-		choice("format", []string{Bootstrap}, []string{"yaml", "json"}, "format of the output",
-			func(c *Config) *string { return &c.Connect.Format }),
-		{
-			Name: "drain-time", Type: "duration", Default: "0s", commands: []string{Envoy},
-			Usage:   "how long running requests may take after SIGTERM; with 0s, the Envoy takes the place of this program and cuts them",
-			allowed: "a duration from 0s to 1h such as 10s",
-			set:     setter(func(c *Config) *time.Duration { return &c.Connect.DrainTime }, durationWithin(0, time.Hour)),
-		},
 	}
-	return list
 }
 
 // completeConnect checks the settings that depend on each other.

@@ -18,5 +18,5 @@ func memoryFile(name string, kept bool) (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	return os.NewFile(uintptr(fd), name), nil //nolint:gosec // not negative
+	return os.NewFile(uintptr(fd), name), nil
 }

@@ -132,7 +132,7 @@ const firstChildFile = 3
 func (f *files) path(i int) string {
 	n := firstChildFile + i
 	if !f.child {
-		n = int(f.list[i].Fd()) //nolint:gosec // a small number
+		n = int(f.list[i].Fd())
 	}
 	return fmt.Sprintf("/dev/fd/%d", n)
 }
