@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// connected runs an Envoy of proxy gw with more arguments for its bootstrap.
-func connected(xdsAddr string, more ...string) *testkit.Envoy {
+// connectedWith runs an Envoy of proxy gw with more arguments for its bootstrap.
+func connectedWith(xdsAddr string, more ...string) *testkit.Envoy {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
 	bootstrap, err := testkit.PrintBootstrap(limit(), "gw", xdsAddr, append([]string{"--admin-socket", filepath.Join(dir, "admin.sock")}, more...)...)
@@ -43,7 +43,7 @@ var _ = Describe("An Envoy elsewhere", func() {
 		b := backend("blue")
 		port, other := freePort(), freePort()
 		specificationCalls(through(g.API), b, "Http_port="+strconv.Itoa(port), "Listen_ip=0.0.0.0")
-		sidecar := connected(g.XDSAddr, "--sidecar")
+		sidecar := connectedWith(g.XDSAddr, "--sidecar")
 		gateway{g.API, port}.expect("shop.example", "/", "blue")
 		Expect(read(sidecar.Admin, "/listeners")).To(Equal("http-127.0.0.1:" + strconv.Itoa(port) + "::127.0.0.1:" + strconv.Itoa(port) + "\n"))
 		_, err := net.Dial("tcp", net.JoinHostPort(ownAddress(), strconv.Itoa(port)))
@@ -58,14 +58,14 @@ var _ = Describe("An Envoy elsewhere", func() {
 
 		By("ending it, so that an Envoy that is no sidecar can have the port")
 		Expect(sidecar.Kill()).To(Succeed())
-		edge := connected(g.XDSAddr)
+		edge := connectedWith(g.XDSAddr)
 		gateway{g.API, other}.expect("shop.example", "/", "blue")
 		Expect(read(edge.Admin, "/listeners")).To(Equal("http-0.0.0.0:" + strconv.Itoa(other) + "::0.0.0.0:" + strconv.Itoa(other) + "\n"))
 	})
 
 	It("says of itself what its bootstrap has, in JSON too", func() {
 		g := serve()
-		e := connected(g.XDSAddr, "--format", "json", "--node-metadata", "zone=a,build=7", "--node-metadata", "rack=4", "--stats-tags", "zone=a")
+		e := connectedWith(g.XDSAddr, "--format", "json", "--node-metadata", "zone=a,build=7", "--node-metadata", "rack=4", "--stats-tags", "zone=a")
 		Expect(read(e.Admin, "/server_info")).To(And(ContainSubstring(`"build": "7"`), ContainSubstring(`"rack": "4"`), ContainSubstring(`"zone": "a"`)))
 		Expect(read(e.Admin, "/stats/prometheus")).To(ContainSubstring(`envoy_server_live{zone="a"} 1`))
 	})

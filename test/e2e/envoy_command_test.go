@@ -251,7 +251,7 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 	}
 
 	It("closes connections above --max-connections, and none of the admin endpoint", func() {
-		e := connected(g.XDSAddr, "--max-connections", "2")
+		e := connectedWith(g.XDSAddr, "--max-connections", "2")
 		gw.expect("shop.example", "/", "blue")
 		Eventually(func() string { return read(e.Admin, "/stats?filter=^http.http.downstream_cx_active$") }).Should(Equal("http.http.downstream_cx_active: 0\n"))
 		first, second := open(request), open(request)
@@ -265,7 +265,7 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 	})
 
 	It("answers 503 or closes connections near --max-heap, and recovers", func() {
-		e := connected(g.XDSAddr, "--max-heap", "16MiB")
+		e := connectedWith(g.XDSAddr, "--max-heap", "16MiB")
 		gw.expect("shop.example", "/", "blue")
 		// Each makes Envoy keep most of a request's head, for which it waits 10 s.
 		half := "GET / HTTP/1.1\r\nHost: shop.example\r\nX-Long: " + strings.Repeat("a", 50_000)
