@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 
@@ -62,8 +63,12 @@ func (i socketInfo) identity(context.Context) (*proof, error) {
 // tlsInfo is of a connection with TLS.
 type tlsInfo struct {
 	tls   *TLS
+	conn  net.Conn
 	shown []*x509.Certificate // the client's, its own first
 }
+
+// refusedTime is how long a connection with a refused certificate stays open, so that the client hears why.
+const refusedTime = 250 * time.Millisecond
 
 // AuthType implements credentials.AuthInfo.
 func (tlsInfo) AuthType() string { return "tls" }
@@ -72,7 +77,13 @@ func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
 	if len(i.shown) == 0 {
 		return nil, nil //nolint:nilnil // no proof is no error
 	}
-	return i.tls.prove(ctx, i.shown)
+	p, err := i.tls.prove(ctx, i.shown)
+	if err != nil {
+		// An Envoy opens its next stream on the connection that it has. To show a certificate that it has got
+		// meanwhile, it needs another one.
+		time.AfterFunc(refusedTime, func() { _ = i.conn.Close() })
+	}
+	return p, err
 }
 
 // handshake does TLS on a new connection, which has a deadline. A client that shows no certificate may have a token.
@@ -82,7 +93,7 @@ func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 		t.recordFailure(raw.RemoteAddr().String(), err)
 		return nil, nil, err
 	}
-	return conn, tlsInfo{t, conn.ConnectionState().PeerCertificates}, nil
+	return conn, tlsInfo{t, conn, conn.ConnectionState().PeerCertificates}, nil
 }
 
 // config is for one connection, with the files as they are now.
