@@ -139,7 +139,7 @@ func (s *server) listTokens(ctx context.Context, _ names) ([]shownToken, error) 
 
 func (s *server) createToken(c *gin.Context, _ names, sent []form.Value) (made madeToken, path string, err error) {
 	t := store.Token{CreateTS: model.At(s.now())}
-	errs := bindToken(sent, []tokenField{{"Token_name", &t.Name}, {"Token_role", &t.Role}}, func() []model.FieldError { return t.Validate() })
+	errs := bindToken(sent, []tokenField{{"Token_name", &t.Name}, {"Token_role", &t.Role}}, &t)
 	if err := invalidFields(errs); err != nil {
 		return madeToken{}, "", err
 	}
@@ -167,9 +167,8 @@ type tokenField struct {
 	to   *string
 }
 
-// bindToken reads the fields of a token. validate says what is wrong with what was
-// read.
-func bindToken(sent []form.Value, fields []tokenField, validate func() []model.FieldError) []model.FieldError {
+// bindToken reads the fields of token and returns what is wrong with them.
+func bindToken(sent []form.Value, fields []tokenField, token interface{ Validate() []model.FieldError }) []model.FieldError {
 	var known, unknown form.Errors
 	seen, bad := map[string]bool{}, map[string]bool{}
 	reject := func(name, format string, args ...any) {
@@ -195,7 +194,7 @@ func bindToken(sent []form.Value, fields []tokenField, validate func() []model.F
 		}
 		seen[name] = true
 	}
-	for _, e := range validate() {
+	for _, e := range token.Validate() {
 		if !bad[e.Field] {
 			known.Add(e.Field, "%s", e.Message)
 		}
