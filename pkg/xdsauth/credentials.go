@@ -89,11 +89,17 @@ func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
 // handshake does TLS on a new connection, which has a deadline. A client that shows no certificate may have a token.
 func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn := tls.Server(raw, t.config())
-	if err := conn.HandshakeContext(context.Background()); err != nil {
+	err := conn.HandshakeContext(context.Background())
+	state := conn.ConnectionState()
+	// Without ALPN a client may be one of another protocol that an attacker has led here (RFC 9113, 3.2).
+	if err == nil && state.NegotiatedProtocol != "h2" {
+		err = errors.New("the client does not ask for HTTP/2 with ALPN (h2)")
+	}
+	if err != nil {
 		t.recordFailure(raw.RemoteAddr().String(), err)
 		return nil, nil, err
 	}
-	return conn, tlsInfo{t, conn, conn.ConnectionState().PeerCertificates}, nil
+	return conn, tlsInfo{t, conn, state.PeerCertificates}, nil
 }
 
 // config is for one connection, with the files as they are now.
