@@ -1,12 +1,18 @@
 package e2e_test
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 var _ = Describe("An update with several control planes on one PostgreSQL", func() {
@@ -52,4 +58,78 @@ var _ = Describe("An update with several control planes on one PostgreSQL", func
 		Expect(g.Records("store task stopped, trying again")).To(BeEmpty())
 		stopTraffic()
 	})
+
+	It("loses no request when they are replaced one after the other, stopped or killed", func() {
+		url, _ := newDatabase()
+		dir := GinkgoT().TempDir()
+		serveOn := func(xds string) *testkit.Gatehouse {
+			GinkgoHelper()
+			return start(nil, "serve", "--database-url", url, "--data-dir", dir, "--api-addr", "127.0.0.1:0", "--xds-addr", xds)
+		}
+		one, two := fmt.Sprintf("127.0.0.1:%d", freePort()), fmt.Sprintf("127.0.0.1:%d", freePort())
+		a, b := serveOn(one), serveOn(two)
+		gw := gateway{a.API, freePort()}
+		blue, green := backend("blue"), backend("green")
+		post(a.API, "/upstream", "Upstream_name=shop", "Upstream_ip="+blue.IP, "Upstream_port="+strconv.Itoa(blue.Port))
+		addService(a.API, "shop", "*", "shop")
+		addProxy(a.API, "gw", gw.port, "shop")
+		envoyFor("gw", balance(one, two))
+		gw.expect("shop.example", "/", "blue")
+		_, stopTraffic := gw.traffic("shop.example", 200)
+		leadTo := func(g *testkit.Gatehouse, to *testkit.Backend) {
+			GinkgoHelper()
+			answer := patch(g.API, "/upstream/shop", "Upstream_port="+strconv.Itoa(to.Port))
+			Expect(answer.Status).To(Equal(http.StatusOK), answer.Body)
+			gw.expect("shop.example", "/", to.Name)
+		}
+
+		Expect(a.Stop(limit())).To(BeZero())
+		leadTo(b, green)
+		a = serveOn(one)
+		leadTo(a, blue)
+		Expect(b.Kill()).To(Succeed())
+		leadTo(a, green)
+		b = serveOn(two)
+		leadTo(b, blue)
+		stopTraffic()
+	})
 })
+
+// balance returns an address that leads to the first of some that accepts a
+// connection, as a load balancer for TCP does.
+func balance(addrs ...string) string {
+	GinkgoHelper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	var group sync.WaitGroup
+	DeferCleanup(func() {
+		Expect(l.Close()).To(Succeed())
+		group.Wait()
+	})
+	pipe := func(client net.Conn) {
+		for _, addr := range addrs {
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				continue
+			}
+			group.Go(func() {
+				_, _ = io.Copy(server, client) // until one of them is gone
+				_ = server.Close()
+			})
+			_, _ = io.Copy(client, server)
+			_ = server.Close()
+			break
+		}
+		_ = client.Close()
+	}
+	group.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() { pipe(client) })
+		}
+	})
+	return l.Addr().String()
+}

@@ -365,6 +365,15 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(proxyNames(ctx, s)).To(HaveLen(2))
 	})
 
+	It("is not restored by root for another user, who could not open it", func() {
+		Expect(sqlstore.CheckOwner(data, os.Geteuid())).To(Succeed())
+		const root, other = 0, 65534
+		if os.Geteuid() == root {
+			Expect(os.Chown(data, other, other)).To(Succeed())
+		}
+		Expect(sqlstore.CheckOwner(data, root)).To(MatchError(MatchRegexp(`^the directory %s belongs to the user with the number \d+, who could not use what root restores \(run this as that user: sudo -u '#\d+' gatehouse restore \.\.\.\)$`, data)))
+	})
+
 	It("goes to a stream when it is complete", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "gw")).To(Succeed())

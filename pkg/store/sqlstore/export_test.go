@@ -20,6 +20,9 @@ func Pragma(s *Store, name string) (value string, err error) {
 	return value, err
 }
 
+// CheckOwner is checkOwner.
+var CheckOwner = checkOwner
+
 // PrefixEnd is prefixEnd.
 var PrefixEnd = prefixEnd
 

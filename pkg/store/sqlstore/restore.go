@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"modernc.org/sqlite"
@@ -63,6 +64,9 @@ type Restored struct {
 func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
 	path, err := databaseFile(o.URL)
 	if err != nil {
+		return Restored{}, err
+	}
+	if err := checkOwner(filepath.Dir(path), os.Geteuid()); err != nil {
 		return Restored{}, err
 	}
 	stage, remove, err := makePartial(filepath.Dir(path), filepath.Base(path))
@@ -124,6 +128,23 @@ func copyTo(ctx context.Context, stage string, o RestoreOptions) error {
 		return fileError(ctx, "copying "+o.Name+" to "+filepath.Dir(stage), "check that it can be read, and that the disk is not full", err)
 	}
 	return nil
+}
+
+// checkOwner refuses to write for root what the server, which is another user,
+// could not open then. For any other user the operating system does.
+func checkOwner(dir string, euid int) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return targetError(dir, err)
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || euid != 0 || owner.Uid == 0 {
+		return nil
+	}
+	return &model.Error{
+		Kind: model.Conflict, Message: fmt.Sprintf("the directory %s belongs to the user with the number %d, who could not use what root restores", dir, owner.Uid),
+		Hint: fmt.Sprintf("run this as that user: sudo -u '#%d' gatehouse restore ...", owner.Uid),
+	}
 }
 
 // readUntil returns a reader that ends with ctx.
