@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func Check(cfg config.Config, now time.Time) error {
 	}
 	if leaf, err := firstCertificate(cert); err != nil {
 		return fmt.Errorf("--xds-tls-cert: %s %w", c.TLSCert, err)
-	} else if err := checkLeaf(leaf, cfg.Proxy, now); err != nil {
+	} else if err := checkLeaf(leaf, cfg.Proxy, c.TokenFile != "", now); err != nil {
 		return fmt.Errorf("--xds-tls-cert: %s %w: %s", c.TLSCert, err, issue)
 	}
 	if _, err := tls.X509KeyPair(cert, key); err != nil {
@@ -54,8 +55,9 @@ func Check(cfg config.Config, now time.Time) error {
 	return nil
 }
 
-// checkLeaf continues the sentence that begins with the name of the file.
-func checkLeaf(leaf *x509.Certificate, proxy string, now time.Time) error {
+// checkLeaf continues the sentence that begins with the name of the file. Beside a token, a
+// certificate need not name a proxy.
+func checkLeaf(leaf *x509.Certificate, proxy string, token bool, now time.Time) error {
 	switch {
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("ended at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
@@ -65,7 +67,7 @@ func checkLeaf(leaf *x509.Certificate, proxy string, now time.Time) error {
 		return errors.New("is not for clients (extended key usage clientAuth)")
 	}
 	proxies := namedProxies(leaf)
-	if slices.Contains(proxies, proxy) {
+	if slices.Contains(proxies, proxy) || token && len(proxies) == 0 {
 		return nil
 	}
 	if len(proxies) == 0 {
@@ -77,10 +79,11 @@ func checkLeaf(leaf *x509.Certificate, proxy string, now time.Time) error {
 // namedProxies are the proxies that a certificate names: a URI
 // spiffe://ANY-TRUST-DOMAIN/proxy/NAME, or a DNS name.
 func namedProxies(leaf *x509.Certificate) []string {
+	spiffe := regexp.MustCompile(`^spiffe://[a-z0-9._-]+/proxy/([A-Za-z0-9._-]+)$`)
 	var list []string
 	for _, u := range leaf.URIs {
-		if name, found := strings.CutPrefix(u.Path, "/proxy/"); found && u.Scheme == "spiffe" && !strings.Contains(name, "/") {
-			list = append(list, name)
+		if found := spiffe.FindStringSubmatch(u.String()); found != nil {
+			list = append(list, found[1])
 		}
 	}
 	return append(list, leaf.DNSNames...)

@@ -63,6 +63,17 @@ var _ = Describe("A check of the certificates", func() {
 		Expect(dataplane.Check(config.Config{Proxy: "gw"}, now)).To(Succeed(), "plain text")
 	})
 
+	It("takes one that names no proxy beside a token, and none that names another", func() {
+		f := newFiles()
+		withToken := f.config()
+		withToken.Connect.TokenFile = "token"
+		f.issue(testkit.CertificateOptions{URIs: []string{"spiffe://mesh.example/ns/default"}, Client: true})
+		Expect(dataplane.Check(withToken, now)).To(Succeed())
+		Expect(dataplane.Check(f.config(), now)).NotTo(Succeed())
+		f.issue(testkit.CertificateOptions{URIs: []string{"spiffe://mesh.example/proxy/edge"}, Client: true})
+		Expect(dataplane.Check(withToken, now)).NotTo(Succeed())
+	})
+
 	DescribeTable("says what a control plane would refuse, and what to do",
 		func(change func(*files), want string) {
 			f := newFiles()
@@ -74,7 +85,7 @@ var _ = Describe("A check of the certificates", func() {
 		Entry("another proxy's", func(f *files) { f.issue(testkit.CertificateOptions{Names: []string{"edge"}, Client: true}) },
 			`--xds-tls-cert: DIR/gw.crt is for edge and not for proxy "gw": issue one with "gatehouse pki issue DIR proxy gw"`),
 		Entry("one of several names below", func(f *files) {
-			f.issue(testkit.CertificateOptions{URIs: []string{"spiffe://a/proxy/gw/x", "spiffe://a/ratelimit", "http://a/proxy/gw"}, Names: []string{"*.gw"}, Client: true})
+			f.issue(testkit.CertificateOptions{URIs: []string{"spiffe://a/proxy/gw/x", "spiffe://a/ratelimit", "http://a/proxy/gw", "spiffe://a:1/proxy/gw", "spiffe://u@a/proxy/gw", "spiffe://a/proxy/g%77", "spiffe://a/proxy/gw?x"}, Names: []string{"*.gw"}, Client: true})
 		}, `--xds-tls-cert: DIR/gw.crt is for *.gw and not for proxy "gw": issue one with "gatehouse pki issue DIR proxy gw"`),
 		Entry("a common name only", func(f *files) { f.issue(testkit.CertificateOptions{Subject: "gw", Client: true}) },
 			`--xds-tls-cert: DIR/gw.crt names no proxy (subject alternative name URI:spiffe://gatehouse/proxy/gw or DNS:gw): issue one with "gatehouse pki issue DIR proxy gw"`),
