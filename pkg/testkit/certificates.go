@@ -41,6 +41,8 @@ type CertificateOptions struct {
 	NotBefore, NotAfter time.Time
 	// Client says that it is for clients.
 	Client bool
+	// Change makes anything else of it; nil changes nothing.
+	Change func(*x509.Certificate)
 }
 
 // Pair is a certificate with its key, both in PEM.
@@ -124,6 +126,9 @@ func (a *Authority) Issue(o CertificateOptions) (Pair, error) {
 			return Pair{}, fmt.Errorf("reading the URI of a certificate: %w", err)
 		}
 		template.URIs = append(template.URIs, uri)
+	}
+	if o.Change != nil {
+		o.Change(template)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {

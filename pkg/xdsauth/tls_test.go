@@ -1,0 +1,242 @@
+package xdsauth_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	"google.golang.org/grpc"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+var _ = Describe("A port with TLS", func() {
+	It("serves a client whose certificate names the proxy", func() {
+		p := newPort().open()
+		p.connected(client(p.authority))
+		p.connected(client(p.authority, "other", "edge"))
+		between, err := p.authority.Authority("between")
+		Expect(err).NotTo(HaveOccurred())
+		pair := client(between)
+		pair.Cert += between.PEM
+		p.connected(pair)
+		Expect(p.tls.Open()).To(Equal(3))
+	})
+
+	DescribeTable("refuses in the handshake", func(pair func(p *port) testkit.Pair, reason, alert, logged string) {
+		p := newPort().open()
+		Expect(p.handshake(pair(p))).To(MatchError(ContainSubstring(alert)))
+		Eventually(func() int64 { return p.refusals.Counts()[reason] }).Should(Equal(int64(1)))
+		Expect(p.log).To(gbytes.Say(`level=WARN msg="xds client refused" address=127.0.0.1:\d+ reason=` + reason + ` err="[^"]*` + logged))
+	},
+		Entry("a certificate of a stranger", func(*port) testkit.Pair { return client(newTestAuthority("clients")) },
+			"certificate", "unknown certificate authority", "signed by unknown authority"),
+		Entry("a certificate of the authority of the port", func(p *port) testkit.Pair { return client(p.issuer) },
+			"certificate", "unknown certificate authority", "signed by unknown authority"),
+		Entry("one that has ended", func(p *port) testkit.Pair {
+			return issue(p.authority, testkit.CertificateOptions{Client: true, NotAfter: p.clock.Add(-time.Minute)})
+		}, "certificate_expired", "expired certificate", "has expired"),
+		Entry("one that has not begun", func(p *port) testkit.Pair {
+			return issue(p.authority, testkit.CertificateOptions{Client: true, NotBefore: p.clock.Add(time.Minute)})
+		}, "certificate_expired", "expired certificate", "is not yet valid"),
+		Entry("one of a server", func(p *port) testkit.Pair { return issue(p.authority, testkit.CertificateOptions{}) },
+			"certificate", "bad certificate", "specifies an incompatible key usage"),
+		Entry("one that is revoked", func(p *port) testkit.Pair {
+			pair := client(p.authority)
+			p.write("crl", p.revoke(p.authority, client(p.authority), pair))
+			return pair
+		}, "certificate_revoked", "bad certificate", "is revoked"),
+		Entry("one whose authority between is revoked", func(p *port) testkit.Pair {
+			between, err := p.authority.Authority("between")
+			Expect(err).NotTo(HaveOccurred())
+			pair := client(between)
+			pair.Cert += between.PEM
+			p.write("crl", p.revoke(p.authority, testkit.Pair{Cert: between.PEM}))
+			return pair
+		}, "certificate_revoked", "bad certificate", "is revoked"),
+	)
+
+	It("refuses a certificate that is for nothing in particular, or of an authority", func() {
+		p := newPort().open()
+		for reason, change := range map[string]func(*x509.Certificate){
+			"lacks the extended key usage clientAuth":        func(c *x509.Certificate) { c.ExtKeyUsage = nil },
+			"is the certificate of an authority":             func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true },
+			"has a key usage without digitalSignature":       func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement },
+			"xds client refused\" address=127.0.0.1:\\d+ re": func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} },
+		} {
+			pair, err := p.authority.Issue(testkit.CertificateOptions{Client: true, URIs: []string{"spiffe://gatehouse/proxy/edge"}, Change: change})
+			Expect(err).NotTo(HaveOccurred())
+			before := p.refusals.Counts()["certificate"]
+			Expect(p.handshake(pair)).To(MatchError(ContainSubstring("bad certificate")), reason)
+			Eventually(func() int64 { return p.refusals.Counts()["certificate"] }).Should(Equal(before + 1))
+		}
+	})
+
+	It("refuses what is not TLS 1.3, and nobody without a word", func() {
+		p := newPort().open()
+		old := p.config()
+		old.MaxVersion = tls.VersionTLS12
+		_, err := tls.Dial("tcp", p.addr, old)
+		Expect(err).To(MatchError(ContainSubstring("protocol version")))
+		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(1)))
+		Expect(p.log).To(gbytes.Say(`reason=handshake err="the handshake failed: tls: client offered only unsupported versions`))
+		plain, err := net.Dial("tcp", p.addr)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(plain.Close)
+		Expect(fmt.Fprint(plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")).To(BeNumerically(">", 0))
+		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(2)))
+	})
+
+	It("asks who shows no certificate for a token, and believes nobody who shows a bad one beside a good one", func() {
+		p := newPort().open()
+		nobody := p.config()
+		x, _ := p.dial(nobody)
+		Expect(ending(x)).To(HavePrefix("Unauthenticated: the client does not prove who it is"))
+		x, _ = p.dial(nobody, grpc.WithPerRPCCredentials(bearer("ghp_wrong")))
+		Expect(ending(x)).To(HavePrefix("Unauthenticated: the token is not valid here"))
+		_, served := p.dial(nobody, grpc.WithPerRPCCredentials(bearer("ghp_edge")))
+		Eventually(served).Should(BeClosed())
+		p.connected(client(p.authority), grpc.WithPerRPCCredentials(bearer("ghp_edge")))
+		x, _ = p.dial(p.config(client(p.authority)), grpc.WithPerRPCCredentials(bearer("ghp_wrong")))
+		Expect(ending(x)).To(HavePrefix("Unauthenticated: the token is not valid here"))
+		x, _ = p.dial(p.config(client(p.authority, "other")), grpc.WithPerRPCCredentials(bearer("ghp_edge")))
+		Expect(ending(x)).To(HavePrefix(`PermissionDenied: certificate other and token laptop may not use the node id "edge"`))
+		By("a certificate that names nobody is a condition")
+		x, _ = p.dial(p.config(client(p.authority, "*.mesh")))
+		Expect(ending(x)).To(HavePrefix(`PermissionDenied: certificate *.mesh may not use the node id "edge"`))
+		p.connected(client(p.authority, "*.mesh"), grpc.WithPerRPCCredentials(bearer("ghp_edge")))
+		Expect(string(p.log.Contents())).NotTo(ContainSubstring("ghp_"))
+	})
+})
+
+var _ = Describe("The proof of a stream", func() {
+	It("ends with the certificate, and not before", func() {
+		p := newPort().open()
+		short := p.connected(issue(p.authority, testkit.CertificateOptions{
+			Client: true, URIs: []string{"spiffe://gatehouse/proxy/edge"}, NotAfter: p.clock.Add(10 * time.Minute),
+		}))
+		long := p.connected(client(p.authority))
+		p.later(9 * time.Minute)
+		Consistently(short.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
+		p.later(time.Minute + time.Second)
+		Expect(ending(short)).To(HavePrefix("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate has expired"))
+		Expect(long.Err()).NotTo(HaveOccurred())
+		Expect(p.refusals.Counts()["ended"]).To(Equal(int64(1)))
+	})
+
+	It("ends with the authority of the certificate", func() {
+		p := newPort()
+		between, err := p.authority.Authority("between") // for a day
+		Expect(err).NotTo(HaveOccurred())
+		p.open()
+		pair := issue(between, testkit.CertificateOptions{Client: true, NotAfter: p.clock.Add(48 * time.Hour)})
+		pair.Cert += between.PEM
+		x := p.connected(pair)
+		p.later(23 * time.Hour)
+		Expect(x.Err()).NotTo(HaveOccurred())
+		p.later(2 * time.Hour)
+		Expect(ending(x)).To(ContainSubstring("has expired"))
+	})
+
+	It("ends with a revocation, and only then", func() {
+		p := newPort().open()
+		bad, good := client(p.authority), client(p.authority)
+		x, y := p.connected(bad), p.connected(good)
+		p.write("crl", "damaged")
+		p.write("crl", p.revoke(newTestAuthority("another"), bad))
+		p.write("crl", p.revoke(newTestAuthority("clients"), bad))
+		p.write("crl", "")
+		Consistently(x.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
+		Expect(string(p.log.Contents())).To(ContainSubstring("it is not signed by the authority of this name"))
+		p.write("crl", p.revoke(p.authority, bad))
+		Expect(ending(x)).To(Equal("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate is revoked"))
+		Expect(y.Err()).NotTo(HaveOccurred())
+		By("a list in DER, and one that is out of date, revokes too")
+		block, _ := pem.Decode([]byte(p.revoke(p.authority, good)))
+		p.write("crl", string(block.Bytes))
+		Expect(ending(y)).To(ContainSubstring("is revoked"))
+		p.later(2 * time.Hour)
+		Expect(p.log).To(gbytes.Say("a revocation list of the xds port is out of date and stays in use"))
+		Expect(p.handshake(good)).To(HaveOccurred())
+	})
+
+	It("ends when its authority leaves the file, and not when another one comes", func() {
+		p := newPort().open()
+		next := newTestAuthority("next")
+		old := p.connected(client(p.authority))
+		Expect(p.handshake(client(next))).To(HaveOccurred())
+		p.write("ca", p.authority.PEM+next.PEM)
+		fresh := p.connected(client(next))
+		Expect(old.Err()).NotTo(HaveOccurred())
+		By("a file that is of no use changes nothing")
+		for _, text := range []string{"", "nothing", next.PEM + "-----BEGIN CERT", next.PEM + client(next).Cert, client(next).Key} {
+			p.write("ca", text)
+		}
+		Expect(strings.Count(string(p.log.Contents()), "new authorities of the xds port's clients not used, the old one stays")).To(Equal(5))
+		Consistently(old.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
+		p.write("ca", next.PEM)
+		Expect(ending(old)).To(HavePrefix("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate is not valid here"))
+		Expect(fresh.Err()).NotTo(HaveOccurred())
+		Expect(p.handshake(client(p.authority))).To(HaveOccurred())
+	})
+
+	It("is checked again where a connection opens a second stream", func() {
+		p := newPort().open()
+		pair := client(p.authority)
+		conn := p.conn(pair)
+		Expect(p.stream(conn)).To(Succeed())
+		p.write("crl", p.revoke(p.authority, pair))
+		Expect(p.stream(conn)).To(MatchError(ContainSubstring("the client certificate is revoked")))
+	})
+})
+
+var _ = Describe("The certificate of the port", func() {
+	shown := func(p *port) string {
+		GinkgoHelper()
+		conn, err := tls.Dial("tcp", p.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}) //nolint:gosec // it is looked at
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = conn.Close() }()
+		return fmt.Sprintf("%x", conn.ConnectionState().PeerCertificates[0].Raw)
+	}
+	hexOf := func(pair testkit.Pair) string {
+		block, _ := pem.Decode([]byte(pair.Cert))
+		return fmt.Sprintf("%x", block.Bytes)
+	}
+
+	It("is read again when it changes, and ends no stream", func() {
+		p := newPort().open()
+		x := p.connected(client(p.authority))
+		first := shown(p)
+		pair := p.renew() // the key first: with it alone the old one stays
+		Expect(shown(p)).To(And(Equal(hexOf(pair)), Not(Equal(first))))
+		Expect(p.log).To(gbytes.Say(`level=WARN msg="new certificate of the xds port not used, the old one stays" .*they must be a PEM certificate chain and its key`))
+		Expect(p.log).To(gbytes.Say(`level=INFO msg="new certificate of the xds port in use"`))
+		p.write("cert", "")
+		p.look()
+		Expect(shown(p)).To(Equal(hexOf(pair)))
+		Expect(strings.Count(string(p.log.Contents()), "the user that runs the program needs to read it")).To(Equal(1))
+		p.write("cert", pair.Cert)
+		Consistently(x.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
+	})
+
+	It("is warned of before it ends, once a day", func() {
+		p := newPort().open() // 30 days
+		p.later(15 * 24 * time.Hour)
+		Expect(string(p.log.Contents())).NotTo(ContainSubstring("ends soon"))
+		p.later(9 * 24 * time.Hour)
+		p.look()
+		p.later(23 * time.Hour)
+		Expect(strings.Count(string(p.log.Contents()), `msg="the certificate of the xds port ends soon"`)).To(Equal(1))
+		p.later(time.Hour)
+		Expect(strings.Count(string(p.log.Contents()), `msg="the certificate of the xds port ends soon"`)).To(Equal(2))
+		p.later(10 * 24 * time.Hour)
+		Expect(p.log).To(gbytes.Say("the certificate of the xds port has expired: envoys that connect refuse it"))
+	})
+})
