@@ -77,14 +77,16 @@ func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
 	if len(i.shown) == 0 {
 		return nil, nil //nolint:nilnil // no proof is no error
 	}
-	p, err := i.tls.prove(ctx, i.shown)
+	p, err := i.tls.prove(ctx, i.shown, i.hangUp)
 	if err != nil {
-		// An Envoy opens its next stream on the connection that it has. To show a certificate that it has got
-		// meanwhile, it needs another one.
-		time.AfterFunc(refusedTime, func() { _ = i.conn.Close() })
+		i.hangUp()
 	}
 	return p, err
 }
+
+// hangUp closes the connection soon. An Envoy opens its next stream on the connection that it has: to show a certificate
+// that it has got meanwhile, it needs another one.
+func (i tlsInfo) hangUp() { time.AfterFunc(refusedTime, func() { _ = i.conn.Close() }) }
 
 // handshake does TLS on a new connection, which has a deadline. A client that shows no certificate may have a token.
 func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {

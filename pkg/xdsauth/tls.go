@@ -42,9 +42,11 @@ type TLS struct {
 // openProof is a certificate with a stream that is open.
 type openProof struct {
 	shown []*x509.Certificate
-	until time.Time
-	ended chan struct{}
-	why   string // written before ended is closed
+	// hangUp closes the connection soon.
+	hangUp func()
+	until  time.Time
+	ended  chan struct{}
+	why    string // written before ended is closed
 }
 
 // OpenTLS reads the files for the first time.
@@ -118,6 +120,7 @@ func (t *TLS) end(p *openProof, why error) {
 		delete(t.open, p)
 		p.why = why.Error()
 		close(p.ended)
+		p.hangUp()
 	}
 }
 
@@ -127,13 +130,13 @@ func (t *TLS) extend(p *openProof, until time.Time) {
 	p.until = until
 }
 
-// prove returns what the certificates of a client prove, for as long as ctx.
-func (t *TLS) prove(ctx context.Context, shown []*x509.Certificate) (*proof, error) {
+// prove returns what the certificates of a client prove, for as long as ctx. hangUp is called if that ends before.
+func (t *TLS) prove(ctx context.Context, shown []*x509.Certificate, hangUp func()) (*proof, error) {
 	n, err := namesOf(shown[0])
 	if err != nil {
 		return nil, refuseCertificate(shown[0], err)
 	}
-	p := &openProof{shown: shown, ended: make(chan struct{})}
+	p := &openProof{shown: shown, hangUp: hangUp, ended: make(chan struct{})}
 	// First, so that no change of the files is missed.
 	t.mu.Lock()
 	t.open[p] = struct{}{}

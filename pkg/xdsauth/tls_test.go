@@ -1,6 +1,7 @@
 package xdsauth_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -9,13 +10,24 @@ import (
 	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gbytes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
+
+// changed makes a certificate of a client that is unlike others.
+func changed(change func(*x509.Certificate)) func(*port) testkit.Pair {
+	return func(p *port) testkit.Pair {
+		return issue(p.authority, testkit.CertificateOptions{Client: true, Change: change})
+	}
+}
 
 var _ = Describe("A port with TLS", func() {
 	It("serves a client whose certificate names the proxy", func() {
@@ -48,6 +60,14 @@ var _ = Describe("A port with TLS", func() {
 		}, "certificate_expired", "expired certificate", "is not yet valid"),
 		Entry("one of a server", func(p *port) testkit.Pair { return issue(p.authority, testkit.CertificateOptions{}) },
 			"certificate", "bad certificate", "specifies an incompatible key usage"),
+		Entry("one of another purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} }),
+			"certificate", "bad certificate", "specifies an incompatible key usage"),
+		Entry("one of no purpose", changed(func(c *x509.Certificate) { c.ExtKeyUsage = nil }),
+			"certificate", "bad certificate", "lacks the extended key usage clientAuth"),
+		Entry("one that may sign nothing", changed(func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement }),
+			"certificate", "bad certificate", "has a key usage without digitalSignature"),
+		Entry("one of an authority", changed(func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true }),
+			"certificate", "bad certificate", "is the certificate of an authority"),
 		Entry("one that is revoked", func(p *port) testkit.Pair {
 			pair := client(p.authority)
 			p.write("crl", p.revoke(p.authority, client(p.authority), pair))
@@ -62,22 +82,6 @@ var _ = Describe("A port with TLS", func() {
 			return pair
 		}, "certificate_revoked", "bad certificate", "is revoked"),
 	)
-
-	It("refuses a certificate that is for nothing in particular, or of an authority", func() {
-		p := newPort().open()
-		for reason, change := range map[string]func(*x509.Certificate){
-			"lacks the extended key usage clientAuth":        func(c *x509.Certificate) { c.ExtKeyUsage = nil },
-			"is the certificate of an authority":             func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true },
-			"has a key usage without digitalSignature":       func(c *x509.Certificate) { c.KeyUsage = x509.KeyUsageKeyAgreement },
-			"xds client refused\" address=127.0.0.1:\\d+ re": func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageEmailProtection} },
-		} {
-			pair, err := p.authority.Issue(testkit.CertificateOptions{Client: true, URIs: []string{"spiffe://gatehouse/proxy/edge"}, Change: change})
-			Expect(err).NotTo(HaveOccurred())
-			before := p.refusals.Counts()["certificate"]
-			Expect(p.handshake(pair)).To(MatchError(ContainSubstring("bad certificate")), reason)
-			Eventually(func() int64 { return p.refusals.Counts()["certificate"] }).Should(Equal(before + 1))
-		}
-	})
 
 	It("refuses what is not TLS 1.3, and nobody without a word", func() {
 		p := newPort().open()
@@ -194,6 +198,24 @@ var _ = Describe("The proof of a stream", func() {
 		Expect(p.stream(conn)).To(Succeed())
 		p.write("crl", p.revoke(p.authority, pair))
 		Expect(p.stream(conn)).To(MatchError(ContainSubstring("the client certificate is revoked")))
+		By("and the connection does not stay")
+		Eventually(conn.GetState).ShouldNot(Equal(connectivity.Ready))
+	})
+
+	It("takes its connection with it, so that the client shows its next certificate", func() {
+		p := newPort().open()
+		pair := client(p.authority)
+		conn := p.conn(pair)
+		ended := make(chan error, 1)
+		rpc, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(context.Background())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(rpc.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "edge"}, TypeUrl: snapshot.ClusterType})).To(Succeed())
+		_, err = rpc.Recv()
+		Expect(err).NotTo(HaveOccurred())
+		go func() { _, err := rpc.Recv(); ended <- err }()
+		p.write("crl", p.revoke(p.authority, pair))
+		Eventually(ended).Should(Receive(MatchError(ContainSubstring("the client certificate is revoked"))), "it is told why")
+		Eventually(conn.GetState).ShouldNot(Equal(connectivity.Ready))
 	})
 })
 
