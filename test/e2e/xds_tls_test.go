@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -79,14 +80,19 @@ func (k *keyring) proxy(name string) testkit.Pair {
 // credentials are those of a client with certificates; none means that it shows none.
 func (k *keyring) credentials(pairs ...testkit.Pair) grpc.DialOption {
 	GinkgoHelper()
-	c := &tls.Config{RootCAs: k.server.Pool()}
+	return grpc.WithTransportCredentials(credentials.NewTLS(k.config(pairs...)))
+}
+
+func (k *keyring) config(pairs ...testkit.Pair) *tls.Config {
+	GinkgoHelper()
+	c := &tls.Config{RootCAs: k.server.Pool(), NextProtos: []string{"h2"}}
 	for _, p := range pairs {
 		pair, err := p.TLS()
 		Expect(err).NotTo(HaveOccurred())
 		// Whatever authorities the server names.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	}
-	return grpc.WithTransportCredentials(credentials.NewTLS(c))
+	return c
 }
 
 // dial opens a stream of a node and asks for its clusters. The certificates must be good for a handshake.
@@ -165,6 +171,39 @@ var _ = Describe("The xDS port with TLS", func() {
 		Expect(err).To(HaveOccurred())
 		Eventually(func() []map[string]any { return refusalsByReason(g)["handshake"] }).Should(HaveLen(1))
 		Expect(refusalsByReason(g)["handshake"][0]["err"]).To(ContainSubstring("bad certificate"))
+	})
+
+	It("drops the stream of a certificate that is revoked, or ends, and logs why", func() {
+		k := newKeyring()
+		list := func(pairs ...testkit.Pair) {
+			GinkgoHelper()
+			text, err := k.clients.Revoke(pairs...)
+			Expect(err).NotTo(HaveOccurred())
+			k.write("clients.crl", text)
+		}
+		list()
+		g := serve(k.args("--xds-tls-client-crl", k.path("clients.crl"))...)
+		revoked, good := k.proxy("edge"), k.dial(g.XDSAddr, "edge", k.proxy("edge"))
+		x := k.dial(g.XDSAddr, "edge", revoked)
+		list(revoked)
+		Expect(ending(x).Message()).To(Equal("certificate spiffe://gatehouse/proxy/edge: the client certificate is revoked"))
+		end := time.Now().Add(3 * time.Second)
+		x = k.dial(g.XDSAddr, "inner", k.issue(k.clients, testkit.CertificateOptions{Names: []string{"inner"}, NotAfter: end}))
+		Expect(ending(x).Message()).To(HavePrefix("certificate inner: the client certificate has expired"))
+		Expect(time.Now()).To(BeTemporally(">=", end.Truncate(time.Second)))
+		Expect(good.Err()).NotTo(HaveOccurred())
+
+		By("a handshake with it is refused, logged once and counted each time")
+		for range 3 {
+			conn, err := tls.Dial("tcp", g.XDSAddr, k.config(revoked))
+			if err == nil {
+				_, err = conn.Read(make([]byte, 1))
+				_ = conn.Close()
+			}
+			Expect(err).To(MatchError(ContainSubstring("bad certificate")))
+		}
+		Eventually(func() string { return read(g.API, "/metrics") }).Should(ContainSubstring(`gatehouse_xds_refusals_total{reason="certificate_revoked"} 3`))
+		Expect(refusalsByReason(g)["certificate_revoked"]).To(HaveLen(1))
 	})
 
 	It("lets the Envoy of standalone in through a socket, and no other without a proof", func() {
