@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,16 +14,26 @@ import (
 )
 
 // envoyWithToken starts an Envoy of a proxy with a token, and more arguments for its
-// bootstrap. It may be refused.
+// bootstrap.
 func envoyWithToken(proxy, xdsAddr, token string, more ...string) (*testkit.Envoy, error) {
 	GinkgoHelper()
+	return envoyWithin(limit(), proxy, xdsAddr, token, more...)
+}
+
+// envoyWithin is envoyWithToken for one that may be refused, until ctx ends; an empty token
+// is none.
+func envoyWithin(ctx context.Context, proxy, xdsAddr, token string, more ...string) (*testkit.Envoy, error) {
+	GinkgoHelper()
 	dir := GinkgoT().TempDir()
-	file := filepath.Join(dir, "token")
-	Expect(os.WriteFile(file, []byte(token+"\n"), 0o600)).To(Succeed())
-	bootstrap, err := testkit.PrintBootstrap(limit(), proxy, xdsAddr,
-		append([]string{"--admin-socket", filepath.Join(dir, "admin.sock"), "--xds-token-file", file}, more...)...)
+	more = append([]string{"--admin-socket", filepath.Join(dir, "admin.sock")}, more...)
+	if token != "" {
+		file := filepath.Join(dir, "token")
+		Expect(os.WriteFile(file, []byte(token+"\n"), 0o600)).To(Succeed())
+		more = append(more, "--xds-token-file", file)
+	}
+	bootstrap, err := testkit.PrintBootstrap(limit(), proxy, xdsAddr, more...)
 	Expect(err).NotTo(HaveOccurred())
-	return testkit.RunEnvoy(limit(), dir, bootstrap)
+	return testkit.RunEnvoy(ctx, dir, bootstrap)
 }
 
 var _ = Describe("An Envoy with a token", func() {

@@ -1,9 +1,13 @@
 package e2e_test
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -58,6 +62,16 @@ func (d xdsPKI) port(g *testkit.Gatehouse, names ...string) xdsPort {
 	return xdsPort{g.XDSAddr, credentials.NewTLS(config)}
 }
 
+// xdsRefusals is how many clients of the xDS port were refused for a reason.
+func xdsRefusals(g *testkit.Gatehouse, reason string) int {
+	GinkgoHelper()
+	_, after, _ := strings.Cut(read(g.API, "/metrics"), `gatehouse_xds_refusals_total{reason="`+reason+`"} `)
+	line, _, _ := strings.Cut(after, "\n")
+	n, err := strconv.Atoi(line)
+	Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
 var _ = Describe("The xDS port with TLS and tokens", func() {
 	It("serves an Envoy with its token, until that is revoked, and nobody without a proof", func() {
 		pki := newXDSPKI()
@@ -92,6 +106,36 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 		Eventually(refusalsOf).WithArguments(g).Should(ContainElements("ended", "token"))
 		gw.expect("shop.test", "/", "blue")
 		stop()
+	})
+
+	It("gives an Envoy nothing for another's token, the engine's, a revoked one or none", func() {
+		pki := newXDSPKI()
+		g := pki.serve()
+		edge, inner, engine := twoProxies(g.API)
+		remove(g.API, "/proxy/edge/token/one")
+		for _, c := range []struct{ token, reason, told string }{
+			{inner, "proxy", "token one may not use the node id"}, {engine, "proxy", "token one may not use the node id"},
+			{edge, "token", "the token is not valid here"}, {"", "none", "does not prove who it is"},
+		} {
+			before := xdsRefusals(g, c.reason)
+			ctx, cancel := context.WithCancel(limit())
+			ended := make(chan string, 1)
+			go func() {
+				defer GinkgoRecover()
+				e, err := envoyWithin(ctx, "edge", g.XDSAddr, c.token, "--xds-tls-ca", pki.file("ca.crt"))
+				if e != nil {
+					err = errors.Join(errors.New("it has a configuration"), e.Kill())
+				}
+				ended <- err.Error() // with what it logged
+			}()
+			Eventually(xdsRefusals).WithArguments(g, c.reason).Should(BeNumerically(">=", before+4), "both streams, again and again")
+			cancel()
+			var log string
+			Eventually(ended).Should(Receive(&log))
+			Expect(log).To(And(ContainSubstring(c.told), Not(ContainSubstring("it has a configuration"))))
+			Expect(log).NotTo(Or(ContainSubstring(`"inner"`), ContainSubstring("ghp_")), "it is not told whose the token is")
+		}
+		Expect(read(g.API, "/status")).NotTo(ContainSubstring(`"envoy"`))
 	})
 
 	It("serves the rate-limit engine with a token or its certificate, and no Envoy's", func() {
