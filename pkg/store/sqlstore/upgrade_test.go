@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
 // laterMigration is what a version after this one could do to a database: it
@@ -137,4 +139,34 @@ var _ = Describe("A database that a newer version has migrated", func() {
 		Expect(db.QueryRowContext(ctx, `SELECT later FROM proxy WHERE name = 'before0' AND http_port = 8082`).Scan(&later)).To(Succeed())
 		Expect(later).To(Equal("changed"))
 	}, onBoth())
+})
+
+var _ = Describe("A dump of an older version", func() {
+	It("goes into an empty database, which is migrated then", func(ctx SpecContext) {
+		url, empty := newPostgres(ctx), newPostgres(ctx)
+		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(addProxy(ctx, s, "gw")).To(Succeed())
+		Expect(s.Close()).To(Succeed())
+		execAll(ctx, "pgx", url, beforeTrustedHops)
+		file := filepath.Join(GinkgoT().TempDir(), "gatehouse.dump")
+		program := func(name string, args ...string) {
+			GinkgoHelper()
+			path, err := postgres.Program(name)
+			Expect(err).NotTo(HaveOccurred())
+			out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(out))
+		}
+		program("pg_dump", "--format=custom", "--no-owner", "--file="+file, url)
+		program("pg_restore", "--no-owner", "--single-transaction", "--dbname="+empty, file)
+		Expect(proxyNames(ctx, openStore(ctx, empty))).To(Equal([]string{"gw"}))
+
+		By("in the place of a newer one it finds tables that it does not know")
+		again, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(again.Close()).To(Succeed())
+		program("pg_restore", "--clean", "--if-exists", "--no-owner", "--single-transaction", "--dbname="+url, file)
+		_, err = sqlstore.Open(ctx, sqlstore.Options{URL: url})
+		Expect(err).To(MatchError(ContainSubstring("already exists")))
+	})
 })
