@@ -42,11 +42,12 @@ redis: ## fetch the Redis server of the tests to bin/redis-server
 .PHONY: ratelimit
 ratelimit: ## build the pinned rate-limit engine, bin/ratelimit
 	@CGO_ENABLED=0 go build -C ratelimit -trimpath -buildvcs=false -ldflags '-s -w' -o ../bin/ratelimit $(ENGINE)
+	@CGO_ENABLED=0 go build -C ratelimit -trimpath -buildvcs=false -ldflags '-s -w' -o ../bin/ratelimit-health ./health
 
 .PHONY: ratelimit-image
 ratelimit-image: ratelimit ## build the image gatehouse-ratelimit:local of the engine (needs docker)
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
-	chmod 755 bin/ratelimit # whatever the umask: another user runs it
+	chmod 755 bin/ratelimit bin/ratelimit-health # whatever the umask: another user runs it
 	$(DOCKER) build --network none -f ratelimit/Dockerfile -t $(ENGINE_IMAGE) --build-arg COMMIT=$(COMMIT) .
 
 # The stack is docker-compose.yaml. IMAGES=local builds what would come from a registry.
@@ -63,7 +64,7 @@ images: # build what make up would fetch from a registry
 
 .PHONY: down
 down: ## stop the local stack; its volumes stay
-	@hack/stack.sh down
+	@hack/stack.sh down $(ARGS)
 
 .PHONY: logs
 logs: ## follow the logs of the local stack (ARGS="edge inner")

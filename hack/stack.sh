@@ -5,13 +5,15 @@
 # usage: hack/stack.sh up|down|logs [ARG...]
 #
 # STACK_ENV names the file with its settings, which the first `up` writes; without
-# it that is .env at the top of the checkout. IMAGES=local builds what would come
-# from a registry. PROFILES lists profiles to add: oidc, observe.
+# it that is .env at the top of the checkout. PROFILES lists profiles to add: oidc,
+# observe.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
 docker=${DOCKER:-docker}
 settings=${STACK_ENV:-.env}
+# The files that this run has written.
+changed=
 umask 077
 
 # find_compose sets compose to the command that runs Docker Compose.
@@ -19,78 +21,174 @@ find_compose() {
 	if "$docker" compose version >/dev/null 2>&1; then
 		compose=("$docker" compose)
 	else
-		[ -x bin/docker-compose ] || make --no-print-directory compose >&2
+		if [ ! -x bin/docker-compose ]; then
+			log "Docker has no Compose here: building bin/docker-compose, which takes some minutes"
+			make --no-print-directory compose >&2
+		fi
 		compose=(bin/docker-compose)
 	fi
 	compose+=(--env-file "$settings" --project-directory . -f docker-compose.yaml)
+	export COMPOSE_PROGRESS=quiet
 }
 
 random() {
 	openssl rand -hex 24
 }
 
-# write_settings writes the file of settings, unless it is there.
-write_settings() {
-	local name=${STACK_NAME:-gatehouse} dir
-	[ ! -e "$settings" ] || return 0
-	dir=${STACK_DIR:-$PWD/.stack}
-	[ -z "$("$docker" volume ls --quiet --filter "name=^${name}_postgres$")" ] ||
-		fail "$settings is missing, and the volume ${name}_postgres has a database whose password was in it: put the file back, or remove the volumes with $docker volume rm ${name}_postgres ${name}_redis ${name}_gatehouse, then try again"
-	cat >"$settings.new" <<-END
-		# The local stack's settings and secrets, written by make up. The volumes need them: keep the file as
-		# long as them. A password that is changed here is not changed in the database.
-		STACK_NAME=$name
-		# What the containers are given as files.
-		STACK_DIR=$dir
-		# Ports of 127.0.0.1.
+# default_settings prints every setting. The environment wins where a value is not
+# random.
+default_settings() {
+	cat <<-END
+		STACK_NAME=${STACK_NAME:-gatehouse}
+		STACK_DIR=${STACK_DIR:-$PWD/.stack}
 		STACK_API_PORT=${STACK_API_PORT:-1323}
 		STACK_EDGE_PORT=${STACK_EDGE_PORT:-8080}
+		STACK_EDGE_TLS_PORT=${STACK_EDGE_TLS_PORT:-8443}
 		STACK_INNER_PORT=${STACK_INNER_PORT:-8081}
+		STACK_LOGIN_PORT=${STACK_LOGIN_PORT:-5556}
+		STACK_PROMETHEUS_PORT=${STACK_PROMETHEUS_PORT:-9090}
 		POSTGRES_PASSWORD=$(random)
-		# The REST API's admin token.
 		API_TOKEN=gh_$(random)
+		DEX_DATABASE_PASSWORD=$(random)
+		LOGIN_PASSWORD=$(random)
+		LOGIN_CLIENT_SECRET=$(random)
+		LOGIN_COOKIE_SECRET=$(random)
 	END
-	mv "$settings.new" "$settings"
-	log "wrote $settings, with new passwords"
 }
 
-# read_settings sets the variables of the file.
+# write_settings writes the file of settings, or adds those that it lacks.
+write_settings() {
+	local volume line
+	if [ ! -e "$settings" ]; then
+		volume=${STACK_NAME:-gatehouse}_postgres
+		[ -z "$("$docker" volume ls --quiet --filter "name=^$volume$")" ] ||
+			fail "$settings is missing, and the volume $volume has a database whose password was in it: put the file back, or remove the volumes that $docker volume ls shows for ${STACK_NAME:-gatehouse}, then try again"
+		cat >"$settings" <<-END
+			# Settings and secrets of the local stack, written by make up (docs/local-stack.md). Its
+			# volumes need them: keep this file as long as them. Whoever can read it can change
+			# everything; a password that is changed here is not changed in the database.
+		END
+		log "wrote $settings, with new passwords"
+	fi
+	while IFS= read -r line; do
+		grep -q "^${line%%=*}=" "$settings" || printf '%s\n' "$line" >>"$settings"
+	done < <(default_settings)
+}
+
+# read_settings sets the variables of the file. Those of the environment do not count.
 read_settings() {
 	[ -e "$settings" ] || fail "$settings is missing: the stack was never started here, or it was started with another STACK_ENV"
+	set -a
 	# shellcheck disable=SC1090
-	. "$settings"
+	. "$(realpath "$settings")"
+	set +a
+	# Envoy's admin port shows statistics to whoever reaches it, and lets him set the log level.
+	case " ${PROFILES:-} " in
+	*" observe "*) export STACK_ADMIN_IP=0.0.0.0 ;;
+	*) export STACK_ADMIN_IP=127.0.0.1 ;;
+	esac
 }
 
-# put FILE [MODE] writes what it reads, in one step.
+# put FILE writes what it reads, in one step, unless the file has it. The containers
+# have users of their own: the directory above keeps those of this machine out.
 put() {
 	cat >"$1.new"
-	# Containers have other users: the directory above keeps those of this machine out.
+	if cmp -s "$1.new" "$1"; then
+		rm "$1.new"
+		return 0
+	fi
 	chmod 0444 "$1.new"
 	mv -f "$1.new" "$1"
+	changed+=" $1"
 }
 
-# write_files writes what the containers are given as files.
-write_files() {
-	local file proxy
+# make_directories makes those of the files that the containers are given.
+make_directories() {
+	local dir
 	mkdir -p "$STACK_DIR"
 	chmod 0700 "$STACK_DIR"
-	mkdir -p "$STACK_DIR"/{secrets,config}
-	chmod 0755 "$STACK_DIR"/{secrets,config}
+	for dir in secrets config tls tls/gatehouse tls/edge tls/inner tls/ratelimit tls/redis tls/dex; do
+		mkdir -p "$STACK_DIR/$dir"
+		chmod 0755 "$STACK_DIR/$dir"
+	done
+}
+
+# authority NAME makes an authority, or renews what ends soon.
+authority() {
+	local dir=$STACK_DIR/pki/$1
+	mkdir -p "$STACK_DIR/pki"
+	if [ -e "$dir/ca.crt" ]; then
+		bin/gatehouse pki renew "$dir" >/dev/null
+	else
+		bin/gatehouse pki init "$dir" >/dev/null
+	fi
+}
+
+# certificate AUTHORITY FILE WHAT [ARG...] issues FILE.crt, unless it is there.
+certificate() {
+	local dir=$STACK_DIR/pki/$1 file=$2
+	shift 2
+	[ -e "$dir/$file.crt" ] || bin/gatehouse pki issue "$dir" "$@" --file "$file" >/dev/null
+}
+
+# give AUTHORITY FILE DIR puts a pair, the authority and what it revoked into DIR: the
+# certificate last, as what follows the files expects it.
+give() {
+	local from=$STACK_DIR/pki/$1 to=$STACK_DIR/tls/$3
+	put "$to/ca.crt" <"$from/ca.crt"
+	put "$to/ca.crl" <"$from/ca.crl"
+	put "$to/tls.key" <"$from/$2.key"
+	put "$to/tls.crt" <"$from/$2.crt"
+}
+
+# make_certificates makes three authorities: each proves one thing only.
+make_certificates() {
+	authority xds # the control plane, and its Envoys and rate-limit engine
+	certificate xds server server --host gatehouse
+	certificate xds edge proxy edge
+	certificate xds inner proxy inner
+	certificate xds ratelimit ratelimit
+	give xds server gatehouse
+	give xds edge edge
+	give xds inner inner
+	give xds ratelimit ratelimit
+	authority redis # Redis, and the engine as its client
+	certificate redis server server --host redis
+	certificate redis ratelimit ratelimit
+	give redis server redis
+	put "$STACK_DIR/tls/ratelimit/redis-ca.crt" <"$STACK_DIR/pki/redis/ca.crt"
+	put "$STACK_DIR/tls/ratelimit/redis.key" <"$STACK_DIR/pki/redis/ratelimit.key"
+	put "$STACK_DIR/tls/ratelimit/redis.crt" <"$STACK_DIR/pki/redis/ratelimit.crt"
+	authority web # what browsers see
+	certificate web app server --host app.stack.test
+	certificate web login server --host login.stack.test
+	give web login dex
+}
+
+# write_files writes the files that the containers are given.
+write_files() {
+	local file
+	make_directories
+	make_certificates
 	printf '%s' "$POSTGRES_PASSWORD" | put "$STACK_DIR/secrets/postgres-password"
 	printf 'postgres:5432:gatehouse:gatehouse:%s\n' "$POSTGRES_PASSWORD" | put "$STACK_DIR/secrets/pgpass"
 	printf '%s\n' "$API_TOKEN" | put "$STACK_DIR/secrets/api-token"
 	printf 'Authorization: Bearer %s\n' "$API_TOKEN" | put "$STACK_DIR/secrets/api-header"
-	for file in nginx.conf gateway.yaml; do
+	for file in nginx.conf gateway.yaml prometheus.yml; do
 		put "$STACK_DIR/config/$file" <"hack/stack/$file"
-	done
-	for proxy in edge inner; do
-		bin/gatehouse bootstrap --proxy "$proxy" --xds-addr gatehouse:18000 | put "$STACK_DIR/config/$proxy.yaml"
 	done
 }
 
-# api PATH prints the answer of the REST API.
+# api PATH [CURL ARG...] prints the answer of the REST API.
 api() {
-	curl -sS -f -H "@$STACK_DIR/secrets/api-header" "http://127.0.0.1:$STACK_API_PORT$1"
+	local path=$1
+	shift
+	curl -sS -f -H "@$STACK_DIR/secrets/api-header" "$@" "http://127.0.0.1:$STACK_API_PORT$path"
+}
+
+# apply FILE applies a document of hack/stack.
+apply() {
+	"${compose[@]}" run --rm --no-deps -T configure apply --output table -f "/etc/gatehouse/$1" >&2
 }
 
 # configure applies the first configuration to an empty database.
@@ -98,23 +196,118 @@ configure() {
 	local proxies
 	proxies=$(api /proxy) || fail "the REST API at 127.0.0.1:$STACK_API_PORT does not answer; look at make logs"
 	case $proxies in
-	*':[]'*) "${compose[@]}" run --rm --no-deps -T configure >&2 ;;
-	*) log "the database has proxies already: hack/stack/gateway.yaml is not applied" ;;
+	*'_proxy":[]}}') apply gateway.yaml ;;
+	*) log "the database has proxies: hack/stack/gateway.yaml is not applied" ;;
 	esac
 }
 
+# make_dex_database makes the database of the OpenID provider: one that loses its keys
+# locks everybody out until the gateway asks for new ones.
+make_dex_database() {
+	"${compose[@]}" exec -T postgres psql --quiet --username gatehouse --dbname gatehouse --set ON_ERROR_STOP=1 >/dev/null <<-END ||
+		SELECT 'CREATE ROLE dex LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dex') \\gexec
+		ALTER ROLE dex PASSWORD '$DEX_DATABASE_PASSWORD';
+		SELECT 'CREATE DATABASE dex OWNER dex' WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dex') \\gexec
+	END
+		fail "PostgreSQL made no database for the OpenID provider; look at make logs"
+}
+
+# write_dex writes the configuration of the OpenID provider, with one client and one user.
+write_dex() {
+	local hash
+	hash=$(printf '%s' "$LOGIN_PASSWORD" | go run -C hack/dex ./hash) || fail "the password of the provider's user could not be hashed"
+	put "$STACK_DIR/secrets/dex.yaml" <<-END
+		issuer: https://login.stack.test:$STACK_LOGIN_PORT
+		storage:
+		  type: postgres
+		  config: {host: postgres, database: dex, user: dex, password: $DEX_DATABASE_PASSWORD, ssl: {mode: disable}}
+		web:
+		  https: 0.0.0.0:$STACK_LOGIN_PORT
+		  tlsCert: /run/tls/tls.crt
+		  tlsKey: /run/tls/tls.key
+		telemetry: {http: 127.0.0.1:5558}
+		oauth2: {skipApprovalScreen: true}
+		enablePasswordDB: true
+		staticClients:
+		- id: app
+		  name: The application of the local stack
+		  secret: $LOGIN_CLIENT_SECRET
+		  redirectURIs: ['https://app.stack.test:$STACK_EDGE_TLS_PORT/callback']
+		staticPasswords:
+		- email: user@stack.test
+		  username: user
+		  userID: 4d9d1f7a-local-stack
+		  hash: '$hash'
+	END
+}
+
+# secret NAME ARG... stores a secret in the gateway.
+secret() {
+	bin/gatehouse secret set "$@" --server "http://127.0.0.1:$STACK_API_PORT" --token-file "$STACK_DIR/secrets/api-token" >/dev/null
+}
+
+# configure_login makes the service that asks for a login, unless it is there.
+configure_login() {
+	if api /service/app >/dev/null 2>&1; then
+		return 0
+	fi
+	secret login-ca --cert "$STACK_DIR/pki/web/ca.crt"
+	secret app --cert "$STACK_DIR/pki/web/app.crt" --key "$STACK_DIR/pki/web/app.key"
+	printf '%s' "$LOGIN_CLIENT_SECRET" | secret login-client --value -
+	printf '%s' "$LOGIN_COOKIE_SECRET" | secret login-cookies --value -
+	sed "s/LOGIN_PORT$/$STACK_LOGIN_PORT/" hack/stack/oidc.yaml | put "$STACK_DIR/config/oidc.yaml"
+	apply oidc.yaml
+	api '/proxy/edge/service/app?wait=applied' -X POST >/dev/null
+}
+
+# token_of_prometheus makes a viewer's token, unless there is one that works.
+token_of_prometheus() {
+	local file=$STACK_DIR/secrets/prometheus-token answer
+	if [ -e "$file" ] && curl -sS -f -o /dev/null -H @<(printf 'Authorization: Bearer %s\n' "$(cat "$file")") "http://127.0.0.1:$STACK_API_PORT/metrics" 2>/dev/null; then
+		return 0
+	fi
+	api /token/prometheus -X DELETE >/dev/null 2>&1 || true
+	answer=$(api /token -d Token_name=prometheus -d Token_role=viewer) || fail "the REST API made no token for Prometheus; look at make logs"
+	sed 's/.*"token":"\([^"]*\)".*/\1/' <<<"$answer" | put "$file"
+}
+
+# restart_readers SERVICE... restarts those of the running services that read their
+# certificates only when they start, if these are new.
+restart_readers() {
+	local service
+	for service in redis ratelimit dex; do
+		case " $* " in *" $service "*) ;; *) continue ;; esac
+		case $changed in *"/tls/$service/"*) "${compose[@]}" restart "$service" >&2 ;; esac
+	done
+}
+
 up() {
-	local profile
+	local profile running
 	find_compose
 	write_settings
 	read_settings
+	running=$("${compose[@]}" --profile '*' ps --services --status running | tr '\n' ' ')
 	write_files
-	for profile in ${PROFILES:-}; do
-		compose+=(--profile "$profile")
-	done
 	"${compose[@]}" up --detach --wait --wait-timeout 180 gatehouse >&2 || fail "the control plane did not start; look at make logs"
 	configure
-	"${compose[@]}" up --detach --wait --wait-timeout 180 "$@" >&2 || fail "the stack did not start; look at make logs"
+	for profile in ${PROFILES:-}; do
+		compose+=(--profile "$profile")
+		case $profile in
+		oidc)
+			make_dex_database
+			write_dex
+			;;
+		observe) token_of_prometheus ;;
+		*) fail "there is no profile $profile; there are oidc and observe" ;;
+		esac
+	done
+	"${compose[@]}" up --detach --wait --wait-timeout 180 >&2 || fail "the stack did not start; look at make logs"
+	# Words, one for each service.
+	# shellcheck disable=SC2086
+	restart_readers $running
+	case " ${PROFILES:-} " in
+	*" oidc "*) configure_login ;;
+	esac
 	addresses
 }
 
@@ -124,6 +317,15 @@ addresses() {
 		  http://127.0.0.1:$STACK_EDGE_PORT    Envoy of the proxy edge
 		  http://127.0.0.1:$STACK_INNER_PORT    Envoy of the proxy inner
 		  http://127.0.0.1:$STACK_API_PORT    REST API, with the token in $STACK_DIR/secrets/api-token
+	END
+	case " ${PROFILES:-} " in *" observe "*) echo "  http://127.0.0.1:$STACK_PROMETHEUS_PORT    Prometheus" ;; esac
+	case " ${PROFILES:-} " in *" oidc "*) cat <<-END ;;
+		  https://app.stack.test:$STACK_EDGE_TLS_PORT    asks for a login: user@stack.test, with LOGIN_PASSWORD of $settings
+		    It needs the line "127.0.0.1 app.stack.test login.stack.test" in /etc/hosts, and a browser that
+		    trusts $STACK_DIR/pki/web/ca.crt.
+	END
+	esac
+	cat <<-END
 
 		curl -sS http://127.0.0.1:$STACK_EDGE_PORT/greeting
 		curl -sS http://127.0.0.1:$STACK_INNER_PORT/greeting
@@ -135,7 +337,7 @@ addresses() {
 command=${1:-}
 [ $# -eq 0 ] || shift
 case $command in
-up) up "$@" ;;
+up) up ;;
 down)
 	find_compose
 	read_settings
@@ -144,6 +346,7 @@ down)
 	;;
 logs)
 	find_compose
+	read_settings
 	"${compose[@]}" --profile '*' logs --follow "$@"
 	;;
 *) fail "usage: hack/stack.sh up|down|logs [ARG...]" ;;
