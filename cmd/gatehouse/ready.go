@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,10 +15,10 @@ func newReady() *cobra.Command {
 		Use:   config.Ready,
 		Short: "Ask whether the gateway of these settings is ready, for the health check of a container",
 		Long: `Asks /ready of the gateway that runs with the same settings on this machine; with
---admin, /ready of an Envoy that "gatehouse bootstrap" has configured. The exit code is
-0 if it is ready, and 1 if it is not, with the reason. It needs no token. Settings that
-only the command line of the gateway has are unknown here: give them in the environment
-or in a file.`,
+--admin, and in a container that runs an Envoy alone, /ready of that Envoy. The exit code
+is 0 if it is ready, and 1 if it is not, with the reason. It needs no token. Settings
+that only the command line of the gateway or Envoy has are unknown here: give them in
+the environment or in a file.`,
 		Example: `  gatehouse ready
   GATEHOUSE_API_ADDR=127.0.0.1:8001 gatehouse ready
   docker exec gatehouse gatehouse ready
@@ -32,8 +33,11 @@ or in a file.`,
 				return err
 			}
 			ask := app.Ready
-			if isSet(cmd, "admin") {
+			switch {
+			case isSet(cmd, "admin"):
 				ask = app.EnvoyReady
+			case app.RunsEnvoyAlone(os.DirFS("/proc")):
+				ask = app.AloneReady
 			}
 			if err := ask(cmd.Context(), cfg, limit); err != nil {
 				return &runError{err}

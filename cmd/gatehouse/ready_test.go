@@ -6,9 +6,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"testing/fstest"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/app"
 )
 
 var _ = Describe("gatehouse ready", func() {
@@ -109,6 +112,19 @@ var _ = Describe("gatehouse ready", func() {
 			code: 1, stderr: "gatehouse: http://" + addr + "/ready answers 503: PRE_INITIALIZING\n",
 		}))
 	})
+
+	DescribeTable("knows a container that runs an Envoy alone by its process 1", func(cmdline string, want bool) {
+		proc := fstest.MapFS{"1/cmdline": {Data: []byte(cmdline)}}
+		Expect(app.RunsEnvoyAlone(proc)).To(Equal(want))
+	},
+		Entry("Envoy in the place of gatehouse envoy", "/usr/local/bin/envoy\x00-c\x00/dev/fd/7\x00", true),
+		Entry("Envoy as the entrypoint", "envoy\x00-c\x00/etc/envoy.yaml\x00", true),
+		Entry("gatehouse envoy that drains", "/usr/local/bin/gatehouse\x00envoy\x00--drain-time\x0010s\x00", true),
+		Entry("a whole gateway", "/usr/local/bin/gatehouse\x00standalone\x00", false),
+		Entry("a control plane", "/usr/local/bin/gatehouse\x00serve\x00", false),
+		Entry("a machine", "/sbin/init\x00", false),
+		Entry("a proxy of that name", "/usr/local/bin/gatehouse\x00standalone\x00--proxy\x00envoy\x00", false),
+	)
 
 	It("does not guess a port", func() {
 		Expect(run1("", "ready", "--api-addr", "127.0.0.1:0")).To(Equal(result{

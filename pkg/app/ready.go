@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
 // maxReadyAnswer is how much of an answer is read.
@@ -41,6 +44,27 @@ func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) err
 		return err
 	}
 	return askReady(ctx, "Envoy", where, "", limit)
+}
+
+// AloneReady is EnvoyReady for the only Envoy of a container. Where the settings do not
+// say where it is asked, it may have a socket of its own.
+func AloneReady(ctx context.Context, cfg config.Config, limit time.Duration) error {
+	if cfg.AdminSocket == "" && !cfg.Explicit["admin-addr"] {
+		cfg.AdminSocket = standalone.FindAdminSocket()
+	}
+	return EnvoyReady(ctx, cfg, limit)
+}
+
+// RunsEnvoyAlone reports whether process 1 of this container is an Envoy, or the gatehouse
+// envoy that drains one. proc is /proc.
+func RunsEnvoyAlone(proc fs.FS) bool {
+	cmdline, err := fs.ReadFile(proc, "1/cmdline")
+	if err != nil {
+		return false
+	}
+	args := strings.Split(string(cmdline), "\x00")
+	name := path.Base(args[0])
+	return name == "envoy" || name == "gatehouse" && len(args) > 1 && args[1] == config.Envoy
 }
 
 // askReady asks who is at where; over a Unix socket, if that is given.

@@ -50,7 +50,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 		return err
 	}
 	bootstrap, err := envoy.Bootstrap(plane.xds.params(envoy.Params{
-		Node: cfg.Proxy, AdminSocket: dir.Join("admin.sock"), Parent: running.parent,
+		Node: cfg.Proxy, AdminSocket: dir.Join(standalone.AdminSocket), Parent: running.parent,
 	}))
 	if err != nil {
 		plane.close()
@@ -58,12 +58,12 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join("admin.sock"), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.told,
+		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join(standalone.AdminSocket), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.told,
 		Children: children,
 		Ports:    []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})
 	running.envoy.Store(child)
-	admin, err := openAdmin(ctx, cfg, plane, child, dir.Join("admin.sock"))
+	admin, err := openAdmin(ctx, cfg, plane, child, dir.Join(standalone.AdminSocket))
 	if err != nil {
 		plane.close()
 		return err

@@ -51,7 +51,7 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 			return 0, err
 		}
 		defer func() { err = errors.Join(err, dir.Close()) }()
-		o.Params.AdminSocket = dir.Join("admin.sock")
+		o.Params.AdminSocket = dir.Join(standalone.AdminSocket)
 	}
 	if err := removeStale(o.Params.AdminSocket); err != nil {
 		return 0, err

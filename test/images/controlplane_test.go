@@ -4,6 +4,7 @@ package images
 
 import (
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,23 +12,50 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-var _ = Describe("The container of the control plane", func() {
-	It("configures an Envoy elsewhere", func() {
-		api, xds, port := freePort(), freePort(), freePort()
-		name := start(append(hardened(), "--network", "host", "--health-interval", "1s", "--volume", newVolume()+":/var/lib/gatehouse",
-			"--env", fmt.Sprint("GATEHOUSE_API_ADDR=127.0.0.1:", api), "--env", fmt.Sprint("GATEHOUSE_XDS_ADDR=127.0.0.1:", xds), controlPlaneImage)...)
-		g := gateway{name: name, api: testkit.API{URL: fmt.Sprint("http://127.0.0.1:", api)}, http: fmt.Sprint("127.0.0.1:", port)}
-		g.awaitReady()
-		Eventually(func() string { return docker("inspect", "--format", "{{.State.Health.Status}}", name) }).Should(Equal("healthy"))
+// controlPlane is a container of the image of the control plane, and where its Envoys
+// connect. Its proxy gw listens on a port that is free.
+func controlPlane() (g gateway, xds, port int) {
+	GinkgoHelper()
+	api, xds, port := freePort(), freePort(), freePort()
+	name := start(append(hardened(), "--network", "host", "--health-interval", "1s", "--volume", newVolume()+":/var/lib/gatehouse",
+		"--env", fmt.Sprint("GATEHOUSE_API_ADDR=127.0.0.1:", api), "--env", fmt.Sprint("GATEHOUSE_XDS_ADDR=127.0.0.1:", xds), controlPlaneImage)...)
+	g = gateway{name: name, api: testkit.API{URL: fmt.Sprint("http://127.0.0.1:", api)}, http: fmt.Sprint("127.0.0.1:", port)}
+	g.awaitReady()
+	return g, xds, port
+}
 
+func health(name string) string {
+	GinkgoHelper()
+	return docker("inspect", "--format", "{{.State.Health.Status}}", name)
+}
+
+var _ = Describe("The container of the control plane", func() {
+	It("configures an Envoy elsewhere, which does not need it for its traffic", func() {
+		g, xds, port := controlPlane()
+		Eventually(health).WithArguments(g.name).Should(Equal("healthy"))
 		envoy, err := testkit.StartEnvoy(limit(), GinkgoT().TempDir(), "gw", fmt.Sprint("127.0.0.1:", xds))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(envoy.Kill)
 		g.route(backend("web", "127.0.0.1"), "Listen_ip=127.0.0.1", fmt.Sprint("Http_port=", port))
 		Eventually(g.get).Should(Equal("200 web"))
 
-		docker("stop", name)
-		Expect(docker("inspect", "--format", "{{.State.ExitCode}}", name)).To(Equal("0"))
-		Expect(g.get()).To(Equal("200 web"), "traffic does not depend on the control plane")
+		docker("stop", g.name)
+		Expect(docker("inspect", "--format", "{{.State.ExitCode}}", g.name)).To(Equal("0"))
+		Expect(g.get()).To(Equal("200 web"))
 	})
+
+	DescribeTable("configures a container that runs an Envoy alone, which is healthy and ends in good order", func(setting func() string, process string) {
+		g, xds, port := controlPlane()
+		envoy := start(append(hardened(), "--network", "host", "--health-interval", "1s", "--env", "GATEHOUSE_PROXY=gw",
+			"--env", fmt.Sprint("GATEHOUSE_XDS_ADDR=127.0.0.1:", xds), "--env", setting(), standaloneImage, "envoy")...)
+		g.route(backend("web", "127.0.0.1"), "Listen_ip=127.0.0.1", fmt.Sprint("Http_port=", port))
+		Eventually(g.get).Should(Equal("200 web"))
+		Eventually(health).WithArguments(envoy).Should(Equal("healthy"))
+		Expect(strings.Split(docker("top", envoy, "-eo", "pid,comm"), "\n")[1]).To(HaveSuffix(process))
+		docker("stop", envoy)
+		Expect(docker("inspect", "--format", "{{.State.ExitCode}}", envoy)).To(Equal("0"))
+	},
+		Entry("in the place of gatehouse envoy", func() string { return fmt.Sprint("GATEHOUSE_ADMIN_ADDR=127.0.0.1:", freePort()) }, " envoy"),
+		Entry("drained by gatehouse envoy", func() string { return "GATEHOUSE_DRAIN_TIME=3s" }, " gatehouse"),
+	)
 })

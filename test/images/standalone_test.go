@@ -141,8 +141,7 @@ var _ = Describe("The container of the whole gateway", func() {
 			"--env", "GATEHOUSE_API_ADMIN_TOKEN=gh_0123456789abcdef0123456789abcdef",
 			"--env", fmt.Sprint("GATEHOUSE_HTTP_PORT=", freePort()), "--env", fmt.Sprint("GATEHOUSE_HTTPS_PORT=", freePort()),
 			"--env", "GATEHOUSE_XDS_ADDR=127.0.0.1:0", "--env", "GATEHOUSE_ADMIN_ADDR=127.0.0.1:0", standaloneImage)...)
-		health := func() string { return docker("inspect", "--format", "{{.State.Health.Status}}", name) }
-		Eventually(health).Should(Equal("healthy"))
+		Eventually(health).WithArguments(name).Should(Equal("healthy"))
 	})
 
 	It("opens its ports to other networks by variables, and the API only with a token", func() {
