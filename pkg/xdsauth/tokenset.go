@@ -31,6 +31,8 @@ type TokenSet struct {
 	store store.ProxyTokens
 	log   *slog.Logger
 	now   func() time.Time
+	// every is lookEvery, but for tests.
+	every time.Duration
 
 	// looking is held by the one who asks the store: an older answer never replaces a
 	// newer one.
@@ -60,7 +62,7 @@ func NewTokenSet(tokens store.ProxyTokens, log *slog.Logger, now func() time.Tim
 		now = time.Now
 	}
 	return &TokenSet{
-		store: tokens, log: log, now: now,
+		store: tokens, log: log, now: now, every: lookEvery,
 		tokens: map[[sha256.Size]byte]*keptToken{}, used: map[[sha256.Size]byte]struct{}{},
 	}
 }
@@ -141,7 +143,7 @@ func (s *TokenSet) Changed(ctx context.Context) {
 // Run looks for changes once a second, and notes the use of tokens, until ctx ends. It
 // returns nil; a store that does not answer is asked again.
 func (s *TokenSet) Run(ctx context.Context) error {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(s.every)
 	defer ticker.Stop()
 	healthy := true
 	for {

@@ -94,6 +94,7 @@ func newTokenLab(ctx context.Context) *tokenLab {
 		clock: &clock{at: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)},
 	}
 	l.set = xdsauth.NewTokenSet(l.database, slog.New(slog.NewTextHandler(l.log, nil)), l.clock.now)
+	l.set.LookEvery(20 * time.Millisecond)
 	return l
 }
 
