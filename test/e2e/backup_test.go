@@ -158,6 +158,30 @@ $`, file, dir))
 		Expect(read(g.API, "/secret/word")).To(ContainSubstring(`"word"`))
 	})
 
+	It("brings back a database that was lost, under an Envoy that was held meanwhile and loses no request", func() {
+		g := serveOn()
+		configure(g)
+		_, stopTraffic := gw.traffic("shop.example", 200)
+		code, _, stderr := run(nil, "backup", "--data-dir", dir, file)
+		Expect(code).To(BeZero(), stderr)
+		Expect(g.Kill()).To(Succeed())
+		for _, name := range []string{"gatehouse.db", "gatehouse.db-wal", "gatehouse.db-shm"} {
+			Expect(os.Remove(filepath.Join(dir, name))).To(Succeed())
+		}
+		held, err := testkit.StartGatehouse(limit(), nil, "serve", "--data-dir", dir, "--api-addr", api, "--xds-addr", xds)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(held.Kill)
+		Eventually(held.Records).WithArguments("no envoy is answered, because the database seems to be lost").Should(HaveLen(1))
+		Expect(held.Stop(limit())).To(BeZero())
+		code, _, stderr = run(nil, "restore", "--data-dir", dir, file)
+		Expect(code).To(BeZero(), stderr)
+		g = serveOn() // which is ready
+		Eventually(g.Records).WithArguments("envoy connected").Should(HaveLen(1))
+		leadTo(g, green)
+		Expect(gw.answers("shop.example", "/")).To(Equal("green"))
+		stopTraffic()
+	})
+
 	It("leaves no file when it is interrupted, and removes what kill -9 left", func() {
 		g := serveOn()
 		addProxy(g.API, "gw", freePort())
