@@ -59,8 +59,7 @@ up: $(if $(filter local,$(IMAGES)),images) image image-control-plane ratelimit-i
 
 .PHONY: images
 images: # build what make up would fetch from a registry
-	@hack/base-image.sh $(BASE)
-	@BASE=$(BASE) hack/images.sh
+	@hack/images.sh
 
 .PHONY: down
 down: ## stop the local stack; its volumes stay

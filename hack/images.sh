@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds what the local stack would pull from a registry, from Debian's packages
-# and one Go module, with the tags of docker-compose.yaml: make up IMAGES=local.
-# An image that is there is left alone.
+# and one Go module, with the tags of docker-compose.yaml: make up IMAGES=local. And
+# Docker Compose, where Docker has none. What is there is left alone.
 #
 # usage: hack/images.sh [NAME...]     postgres redis nginx prometheus dex; all without
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -16,24 +16,43 @@ tag() {
 
 # build NAME builds its image.
 build() {
-	local name=$1 image context=hack/images/$1
-	image=$(tag "$name")
-	[ -n "$image" ] || fail "docker-compose.yaml has no image $name"
-	! "$docker" image inspect "$image" >/dev/null 2>&1 || return 0
+	local name=$1 image=$2 context=hack/images/$1
 	log "building $image"
 	if [ "$name" = dex ]; then
 		make --no-print-directory dex >&2
-		context=$(mktemp -d)
-		# shellcheck disable=SC2064
-		trap "rm -rf '$context'" EXIT
+		context=$scratch/dex
+		mkdir "$context"
 		cp hack/images/dex/Dockerfile bin/dex "$context"
 	fi
 	# The packages come over the network of this machine, by its settings.
-	"$docker" build --network host --quiet --build-arg BASE="${BASE:-debian:12-slim}" -t "$image" "$context" >&2 ||
+	"$docker" build --network host --quiet --build-arg BASE="$base" -t "$image" "$context" >"$scratch/$name.log" 2>&1 || {
+		cat "$scratch/$name.log" >&2
 		fail "$image could not be built; what is above says why"
+	}
 }
 
-[ $# -gt 0 ] || set -- postgres redis nginx prometheus dex
+[ $# -gt 0 ] || set -- dex postgres redis nginx prometheus
+base=${BASE:-debian:12-slim}
+scratch=$(mktemp -d)
+# shellcheck disable=SC2064
+trap "rm -rf '$scratch'" EXIT
+
+# Compilers keep the processors busy, and packages the network: all at once.
+waiting=()
+if ! "$docker" compose version >/dev/null 2>&1 && [ ! -x bin/docker-compose ]; then
+	log "Docker has no Compose here: building bin/docker-compose, which takes some minutes"
+	make --no-print-directory compose >&2 &
+	waiting+=($!)
+fi
+hack/base-image.sh "$base"
 for name in "$@"; do
-	build "$name"
+	image=$(tag "$name")
+	[ -n "$image" ] || fail "docker-compose.yaml has no image $name"
+	if ! "$docker" image inspect "$image" >/dev/null 2>&1; then
+		build "$name" "$image" &
+		waiting+=($!)
+	fi
+done
+for pid in "${waiting[@]}"; do
+	wait "$pid" || fail "not everything could be built; what is above says why"
 done
