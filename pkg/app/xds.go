@@ -116,7 +116,7 @@ func (x *xdsPort) server(ads *server.Server) *grpc.Server {
 
 // run serves the port and its socket until g stops, and follows the files until ctx ends.
 func (x *xdsPort) run(ctx context.Context, group *errgroup.Group, g *grpc.Server) {
-	for _, l := range []net.Listener{x.listener, x.socket} {
+	for _, l := range []net.Listener{xdsauth.Bound(x.listener, x.refusals, nil), x.socket} {
 		if l == nil {
 			continue
 		}

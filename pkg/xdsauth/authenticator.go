@@ -51,6 +51,14 @@ type proof = server.Identity
 
 // Authenticate is the server.Authenticate of a port.
 func (a *Authenticator) Authenticate(ctx context.Context) (server.Identity, error) {
+	id, err := a.identify(ctx)
+	if err == nil {
+		proven(ctx)
+	}
+	return id, err
+}
+
+func (a *Authenticator) identify(ctx context.Context) (server.Identity, error) {
 	certificate, err := a.certificate(ctx)
 	if err != nil {
 		return server.Identity{}, err

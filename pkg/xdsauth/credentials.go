@@ -34,7 +34,7 @@ func (c *Credentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	case raw.LocalAddr().Network() == "unix":
 		return raw, socketInfo{proxy: c.local}, nil
 	case c.tls == nil:
-		return raw, nil, nil
+		return raw, plainInfo{raw}, nil
 	}
 	return c.tls.handshake(raw)
 }
@@ -63,7 +63,7 @@ func (i socketInfo) identity(context.Context) (*proof, error) {
 // tlsInfo is of a connection with TLS.
 type tlsInfo struct {
 	tls   *TLS
-	conn  net.Conn
+	conn  *tls.Conn
 	shown []*x509.Certificate // the client's, its own first
 }
 
@@ -127,7 +127,7 @@ func (t *TLS) config() *tls.Config {
 
 // recordFailure records why a handshake failed. One that the client ended without a word is nobody's fault: so do probes of a port.
 func (t *TLS) recordFailure(address string, err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
 		return
 	}
 	refusal := &server.Refusal{}

@@ -235,7 +235,7 @@ var _ = Describe("a server that asks who its clients are", func() {
 		Expect(lines["proxy"]).To(And(HaveKeyWithValue("node", "other"), HaveKeyWithValue("identity", "badge edge")))
 		Expect(lines).To(HaveKey("ratelimit"))
 		Expect(refusals.Counts()).To(Equal(map[string]int64{
-			"none": 0, "handshake": 0, "certificate": 0, "certificate_expired": 0, "certificate_revoked": 0,
+			"none": 0, "connections": 0, "handshake": 0, "certificate": 0, "certificate_expired": 0, "certificate_revoked": 0,
 			"token": 20, "proxy": 20, "ratelimit": 20, "ended": 0,
 		}))
 	})

@@ -19,6 +19,8 @@ import (
 const (
 	// ReasonNone: there is no proof of an identity.
 	ReasonNone = "none"
+	// ReasonConnections: there are too many connections of the address that have proved nothing.
+	ReasonConnections = "connections"
 	// ReasonHandshake: no TLS connection was made.
 	ReasonHandshake = "handshake"
 	// ReasonCertificate: the client certificate proves nothing here.
@@ -38,7 +40,7 @@ const (
 
 func reasons() []string {
 	return []string{
-		ReasonNone, ReasonHandshake, ReasonCertificate, ReasonExpired, ReasonRevoked, ReasonToken, ReasonProxy, ReasonEngine, ReasonEnded,
+		ReasonNone, ReasonConnections, ReasonHandshake, ReasonCertificate, ReasonExpired, ReasonRevoked, ReasonToken, ReasonProxy, ReasonEngine, ReasonEnded,
 	}
 }
 

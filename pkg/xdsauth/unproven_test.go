@@ -1,0 +1,153 @@
+package xdsauth_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
+)
+
+var _ = Describe("Connections on which nobody has proved who he is", func() {
+	const most = 512
+	var refusals *server.Refusals
+	var bound net.Listener
+	var passed atomic.Int64 // of the clock
+	// accepted are those that the port has, with what gRPC keeps of them.
+	type connection struct {
+		net.Conn
+		info credentials.AuthInfo
+	}
+	var accepted chan connection
+	BeforeEach(func() {
+		refusals = server.NewRefusals(slog.New(slog.NewTextHandler(io.Discard, nil)))
+		began := time.Now()
+		passed.Store(0)
+		now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		bound, accepted = xdsauth.Bound(listener, refusals, now), make(chan connection, 2*most)
+		done := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(done)
+			for {
+				conn, err := bound.Accept()
+				if err != nil {
+					return
+				}
+				secured, info, err := xdsauth.NewCredentials(nil, "").ServerHandshake(conn)
+				Expect(err).NotTo(HaveOccurred())
+				accepted <- connection{secured, info}
+			}
+		}()
+		DeferCleanup(func() {
+			Expect(bound.Close()).To(Succeed())
+			<-done
+			for len(accepted) > 0 {
+				_ = (<-accepted).Close()
+			}
+		})
+	})
+	open := func(address string, n int) {
+		GinkgoHelper()
+		for range n {
+			conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}).Dial("tcp", bound.Addr().String())
+			if errors.Is(err, syscall.ECONNRESET) {
+				continue // it is closed already
+			}
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(func() { _ = conn.Close() })
+		}
+	}
+	refused := func() int64 { return refusals.Counts()["connections"] }
+	// prove plays a stream that is opened on a connection.
+	prove := func(c connection, open bool, authorization ...string) {
+		GinkgoHelper()
+		ctx := metadata.NewIncomingContext(context.Background(), metadata.MD{"authorization": authorization})
+		_, _ = xdsauth.New(xdsauth.Options{Open: open, Tokens: tokens{"ghp_edge": {Name: "laptop", Proxy: "edge"}}}).
+			Authenticate(peer.NewContext(ctx, &peer.Peer{Addr: c.RemoteAddr(), AuthInfo: c.info}))
+	}
+
+	It("are bounded for each address", func() {
+		open("127.0.0.2", most)
+		Eventually(accepted).Should(HaveLen(most))
+		open("127.0.0.2", 3)
+		Eventually(refused).Should(BeEquivalentTo(3))
+		open("127.0.0.3", 1)
+		Eventually(accepted).Should(HaveLen(most + 1))
+
+		By("until one is closed")
+		first := <-accepted
+		Expect(first.Close()).To(Succeed())
+		_ = first.Close() // a second time
+		open("127.0.0.2", 2)
+		Eventually(refused).Should(BeEquivalentTo(4))
+		Eventually(accepted).Should(HaveLen(most + 1))
+	})
+
+	It("make room for new ones when they are old, the oldest first", func() {
+		open("127.0.0.2", most)
+		Eventually(accepted).Should(HaveLen(most))
+		first, second := <-accepted, <-accepted
+		defer first.Close()
+		defer second.Close()
+		closed := func(c connection) func() bool {
+			return func() bool {
+				_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+				_, err := c.Read(make([]byte, 1))
+				return errors.Is(err, net.ErrClosed)
+			}
+		}
+		passed.Store(int64(2*time.Second - 1))
+		open("127.0.0.2", 1)
+		Eventually(refused).Should(BeEquivalentTo(1))
+		Expect(closed(first)()).To(BeFalse(), "it may still prove something")
+		passed.Store(int64(2 * time.Second))
+		open("127.0.0.2", 1)
+		Eventually(closed(first)).Should(BeTrue())
+		Eventually(accepted).Should(HaveLen(most - 2 + 1))
+		Expect(refused()).To(BeEquivalentTo(2))
+		Expect(closed(second)()).To(BeFalse())
+		_ = first.Close() // as gRPC does: it leaves no room again
+		open("127.0.0.2", 1)
+		Eventually(closed(second)).Should(BeTrue())
+		Eventually(refused).Should(BeEquivalentTo(3))
+	})
+
+	It("count until somebody proves who he is", func() {
+		open("127.0.0.2", most)
+		Eventually(accepted).Should(HaveLen(most))
+		var all []connection
+		for range 3 {
+			all = append(all, <-accepted)
+		}
+		defer func() {
+			for _, c := range all {
+				_ = c.Close()
+			}
+		}()
+		prove(all[0], false, "Bearer x")
+		prove(all[0], false)
+		open("127.0.0.2", 1)
+		Eventually(refused).Should(BeEquivalentTo(1), "a bad proof is none")
+		prove(all[0], false, "Bearer ghp_edge")
+		prove(all[0], false, "Bearer ghp_edge") // its second stream
+		prove(all[1], true)
+		open("127.0.0.2", 3)
+		Eventually(refused).Should(BeEquivalentTo(2))
+		Eventually(accepted).Should(HaveLen(most - 3 + 2))
+	})
+})
