@@ -56,6 +56,7 @@ type socketInfo struct{ proxy string }
 // AuthType implements credentials.AuthInfo.
 func (socketInfo) AuthType() string { return "socket" }
 
+//nolint:unparam // as tlsInfo has it
 func (i socketInfo) identity(context.Context) (*proof, error) {
 	return &proof{Name: "socket of this program", Proxies: []string{i.proxy}}, nil
 }

@@ -25,7 +25,7 @@ type follower struct {
 // followers are in the order in which they depend on each other.
 func (t *TLS) followers() []*follower {
 	list := []*follower{{
-		what: "certificate of the xds port", setting: "--xds-tls-cert " + t.opts.Cert + " and --xds-tls-key " + t.opts.Key,
+		what: "certificate", setting: "--xds-tls-cert " + t.opts.Cert + " and --xds-tls-key " + t.opts.Key,
 		names: []string{t.opts.Cert, t.opts.Key},
 		parse: func(m *material, contents [][]byte) (err error) {
 			if m.pair, err = tls.X509KeyPair(contents[0], contents[1]); err != nil {
@@ -36,7 +36,7 @@ func (t *TLS) followers() []*follower {
 	}}
 	if t.opts.ClientCA != "" {
 		list = append(list, &follower{
-			what: "authorities of the xds port's clients", setting: "--xds-tls-client-ca " + t.opts.ClientCA, names: []string{t.opts.ClientCA},
+			what: "client authorities", setting: "--xds-tls-client-ca " + t.opts.ClientCA, names: []string{t.opts.ClientCA},
 			parse: func(m *material, contents [][]byte) (err error) {
 				if m.authorities, err = parseAuthorities(contents[0]); err == nil {
 					m.clients = poolOf(m.authorities)
@@ -47,7 +47,7 @@ func (t *TLS) followers() []*follower {
 	}
 	if t.opts.ClientCRL != "" {
 		list = append(list, &follower{
-			what: "revocation lists of the xds port's clients", setting: "--xds-tls-client-crl " + t.opts.ClientCRL, names: []string{t.opts.ClientCRL},
+			what: "client revocation lists", setting: "--xds-tls-client-crl " + t.opts.ClientCRL, names: []string{t.opts.ClientCRL},
 			parse: func(m *material, contents [][]byte) (err error) {
 				m.revoked, err = parseRevocations(contents[0], m.authorities)
 				return err
@@ -90,7 +90,7 @@ func (t *TLS) follow(f *follower) (changed bool) {
 	case err != nil && failed && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was said
 		return false
 	case err != nil:
-		t.opts.Log.Warn("new "+f.what+" not used, the old one stays", "files", f.names, "err", err)
+		t.opts.Log.Warn("new files of the xds port not used, what they held before stays", "what", f.what, "files", f.names, "err", err)
 		return false
 	case next == nil:
 		return false
@@ -98,6 +98,6 @@ func (t *TLS) follow(f *follower) (changed bool) {
 	t.mu.Lock()
 	t.now = next
 	t.mu.Unlock()
-	t.opts.Log.Info("new "+f.what+" in use", "files", f.names)
+	t.opts.Log.Info("new files of the xds port in use", "what", f.what, "files", f.names)
 	return true
 }

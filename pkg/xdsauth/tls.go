@@ -172,21 +172,22 @@ func (t *TLS) warn() {
 	leaf := m.pair.Leaf
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	switch left := leaf.NotAfter.Sub(now); {
-	case left < 0:
-		t.warnDaily("expired", now, "the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert, "end", leaf.NotAfter)
-	case left < min(14*24*time.Hour, lifetime/4):
-		t.warnDaily("expires", now, "the certificate of the xds port ends soon", "cert", t.opts.Cert, "end", leaf.NotAfter)
+	case left < 0 && t.daily("expired", now):
+		t.opts.Log.Warn("the certificate of the xds port has expired: envoys that connect refuse it", "cert", t.opts.Cert, "end", leaf.NotAfter)
+	case left >= 0 && left < min(14*24*time.Hour, lifetime/4) && t.daily("expires", now):
+		t.opts.Log.Warn("the certificate of the xds port ends soon", "cert", t.opts.Cert, "end", leaf.NotAfter)
 	}
-	if list, stale := m.revoked.stale(now); stale {
-		t.warnDaily("stale", now, "a revocation list of the xds port is out of date and stays in use: write the next one",
+	if list, stale := m.revoked.stale(now); stale && t.daily("stale", now) {
+		t.opts.Log.Warn("a revocation list of the xds port is out of date and stays in use: write the next one",
 			"crl", t.opts.ClientCRL, "issuer", list.Issuer.String(), "next_update", list.NextUpdate)
 	}
 }
 
-func (t *TLS) warnDaily(about string, now time.Time, msg string, attrs ...any) {
+// daily reports whether it is a day since it last did about something.
+func (t *TLS) daily(about string, now time.Time) bool {
 	if last, ok := t.warned[about]; ok && now.Sub(last) < 24*time.Hour {
-		return
+		return false
 	}
 	t.warned[about] = now
-	t.opts.Log.Warn(msg, attrs...)
+	return true
 }

@@ -183,7 +183,7 @@ var _ = Describe("The proof of a stream", func() {
 		for _, text := range []string{"", "nothing", next.PEM + "-----BEGIN CERT", next.PEM + client(next).Cert, client(next).Key} {
 			p.write("ca", text)
 		}
-		Expect(strings.Count(string(p.log.Contents()), "new authorities of the xds port's clients not used, the old one stays")).To(Equal(5))
+		Expect(strings.Count(string(p.log.Contents()), `msg="new files of the xds port not used, what they held before stays" what="client authorities"`)).To(Equal(5))
 		Consistently(old.Ended()).WithTimeout(100 * time.Millisecond).ShouldNot(BeClosed())
 		p.write("ca", next.PEM)
 		Expect(ending(old)).To(HavePrefix("Unauthenticated: certificate spiffe://gatehouse/proxy/edge: the client certificate is not valid here"))
@@ -238,8 +238,8 @@ var _ = Describe("The certificate of the port", func() {
 		first := shown(p)
 		pair := p.renew() // the key first: with it alone the old one stays
 		Expect(shown(p)).To(And(Equal(hexOf(pair)), Not(Equal(first))))
-		Expect(p.log).To(gbytes.Say(`level=WARN msg="new certificate of the xds port not used, the old one stays" .*they must be a PEM certificate chain and its key`))
-		Expect(p.log).To(gbytes.Say(`level=INFO msg="new certificate of the xds port in use"`))
+		Expect(p.log).To(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what=certificate .*they must be a PEM certificate chain and its key`))
+		Expect(p.log).To(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate`))
 		p.write("cert", "")
 		p.look()
 		Expect(shown(p)).To(Equal(hexOf(pair)))
