@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -77,7 +78,8 @@ var _ = Describe("a server that asks who its clients are", func() {
 		DeferCleanup(conn.Close)
 	})
 	with := func(badge string) context.Context {
-		ctx, cancel := context.WithCancel(context.Background())
+		// What never ends would hang.
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		DeferCleanup(cancel)
 		return metadata.AppendToOutgoingContext(ctx, "badge", badge)
 	}
