@@ -70,6 +70,12 @@ type Params struct {
 	Token string
 }
 
+// AdminPaths are the paths of an admin port, without the first slash: they show nothing
+// confidential, and none of them ends Envoy.
+func AdminPaths() []string {
+	return []string{"certs", "clusters", "listeners", "logging", "memory", "ready", "server_info", "stats", "stats/prometheus"}
+}
+
 // address is an address as the template needs it.
 type address struct {
 	Host string
@@ -88,12 +94,13 @@ func Bootstrap(p Params) ([]byte, error) {
 	}
 	in := struct {
 		Params
-		XDS      address
-		XDSType  string
-		Admin    *address
-		Metadata map[string]string
-		TLS      *tlsContext
-	}{Params: p, XDS: xds, XDSType: "STRICT_DNS", Metadata: nodeMetadata(p)}
+		XDS        address
+		XDSType    string
+		Admin      *address
+		AdminPaths string
+		Metadata   map[string]string
+		TLS        *tlsContext
+	}{Params: p, XDS: xds, XDSType: "STRICT_DNS", AdminPaths: strings.Join(AdminPaths(), "|"), Metadata: nodeMetadata(p)}
 	if in.MaxConnections == 0 {
 		in.MaxConnections = defaultMaxConnections
 	}

@@ -176,7 +176,7 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
 		return fmt.Errorf("--ratelimit-metrics: %q (from %s) is of no use without --ratelimit-address, the engine that Envoys ask; give both", v.text, v.from)
 	}
-	if err := c.completeConnect(sources); err != nil {
+	if err := c.completeConnect(); err != nil {
 		return err
 	}
 	if c.HTTPPort != 0 && c.HTTPPort == c.HTTPSPort {

@@ -128,15 +128,13 @@ func envoySettings(both []string) []Setting {
 }
 
 // completeConnect checks the settings that depend on each other.
-func (c *Config) completeConnect(sources map[string]value) error {
+func (c *Config) completeConnect() error {
 	t := c.Connect
-	switch v, adminGiven := sources["admin-addr"]; {
+	switch {
 	case (t.TLSCert == "") != (t.TLSKey == ""):
 		return fmt.Errorf("--xds-tls-cert and --xds-tls-key belong together: give both, or none")
 	case t.TLSCA == "" && t.TLSCert+t.TLSServerName+t.SDSDir != "":
 		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities by which Envoy knows its control plane")
-	case t.DrainTime > 0 && adminGiven && c.AdminAddr != "" && c.AdminSocket == "":
-		return fmt.Errorf("--admin-addr: %q (from %s) does not go with --drain-time, since an admin port does not drain: give --admin-socket, or neither", v.text, v.from)
 	}
 	return nil
 }

@@ -67,7 +67,5 @@ var _ = Describe("The settings of an Envoy elsewhere", func() {
 		Entry("a key", map[string]string{"xds-tls-ca": "ca", "xds-tls-key": "c"}, "--xds-tls-cert and --xds-tls-key belong together: give both, or none"),
 		Entry("a pair without the authorities", map[string]string{"xds-tls-cert": "c", "xds-tls-key": "k"},
 			"--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities by which Envoy knows its control plane"),
-		Entry("an admin port and a drain", map[string]string{"drain-time": "1s", "admin-addr": "127.0.0.1:1"},
-			`--admin-addr: "127.0.0.1:1" (from the command line) does not go with --drain-time, since an admin port does not drain: give --admin-socket, or neither`),
 	)
 })

@@ -46,12 +46,11 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 		return 0, err
 	}
 	if o.Drain > 0 && o.Params.AdminSocket == "" {
-		dir, err := standalone.OpenRunDir(o.Log)
+		release, err := openOwnSocket(ctx, &o)
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, dir.Close()) }()
-		o.Params.AdminSocket = dir.Join(standalone.AdminSocket)
+		defer release()
 	}
 	if err := removeStale(o.Params.AdminSocket); err != nil {
 		return 0, err
@@ -75,6 +74,33 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 		Path: o.Path, AdminSocket: o.Params.AdminSocket, Log: o.Log, Drain: o.Drain, Children: children,
 	}, standalone.Foreground{Args: args, Env: env, Files: files.list})
 	return code, errors.Join(err, files.close())
+}
+
+// openOwnSocket gives the Envoy an admin socket in a directory of its own, through which
+// this process drains it, and answers the admin port for it.
+func openOwnSocket(ctx context.Context, o *RunOptions) (release func(), err error) {
+	dir, err := standalone.OpenRunDir(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	closers := []func() error{dir.Close}
+	release = func() {
+		for _, c := range slices.Backward(closers) {
+			if err := c(); err != nil {
+				o.Log.Warn("cleaning up after envoy", "err", err)
+			}
+		}
+	}
+	o.Params.AdminSocket = dir.Join(standalone.AdminSocket)
+	if o.Params.AdminAddr != "" {
+		admin, err := openAdmin(ctx, o.Params.AdminAddr, o.Params.AdminSocket, o.Log)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		closers = append(closers, admin.close)
+	}
+	return release, nil
 }
 
 // arguments adds those that the operator did not give.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -154,10 +155,22 @@ var _ = Describe("gatehouse envoy", func() {
 
 	It("drains through a socket of its own where it is given none", func() {
 		dir := GinkgoT().TempDir()
-		p, err := testkit.SpawnGatehouse([]string{"TMPDIR=" + dir}, "envoy", "--proxy", "gw", "--xds-addr", g.XDSAddr, "--drain-time", "40s")
+		p, err := testkit.SpawnGatehouse([]string{"TMPDIR=" + dir}, "envoy", "--proxy", "gw", "--xds-addr", g.XDSAddr, "--drain-time", "40s", "--admin-addr", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(p.Kill)
 		gw.expect("shop.example", "/", "blue")
+
+		By("answering on the admin port, too")
+		found := regexp.MustCompile(`msg="the admin port is open" admin=(127\.0\.0\.1:\d+)\n`).FindStringSubmatch(p.Stderr.String())
+		Expect(found).To(HaveLen(2), p.Stderr.String())
+		admin := testkit.API{URL: "http://" + found[1]}
+		Expect(read(admin, "/ready")).To(Equal("LIVE\n"))
+		Expect(read(admin, "/stats?filter=^server.live$")).To(Equal("server.live: 1\n"))
+		for _, path := range []string{"/config_dump", "/quitquitquit", "/drain_listeners", "/healthcheck/fail", "/", "//config_dump", "/stats/../config_dump", "/stats%2F..%2Fconfig_dump"} {
+			a, err := admin.Post(limit(), path)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusForbidden), path)
+		}
 		answer := slow(gw, blue, "1s")
 		Expect(p.Stop(limit())).To(BeZero())
 		Eventually(answer).Should(Receive(Equal("200")))
@@ -195,9 +208,6 @@ var _ = Describe("gatehouse envoy", func() {
 		Entry("an argument without --", `unknown argument "x": arguments for Envoy come behind --`, 2, "x"),
 		Entry("no authority", `--xds-tls-ca: there is no file /not/there: it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt)`, 2, "--xds-tls-ca", "/not/there"),
 		Entry("no token", "--xds-token-file: there is no file /not/there: POST /proxy/gw/token answers a token", 2, "--xds-token-file", "/not/there"),
-		Entry("an admin port that would have to drain",
-			`--admin-addr: "127.0.0.1:1" (from the command line) does not go with --drain-time, since an admin port does not drain: give --admin-socket, or neither`, 2,
-			"--drain-time", "1s", "--admin-addr", "127.0.0.1:1"),
 	)
 })
 

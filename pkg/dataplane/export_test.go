@@ -1,0 +1,7 @@
+package dataplane
+
+// What the specs look at.
+var (
+	AdminHandler = adminHandler
+	OpenAdmin    = openAdmin
+)
