@@ -1,12 +1,14 @@
 package standalone_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,20 +42,35 @@ func TestInit(*testing.T) {
 	reaping.Go(func() { children.Reap(ctx, slog.New(slog.DiscardHandler)) })
 	wrong := 0
 	var orphans []string
-	for range 200 {
-		// It leaves an orphan, which ends at about the same time as itself.
-		var out strings.Builder
-		cmd := exec.Command("sh", "-c", "(true) & echo $!; exit 7")
-		cmd.Stdout = &out
+	for range 20 {
+		// It leaves an orphan, which ends after it.
+		cmd := exec.Command("sh", "-c", "sleep 0.05 & echo $!; exit 7")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			panic(err)
+		}
 		if err := children.Start(cmd); err != nil {
 			panic(err)
 		}
-		err := children.Finish(cmd)
-		exit, ok := errors.AsType[*exec.ExitError](err)
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			panic(err)
+		}
+		orphan := strings.TrimSpace(line)
+		pid, err := strconv.Atoi(orphan)
+		if err != nil {
+			panic(err)
+		}
+		// Both have ended, and somebody has waited for the orphan, before this program
+		// waits for its own.
+		for state(cmd.Process.Pid) != "Z" && state(cmd.Process.Pid) != "gone" || state(pid) != "gone" {
+			runtime.Gosched()
+		}
+		exit, ok := errors.AsType[*exec.ExitError](children.Finish(cmd))
 		if !ok || exit.ExitCode() != 7 {
 			wrong++
 		}
-		orphans = append(orphans, strings.TrimSpace(out.String()))
+		orphans = append(orphans, orphan)
 	}
 	fmt.Println("wrong", wrong, "orphans", strings.Join(orphans, ","))
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until the spec has looked
@@ -78,7 +95,7 @@ var _ = Describe("Process 1", func() {
 
 		_, list, _ := strings.Cut(strings.TrimSpace(string(out.Contents())), "orphans ")
 		orphans := strings.Split(list, ",")
-		Expect(orphans).To(HaveLen(200))
+		Expect(orphans).To(HaveLen(20))
 		for _, text := range orphans {
 			pid, err := strconv.Atoi(text)
 			Expect(err).NotTo(HaveOccurred())
