@@ -75,7 +75,7 @@ func (l *boundListener) enter(next *unprovenConn) (tooMany *unprovenConn) {
 		l.unproven[next.client] = open
 	}
 	if open.Len() >= maxUnproven {
-		tooMany = open.Front().Value.(*unprovenConn) //nolint:errcheck // nothing else is in it
+		tooMany = open.Front().Value.(*unprovenConn)
 		if next.since.Sub(tooMany.since) < unprovenTime {
 			return next
 		}

@@ -2,6 +2,7 @@ package xdsauth_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -19,6 +21,22 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xdsauth"
 )
+
+var _ = Describe("A TLS client", func() {
+	It("is refused unless it asks for HTTP/2", func() {
+		p := newPort().open()
+		c := p.config(client(p.authority, "edge"))
+		c.NextProtos = nil
+		conn, err := tls.Dial("tcp", p.addr, c) // with TLS 1.3 the client is through first
+		if err == nil {
+			defer conn.Close()
+			_, err = io.ReadAll(conn)
+			Expect(err).To(Or(BeNil(), MatchError(syscall.ECONNRESET)))
+		}
+		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(BeEquivalentTo(1))
+		Expect(p.log).To(gbytes.Say(`does not ask for HTTP/2 with ALPN`))
+	})
+})
 
 var _ = Describe("Connections on which nobody has proved who he is", func() {
 	const most = 512
@@ -32,7 +50,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 	}
 	var accepted chan connection
 	BeforeEach(func() {
-		refusals = server.NewRefusals(slog.New(slog.NewTextHandler(io.Discard, nil)))
+		refusals = server.NewRefusals(slog.New(slog.DiscardHandler))
 		began := time.Now()
 		passed.Store(0)
 		now := func() time.Time { return began.Add(time.Duration(passed.Load())) }
