@@ -46,7 +46,7 @@ var _ = Describe("A port with TLS", func() {
 		p := newPort().open()
 		Expect(p.handshake(pair(p))).To(MatchError(ContainSubstring(alert)))
 		Eventually(func() int64 { return p.refusals.Counts()[reason] }).Should(Equal(int64(1)))
-		Expect(p.log).To(gbytes.Say(`level=WARN msg="xds client refused" address=127.0.0.1:\d+ reason=` + reason + ` err="[^"]*` + logged))
+		Eventually(p.log).Should(gbytes.Say(`level=WARN msg="xds client refused" address=127.0.0.1:\d+ reason=` + reason + ` err="[^"]*` + logged))
 	},
 		Entry("a certificate of a stranger", func(*port) testkit.Pair { return client(newTestAuthority("clients")) },
 			"certificate", "unknown certificate authority", "signed by unknown authority"),
@@ -90,7 +90,7 @@ var _ = Describe("A port with TLS", func() {
 		_, err := tls.Dial("tcp", p.addr, old)
 		Expect(err).To(MatchError(ContainSubstring("protocol version")))
 		Eventually(func() int64 { return p.refusals.Counts()["handshake"] }).Should(Equal(int64(1)))
-		Expect(p.log).To(gbytes.Say(`reason=handshake err="the handshake failed: tls: client offered only unsupported versions`))
+		Eventually(p.log).Should(gbytes.Say(`reason=handshake err="the handshake failed: tls: client offered only unsupported versions`))
 		plain, err := net.Dial("tcp", p.addr)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(plain.Close)
@@ -167,7 +167,7 @@ var _ = Describe("The proof of a stream", func() {
 		p.write("crl", string(block.Bytes))
 		Expect(ending(y)).To(ContainSubstring("is revoked"))
 		p.later(2 * time.Hour)
-		Expect(p.log).To(gbytes.Say("a revocation list of the xds port is out of date and stays in use"))
+		Eventually(p.log).Should(gbytes.Say("a revocation list of the xds port is out of date and stays in use"))
 		Expect(p.handshake(good)).To(HaveOccurred())
 	})
 
@@ -238,8 +238,8 @@ var _ = Describe("The certificate of the port", func() {
 		first := shown(p)
 		pair := p.renew() // the key first: with it alone the old one stays
 		Expect(shown(p)).To(And(Equal(hexOf(pair)), Not(Equal(first))))
-		Expect(p.log).To(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what=certificate .*they must be a PEM certificate chain and its key`))
-		Expect(p.log).To(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate`))
+		Eventually(p.log).Should(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what=certificate .*they must be a PEM certificate chain and its key`))
+		Eventually(p.log).Should(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate`))
 		p.write("cert", "")
 		p.look()
 		Expect(shown(p)).To(Equal(hexOf(pair)))
@@ -259,6 +259,6 @@ var _ = Describe("The certificate of the port", func() {
 		p.later(time.Hour)
 		Expect(strings.Count(string(p.log.Contents()), `msg="the certificate of the xds port ends soon"`)).To(Equal(2))
 		p.later(10 * 24 * time.Hour)
-		Expect(p.log).To(gbytes.Say("the certificate of the xds port has expired: envoys that connect refuse it"))
+		Eventually(p.log).Should(gbytes.Say("the certificate of the xds port has expired: envoys that connect refuse it"))
 	})
 })
