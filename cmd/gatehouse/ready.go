@@ -33,11 +33,8 @@ the environment or in a file.`,
 				return err
 			}
 			ask := app.Ready
-			switch {
-			case isSet(cmd, "admin"):
+			if isSet(cmd, "admin") || app.RunsEnvoyAlone(os.DirFS("/proc")) {
 				ask = app.EnvoyReady
-			case app.RunsEnvoyAlone(os.DirFS("/proc")):
-				ask = app.AloneReady
 			}
 			if err := ask(cmd.Context(), cfg, limit); err != nil {
 				return &runError{err}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
-	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
 // maxReadyAnswer is how much of an answer is read.
@@ -44,15 +43,6 @@ func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) err
 		return err
 	}
 	return askReady(ctx, "Envoy", where, "", limit)
-}
-
-// AloneReady is EnvoyReady for the only Envoy of a container. Where the settings do not
-// say where it is asked, it may have a socket of its own.
-func AloneReady(ctx context.Context, cfg config.Config, limit time.Duration) error {
-	if cfg.AdminSocket == "" && !cfg.Explicit["admin-addr"] {
-		cfg.AdminSocket = standalone.FindAdminSocket()
-	}
-	return EnvoyReady(ctx, cfg, limit)
 }
 
 // RunsEnvoyAlone reports whether process 1 of this container is an Envoy, or the gatehouse

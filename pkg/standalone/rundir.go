@@ -52,20 +52,6 @@ func OpenRunDir(log *slog.Logger) (*RunDir, error) {
 // AdminSocket is the name of the socket of Envoy's admin endpoint in a RunDir.
 const AdminSocket = "admin.sock"
 
-// FindAdminSocket returns the socket of an Envoy of this user that another process
-// drains, in its RunDir; empty if there is none.
-func FindAdminSocket() string {
-	parent := os.TempDir()
-	if !fitsSocket(parent) {
-		parent = "/tmp"
-	}
-	found, err := filepath.Glob(filepath.Join(parent, runPrefix+"*", AdminSocket))
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	return found[0]
-}
-
 func fitsSocket(parent string) bool {
 	return len(filepath.Join(parent, runPrefix+"0123456789", longestFile)) <= maxSocketPath
 }
