@@ -56,8 +56,6 @@ systemd_units() {
 check "gofmt" unformatted
 check "go.mod (go mod tidy)" go mod tidy -diff
 check "ratelimit/go.mod (go mod tidy)" go -C ratelimit mod tidy -diff
-check "hack/compose/go.mod (go mod tidy)" go -C hack/compose mod tidy -diff
-check "hack/dex/go.mod (go mod tidy)" go -C hack/dex mod tidy -diff
 check "shell syntax" script_syntax
 check "units of systemd" systemd_units
 check "golangci-lint" golangci

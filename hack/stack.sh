@@ -82,10 +82,10 @@ read_settings() {
 	# shellcheck disable=SC1090
 	. "$(realpath "$settings")"
 	set +a
-	# Envoy's admin port shows statistics to whoever reaches it, and lets him set the log level.
+	# Prometheus reads Envoy's statistics at its admin port, which else is not there.
+	unset STACK_ADMIN_SOCKET STACK_ADMIN_ADDR STACK_DRAIN_TIME
 	case " ${PROFILES:-} " in
-	*" observe "*) export STACK_ADMIN_IP=0.0.0.0 ;;
-	*) export STACK_ADMIN_IP=127.0.0.1 ;;
+	*" observe "*) export STACK_ADMIN_SOCKET='' STACK_ADMIN_ADDR=0.0.0.0:9001 STACK_DRAIN_TIME=0s ;;
 	esac
 }
 
