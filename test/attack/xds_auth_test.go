@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -387,8 +388,7 @@ func readAll(conn net.Conn) string {
 		n, err := conn.Read(b)
 		all.Write(b[:n])
 		if err != nil {
-			timeout, ok := err.(net.Error)
-			Expect(ok && timeout.Timeout()).To(BeFalse(), "the port holds the connection")
+			Expect(err).NotTo(MatchError(os.ErrDeadlineExceeded), "the port holds the connection")
 			return all.String()
 		}
 	}
