@@ -105,7 +105,7 @@ var _ = Describe("Bootstrap", func() {
 		}, "testdata/followed.yaml"),
 		Entry("a token, as a sidecar, with limits and more of itself", func(p *envoy.Params, _ string) {
 			p.XDSAddr, p.TLS.ServerName = "10.0.0.1:18000", "control.example"
-			p.Token, p.Loopback, p.Parent = "ghp_abc-_.~+/=9", true, "7f"
+			p.Token, p.Loopback, p.Parent = "ghx_abc-_.~+/=9", true, "7f"
 			p.MaxHeap, p.MaxConnections = 512<<20, 1000
 			p.Metadata = map[string]string{"zone": "a: b", `"build"`: "7"}
 			p.StatsTags = map[string]string{"zone": "a", "team": "%x"}

@@ -21,7 +21,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 		Expect(err).NotTo(HaveOccurred())
 		pair, err := ca.Issue(testkit.CertificateOptions{URIs: []string{"spiffe://gatehouse/proxy/gw"}, Client: true})
 		Expect(err).NotTo(HaveOccurred())
-		for name, text := range map[string]string{"ca.crt": ca.PEM, "gw.crt": pair.Cert, "gw.key": pair.Key, "token": "ghp_secret\n"} {
+		for name, text := range map[string]string{"ca.crt": ca.PEM, "gw.crt": pair.Cert, "gw.key": pair.Key, "token": "ghx_secret\n"} {
 			Expect(os.WriteFile(path(name), []byte(text), 0o600)).To(Succeed())
 		}
 	})
@@ -53,12 +53,12 @@ var _ = Describe("gatehouse bootstrap", func() {
 		r := run1("", append(elsewhere, "--xds-token-file", path("token"))...)
 		Expect(r.code).To(BeZero())
 		Expect(r.stderr).To(Equal(unencrypted))
-		Expect(strings.Count(r.stdout, `"Bearer ghp_secret"`)).To(Equal(2))
+		Expect(strings.Count(r.stdout, `"Bearer ghx_secret"`)).To(Equal(2))
 		Expect(r.stdout).To(ContainSubstring("# It holds a token: only the user that runs Envoy may read it (chmod 600).\n"))
 
-		Expect(good(append(elsewhere, "--xds-token-file", path("token"), "--xds-tls-ca", path("ca.crt"))...)).To(ContainSubstring("ghp_secret"))
-		Expect(good("bootstrap", "--xds-addr", "[::1]:18000", "--xds-token-file", path("token"))).To(ContainSubstring("ghp_secret"))
-		Expect(good("bootstrap", "--xds-addr", "localhost:18000", "--xds-token-file", path("token"))).To(ContainSubstring("ghp_secret"))
+		Expect(good(append(elsewhere, "--xds-token-file", path("token"), "--xds-tls-ca", path("ca.crt"))...)).To(ContainSubstring("ghx_secret"))
+		Expect(good("bootstrap", "--xds-addr", "[::1]:18000", "--xds-token-file", path("token"))).To(ContainSubstring("ghx_secret"))
+		Expect(good("bootstrap", "--xds-addr", "localhost:18000", "--xds-token-file", path("token"))).To(ContainSubstring("ghx_secret"))
 		Expect(good("bootstrap")).NotTo(Or(ContainSubstring("Bearer"), ContainSubstring("chmod")))
 	})
 

@@ -104,7 +104,7 @@ var _ = Describe("token", func() {
 	})
 
 	It("makes, lists and revokes those of the xDS port, through a server", func() {
-		made := `{"name":"one","token":"ghp_secret"}`
+		made := `{"name":"one","token":"ghx_secret"}`
 		listed := `{"name":"one","proxy":"edge","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":"2026-11-22T10:00:00.000000+00:00"}`
 		engines := `{"name":"one","create_ts":"2026-11-21T15:01:54.615962+00:00","last_used_ts":null}`
 		gone := reply{status: 200, body: `{"data":{"delete_core_db_token":{"affected_rows":1}}}`}
@@ -120,7 +120,7 @@ var _ = Describe("token", func() {
 			"--proxy=edge": {"one   2026-11-21T15:01:54Z  2026-11-22T10:00:00Z\n", listed, `of proxy "edge"`},
 			"--ratelimit":  {"one   2026-11-21T15:01:54Z  never\n", engines, "of the rate-limit engine"},
 		} {
-			Expect(run1("", "token", "create", "one", flag)).To(Equal(result{0, "ghp_secret\n", using}))
+			Expect(run1("", "token", "create", "one", flag)).To(Equal(result{0, "ghx_secret\n", using}))
 			Expect(run1("", "token", "list", flag)).To(Equal(result{0, "NAME  CREATED               LAST_USED\n" + want[0], using}))
 			Expect(run1("", "token", "list", flag, "-o", "json").stdout).To(MatchJSON("[" + want[1] + "]"))
 			Expect(run1("", "token", "revoke", "one", flag)).To(Equal(result{0, "token \"one\" " + want[2] + " is revoked\n", using}))
@@ -138,7 +138,7 @@ var _ = Describe("token", func() {
 		Expect(run1("", "token", "list", "--proxy", "edge", "--data-dir", dir).code).To(Equal(1))
 		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(Equal("[]\n"))
 
-		Expect(onData(dir, "token", "create", "one", "--ratelimit")).To(MatchRegexp(`^ghp_[A-Za-z0-9_-]{43}\n$`))
+		Expect(onData(dir, "token", "create", "one", "--ratelimit")).To(MatchRegexp(`^ghx_[A-Za-z0-9_-]{43}\n$`))
 		Expect(onData(dir, "token", "list", "--ratelimit")).To(MatchRegexp(`^NAME  CREATED               LAST_USED\none   20\S+Z  never\n$`))
 		Expect(onData(dir, "token", "list", "--ratelimit", "-o", "json")).To(MatchRegexp(`"name": "one",\n +"create_ts": "20\S+",\n +"last_used_ts": null`))
 		Expect(onData(dir, "token", "list")).NotTo(ContainSubstring("one"), "it does not call the API")

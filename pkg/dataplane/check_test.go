@@ -137,9 +137,9 @@ var _ = Describe("The token", func() {
 	}
 
 	It("is the line of the file", func() {
-		Expect(params("ghp_secret\n")).To(Equal("ghp_secret"))
-		Expect(params("ghp_secret")).To(Equal("ghp_secret"))
-		Expect(params("ghp_secret\r\n")).To(Equal("ghp_secret"))
+		Expect(params("ghx_secret\n")).To(Equal("ghx_secret"))
+		Expect(params("ghx_secret")).To(Equal("ghx_secret"))
+		Expect(params("ghx_secret\r\n")).To(Equal("ghx_secret"))
 	})
 
 	DescribeTable("is refused without a part of it",
@@ -148,9 +148,9 @@ var _ = Describe("The token", func() {
 			Expect(err).To(MatchError(HaveSuffix(want)))
 		},
 		Entry("empty", " \n", "is empty: write the token that POST /proxy/gw/token answers to it"),
-		Entry("the whole answer", `{"token":"ghp_secret"}`, `is not a token in one line: write only the value of "token" to it`),
-		Entry("two lines", "ghp_secret\nghp_secret\n", `is not a token in one line: write only the value of "token" to it`),
-		Entry("a header", "Bearer ghp_secret\n", `is not a token in one line: write only the value of "token" to it`),
+		Entry("the whole answer", `{"token":"ghx_secret"}`, `is not a token in one line: write only the value of "token" to it`),
+		Entry("two lines", "ghx_secret\nghx_secret\n", `is not a token in one line: write only the value of "token" to it`),
+		Entry("a header", "Bearer ghx_secret\n", `is not a token in one line: write only the value of "token" to it`),
 		Entry("a certificate", "-----BEGIN secret-----"+strings.Repeat("A", 4096), `is not a token in one line: write only the value of "token" to it`),
 	)
 

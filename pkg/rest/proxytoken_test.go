@@ -22,7 +22,7 @@ func (a *api) makeProxyToken(as, path, name, who string) string {
 	var made struct{ Token string }
 	Expect(json.Unmarshal([]byte(got.body), &made)).To(Succeed())
 	Expect(got.body).To(Equal(`{"name":"` + name + `",` + who + `"token":"` + made.Token + `"}`))
-	Expect(made.Token).To(MatchRegexp(`^ghp_[A-Za-z0-9_-]{43}$`))
+	Expect(made.Token).To(MatchRegexp(`^ghx_[A-Za-z0-9_-]{43}$`))
 	Expect(got.header.Get("Cache-Control")).To(Equal("no-store"))
 	Expect(got.header.Get("Location")).To(Equal(path + "/" + name))
 	return made.Token

@@ -57,7 +57,7 @@ type Tokens interface {
 const (
 	// The prefixes tell scanners for leaked secrets, and readers, what a token is for.
 	tokenPrefix      = "gh_"
-	proxyTokenPrefix = "ghp_"
+	proxyTokenPrefix = "ghx_"
 	tokenBytes       = 32
 )
 

@@ -42,8 +42,8 @@ func reasonOf(err error) string {
 
 var _ = Describe("A client with a token", func() {
 	known := tokens{
-		"ghp_edge":   {Name: "laptop", Proxy: "edge", Revoked: make(chan struct{})},
-		"ghp_engine": {Name: "limits", RateLimits: true, Revoked: make(chan struct{})},
+		"ghx_edge":   {Name: "laptop", Proxy: "edge", Revoked: make(chan struct{})},
+		"ghx_engine": {Name: "limits", RateLimits: true, Revoked: make(chan struct{})},
 	}
 	ask := func(open bool, authorization ...string) (server.Identity, error) {
 		a := xdsauth.New(xdsauth.Options{Open: open, Tokens: known})
@@ -51,11 +51,11 @@ var _ = Describe("A client with a token", func() {
 	}
 
 	It("is who the token says", func() {
-		id, err := ask(false, "Bearer ghp_edge")
+		id, err := ask(false, "Bearer ghx_edge")
 		Expect(err).NotTo(HaveOccurred())
 		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token laptop", []string{"edge"}, false, false}))
 		Expect(id.Why()).To(Equal("the token was revoked"))
-		id, err = ask(false, "bearer ghp_engine")
+		id, err = ask(false, "bearer ghx_engine")
 		Expect(err).NotTo(HaveOccurred())
 		Expect([]any{id.Name, id.Proxies, id.RateLimits, id.Any}).To(Equal([]any{"token limits", []string(nil), true, false}))
 	})
@@ -64,17 +64,17 @@ var _ = Describe("A client with a token", func() {
 		for _, open := range []bool{false, true} {
 			_, err := ask(open, authorization...)
 			Expect(reasonOf(err)).To(Equal("token"))
-			Expect(err).NotTo(MatchError(ContainSubstring("ghp_")))
+			Expect(err).NotTo(MatchError(ContainSubstring("ghx_")))
 		}
 	},
-		Entry("with one that does not exist", "Bearer ghp_other"),
+		Entry("with one that does not exist", "Bearer ghx_other"),
 		Entry("with none", "Bearer "),
 		Entry("with nothing at all", ""),
-		Entry("with a space too many", "Bearer  ghp_edge"),
-		Entry("with a space behind it", "Bearer ghp_edge "),
-		Entry("with another scheme", "Basic ghp_edge"),
-		Entry("without a scheme", "ghp_edge"),
-		Entry("with two", "Bearer ghp_edge", "Bearer ghp_edge"),
+		Entry("with a space too many", "Bearer  ghx_edge"),
+		Entry("with a space behind it", "Bearer ghx_edge "),
+		Entry("with another scheme", "Basic ghx_edge"),
+		Entry("without a scheme", "ghx_edge"),
+		Entry("with two", "Bearer ghx_edge", "Bearer ghx_edge"),
 	)
 
 	It("needs one, unless the port is open", func() {
@@ -88,7 +88,7 @@ var _ = Describe("A client with a token", func() {
 	It("is refused where there are no tokens", func() {
 		for _, open := range []bool{false, true} {
 			_, err := xdsauth.New(xdsauth.Options{Open: open}).Authenticate(
-				metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer ghp_edge")))
+				metadata.NewIncomingContext(context.Background(), metadata.Pairs("authorization", "Bearer ghx_edge")))
 			Expect(reasonOf(err)).To(Equal("token"))
 		}
 	})

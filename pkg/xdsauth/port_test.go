@@ -68,7 +68,7 @@ func (p *port) open() *port {
 	s := server.New(server.Options{
 		Status: status.NewRegistry(), Log: slog.New(slog.DiscardHandler), Refusals: p.refusals,
 		Authenticate: xdsauth.New(xdsauth.Options{Tokens: tokens{
-			"ghp_edge": {Name: "laptop", Proxy: "edge", Revoked: make(chan struct{})},
+			"ghx_edge": {Name: "laptop", Proxy: "edge", Revoked: make(chan struct{})},
 		}}).Authenticate,
 	})
 	s.Publish(1, map[string]*snapshot.Snapshot{})

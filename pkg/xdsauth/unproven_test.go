@@ -95,7 +95,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 	prove := func(c connection, open bool, authorization ...string) {
 		GinkgoHelper()
 		ctx := metadata.NewIncomingContext(context.Background(), metadata.MD{"authorization": authorization})
-		_, _ = xdsauth.New(xdsauth.Options{Open: open, Tokens: tokens{"ghp_edge": {Name: "laptop", Proxy: "edge"}}}).
+		_, _ = xdsauth.New(xdsauth.Options{Open: open, Tokens: tokens{"ghx_edge": {Name: "laptop", Proxy: "edge"}}}).
 			Authenticate(peer.NewContext(ctx, &peer.Peer{Addr: c.RemoteAddr(), AuthInfo: c.info}))
 	}
 
@@ -161,8 +161,8 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 		prove(all[0], false)
 		open("127.0.0.2", 1)
 		Eventually(refused).Should(BeEquivalentTo(1), "a bad proof is none")
-		prove(all[0], false, "Bearer ghp_edge")
-		prove(all[0], false, "Bearer ghp_edge") // its second stream
+		prove(all[0], false, "Bearer ghx_edge")
+		prove(all[0], false, "Bearer ghx_edge") // its second stream
 		prove(all[1], true)
 		open("127.0.0.2", 3)
 		Eventually(refused).Should(BeEquivalentTo(2))

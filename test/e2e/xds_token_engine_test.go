@@ -70,7 +70,7 @@ var _ = Describe("The rate-limit engine with a token", func() {
 		Eventually(engines).WithArguments(g.API).Should(Equal(1))
 		texts := g.Stderr.String() + e.Stderr.String() + e.Stdout.String() + other.Stderr.String() + other.Stdout.String()
 		for _, t := range []string{edge, token, second} {
-			Expect(texts).NotTo(ContainSubstring(strings.TrimPrefix(t, "ghp_")))
+			Expect(texts).NotTo(ContainSubstring(strings.TrimPrefix(t, "ghx_")))
 		}
 	})
 })

@@ -65,7 +65,7 @@ var _ = Describe("An Envoy with a token", func() {
 		stop()
 		Expect(statOf(e, "control_plane.connected_state")).To(Equal("0"))
 		for _, text := range []string{g.Stderr.String(), read(g.API, "/status")} {
-			Expect(text).NotTo(ContainSubstring(strings.TrimPrefix(token, "ghp_")))
+			Expect(text).NotTo(ContainSubstring(strings.TrimPrefix(token, "ghx_")))
 		}
 
 		By("starting it again with a new one")

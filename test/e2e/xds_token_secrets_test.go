@@ -81,7 +81,7 @@ var _ = DescribeTable("No token of the xDS port is in anything that can be read"
 
 	var texts, hashes []string
 	for _, token := range tokens {
-		texts = append(texts, encodings(strings.TrimPrefix(token, "ghp_"))...)
+		texts = append(texts, encodings(strings.TrimPrefix(token, "ghx_"))...)
 		hashes = append(hashes, fmt.Sprintf("%x", store.HashToken(token)))
 	}
 	AddReportEntry("searched", strconv.Itoa(len(places)+len(kept))+" places")

@@ -27,7 +27,7 @@ func xdsToken(api testkit.API, path, name string) string {
 	GinkgoHelper()
 	var made struct{ Token string }
 	Expect(json.Unmarshal([]byte(post(api, path, "Token_name="+name).Body), &made)).To(Succeed())
-	Expect(made.Token).To(HavePrefix("ghp_"))
+	Expect(made.Token).To(HavePrefix("ghx_"))
 	return made.Token
 }
 
@@ -146,7 +146,7 @@ var _ = Describe("The xDS port with tokens", func() {
 			{deltaADS, "edge", edge + "A", codes.Unauthenticated},
 			{deltaADS, "edge", strings.ToUpper(edge), codes.Unauthenticated},
 			{deltaADS, "edge", "", codes.Unauthenticated},
-			{sotwADS, "ratelimit", "gh_" + strings.TrimPrefix(edge, "ghp_"), codes.Unauthenticated},
+			{sotwADS, "ratelimit", "gh_" + strings.TrimPrefix(edge, "ghx_"), codes.Unauthenticated},
 		} {
 			err := p.ask(c.call, c.node, bearer(c.token)...)
 			Expect(status.Code(err)).To(Equal(c.code), "%s as %s: %v", c.call, c.node, err)
@@ -157,7 +157,7 @@ var _ = Describe("The xDS port with tokens", func() {
 		By("telling neither of tokens nor of proxies but their own")
 		all := strings.Join(told, "\n") + g.Stderr.String()
 		for _, token := range []string{edge, inner, engine, revoked} {
-			Expect(all).NotTo(Or(ContainSubstring(token), ContainSubstring(strings.TrimPrefix(token, "ghp_"))))
+			Expect(all).NotTo(Or(ContainSubstring(token), ContainSubstring(strings.TrimPrefix(token, "ghx_"))))
 		}
 		Expect(told[0]).To(Equal(strings.ReplaceAll(told[2], "none", "edge")), "whether a proxy exists makes no difference")
 		Expect(refusalsOf(g)).To(ConsistOf("proxy", "ratelimit", "token"), "each reason once a minute for the address")

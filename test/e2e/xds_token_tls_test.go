@@ -133,7 +133,7 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 			var log string
 			Eventually(ended).Should(Receive(&log))
 			Expect(log).To(And(ContainSubstring(c.told), Not(ContainSubstring("it has a configuration"))))
-			Expect(log).NotTo(Or(ContainSubstring(`"inner"`), ContainSubstring("ghp_")), "it is not told whose the token is")
+			Expect(log).NotTo(Or(ContainSubstring(`"inner"`), ContainSubstring("ghx_")), "it is not told whose the token is")
 		}
 		Expect(read(g.API, "/status")).NotTo(ContainSubstring(`"envoy"`))
 	})
