@@ -92,22 +92,30 @@ func (o BackupOptions) tell(what, file string, size int64) {
 
 // sqliteFile is the database file of a URL, which has to be there.
 func sqliteFile(databaseURL string) (string, error) {
+	path, found, err := databaseFile(databaseURL)
+	if err == nil && !found {
+		err = notInUseError("the database file " + path + " does not exist")
+	}
+	return path, err
+}
+
+// databaseFile is the file that a URL leads to, or will if it is not found.
+func databaseFile(databaseURL string) (path string, found bool, err error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
-		return "", urlError("is not a URL")
+		return "", false, urlError("is not a URL")
 	}
-	path, err := sqlitePath(u)
-	if err != nil {
-		return "", err
+	if path, err = sqlitePath(u); err != nil {
+		return "", false, err
 	}
 	file, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", notInUseError("the database file " + path + " does not exist")
+		return path, false, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding the database file: %w", err)
+		return "", false, fmt.Errorf("finding the database file: %w", err)
 	}
-	return file, nil
+	return file, true, nil
 }
 
 // beside are the names that an SQLite database and its server use.

@@ -62,7 +62,7 @@ type Restored struct {
 // run. The copy is read in full, migrated, and its secrets are opened, before
 // anything is replaced. At every moment the database is the old one or the new one.
 func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
-	path, err := databaseFile(o.URL)
+	path, _, err := databaseFile(o.URL)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -96,23 +96,6 @@ func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
 	defer unlock()
 	done.Kept, err = replaceDatabase(ctx, path, stage, o.Now)
 	return done, err
-}
-
-// databaseFile is the file that a URL leads to, or will.
-func databaseFile(databaseURL string) (string, error) {
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		return "", urlError("is not a URL")
-	}
-	path, err := sqlitePath(u)
-	if err != nil {
-		return "", err
-	}
-	file, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil
-	}
-	return file, err
 }
 
 func copyTo(ctx context.Context, stage string, o RestoreOptions) error {
