@@ -62,8 +62,7 @@ func (s *watched) RecvMsg(m any) error {
 // serveOwn runs the program's own xDS server until the end of the spec.
 func serveOwn(s *server.Server, w *wire) (addr string) {
 	GinkgoHelper()
-	g := grpc.NewServer(grpc.StreamInterceptor(w.intercept))
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
+	g := s.GRPC(grpc.ChainStreamInterceptor(w.intercept))
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	Expect(err).NotTo(HaveOccurred())
 	done := make(chan error)
