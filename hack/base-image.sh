@@ -11,25 +11,24 @@ suite=bookworm
 image=${1:-debian:12-slim}
 docker=${DOCKER:-docker}
 
-# mirror prints where apt gets this release from.
+# mirror prints where apt gets this release from; nothing if apt does not know it.
 mirror() {
-	local uri
-	uri=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Release: $suite" 2>/dev/null | head -n 1)
-	echo "${uri:-http://deb.debian.org/debian/}"
+	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Release: $suite" 2>/dev/null | head -n 1
 }
 
 # unpack SCRATCH leaves SCRATCH/out/rootfs.tar: the smallest Debian, without
 # documentation.
 unpack() {
-	local programs root=$1/rootfs
+	local programs from root=$1/rootfs
 	programs=$("$(gatehouse_root)/hack/docker.sh" fetch)
 	log "building $image from Debian's packages"
+	from=$(mirror || true) # without one, debootstrap has its own
 	# It writes much to its standard output.
 	DEBOOTSTRAP_DIR=$programs/usr/share/debootstrap "$programs/usr/sbin/debootstrap" \
 		--variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
-		"$suite" "$root" "$(mirror)" >"$1/log" 2>&1 || {
+		"$suite" "$root" ${from:+"$from"} >"$1/log" 2>&1 || {
 		tail -n 5 "$1/log" >&2
-		fail "debootstrap could not read $(mirror); check the network and /etc/apt, then try again"
+		fail "debootstrap could not read ${from:-its mirror}; check the network and /etc/apt, then try again"
 	}
 	rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/debootstrap
 	rm -rf "$root"/usr/share/{doc/*/changelog*,info,locale,man}

@@ -3,6 +3,9 @@
 # already, the C library that Envoy needs and the certificate authorities, both from
 # pinned packages of Debian 12, the licences, and for each image an SBOM of all that.
 # The Dockerfile only copies.
+#
+# DEBIAN_MIRROR is for a machine whose apt-get lacks these packages, or that has
+# none: the URL of a mirror with the directories debian and debian-security.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
@@ -21,14 +24,16 @@ pinned() {
 }
 
 # fetch SCRATCH PACKAGE VERSION PLACE leaves the package in SCRATCH/debs, with apt-get
-# where that has it, else from Debian's archive.
+# where that has it, else from DEBIAN_MIRROR.
 fetch() {
 	if command -v apt-get >/dev/null && (download_deb "$1" "$2=$3") >/dev/null 2>&1; then
 		return 0
 	fi
+	[ -n "${DEBIAN_MIRROR:-}" ] ||
+		fail "apt-get does not have $2 $3 of Debian 12: give a mirror of Debian with DEBIAN_MIRROR=URL, or choose the version of today in hack/image.sh"
 	mkdir -p "$1/debs"
-	curl -fsSL --max-time 120 -o "$1/debs/${4##*/}" "https://deb.debian.org/${4//\~/%7E}" ||
-		fail "neither apt-get nor Debian's archive has $2 $3; check the network, or choose the version of today in hack/image.sh"
+	curl -fsSL --max-time 120 -o "$1/debs/${4##*/}" "${DEBIAN_MIRROR%/}/${4//\~/%7E}" ||
+		fail "DEBIAN_MIRROR does not have $2 $3; check the network, or choose the version of today in hack/image.sh"
 }
 
 # extract DEB DIR unpacks a package; a machine without dpkg has ar.
