@@ -108,7 +108,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		return fmt.Errorf("reading changes since revision %d: %w", build.Revision(), err)
 	}
 	first := !build.loaded
-	if !first && !change.Full && len(change.Entries) == 0 && len(change.Learned) == 0 {
+	if !first && !change.Full && len(change.Entries) == 0 && len(change.Learned) == 0 && len(change.Endpoints) == 0 {
 		return nil
 	}
 	start := time.Now()

@@ -35,6 +35,11 @@ type Change struct {
 	// and global configs that ask for logins there. A nil Provider means that nothing is
 	// known any more; who is not named stays as it is, with Full too.
 	Learned map[Key]*Provider
+	// Endpoints are those of discovered upstreams, by the keys of the upstreams. Nil means that
+	// the upstream is not discovered any more; who is not named stays as it is, with Full
+	// too. Those of an upstream that is not there after Entries are forgotten: they come
+	// with the entry of a new upstream, or later.
+	Endpoints map[Key]*Endpoints
 }
 
 // Entry is one object that was written. A nil Object means deleted.
@@ -95,8 +100,9 @@ type Config struct {
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
 	globals  map[Key]*ParsedGlobalConfig
-	// learned is Change.Learned.
-	learned map[Key]*Provider
+	// learned is Change.Learned, endpoints Change.Endpoints without the nil ones.
+	learned   map[Key]*Provider
+	endpoints map[Key]*Endpoints
 }
 
 // NewConfig returns an empty configuration at revision 0.
@@ -107,7 +113,7 @@ func NewConfig() *Config {
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
 		globals:  map[Key]*ParsedGlobalConfig{},
-		learned:  map[Key]*Provider{},
+		learned:  map[Key]*Provider{}, endpoints: map[Key]*Endpoints{},
 	}
 }
 
@@ -116,6 +122,9 @@ func NewConfig() *Config {
 type Touched struct {
 	Services []string
 	Proxies  []string
+	// Upstreams are those whose Endpoints are others than before, sorted. That alone
+	// touches no tree; that an upstream comes to be discovered, or is not any more, does.
+	Upstreams []string
 }
 
 // Mark is where c is.
@@ -126,6 +135,9 @@ func (c *Config) Service(name string) *ServiceTree { return c.services[name] }
 
 // Proxy returns the tree of a proxy, or nil.
 func (c *Config) Proxy(name string) *ProxyTree { return c.proxies[name] }
+
+// Endpoints returns those of an upstream; nil if it is not discovered, or not there.
+func (c *Config) Endpoints(upstream string) *Endpoints { return c.endpoints[UpstreamKey(upstream)] }
 
 // Filter returns a filter, or nil.
 func (c *Config) Filter(name string) *ParsedFilter {
@@ -181,6 +193,7 @@ func (c *Config) Apply(ch Change) Touched {
 	if first {
 		c.objects, c.children = make(map[Key]Object, len(ch.Entries)), make(map[Key]keySet, len(ch.Entries)/2)
 	}
+	before := c.learnEndpoints(ch)
 	if ch.Full && !first {
 		named := make(map[Key]bool, len(ch.Entries))
 		for _, e := range ch.Entries {
@@ -199,6 +212,14 @@ func (c *Config) Apply(ch Change) Touched {
 		c.learned[key] = provider
 		put(key, c.objects[key])
 	}
+	for key := range ch.Endpoints {
+		switch u, ok := c.objects[key].(*Upstream); {
+		case !ok:
+			delete(c.endpoints, key)
+		case u.IsDiscovered() != (c.endpoints[key] != nil):
+			put(key, u)
+		}
+	}
 	reached := c.reached(changed, first)
 	for name, s := range reached.Services {
 		c.rebuildService(name, s)
@@ -207,8 +228,9 @@ func (c *Config) Apply(ch Change) Touched {
 		c.rebuildProxy(name)
 	}
 	return Touched{
-		Services: slices.Sorted(maps.Keys(reached.Services)),
-		Proxies:  slices.Sorted(maps.Keys(reached.Proxies)),
+		Services:  slices.Sorted(maps.Keys(reached.Services)),
+		Proxies:   slices.Sorted(maps.Keys(reached.Proxies)),
+		Upstreams: c.moved(before),
 	}
 }
 
@@ -240,6 +262,9 @@ func (c *Config) put(key Key, obj Object) bool {
 		delete(c.objects, key)
 		delete(c.globals, key)
 	}
+	if obj == nil {
+		delete(c.endpoints, key)
+	}
 	if obj != nil {
 		obj = c.parsed(key, obj)
 		c.objects[key] = obj
@@ -251,7 +276,8 @@ func (c *Config) put(key Key, obj Object) bool {
 	return old != nil || obj != nil
 }
 
-// parsed is the object as trees hold it, with what was learned for it.
+// parsed is the object as trees hold it, with what was learned for it. An upstream only
+// says whether it is discovered.
 func (c *Config) parsed(key Key, obj Object) Object {
 	switch o := obj.(type) {
 	case *Filter:
@@ -260,6 +286,8 @@ func (c *Config) parsed(key Key, obj Object) Object {
 		return c.parsed(key, o.Parse())
 	case *ParsedFilter:
 		return &ParsedFilter{o.Filter, Learned(o.Spec, c.learned[key]), o.Fault}
+	case *Upstream:
+		return o.Discovered(c.endpoints[key] != nil)
 	case *ParsedGlobalConfig:
 		return &ParsedGlobalConfig{o.GlobalConfig, Learned(o.Spec, c.learned[key]), o.Fault}
 	}
@@ -304,52 +332,6 @@ func (c *Config) unlink(key Key, obj Object) {
 	for _, to := range references(key, obj) {
 		if c.children[to] = c.children[to].without(key); c.children[to].len() == 0 {
 			delete(c.children, to)
-		}
-	}
-}
-
-// keySet is a set of keys. Most have one, for which a map would be large.
-type keySet struct {
-	one  Key // the zero Key if there is none, or if more has them all
-	more map[Key]struct{}
-}
-
-func (s keySet) with(key Key) keySet {
-	switch {
-	case s.more != nil:
-		s.more[key] = struct{}{}
-	case s.one == Key{} || s.one == key:
-		s.one = key
-	default:
-		s = keySet{more: map[Key]struct{}{s.one: {}, key: {}}}
-	}
-	return s
-}
-
-func (s keySet) without(key Key) keySet {
-	delete(s.more, key)
-	if s.one == key {
-		s.one = Key{}
-	}
-	return s
-}
-
-func (s keySet) len() int {
-	if s.one != (Key{}) {
-		return 1
-	}
-	return len(s.more)
-}
-
-// all yields the keys.
-func (s keySet) all(yield func(Key) bool) {
-	if s.one != (Key{}) {
-		yield(s.one)
-		return
-	}
-	for key := range s.more {
-		if !yield(key) {
-			return
 		}
 	}
 }

@@ -70,6 +70,8 @@ type Upstream struct {
 	Tags                  Tags `json:"tags"`
 	CreateTS              Time `json:"create_ts"`
 	UpdateTS              Time `json:"update_ts"`
+
+	discovered bool // see IsDiscovered
 }
 
 // Strategies and Protocols list the allowed values of the two fields.
