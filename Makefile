@@ -35,6 +35,10 @@ envoy: ## fetch the pinned Envoy to bin/envoy
 postgres: ## fetch the PostgreSQL of the tests to bin/postgres
 	@hack/postgres.sh >/dev/null
 
+.PHONY: kubernetes
+kubernetes: ## build the Kubernetes of the tests (API server, etcd, kubectl, helm) into bin/kubernetes (5 minutes the first time)
+	@hack/kubernetes.sh
+
 .PHONY: redis
 redis: ## fetch the Redis server of the tests to bin/redis-server
 	@hack/redis.sh
@@ -136,7 +140,7 @@ image-control-plane: image-files ## build gatehouse-control-plane:local, the con
 	$(DOCKER) build --network none --target control-plane -t $(CONTROL_PLANE_IMAGE) --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) .
 
 .PHONY: test
-test: build envoy postgres redis ratelimit schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine and identity providers
+test: build envoy postgres redis ratelimit kubernetes schemathesis clients providers ## run all tests, with a real Envoy, PostgreSQL, Redis, rate-limit engine, Kubernetes API and identity providers
 	go test -race -timeout 30m ./...
 	@echo "make test: everything passed"
 

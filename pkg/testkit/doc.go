@@ -1,6 +1,6 @@
 // Package testkit runs the program and what surrounds it for tests: gatehouse,
-// Envoy, Redis, the rate-limit engine and identity providers as processes,
-// backends, traffic, a scripted browser, and an xDS client.
+// Envoy, Redis, the rate-limit engine, a Kubernetes API and identity providers as
+// processes, backends, traffic, a scripted browser, and an xDS client.
 //
 // Invariants: a missing binary is an error that says how to build it, never a
 // skipped test; everything is on loopback; the one that starts something ends it,
