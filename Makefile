@@ -161,6 +161,10 @@ test-unit: ## run the tests that start no other program
 golden: ## write the golden files again and delete stale ones
 	go test ./pkg/build -run TestBuild -count=1 -update
 
+.PHONY: crds
+crds: ## write the CustomResourceDefinitions and the generated Go code again, from api/gateway
+	@hack/crds.sh
+
 .PHONY: endpoints
 endpoints: ## write docs/endpoints.md again, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update

@@ -1,0 +1,162 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// GatewayHost is a host name that the gateway serves, and its routes.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=gwh,categories=gatehouse
+// +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.spec.virtualhost.fqdn`,description="The host name"
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.proxy`,description="The proxy that serves it"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy of the proxy has it"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
+// +kubebuilder:printcolumn:name="Envoys",type=integer,JSONPath=`.status.envoys`,priority=1,description="How many Envoys have it"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].message`,priority=1,description="What to do"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type GatewayHost struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What the gateway does with requests for the host.
+	Spec GatewayHostSpec `json:"spec"`
+	// What became of it. The controller writes it.
+	// +optional
+	Status Status `json:"status,omitempty"`
+}
+
+// GatewayHostList is a list of GatewayHosts.
+//
+// +kubebuilder:object:root=true
+type GatewayHostList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GatewayHost `json:"items"`
+}
+
+// GatewayHostSpec is what the gateway does with requests for a host.
+type GatewayHostSpec struct {
+	// The proxy that serves the host: the name under which its Envoys connect. Empty means the
+	// first of the installation's proxies. A host of a proxy that the installation does not
+	// have belongs to another installation, and is left alone.
+	// +optional
+	Proxy ProxyName `json:"proxy,omitempty"`
+	// The host name and its certificate.
+	VirtualHost VirtualHost `json:"virtualhost"`
+	// Whether everybody may come in, although a GlobalConfig of type globalconfig_oauth holds
+	// for the proxy. Default: false.
+	// +optional
+	Public bool `json:"public,omitempty"`
+	// Filters for every route of the host: names of RouteFilters in the host's namespace. Their
+	// order says nothing.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Filters []FilterReference `json:"filters,omitempty"`
+	// The routes. The most specific one that matches a request takes it, whatever its place in the
+	// list: exact paths come before prefixes, longer prefixes before shorter ones. A
+	// request that none matches is answered with 404.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Routes []Route `json:"routes,omitempty"`
+}
+
+// ProxyName is the name of a proxy.
+//
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]*$`
+type ProxyName string
+
+// VirtualHost is a host name and how it is served.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tls.clientCASecret) || self.fqdn != '*'",message="clients are asked for a certificate by the host name that they connect to: write it in fqdn instead of *",fieldPath=.tls.clientCASecret
+type VirtualHost struct {
+	// The host name, without regard to case: an exact name such as shop.example.com, a
+	// wildcard such as *.example.com for every name below it, or * for any host. The exact name
+	// wins, then the longest wildcard. When two GatewayHosts of a proxy have the same
+	// one, the older has it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|([*][.])?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?([.][A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)$')",message="must be a host name such as shop.example.com, *.example.com or *, without a scheme, port or path"
+	FQDN string `json:"fqdn"`
+	// HTTPS for the host. Without it the host is served over plain HTTP only.
+	// +optional
+	TLS *TLS `json:"tls,omitempty"`
+}
+
+// TLS is the certificate of a host and what it means for requests.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.https) || self.https == 'both' || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="redirect and only need a certificate: name its Secret in secretName, or write external: true if a load balancer in front of the gateway has it",fieldPath=.https
+// +kubebuilder:validation:XValidation:rule="!has(self.clientCASecret) || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="clients show a certificate only to a host that has one itself: name its Secret in secretName",fieldPath=.clientCASecret
+// +kubebuilder:validation:XValidation:rule="!has(self.secretNamespace) || has(self.secretName)",message="is the namespace of secretName, which is missing",fieldPath=.secretNamespace
+type TLS struct {
+	// The Secret with the certificate and its key, of type kubernetes.io/tls.
+	// +optional
+	SecretName ObjectName `json:"secretName,omitempty"`
+	// The namespace of the Secret, which needs a ReferenceGrant there. Empty means that of the
+	// GatewayHost.
+	// +optional
+	SecretNamespace Namespace `json:"secretNamespace,omitempty"`
+	// Further Secrets of this type: certificates of another kind of key, or for other names below a
+	// wildcard.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	AdditionalSecrets []SecretReference `json:"additionalSecrets,omitempty"`
+	// Whether a load balancer in front of the gateway has the certificate, and the gateway needs
+	// none. Default: false.
+	// +optional
+	External bool `json:"external,omitempty"`
+	// What becomes of a request over plain HTTP: both serves it, redirect sends the client to
+	// https, only answers 403. Default: both.
+	// +optional
+	// +kubebuilder:validation:Enum=both;redirect;only
+	HTTPS string `json:"https,omitempty"`
+	// For how many seconds a browser that came over HTTPS keeps away from plain HTTP
+	// (Strict-Transport-Security). Default: 0, which says nothing to browsers.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=315360000
+	HSTSSeconds *int32 `json:"hstsSeconds,omitempty"`
+	// The Secret with the certificate authorities (ca.crt), one of which must have signed the
+	// certificate of a client. Without it clients need none.
+	// +optional
+	ClientCASecret *SecretReference `json:"clientCASecret,omitempty"`
+}
+
+// FilterReference names a RouteFilter in the same namespace.
+type FilterReference struct {
+	// The metadata.name of the RouteFilter.
+	Name ObjectName `json:"name"`
+}
+
+// SecretReference names a Secret.
+type SecretReference struct {
+	// The name of the Secret.
+	Name ObjectName `json:"name"`
+	// The namespace of the Secret, which needs a ReferenceGrant there. Empty means that of the object that
+	// names it.
+	// +optional
+	Namespace Namespace `json:"namespace,omitempty"`
+}
+
+// ObjectName is the name of an object of Kubernetes.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+type ObjectName string
+
+// Namespace is the name of a namespace.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+type Namespace string
+
+// GetStatus returns the status, to be written.
+func (h *GatewayHost) GetStatus() *Status { return &h.Status }

@@ -1,0 +1,60 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// GlobalConfig is a setting for a whole proxy, or for all of the installation: the limits of a
+// rate-limit domain, or a login for every host.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=gwc,categories=gatehouse
+// +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="What it sets"
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.spec.proxy`,description="The proxy that it is for; empty: all"
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether it can be used"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy has it"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].message`,priority=1,description="What to do"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type GlobalConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// The setting.
+	Spec GlobalConfigSpec `json:"spec"`
+	// What became of it. The controller writes it.
+	// +optional
+	Status Status `json:"status,omitempty"`
+}
+
+// GlobalConfigList is a list of GlobalConfigs.
+//
+// +kubebuilder:object:root=true
+type GlobalConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []GlobalConfig `json:"items"`
+}
+
+// GlobalConfigSpec is a setting for a proxy.
+type GlobalConfigSpec struct {
+	// A name for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// What it sets: globalconfig_ratelimit or globalconfig_oauth.
+	// +kubebuilder:validation:Enum=globalconfig_ratelimit;globalconfig_oauth
+	Type string `json:"type"`
+	// The configuration of the type: a JSON object as a text. The controller reads it; the condition
+	// Accepted says what is wrong with it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1048576
+	Config string `json:"config"`
+	// The proxy that it is for. Empty means all of the installation's. A proxy that the installation
+	// does not have belongs to another installation, and the object is left alone.
+	// +optional
+	Proxy ProxyName `json:"proxy,omitempty"`
+}
+
+// GetStatus returns the status, to be written.
+func (g *GlobalConfig) GetStatus() *Status { return &g.Status }

@@ -1,0 +1,30 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group is the API group of the kinds.
+const Group = "gateway.gatehouse.dev"
+
+// The kinds.
+const (
+	KindGatewayHost    = "GatewayHost"
+	KindRouteFilter    = "RouteFilter"
+	KindGlobalConfig   = "GlobalConfig"
+	KindReferenceGrant = "ReferenceGrant"
+)
+
+// GroupVersion is the group and version of this package.
+func GroupVersion() schema.GroupVersion { return schema.GroupVersion{Group: Group, Version: "v1"} }
+
+// AddToScheme registers the kinds in a scheme, as a client needs it.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion(),
+		&GatewayHost{}, &GatewayHostList{}, &RouteFilter{}, &RouteFilterList{},
+		&GlobalConfig{}, &GlobalConfigList{}, &ReferenceGrant{}, &ReferenceGrantList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion())
+	return nil
+}

@@ -1,0 +1,236 @@
+package v1
+
+// Route sends the requests that match its conditions to Services.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.filter(c, has(c.prefix) || has(c.segment) || has(c.exact) || has(c.regex)).size() <= 1",message="all conditions must hold, so only one of them can have a path; write a route for each path",fieldPath=.conditions
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.filter(c, has(c.methods)).size() <= 1",message="all conditions must hold, so only one of them can have methods; list all methods there",fieldPath=.conditions
+// +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.prefix) || !has(self.conditions) || !self.conditions.exists(c, has(c.regex))",message="there is no prefix to replace where a condition has a regex; use rewrite.regex and rewrite.substitution",fieldPath=.rewrite
+type Route struct {
+	// The name of the route, unique within the host. It is seen in status, metrics and
+	// explain. Without it the gateway makes one of the conditions.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*|[.]{3,})$`
+	Name string `json:"name,omitempty"`
+	// What a request must be like. All conditions must hold, and only one of them may have a path. Without a
+	// path the route is for all paths.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []Condition `json:"conditions,omitempty"`
+	// The Services that share the requests by weight. Without one the route answers 503.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Services []Backend `json:"services,omitempty"`
+	// Filters for the route: names of RouteFilters in the host's namespace. Their order says
+	// nothing.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Filters []FilterReference `json:"filters,omitempty"`
+	// What the Service sees instead of the request's own path and host.
+	// +optional
+	Rewrite *Rewrite `json:"rewrite,omitempty"`
+	// How long a request may take.
+	// +optional
+	Timeouts *Timeouts `json:"timeouts,omitempty"`
+	// When a request is tried again. Without it: once more, if nothing can have been done with it.
+	// +optional
+	Retries *Retries `json:"retries,omitempty"`
+	// Whether a client may upgrade to a WebSocket. Default: true.
+	// +optional
+	Websocket *bool `json:"websocket,omitempty"`
+	// Whether nobody has to log in for the route, whatever the host and a GlobalConfig of type
+	// globalconfig_oauth ask for. Default: false.
+	// +optional
+	Public bool `json:"public,omitempty"`
+	// Words by which people group routes. They change nothing.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Tags []Tag `json:"tags,omitempty"`
+}
+
+// Tag is a word by which people group objects.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._:/-]+$`
+type Tag string
+
+// Condition is what a request must be like. Everything that it says must hold.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.segment), has(self.exact), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of prefix, segment, exact and regex"
+type Condition struct {
+	// The beginning of the path, as a text: /shop is also for /shopping.
+	// +optional
+	Prefix *URLPath `json:"prefix,omitempty"`
+	// The beginning of the path in whole segments: /shop is for /shop and /shop/cart, not for
+	// /shopping.
+	// +optional
+	Segment *URLPath `json:"segment,omitempty"`
+	// The whole path.
+	// +optional
+	Exact *URLPath `json:"exact,omitempty"`
+	// A regular expression (RE2) for the whole path, such as /shop/[0-9]+.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
+	Regex *string `json:"regex,omitempty"`
+	// HTTP methods, such as GET: one of them must be the request's. Empty means all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Methods []Method `json:"methods,omitempty"`
+	// Conditions on headers. All must hold.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Headers []HeaderMatch `json:"headers,omitempty"`
+	// Conditions on query parameters. All must hold.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Query []QueryMatch `json:"query,omitempty"`
+}
+
+// URLPath is an absolute path without query and fragment.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=4096
+// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
+type URLPath string
+
+// Method is an HTTP method.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=64
+// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+type Method string
+
+// HeaderMatch is a condition on a header. Without exact, prefix and regex the header must be there.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.exact), has(self.prefix), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of exact, prefix and regex"
+type HeaderMatch struct {
+	// The name of the header, without regard to case, or one of :authority, :path, :method and
+	// :scheme.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern="^(:authority|:path|:method|:scheme|[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
+	Name string `json:"name"`
+	// The whole value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Exact *string `json:"exact,omitempty"`
+	// The beginning of the value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Prefix *string `json:"prefix,omitempty"`
+	// A regular expression (RE2) for the whole value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Regex *string `json:"regex,omitempty"`
+	// Whether the condition must not hold instead. Default: false.
+	// +optional
+	Invert bool `json:"invert,omitempty"`
+}
+
+// QueryMatch is a condition on a query parameter. Without exact, prefix and regex the parameter must be there.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.exact), has(self.prefix), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of exact, prefix and regex"
+type QueryMatch struct {
+	// The name of the parameter.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+	Name string `json:"name"`
+	// The whole value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Exact *string `json:"exact,omitempty"`
+	// The beginning of the value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Prefix *string `json:"prefix,omitempty"`
+	// A regular expression (RE2) for the whole value.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Regex *string `json:"regex,omitempty"`
+}
+
+// Rewrite is what the Service sees instead of the request's own path and host.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.prefix) || !has(self.regex)",message="takes prefix or regex, not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.substitution) || has(self.regex)",message="requires regex",fieldPath=.substitution
+type Rewrite struct {
+	// What stands in place of the part of the path that the route's condition matched.
+	// +optional
+	Prefix *URLPath `json:"prefix,omitempty"`
+	// A regular expression (RE2): what it matches in the path is replaced by substitution.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Regex string `json:"regex,omitempty"`
+	// The replacement; \1 stands for the first group of regex.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Substitution string `json:"substitution,omitempty"`
+	// The Host header.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Host string `json:"host,omitempty"`
+}
+
+// Timeouts bound one request.
+type Timeouts struct {
+	// The whole exchange, such as 15s; at most 24h. Default: no bound.
+	// +optional
+	Request Duration `json:"request,omitempty"`
+	// The time without a byte, at most 24h. Default: 300s.
+	// +optional
+	Idle Duration `json:"idle,omitempty"`
+}
+
+// Duration is a time with its unit, such as 1.5s, 200ms or 1h30m.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^(0|([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
+type Duration string
+
+// Retries say when a request is tried again.
+type Retries struct {
+	// How often, at most. 0 switches retries off.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Attempts int32 `json:"attempts"`
+	// After what (Envoy's retry_on). Empty means: where nothing can have been done with the request.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	On []RetryCondition `json:"on,omitempty"`
+	// The time of each attempt, at most 24h. Default: no bound of its own.
+	// +optional
+	PerTry Duration `json:"perTry,omitempty"`
+	// The longest wait before the first retry, 1ms to 1h. It doubles with each retry; each wait is random
+	// below it. Default: 5ms.
+	// +optional
+	Backoff Duration `json:"backoff,omitempty"`
+	// The longest wait before any retry, 1ms to 1h. Default: 20 times backoff.
+	// +optional
+	MaxBackoff Duration `json:"maxBackoff,omitempty"`
+}
+
+// RetryCondition is one of Envoy's conditions for a retry.
+//
+// +kubebuilder:validation:Enum="5xx";gateway-error;reset;reset-before-request;connect-failure;envoy-ratelimited;retriable-4xx;refused-stream;http3-post-connect-failure
+type RetryCondition string
