@@ -217,7 +217,7 @@ type Retries struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	On []RetryCondition `json:"on,omitempty"`
+	RetryOn []RetryCondition `json:"retryOn,omitempty"`
 	// The time of each attempt, at most 24h. Default: no bound of its own.
 	// +optional
 	PerTry Duration `json:"perTry,omitempty"`
