@@ -101,14 +101,15 @@ type Condition struct {
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=4096
+// +kubebuilder:validation:Pattern=`^[^?#\s]*$`
 // +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
 type URLPath string
 
 // Method is an HTTP method.
 //
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=64
-// +kubebuilder:validation:Pattern="^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+// +kubebuilder:validation:MaxLength=20
+// +kubebuilder:validation:XValidation:rule="self.matches(\"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$\")",message="must be an HTTP method such as GET"
 type Method string
 
 // HeaderMatch is a condition on a header. Without exact, prefix and regex the header must be there.
@@ -204,7 +205,7 @@ type Timeouts struct {
 // Duration is a time with its unit, such as 1.5s, 200ms or 1h30m.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:Pattern=`^(0|([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('24h')",message="must be a time with its unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
 type Duration string
 
 // Retries say when a request is tried again.
