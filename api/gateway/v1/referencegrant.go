@@ -8,9 +8,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:shortName=gwrg,categories=gatehouse
-// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from[*].namespace`,description="The namespaces that may"
-// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to[*].kind`,description="What they may name"
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ReferenceGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

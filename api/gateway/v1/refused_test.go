@@ -1,0 +1,140 @@
+package v1_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// host is a GatewayHost with this spec, in YAML flow style.
+func host(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
+}
+
+// route is a host with this route, and backend one with this service.
+func route(r string) string   { return host("{virtualhost: {fqdn: a.example.com}, routes: [" + r + "]}") }
+func backend(b string) string { return route("{services: [" + b + "]}") }
+
+// virtualHost is a host with this virtualhost.
+func virtualHost(v string) string { return host("{virtualhost: " + v + "}") }
+
+func filter(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1beta1, kind: RouteFilter, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
+}
+
+func globalConfig(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1, kind: GlobalConfig, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
+}
+
+func grant(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1, kind: ReferenceGrant, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
+}
+
+const (
+	badHost     = ": must be a host name such as shop.example.com, *.example.com or *, without a scheme, port or path"
+	badDuration = ": must be a time with its unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
+	badPort     = ": must be the number of a port, 1 to 65535, or the name of a port of the Service"
+	badPath     = "spec.routes[0].conditions: Invalid value: all conditions must hold, so only one of them can have a path; write a route for each path"
+	noTLS       = "spec.routes[0].services[0].tls: Invalid value: needs a protocol over TLS: write protocol: tls or protocol: h2"
+	oneKind     = ": Invalid value: takes only one of exact, prefix and regex"
+)
+
+var _ = DescribeTable("A mistake is refused by the API server", func(ctx context.Context, object string, want ...string) {
+	Expect(refused(ctx, object)).To(ConsistOf(want))
+},
+	Entry("no virtualhost", host("{}"), "spec.virtualhost: Required value"),
+	Entry("no host", virtualHost("{}"), "spec.virtualhost.fqdn: Required value"),
+	Entry("a URL", virtualHost(`{fqdn: "https://shop.example.com"}`), `spec.virtualhost.fqdn: Invalid value: "https://shop.example.com"`+badHost),
+	Entry("a host with a port", virtualHost(`{fqdn: "shop.example.com:8080"}`), `spec.virtualhost.fqdn: Invalid value: "shop.example.com:8080"`+badHost),
+	Entry("a wildcard in the middle", virtualHost(`{fqdn: "shop.*.com"}`), `spec.virtualhost.fqdn: Invalid value: "shop.*.com"`+badHost),
+	Entry("a wildcard without a name", virtualHost(`{fqdn: "*."}`), `spec.virtualhost.fqdn: Invalid value: "*."`+badHost),
+	Entry("a label that begins with a hyphen", virtualHost(`{fqdn: -a.example.com}`), `spec.virtualhost.fqdn: Invalid value: "-a.example.com"`+badHost),
+	Entry("a label that is too long", virtualHost(`{fqdn: `+strings.Repeat("a", 64)+`.com}`), `spec.virtualhost.fqdn: Invalid value: "`+strings.Repeat("a", 64)+`.com"`+badHost),
+	Entry("a final dot", virtualHost(`{fqdn: example.com.}`), `spec.virtualhost.fqdn: Invalid value: "example.com."`+badHost),
+	Entry("a redirect without a certificate", virtualHost("{fqdn: a.example.com, tls: {https: redirect}}"),
+		"spec.virtualhost.tls.https: Invalid value: redirect and only need a certificate: name its Secret in secretName, or write external: true if a load balancer in front of the gateway has it"),
+	Entry("HTTPS only without a certificate", virtualHost("{fqdn: a.example.com, tls: {https: only, external: false}}"),
+		"spec.virtualhost.tls.https: Invalid value: redirect and only need a certificate: name its Secret in secretName, or write external: true if a load balancer in front of the gateway has it"),
+	Entry("another word for HTTPS", virtualHost("{fqdn: a.example.com, tls: {secretName: a, https: always}}"),
+		`spec.virtualhost.tls.https: Unsupported value: "always": supported values: "both", "redirect", "only"`),
+	Entry("client certificates without a certificate", virtualHost("{fqdn: a.example.com, tls: {clientCASecret: {name: ca}}}"),
+		"spec.virtualhost.tls.clientCASecret: Invalid value: clients show a certificate only to a host that has one itself: name its Secret in secretName"),
+	Entry("client certificates for any host", virtualHost(`{fqdn: "*", tls: {secretName: a, clientCASecret: {name: ca}}}`),
+		"spec.virtualhost.tls.clientCASecret: Invalid value: clients are asked for a certificate by the host name that they connect to: write it in fqdn instead of *"),
+	Entry("a namespace of no Secret", virtualHost("{fqdn: a.example.com, tls: {secretNamespace: b}}"),
+		"spec.virtualhost.tls.secretNamespace: Invalid value: is the namespace of secretName, which is missing"),
+	Entry("eleven years of HSTS", virtualHost("{fqdn: a.example.com, tls: {secretName: a, hstsSeconds: 346896000}}"),
+		"spec.virtualhost.tls.hstsSeconds: Invalid value: 346896000: spec.virtualhost.tls.hstsSeconds in body should be less than or equal to 315360000"),
+	Entry("a filter twice on a host", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: a}, {name: a}]}"), `spec.filters[1]: Duplicate value: {"name":"a"}`),
+	Entry("a filter twice on a route", route("{filters: [{name: a}, {name: a}]}"), `spec.routes[0].filters[1]: Duplicate value: {"name":"a"}`),
+	Entry("a proxy that cannot be one", host(`{proxy: "a b", virtualhost: {fqdn: a.example.com}}`),
+		`spec.proxy: Invalid value: "a b": spec.proxy in body should match '^[A-Za-z0-9._-]*$'`),
+	Entry("a route's name that cannot be in a URL", route("{name: a/b}"),
+		`spec.routes[0].name: Invalid value: "a/b": spec.routes[0].name in body should match '^([A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*|[.]{3,})$'`),
+	Entry("two paths in a condition", route("{conditions: [{prefix: /a, exact: /b}]}"), "spec.routes[0].conditions[0]: Invalid value: takes only one of prefix, segment, exact and regex"),
+	Entry("two conditions with a path", route("{conditions: [{prefix: /a}, {segment: /b}]}"), badPath),
+	Entry("two conditions with methods", route("{conditions: [{methods: [GET]}, {methods: [PUT]}]}"),
+		"spec.routes[0].conditions: Invalid value: all conditions must hold, so only one of them can have methods; list all methods there"),
+	Entry("a prefix without a slash", route("{conditions: [{prefix: shop}]}"), `spec.routes[0].conditions[0].prefix: Invalid value: "shop": must start with /`),
+	Entry("a path with a query", route(`{conditions: [{exact: "/a?b"}]}`),
+		`spec.routes[0].conditions[0].exact: Invalid value: "/a?b": spec.routes[0].conditions[0].exact in body should match '^[^?#\s]*$'`),
+	Entry("a regex without a slash", route("{conditions: [{regex: a.*}]}"), `spec.routes[0].conditions[0].regex: Invalid value: "a.*": must start with /`),
+	Entry("a regex that is too long", route("{conditions: [{regex: /"+strings.Repeat("a", 1024)+"}]}"),
+		"spec.routes[0].conditions[0].regex: Too long: may not be more than 1024 bytes"),
+	Entry("no HTTP method", route("{conditions: [{methods: [GET POST]}]}"), `spec.routes[0].conditions[0].methods[0]: Invalid value: "GET POST": must be an HTTP method such as GET`),
+	Entry("a method twice", route("{conditions: [{methods: [GET, GET]}]}"), `spec.routes[0].conditions[0].methods[1]: Duplicate value: "GET"`),
+	Entry("two texts for a header", route("{conditions: [{headers: [{name: a, exact: b, regex: c}]}]}"), "spec.routes[0].conditions[0].headers[0]"+oneKind),
+	Entry("two texts for a parameter", route("{conditions: [{query: [{name: a, exact: b, prefix: c}]}]}"), "spec.routes[0].conditions[0].query[0]"+oneKind),
+	Entry("a prefix to replace where there is none", route("{conditions: [{regex: /a}], rewrite: {prefix: /b}}"),
+		"spec.routes[0].rewrite: Invalid value: there is no prefix to replace where a condition has a regex; use rewrite.regex and rewrite.substitution"),
+	Entry("two rewrites", route("{rewrite: {prefix: /b, regex: a}}"), "spec.routes[0].rewrite: Invalid value: takes prefix or regex, not both"),
+	Entry("a substitution of nothing", route("{rewrite: {substitution: a}}"), "spec.routes[0].rewrite.substitution: Invalid value: requires regex"),
+	Entry("a time without a unit", route(`{timeouts: {request: "15"}}`), `spec.routes[0].timeouts.request: Invalid value: "15"`+badDuration),
+	Entry("a time that is too long", route("{timeouts: {idle: 24h1ms}}"), `spec.routes[0].timeouts.idle: Invalid value: "24h1ms"`+badDuration),
+	Entry("a negative time", route("{retries: {attempts: 1, perTry: -1s}}"), `spec.routes[0].retries.perTry: Invalid value: "-1s"`+badDuration),
+	Entry("retries without a number", route("{retries: {}}"), "spec.routes[0].retries.attempts: Required value"),
+	Entry("retries after something unknown", route("{retries: {attempts: 1, retryOn: [never]}}"),
+		`spec.routes[0].retries.retryOn[0]: Unsupported value: "never": supported values: "5xx", "gateway-error", "reset", "reset-before-request", "connect-failure", "envoy-ratelimited", "retriable-4xx", "refused-stream", "http3-post-connect-failure"`),
+	Entry("no port", backend("{name: a}"), "spec.routes[0].services[0].port: Required value"),
+	Entry("a port that is too high", backend("{name: a, port: 65536}"), "spec.routes[0].services[0].port: Invalid value: 65536"+badPort),
+	Entry("a port in quotes", backend(`{name: a, port: "80"}`), `spec.routes[0].services[0].port: Invalid value: "80"`+badPort),
+	Entry("a weight below zero", backend("{name: a, port: 80, weight: -1}"),
+		"spec.routes[0].services[0].weight: Invalid value: -1: spec.routes[0].services[0].weight in body should be greater than or equal to 0"),
+	Entry("an unknown protocol", backend("{name: a, port: 80, protocol: https}"),
+		`spec.routes[0].services[0].protocol: Unsupported value: "https": supported values: "http", "h2c", "tls", "h2"`),
+	Entry("an unknown strategy", backend("{name: a, port: 80, strategy: sticky}"),
+		`spec.routes[0].services[0].strategy: Unsupported value: "sticky": supported values: "round_robin", "least_request", "random", "ring_hash", "maglev"`),
+	Entry("TLS without a protocol over TLS", backend("{name: a, port: 80, protocol: h2c, tls: {insecure: true}}"), noTLS),
+	Entry("every certificate, and only some", backend("{name: a, port: 80, protocol: tls, tls: {insecure: true, caSecret: {name: ca}}}"),
+		"spec.routes[0].services[0].tls.insecure: Invalid value: cannot be combined with caSecret: one of them accepts every certificate"),
+	Entry("a health check without a slash", backend("{name: a, port: 80, healthCheck: {path: health}}"),
+		`spec.routes[0].services[0].healthCheck.path: Invalid value: "health": must start with /`),
+	Entry("a health check all the time", backend("{name: a, port: 80, healthCheck: {intervalSeconds: 0}}"),
+		"spec.routes[0].services[0].healthCheck.intervalSeconds: Invalid value: 0: spec.routes[0].services[0].healthCheck.intervalSeconds in body should be greater than or equal to 1"),
+	Entry("more than everything", backend("{name: a, port: 80, panicThresholdPercent: 101}"),
+		"spec.routes[0].services[0].panicThresholdPercent: Invalid value: 101: spec.routes[0].services[0].panicThresholdPercent in body should be less than or equal to 100"),
+	Entry("too many routes", host("{virtualhost: {fqdn: a.example.com}, routes: ["+strings.Repeat("{}, ", 1001)+"]}"), "spec.routes: Too many: 1001: must have at most 1000 items"),
+	Entry("a filter of an unknown type", filter(`{type: route_filter_cors, routeFilterConfig: {config: "{}"}}`),
+		`spec.type: Unsupported value: "route_filter_cors": supported values: "route_filter_ratelimit", "route_filter_headers", "http_filter_oidc"`),
+	Entry("a filter without a configuration", filter("{type: route_filter_headers, routeFilterConfig: {}}"), "spec.routeFilterConfig.config: Required value"),
+	Entry("a filter with an object for a text", filter("{type: route_filter_headers, routeFilterConfig: {config: {}}}"),
+		`spec.routeFilterConfig.config: Invalid value: "object": spec.routeFilterConfig.config in body must be of type string: "object"`),
+	Entry("a global config of an unknown type", globalConfig(`{type: globalconfig_accesslog, config: "{}"}`),
+		`spec.type: Unsupported value: "globalconfig_accesslog": supported values: "globalconfig_ratelimit", "globalconfig_oauth"`),
+	Entry("a global config without a configuration", globalConfig("{type: globalconfig_oauth}"), "spec.config: Required value"),
+	Entry("a grant for nobody", grant("{from: [], to: [{kind: Secret}]}"), "spec.from: Invalid value: 0: spec.from in body should have at least 1 items"),
+	Entry("a grant for a Pod", grant("{from: [{kind: Pod, namespace: a}], to: [{kind: ConfigMap}]}"),
+		`spec.from[0].kind: Unsupported value: "Pod": supported values: "GatewayHost", "RouteFilter", "GlobalConfig"`,
+		`spec.to[0].kind: Unsupported value: "ConfigMap": supported values: "Secret", "Service"`),
+	Entry("a grant for every namespace", grant("{from: [{kind: GatewayHost}], to: [{kind: Secret}]}"), "spec.from[0].namespace: Required value"),
+)
+
+var _ = Describe("A field that does not exist", func() {
+	It("is refused by kubectl and dropped by nobody in silence", func(ctx context.Context) {
+		_, err := api.Apply(ctx, backend("{name: a, port: 80, wieght: 1}"), "--dry-run=server")
+		Expect(err).To(MatchError(ContainSubstring(`strict decoding error: unknown field "spec.routes[0].services[0].wieght"`)))
+	}, NodeTimeout(time.Minute))
+})
