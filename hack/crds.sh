@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes what controller-gen makes of api/gateway: the CustomResourceDefinitions in
-# charts/gatehouse/crds and zz_generated.deepcopy.go beside the types.
+# Writes what is made of api/gateway: the CustomResourceDefinitions in
+# charts/gatehouse/crds, zz_generated.deepcopy.go beside the types, and
+# docs/kubernetes-fields.md.
 #
 # usage: hack/crds.sh          writes them
 #        hack/crds.sh --check  prints how they differ from what would be written
@@ -12,6 +13,7 @@ hack/kubernetes.sh controller-gen
 # generate writes into the module in the current directory.
 generate() {
 	"$root/bin/kubernetes/controller-gen" object crd paths=./api/gateway/... output:crd:dir=charts/gatehouse/crds
+	go -C "$root" run ./hack/crddocs "$PWD"/charts/gatehouse/crds/*.yaml >docs/kubernetes-fields.md
 }
 
 if [ "${1:-}" != --check ]; then
@@ -21,10 +23,10 @@ fi
 # A module of the same name with nothing but the types.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-mkdir "$scratch/api"
+mkdir "$scratch"/{api,docs}
 cp go.mod go.sum "$scratch"
 cp -R api/gateway "$scratch/api"
 (cd "$scratch" && generate)
-for made in api/gateway charts/gatehouse/crds; do
+for made in api/gateway charts/gatehouse/crds docs/kubernetes-fields.md; do
 	diff -ru "$made" "$scratch/$made" || echo "run make crds"
 done

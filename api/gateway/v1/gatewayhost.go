@@ -58,8 +58,8 @@ type GatewayHostSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Filters []FilterReference `json:"filters,omitempty"`
 	// The routes. The most specific one that matches a request takes it, whatever its place in the
-	// list: exact paths come before prefixes, longer prefixes before shorter ones. A
-	// request that none matches is answered with 404.
+	// list: exact paths, then regular expressions, then the longest prefix, then the most
+	// conditions. A request that none matches is answered with 404.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

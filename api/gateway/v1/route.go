@@ -36,7 +36,8 @@ type Route struct {
 	// How long a request may take.
 	// +optional
 	Timeouts *Timeouts `json:"timeouts,omitempty"`
-	// When a request is tried again. Without it: once more, if nothing can have been done with it.
+	// When a request is tried again. Without it: twice, where it cannot have reached the
+	// Service.
 	// +optional
 	Retries *Retries `json:"retries,omitempty"`
 	// Whether a client may upgrade to a WebSocket. Default: true.
@@ -214,7 +215,7 @@ type Retries struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Attempts int32 `json:"attempts"`
-	// After what (Envoy's retry_on). Empty means: where nothing can have been done with the request.
+	// After what (Envoy's retry_on). Empty means: where the request cannot have reached the Service.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -43,7 +43,7 @@ type RouteFilterSpec struct {
 	Name string `json:"name,omitempty"`
 	// What the filter does: route_filter_ratelimit, route_filter_headers, or http_filter_oidc, which
 	// is for hosts only.
-	// +kubebuilder:validation:Enum=route_filter_ratelimit;route_filter_headers;http_filter_oidc
+	// +kubebuilder:validation:Enum=route_filter_ratelimit;http_filter_oidc;route_filter_headers
 	Type string `json:"type"`
 	// The configuration of the type.
 	RouteFilterConfig RouteFilterConfig `json:"routeFilterConfig"`

@@ -31,6 +31,13 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	DeferCleanup(func() error { return api.End() })
 	Expect(api.Kubectl(ctx, "apply", "--server-side", "-f", crds)).To(ContainSubstring("gatewayhosts.gateway.gatehouse.dev serverside-applied"))
 	Expect(api.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "-f", crds)).To(ContainSubstring("condition met"))
+	Eventually(ctx, func() (string, error) {
+		return api.Kubectl(ctx, "api-resources", "--cached=false", "--categories=gatehouse", "--output=name")
+	}).Should(Equal(`gatewayhosts.gateway.gatehouse.dev
+globalconfigs.gateway.gatehouse.dev
+referencegrants.gateway.gatehouse.dev
+routefilters.gateway.gatehouse.dev
+`))
 }, NodeTimeout(3*time.Minute))
 
 // refused applies an object, which the API server must refuse, and returns what kubectl
