@@ -180,6 +180,22 @@ func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duratio
 // Connected is how many Envoys of the object's proxies are connected to the replicas that are heard of.
 func (f Facts) Connected() int { return connected(f.Replicas) }
 
+// Have is how many Envoys have the object. It says nothing of an object that is closed, or that nothing uses.
+func (f Facts) Have() (n int, ok bool) {
+	if len(f.Proxies) == 0 || len(problemsThat(closes, f.Problems)) > 0 {
+		return 0, false
+	}
+	for _, r := range f.Replicas {
+		if r.Unheard {
+			continue
+		}
+		if r.Built {
+			n += r.Envoys - len(r.Lacks)
+		}
+	}
+	return max(n, 0), true
+}
+
 func connected(replicas []Replica) (n int) {
 	for _, r := range replicas {
 		if !r.Unheard {

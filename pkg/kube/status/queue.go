@@ -1,0 +1,273 @@
+package status
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/conditions"
+)
+
+const (
+	// settleTime is how long the status of a new generation is held back while Envoys are about to get it: mostly it is
+	// written once.
+	settleTime = 2 * time.Second
+	// detailEvery is how often an object is written when nothing but a message or the number of Envoys is different.
+	detailEvery = 10 * time.Second
+	// refusedWait is when an object is tried again that was refused; forbiddenWait when a kind is that is forbidden.
+	refusedWait, forbiddenWait = time.Minute, 15 * time.Second
+	// awayLeast and awayMost bound the wait for an API server that does not answer.
+	awayLeast, awayMost = time.Second, 30 * time.Second
+)
+
+// job is one patch.
+type job struct {
+	ref    Ref
+	uid    types.UID
+	status gatewayv1.Status
+	// since is when its user's change was seen, due when it may be written.
+	since, due time.Time
+	// detail says that the status differs only in a message or in the number of Envoys.
+	detail bool
+}
+
+// queue is what is to be written. It has no goroutine and no clock.
+type queue struct {
+	known map[Ref]*entry
+	// jobs are those that are due or will be.
+	jobs map[Ref]*job
+	// forbidden are kinds that may not be written until then.
+	forbidden map[string]time.Time
+	// awayUntil is when the API server is tried again, awayFor how long that was.
+	awayUntil time.Time
+	awayFor   time.Duration
+}
+
+// entry is what is remembered of an object.
+type entry struct {
+	uid types.UID
+	// status is what it has, as of version.
+	status  gatewayv1.Status
+	version int64
+	// generation is the newest, seen when it was first seen.
+	generation int64
+	seen       time.Time
+	// written is when it was written last.
+	written time.Time
+	// running says that a patch is on its way; another may not begin before notBefore.
+	running   bool
+	notBefore time.Time
+	// lacks has since when an Envoy, by replica and address, lacks it; absent since when there is no Envoy.
+	lacks  map[string]time.Time
+	absent time.Time
+}
+
+func newQueue() *queue {
+	return &queue{known: map[Ref]*entry{}, jobs: map[Ref]*job{}, forbidden: map[string]time.Time{}}
+}
+
+// take compares what is known of all objects with their status, and returns after which time that may differ without a
+// change; 0 means never.
+func (q *queue) take(objects []Object, now time.Time) (again time.Duration) {
+	there := make(map[Ref]bool, len(objects))
+	for _, o := range objects {
+		there[o.Ref] = true
+		if after := q.takeOne(o, now); after > 0 && (again == 0 || after < again) {
+			again = after
+		}
+	}
+	for ref, e := range q.known {
+		if !there[ref] && !e.running {
+			delete(q.known, ref)
+			delete(q.jobs, ref)
+		}
+	}
+	return again
+}
+
+func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
+	e := q.known[o.Ref]
+	if e == nil || e.uid != o.UID {
+		e = &entry{uid: o.UID, lacks: map[string]time.Time{}, running: e != nil && e.running}
+		q.known[o.Ref] = e
+	}
+	if o.ResourceVersion >= e.version {
+		e.status, e.version = o.Status, o.ResourceVersion
+	}
+	if e.seen.IsZero() || e.generation != o.Facts.Generation {
+		e.generation, e.seen = o.Facts.Generation, now
+	}
+	e.measure(&o.Facts, now)
+	wanted, again := statusOf(o.Facts, e.status, now)
+	if same(e.status, wanted) {
+		delete(q.jobs, o.Ref)
+		return again
+	}
+	j := q.jobs[o.Ref]
+	if j == nil || j.since.Before(e.seen) {
+		j = &job{ref: o.Ref, since: now}
+		q.jobs[o.Ref] = j
+	}
+	j.uid, j.status = o.UID, wanted
+	j.due, j.detail = e.due(wanted, j.since)
+	return again
+}
+
+// due is when a status is written. detail says that it differs in what matters less.
+func (e *entry) due(wanted gatewayv1.Status, since time.Time) (due time.Time, detail bool) {
+	before := e.status
+	switch {
+	case before.ObservedGeneration == wanted.ObservedGeneration && before.Proxy == wanted.Proxy &&
+		conditions.SayTheSame(before.Conditions, wanted.Conditions):
+		return maxTime(since, e.written.Add(detailEvery)), true
+	case before.ObservedGeneration != wanted.ObservedGeneration && isWaiting(wanted):
+		return e.seen.Add(settleTime), false
+	}
+	return since, false
+}
+
+func isWaiting(s gatewayv1.Status) bool {
+	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
+		return c.Type == conditions.Programmed && c.Reason == conditions.Waiting
+	})
+}
+
+// measure fills in how long Envoys lack the object, and how long there is none.
+func (e *entry) measure(f *conditions.Facts, now time.Time) {
+	lacks := map[string]time.Time{}
+	for _, r := range f.Replicas {
+		for i := range r.Lacks {
+			key := r.Name + " " + r.Lacks[i].Envoy
+			since, ok := e.lacks[key]
+			if !ok {
+				since = now
+			}
+			lacks[key], r.Lacks[i].For = since, now.Sub(since)
+		}
+	}
+	e.lacks = lacks
+	if f.Connected() > 0 {
+		e.absent = time.Time{}
+		return
+	}
+	if e.absent.IsZero() {
+		e.absent = now
+	}
+	f.Absent = now.Sub(e.absent)
+}
+
+// statusOf is the status that an object should have.
+func statusOf(f conditions.Facts, before gatewayv1.Status, now time.Time) (gatewayv1.Status, time.Duration) {
+	list, again := conditions.Conditions(f, before.Conditions, now)
+	s := gatewayv1.Status{ObservedGeneration: f.Generation, Conditions: list}
+	if len(f.Proxies) > 0 {
+		s.Proxy = f.Proxies[0]
+	}
+	if have, ok := f.Have(); ok {
+		n := int32(min(have, 1<<30)) // #nosec G115 -- it is bounded
+		s.Envoys = &n
+	}
+	return s, again
+}
+
+func same(a, b gatewayv1.Status) bool {
+	if (a.Envoys == nil) != (b.Envoys == nil) || a.Envoys != nil && *a.Envoys != *b.Envoys {
+		return false
+	}
+	return a.ObservedGeneration == b.ObservedGeneration && a.Proxy == b.Proxy && conditions.Equal(a.Conditions, b.Conditions)
+}
+
+// next returns the job to do now, or none, and when to ask again; 0 means after a change. What a user changed last comes
+// first, and what only differs in a detail comes last.
+func (q *queue) next(now time.Time) (*job, time.Duration) {
+	if now.Before(q.awayUntil) {
+		return nil, q.awayUntil.Sub(now)
+	}
+	var best *job
+	var wait time.Duration
+	for ref, j := range q.jobs {
+		e := q.known[ref]
+		if e.running {
+			continue
+		}
+		due := maxTime(j.due, maxTime(e.notBefore, q.forbidden[ref.Kind]))
+		if left := due.Sub(now); left > 0 {
+			if wait == 0 || left < wait {
+				wait = left
+			}
+			continue
+		}
+		if best == nil || j.before(best) {
+			best = j
+		}
+	}
+	if best == nil {
+		return nil, wait
+	}
+	q.known[best.ref].running = true
+	delete(q.jobs, best.ref)
+	return best, 0
+}
+
+func (j *job) before(other *job) bool {
+	if j.detail != other.detail {
+		return !j.detail
+	}
+	return j.since.After(other.since)
+}
+
+// wrote notes a patch that the API server took.
+func (q *queue) wrote(j job, version int64, now time.Time) {
+	q.awayFor = 0
+	delete(q.forbidden, j.ref.Kind)
+	e := q.known[j.ref]
+	if e == nil {
+		return
+	}
+	e.running = false
+	if e.uid == j.uid && version > e.version {
+		e.status, e.version, e.written = j.status, version, now
+	}
+}
+
+// retry notes a patch that did not work. The object is tried again with the next look at it, after wait at the earliest.
+func (q *queue) retry(j job, notBefore time.Time) {
+	e := q.known[j.ref]
+	if e == nil {
+		return
+	}
+	e.running, e.notBefore = false, notBefore
+	if e.uid == j.uid && q.jobs[j.ref] == nil {
+		q.jobs[j.ref] = &j
+	}
+}
+
+// drop notes that an object is gone, or another one.
+func (q *queue) drop(j job) {
+	if e := q.known[j.ref]; e != nil {
+		e.running = false
+	}
+}
+
+// away notes that the API server does not answer, or has too much to do.
+func (q *queue) away(j job, now time.Time) {
+	q.retry(j, time.Time{})
+	if now.Before(q.awayUntil) {
+		return // several patches were on their way
+	}
+	q.awayFor = min(max(2*q.awayFor, awayLeast), awayMost)
+	q.awayUntil = now.Add(q.awayFor)
+}
+
+// ParseVersion reads a resourceVersion. Those of one kind are numbers that grow (Kubernetes 1.35); what is none is 0.
+func ParseVersion(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,214 @@
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/conditions"
+)
+
+const (
+	// workers is how many patches are on their way at once, perSecond how many begin: 2,000 objects take 20 s, and the API
+	// server keeps room for others.
+	workers, perSecond = 8, 100
+	// requestTimeout bounds a patch. It is shorter than what is left of a Lease when its leader gives up.
+	requestTimeout = 4 * time.Second
+	// roundEvery is the least time between two looks at all objects.
+	roundEvery = 250 * time.Millisecond
+)
+
+// Ref names an object.
+type Ref struct{ Kind, Namespace, Name string }
+
+func (r Ref) String() string { return r.Kind + " " + r.Namespace + "/" + r.Name }
+
+// Object is an object that belongs to this installation, and what is known of it.
+type Object struct {
+	Ref
+	UID types.UID
+	// ResourceVersion is that in which Status was read.
+	ResourceVersion int64
+	// Status is what it has now.
+	Status gatewayv1.Status
+	// Facts are about the generation that this replica has built.
+	Facts conditions.Facts
+}
+
+// Options of a Writer. All are required.
+type Options struct {
+	Config *rest.Config
+	// Look returns all objects that belong to this installation and are built here. It is called by one goroutine.
+	Look func() []Object
+	// Changed receives when Look may return something else. It has capacity 1 and one reader.
+	Changed <-chan struct{}
+	// Fault is told why the status of a kind cannot be written, and with an empty text that it can again.
+	Fault func(kind, message string)
+	Log   *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Writer writes what Options.Look says into the status of the objects. Use New.
+type Writer struct {
+	opts   Options
+	client dynamic.Interface
+}
+
+// New returns a Writer.
+func New(o Options) (*Writer, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	config := rest.CopyConfig(o.Config)
+	config.QPS = -1 // the Writer paces itself
+	config.Timeout = requestTimeout
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the status of objects: %w", err)
+	}
+	return &Writer{opts: o, client: client}, nil
+}
+
+// result is how a patch ended.
+type result struct {
+	job
+	version int64
+	err     error
+}
+
+// Run writes until ctx ends. It returns when no patch is on its way.
+func (w *Writer) Run(ctx context.Context) {
+	q := newQueue()
+	done := make(chan result)
+	running := 0
+	defer func() {
+		for ; running > 0; running-- {
+			<-done
+		}
+	}()
+	look := time.NewTimer(0) // when to look again
+	defer look.Stop()
+	next := time.NewTimer(0) // when the next patch may begin
+	defer next.Stop()
+	lastLook, pace := time.Time{}, w.opts.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.opts.Changed:
+			look.Reset(max(0, roundEvery-w.opts.Now().Sub(lastLook)))
+		case <-look.C:
+			lastLook = w.opts.Now()
+			if again := q.take(w.opts.Look(), lastLook); again > 0 {
+				look.Reset(max(again, roundEvery))
+			}
+		case r := <-done:
+			running--
+			w.settle(q, r)
+		case <-next.C:
+		}
+		for now := w.opts.Now(); running < workers; {
+			if now.Before(pace) {
+				next.Reset(pace.Sub(now))
+				break
+			}
+			job, wait := q.next(now)
+			if job == nil {
+				if wait > 0 {
+					next.Reset(wait)
+				}
+				break
+			}
+			pace = maxTime(pace, now.Add(-time.Second/10)).Add(time.Second / perSecond)
+			running++
+			go func() { done <- w.write(ctx, *job) }()
+		}
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// write patches the status of one object.
+func (w *Writer) write(ctx context.Context, j job) result {
+	r := result{job: j}
+	body, err := json.Marshal(map[string]any{
+		// An object that was made again under the name is another one.
+		"metadata": map[string]any{"uid": j.uid},
+		"status":   patchOf(j.status),
+	})
+	if err != nil {
+		r.err = err
+		return r
+	}
+	resource := schema.GroupVersionResource{Group: gatewayv1.GroupVersion().Group, Version: gatewayv1.GroupVersion().Version, Resource: resourceOf(j.ref.Kind)}
+	o, err := w.client.Resource(resource).Namespace(j.ref.Namespace).
+		Patch(ctx, j.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "gatehouse"}, "status")
+	if err != nil {
+		r.err = err
+		return r
+	}
+	r.version = ParseVersion(o.GetResourceVersion())
+	return r
+}
+
+// patchOf has every field, so that what is empty now is removed.
+func patchOf(s gatewayv1.Status) map[string]any {
+	p := map[string]any{"conditions": s.Conditions, "observedGeneration": s.ObservedGeneration, "proxy": nil, "envoys": nil}
+	if s.Proxy != "" {
+		p["proxy"] = s.Proxy
+	}
+	if s.Envoys != nil {
+		p["envoys"] = *s.Envoys
+	}
+	return p
+}
+
+// settle notes how a patch ended.
+func (w *Writer) settle(q *queue, r result) {
+	now := w.opts.Now()
+	switch {
+	case r.err == nil:
+		q.wrote(r.job, r.version, now)
+		w.opts.Fault(r.ref.Kind, "")
+	case apierrors.IsNotFound(r.err), apierrors.IsConflict(r.err):
+		q.drop(r.job)
+	case apierrors.IsForbidden(r.err):
+		q.retry(r.job, time.Time{})
+		q.forbidden[r.ref.Kind] = now.Add(forbiddenWait)
+		w.opts.Fault(r.ref.Kind, fmt.Sprintf(
+			"conditions are not written: this program may not patch %s/status of group %s: %v", resourceOf(r.ref.Kind), gatewayv1.GroupVersion().Group, r.err))
+	case apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err):
+		q.retry(r.job, now.Add(refusedWait))
+		w.opts.Log.Error("the status of an object is refused", "object", r.ref.String(), "err", r.err)
+	default: // the API server is away, or has too much to do
+		q.away(r.job, now)
+		w.opts.Log.Debug("the status of an object is not written, trying again", "object", r.ref.String(), "err", r.err)
+	}
+}
+
+// resourceOf is the name of a kind in the API.
+func resourceOf(kind string) string {
+	switch kind {
+	case "RouteFilter":
+		return "routefilters"
+	case "GlobalConfig":
+		return "globalconfigs"
+	}
+	return "gatewayhosts"
+}
