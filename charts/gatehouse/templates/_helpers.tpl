@@ -1,0 +1,247 @@
+{{/* The beginning of the names of all objects: short enough for every end. */}}
+{{- define "gatehouse.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 30 | trimSuffix "-" }}
+{{- else }}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 30 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 30 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Labels that select the pods of a part. (dict "root" $ "part" "control-plane") */}}
+{{- define "gatehouse.selector" -}}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .part }}
+{{- with .proxy }}
+gateway.gatehouse.dev/proxy: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "gatehouse.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: gatehouse
+{{ include "gatehouse.selector" . }}
+{{- end }}
+
+{{/* An image. (dict "root" $ "image" .Values.images.envoy) */}}
+{{- define "gatehouse.image" -}}
+{{- $repository := .image.repository }}
+{{- with .root.Values.images.registry }}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository }}
+{{- end }}
+{{- if .image.digest }}
+{{- printf "%s@%s" $repository .image.digest }}
+{{- else }}
+{{- printf "%s:%s" $repository (default .root.Chart.AppVersion .image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* Where the parts listen: the address before its port. */}}
+{{- define "gatehouse.listen" -}}
+{{- printf "%s:%v" .root.Values.listenAddress .port }}
+{{- end }}
+
+{{- define "gatehouse.serviceAccount" -}}
+{{- default (printf "%s-control-plane" (include "gatehouse.fullname" .)) .Values.controlPlane.serviceAccount.name }}
+{{- end }}
+
+{{/* Proxies as YAML: each with all keys of .Values.envoy, of which its own win. */}}
+{{- define "gatehouse.proxies" -}}
+{{- $list := list }}
+{{- $names := dict }}
+{{- range $p := .Values.proxies }}
+{{- if hasKey $names $p.name }}
+{{- fail (printf "proxies: the name %s is there twice; each proxy needs a name of its own" $p.name) }}
+{{- end }}
+{{- $_ := set $names $p.name true }}
+{{- $list = append $list (mustMergeOverwrite (deepCopy $.Values.envoy) (deepCopy $p)) }}
+{{- end }}
+{{- toYaml $list }}
+{{- end }}
+
+{{/* Names of proxies, with commas: the first is the default. */}}
+{{- define "gatehouse.proxyNames" -}}
+{{- $names := list }}
+{{- range .Values.proxies }}{{ $names = append $names .name }}{{ end }}
+{{- join "," $names }}
+{{- end }}
+
+{{/* Secret with the certificate of a part. (dict "root" $ "part" "control-plane"|"ratelimit"|"envoy" "proxy" NAME) */}}
+{{- define "gatehouse.certificate" -}}
+{{- $c := .root.Values.certificates }}
+{{- if ne $c.source "existing" }}
+{{- printf "%s-%s-tls" (include "gatehouse.fullname" .root) (ternary (printf "envoy-%s" .proxy) .part (eq .part "envoy")) }}
+{{- else if eq .part "control-plane" }}
+{{- required "certificates.existing.controlPlane: name the Secret of the control plane, with tls.crt, tls.key and ca.crt" $c.existing.controlPlane }}
+{{- else if eq .part "ratelimit" }}
+{{- required "certificates.existing.ratelimit: name the Secret of the rate-limit engine, with tls.crt, tls.key and ca.crt" $c.existing.ratelimit }}
+{{- else }}
+{{- required (printf "certificates.existing.proxies.%s: name the Secret of this proxy, with tls.crt, tls.key and ca.crt" .proxy) (get $c.existing.proxies .proxy) }}
+{{- end }}
+{{- end }}
+
+{{/* Names of the control plane that its certificate has, as a list in YAML. */}}
+{{- define "gatehouse.hosts" -}}
+{{- $full := include "gatehouse.fullname" . }}
+{{- $hosts := list "localhost" }}
+{{- range $service := list "xds" "api" }}
+{{- range $end := list "" (printf ".%s" $.Release.Namespace) (printf ".%s.svc" $.Release.Namespace) (printf ".%s.svc.cluster.local" $.Release.Namespace) }}
+{{- $hosts = append $hosts (printf "%s-%s%s" $full $service $end) }}
+{{- end }}
+{{- end }}
+{{- toYaml (concat $hosts .Values.certificates.hosts) }}
+{{- end }}
+
+{{- define "gatehouse.xdsHost" -}}
+{{- printf "%s-xds.%s.svc" (include "gatehouse.fullname" .) .Release.Namespace }}
+{{- end }}
+
+{{- define "gatehouse.tokenSecret" -}}
+{{- default (printf "%s-api-token" (include "gatehouse.fullname" .)) .Values.controlPlane.api.token.existingSecret }}
+{{- end }}
+
+{{- define "gatehouse.keySecret" -}}
+{{- default (printf "%s-secret-key" (include "gatehouse.fullname" .)) .Values.rest.secretKey.existingSecret }}
+{{- end }}
+
+{{/* Whether the engine of the chart has the Redis of the chart. */}}
+{{- define "gatehouse.redis" -}}
+{{- if and .Values.ratelimit.enabled .Values.redis.enabled }}true{{ end }}
+{{- end }}
+
+{{/* What every pod has. (dict "root" $ "part" ... "v" values "user" 10001) */}}
+{{- define "gatehouse.pod" -}}
+{{- with .root.Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+# Variables of Services would be taken for settings.
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .user }}
+  runAsGroup: {{ .user }}
+  fsGroup: {{ .user }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .v.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .v.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .v.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* How replicas of a part are spread. */}}
+{{- define "gatehouse.spread" -}}
+affinity:
+{{- if .v.affinity }}
+  {{- toYaml .v.affinity | nindent 2 }}
+{{- else }}
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels:
+              {{- include "gatehouse.selector" . | nindent 14 }}
+{{- end }}
+topologySpreadConstraints:
+{{- if .v.topologySpreadConstraints }}
+  {{- toYaml .v.topologySpreadConstraints | nindent 2 }}
+{{- else }}
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "gatehouse.selector" . | nindent 8 }}
+{{- end }}
+{{- end }}
+
+{{- define "gatehouse.container" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
+{{/* Metadata of an object of a part. (dict "root" $ "part" ... "name" ... "labels" dict "annotations" dict) */}}
+{{- define "gatehouse.metadata" -}}
+name: {{ .name }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "gatehouse.labels" . | nindent 2 }}
+  {{- with .labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Metadata of the pods of a part. */}}
+{{- define "gatehouse.podMetadata" -}}
+labels:
+  {{- include "gatehouse.labels" . | nindent 2 }}
+  {{- with .v.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .v.podAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* A PodDisruptionBudget. (dict "root" $ "part" ... "name" ... "max" 1) */}}
+{{- define "gatehouse.pdb" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "gatehouse.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: {{ .max }}
+  # A pod that is not ready serves nobody, and must not hold up a drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "gatehouse.selector" . | nindent 6 }}
+{{- end }}
+
+{{/* A HorizontalPodAutoscaler. (dict "root" $ "part" ... "name" ... "v" values) */}}
+{{- define "gatehouse.hpa" -}}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  {{- include "gatehouse.metadata" . | nindent 2 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: {{ .name }}
+  minReplicas: {{ .v.autoscaling.minReplicas }}
+  maxReplicas: {{ .v.autoscaling.maxReplicas }}
+  metrics:
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ .v.autoscaling.targetCPUUtilizationPercentage }}
+{{- end }}
