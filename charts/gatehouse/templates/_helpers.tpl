@@ -196,10 +196,10 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Metadata of the pods of a part. */}}
+{{/* Metadata of the pods of a part: nothing that another version of the chart changes, which would restart them. */}}
 {{- define "gatehouse.podMetadata" -}}
 labels:
-  {{- include "gatehouse.labels" . | nindent 2 }}
+  {{- include "gatehouse.selector" . | nindent 2 }}
   {{- with .v.podLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

@@ -1,0 +1,129 @@
+package chart_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// rights are those of Roles and ClusterRoles, one line for each resource.
+func (list objects) rights() (lines []string) {
+	for _, o := range list {
+		if o.kind() != "Role" && o.kind() != "ClusterRole" {
+			continue
+		}
+		where := "everywhere"
+		if ns, ok := o.at("metadata.namespace").(string); ok {
+			where = "in " + ns
+		}
+		for _, one := range o["rules"].([]any) {
+			rule := one.(map[string]any)
+			for _, resource := range rule["resources"].([]any) {
+				line := fmt.Sprintf("%s %s: %v %s", o.name(), where, words(rule["verbs"]), resource)
+				if group := words(rule["apiGroups"]); group != "" {
+					line += "." + group
+				}
+				if names := words(rule["resourceNames"]); names != "" {
+					line += " named " + names
+				}
+				lines = append(lines, line)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func words(list any) string {
+	var all []string
+	some, _ := list.([]any)
+	for _, one := range some {
+		all = append(all, fmt.Sprint(one))
+	}
+	return strings.Join(all, " ")
+}
+
+// automounted are the pods that get a token of their service account.
+func (list objects) automounted() (names []string) {
+	for _, o := range list {
+		for _, pod := range (objects{o}).pods() {
+			if pod.at("spec.automountServiceAccountToken") != false {
+				names = append(names, pod.name())
+			}
+		}
+		if o.kind() == "ServiceAccount" {
+			Expect(o["automountServiceAccountToken"]).To(BeFalse(), o.name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+var _ = Describe("The rights of the parts", func() {
+	// What each is for: docs/kubernetes.md.
+	const secretsOfJob = "gatehouse-secrets in gw: get update secrets named gatehouse-ca gatehouse-control-plane-tls gatehouse-envoy-gatehouse-tls " +
+		"gatehouse-ratelimit-tls gatehouse-api-token gatehouse-redis"
+	inRelease := []string{
+		"gatehouse-control-plane in gw: get create update leases.coordination.k8s.io",
+		"gatehouse-control-plane in gw: get list watch create update patch delete configmaps",
+		secretsOfJob,
+	}
+	reads := func(who string) (lines []string) {
+		for _, r := range []string{
+			"get list watch endpointslices.discovery.k8s.io",
+			"get list watch gatewayhosts.gateway.gatehouse.dev",
+			"get list watch globalconfigs.gateway.gatehouse.dev",
+			"get list watch referencegrants.gateway.gatehouse.dev",
+			"get list watch routefilters.gateway.gatehouse.dev",
+			"get list watch secrets",
+			"get list watch services",
+			"patch update gatewayhosts/status.gateway.gatehouse.dev",
+			"patch update globalconfigs/status.gateway.gatehouse.dev",
+			"patch update routefilters/status.gateway.gatehouse.dev",
+		} {
+			lines = append(lines, who+": "+r)
+		}
+		return lines
+	}
+
+	It("are the least for all namespaces", func() {
+		list := render("")
+		Expect(list.rights()).To(ConsistOf(append(reads("gw-gatehouse-control-plane everywhere"), inRelease...)))
+		Expect(list.automounted()).To(Equal([]string{"cronjob-gatehouse-renew", "deployment-gatehouse-control-plane", "job-gatehouse-secrets-1"}))
+	})
+
+	It("are none outside the namespaces that are named", func() {
+		list := render("kubernetes: {namespaces: [team-a, team-b]}")
+		want := append(reads("gatehouse-control-plane-gw in team-a"), reads("gatehouse-control-plane-gw in team-b")...)
+		Expect(list.rights()).To(ConsistOf(append(want, inRelease...)))
+		Expect(list.names()).NotTo(ContainElement(HavePrefix("Cluster")))
+	})
+
+	It("are none of the Kubernetes API in mode rest, but for the Secrets of the chart", func() {
+		list := render(variants()["mode rest"])
+		Expect(list.rights()).To(Equal([]string{secretsOfJob + " gatehouse-secret-key"}))
+		Expect(list.automounted()).To(Equal([]string{"cronjob-gatehouse-renew", "job-gatehouse-secrets-1"}))
+	})
+
+	It("are none at all where the Secrets are the user's own", func() {
+		list := render(variants()["Secrets of the user's own"])
+		Expect(list.rights()).To(BeEmpty())
+		Expect(list.automounted()).To(BeEmpty())
+		Expect(list.names()).NotTo(ContainElement(HavePrefix("Secret/")))
+		Expect(list.names()).NotTo(ContainElement(ContainSubstring("Job/")))
+	})
+
+	It("are bound to the service account of the part alone", func() {
+		for _, o := range render("") {
+			if !strings.HasSuffix(o.kind(), "RoleBinding") {
+				continue
+			}
+			account := strings.TrimPrefix(o.name(), "gw-")
+			Expect(o["subjects"]).To(Equal([]any{map[string]any{"kind": "ServiceAccount", "name": account, "namespace": "gw"}}))
+			Expect(o.at("roleRef.name")).To(Equal(o.name()))
+		}
+	})
+})

@@ -1,0 +1,39 @@
+package chart_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = DescribeTable("Values that are wrong are refused:",
+	func(text string, words ...string) {
+		why := refusal(text)
+		for _, w := range words {
+			Expect(why).To(ContainSubstring(w))
+		}
+	},
+	Entry("a key that does not exist", "replicas: 3", "additional properties 'replicas' not allowed"),
+	Entry("a typo", "controlPlane: {replica: 3}", "at '/controlPlane'", "additional properties 'replica' not allowed"),
+	Entry("a typo in a proxy", "proxies: [{name: a, hostPort: {http: 80}}]", "at '/proxies/0'", "additional properties 'hostPort' not allowed"),
+	Entry("a typo far below", "envoy: {service: {http_port: 80}}", "at '/envoy/service'", "additional properties 'http_port' not allowed"),
+	Entry("a typo in an image", "images: {envoy: {name: x}}", "at '/images/envoy'", "additional properties 'name' not allowed"),
+	Entry("a typo in resources", "envoy: {resources: {limit: {cpu: 1}}}", "at '/envoy/resources'", "additional properties 'limit' not allowed"),
+	Entry("another mode", "mode: standalone", "at '/mode'", "must be one of 'kubernetes', 'rest'"),
+	Entry("another kind", "envoy: {kind: StatefulSet}", "at '/envoy/kind'", "must be one of 'Deployment', 'DaemonSet'"),
+	Entry("a word for a number", "controlPlane: {replicas: two}", "at '/controlPlane/replicas'", "want integer"),
+	Entry("less than nothing", "ratelimit: {replicas: -1}", "at '/ratelimit/replicas'"),
+	Entry("a port that needs a capability", "envoy: {listener: {httpPort: 80}}", "at '/envoy/listener/httpPort'", "minimum: got 80, want 1,024"),
+	Entry("a port that is none", "envoy: {hostPorts: {http: 70000}}", "at '/envoy/hostPorts/http'"),
+	Entry("no proxy", "proxies: []", "at '/proxies'"),
+	Entry("a proxy without a name", "proxies: [{kind: DaemonSet}]", "at '/proxies/0'", "missing property 'name'"),
+	Entry("a name that Kubernetes refuses", "proxies: [{name: Edge_1}]", "at '/proxies/0/name'"),
+	Entry("a proxy that is there twice", "proxies: [{name: a}, {name: a}]", "the name a is there twice"),
+	Entry("an address without a port", "ratelimit: {enabled: false, external: {address: limits.example}}", "at '/ratelimit/external/address'"),
+	Entry("a digest that is none", "images: {envoy: {digest: latest}}", "at '/images/envoy/digest'"),
+	Entry("a source of certificates that is none", "certificates: {source: vault}", "must be one of 'job', 'certManager', 'existing'"),
+	Entry("a namespace that is none", "kubernetes: {namespaces: ['*']}", "at '/kubernetes/namespaces/0'"),
+	Entry("an address for a name to listen on", "listenAddress: '::'", "at '/listenAddress'"),
+	Entry("mode rest without a database", "mode: rest", "rest.database.existingSecret: mode rest needs a Secret with the URL of a PostgreSQL"),
+	Entry("an engine without a Redis", "redis: {enabled: false}", "redis.external.address: the rate-limit engine needs a Redis"),
+	Entry("a proxy without its certificate", "certificates: {source: existing, existing: {controlPlane: a, ratelimit: b}}", "certificates.existing.proxies.gatehouse: name the Secret"),
+)
