@@ -91,3 +91,10 @@ func (f *Filter) MapSealed(change func(sealed, place string) (string, error)) (e
 	f.Config, err = mapSealed(f.Config, "filter/"+f.Name, change)
 	return err
 }
+
+// MapNames returns the configuration with each name of an object replaced by what change says
+// for it, its path in the JSON and its kind.
+func (f *Filter) MapNames(change func(path, name string, kind Kind) string) (JSON, error) {
+	t, _ := findType(filterTypes(), f.Type)
+	return t.mapNames(f.Config, change)
+}

@@ -63,6 +63,11 @@ func (v *validator) clientSecret(field string, c ClientSecret) {
 	}
 }
 
+// oidcNames are the paths of what uses lists.
+func oidcNames() map[string]Kind {
+	return map[string]Kind{clientSecretKey + ".secret": KindSecret, "cookie_secret": KindSecret, "upstream": KindUpstream}
+}
+
 func (c *OIDCConfig) uses() []Key { return c.Login().uses() }
 
 func (c *OIDCConfig) learn(p *Provider) Spec {

@@ -83,3 +83,10 @@ func (g *GlobalConfig) MapSealed(change func(sealed, place string) (string, erro
 	g.Config, err = mapSealed(g.Config, "globalconfig/"+g.Name, change)
 	return err
 }
+
+// MapNames returns the configuration with each name of an object replaced by what change says
+// for it, its path in the JSON and its kind.
+func (g *GlobalConfig) MapNames(change func(path, name string, kind Kind) string) (JSON, error) {
+	t, _ := findType(globalConfigTypes(), g.Type)
+	return t.mapNames(g.Config, change)
+}

@@ -102,6 +102,11 @@ func (v *validator) namespace(field, s string) {
 	}
 }
 
+// oauthNames are the paths of what uses lists.
+func oauthNames() map[string]Kind {
+	return map[string]Kind{"openid_connect.client_secret": KindSecret, "openid_connect.hmac_secret": KindSecret, "openid_connect.upstream": KindUpstream}
+}
+
 func (c *OAuthConfig) uses() []Key { return c.Login().uses() }
 
 func (c *OAuthConfig) learn(p *Provider) Spec {

@@ -120,6 +120,17 @@ func (f *Filter) NameSecret(exists func(name string) (bool, error)) (name string
 	return name, err
 }
 
+// DetachClientSecret puts {"secret": NAME} in place of a client secret that is a text, and
+// returns the text. Empty means that there is none, and that nothing was changed.
+func (f *Filter) DetachClientSecret(name string) (text string, err error) {
+	c, ok := f.Parse().Spec.(*OIDCConfig)
+	if !ok || c.ClientSecret.Text == "" {
+		return "", nil
+	}
+	f.Config, err = replaceValue(f.Config, clientSecretKey, `{"secret":"`+name+`"}`)
+	return c.ClientSecret.Text, err
+}
+
 // clientSecretKey is the key of OIDCConfig.ClientSecret in JSON.
 const clientSecretKey = "client_secret"
 

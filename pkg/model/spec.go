@@ -23,6 +23,9 @@ type configType struct {
 	on []Kind
 	// secrets are the paths in its JSON whose text is stored sealed.
 	secrets []string
+	// names are the paths in its JSON whose text is the name of an object, with the kind of the
+	// object: those that the uses of its Spec are.
+	names map[string]Kind
 	// read reads the JSON object of the filter or global config called name, as
 	// far as that is possible, and reports what is wrong with it; at begins each
 	// field's name.
@@ -32,7 +35,7 @@ type configType struct {
 func filterTypes() []configType {
 	return []configType{
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
-		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, read: readOIDC},
+		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 	}
 }
@@ -40,7 +43,7 @@ func filterTypes() []configType {
 func globalConfigTypes() []configType {
 	return []configType{
 		{name: GlobalConfigRateLimit, on: []Kind{KindProxy}, read: readRateLimitConfig},
-		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, read: readOAuth},
+		{name: GlobalConfigOAuth, on: []Kind{KindProxy}, names: oauthNames(), read: readOAuth},
 	}
 }
 
@@ -182,6 +185,19 @@ func sealConfig(s Sealer, t configType, config, stored JSON, place, field string
 		return "", fmt.Errorf("sealing %s: %w", place, err)
 	}
 	return sealed, invalid(bad)
+}
+
+// mapNames returns the JSON with each name of an object replaced by what change says for it. Keys
+// are told apart as Go does when it reads them: without regard to case.
+func (t configType) mapNames(config JSON, change func(path, name string, kind Kind) string) (JSON, error) {
+	return mapStrings(config, func(path, text string) (string, error) {
+		for at, kind := range t.names {
+			if strings.EqualFold(at, path) {
+				return change(at, text, kind), nil
+			}
+		}
+		return text, nil
+	})
 }
 
 func invalid(fields []FieldError) error {

@@ -1,0 +1,241 @@
+package translate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// wish is a Service that an object names, and how it wants to be spoken to.
+type wish struct {
+	// at is the path of the field that names it, portAt that of its port, settingsAt that of
+	// its settings.
+	at, portAt, settingsAt string
+	ref                    Ref
+	port                   intstr.IntOrString
+	settings               gatewayv1.BackendSettings
+	// weight is the share of the requests; nil means the default.
+	weight *int32
+	// place tells this use of the Service from every other one. What has a weight of its own, or
+	// is repeated in its route, is an upstream of its own, so that a new weight changes that
+	// upstream and nothing else.
+	place    string
+	repeated bool
+	// protocol is what the settings leave open; empty means what the Service says.
+	protocol string
+	// subject is the name that a certificate must carry, if the settings do not say so; empty means the
+	// address.
+	subject string
+}
+
+// fate is what becomes of a wish.
+type fate int
+
+const (
+	granted  fate = iota
+	missing       // there is nothing to send requests to
+	unusable      // it is there, and cannot be spoken to as it must be
+)
+
+// upstream makes the upstream of a Service's port and returns its name.
+func (s *scope) upstream(w wish) (name string, f fate) {
+	svc := s.service(w.at, w.ref)
+	if svc == nil {
+		return "", missing
+	}
+	port, number, fault := portOf(svc, w.port)
+	if fault != "" {
+		s.problem(w.portAt, RefNotFound, "%s %s", w.ref, fault)
+		return "", missing
+	}
+	u := model.NewUpstream()
+	u.IP, u.Port, u.Protocol = w.ref.Name+"."+w.ref.Namespace+".svc", number, protocolOf(port.AppProtocol)
+	var from *backend
+	if svc.Spec.Type == corev1.ServiceTypeExternalName {
+		u.IP = svc.Spec.ExternalName
+	} else {
+		from = &backend{service: w.ref, port: port.Name, number: cmp.Or(port.TargetPort.IntValue(), number)}
+	}
+	plain := *u
+	nameCertificate(&plain, from, "")
+	u.Protocol = cmp.Or(w.protocol, u.Protocol)
+	s.settle(u, w)
+	nameCertificate(u, from, w.subject)
+	u.Name = upstreamName(w.ref.Namespace, w.ref.Name, number, variantOf(plain, *u, w))
+	if w.weight != nil {
+		u.Weight = int(*w.weight)
+	}
+	wrong := u.Validate()
+	for _, e := range wrong {
+		s.problem(upstreamField(w, e.Field), Invalid, "%s", e.Message)
+	}
+	if len(wrong) > 0 {
+		return "", unusable
+	}
+	s.make(u, w.at)
+	made := s.made[u.Key()]
+	made.backend = from
+	s.made[u.Key()] = made
+	return u.Name, granted
+}
+
+// nameCertificate says which name the certificate of an upstream must carry, if its settings do
+// not. Of a discovered one it cannot be the address, which is that of a Pod.
+func nameCertificate(u *model.Upstream, from *backend, subject string) {
+	if !u.SpeaksTLS() || u.ValidationSubjectName != "" {
+		return
+	}
+	u.ValidationSubjectName = subject
+	if from != nil && subject == "" {
+		u.ValidationSubjectName = u.IP
+	}
+}
+
+// variantOf tells an upstream with settings of its own from the Service's plain one. Empty means
+// that it has none.
+func variantOf(plain, u model.Upstream, w wish) string {
+	own := w.repeated || w.weight != nil && int(*w.weight) != u.Weight
+	if !own && reflect.DeepEqual(plain, u) {
+		return ""
+	}
+	settings, err := json.Marshal(u)
+	if err != nil {
+		return hash(fmt.Sprintf("%+v", u)) // an upstream is text and numbers
+	}
+	if own {
+		return hash(string(settings), w.place)
+	}
+	return hash(string(settings))
+}
+
+// portOf finds a port of a Service and its number. fault says, in words that follow the name of
+// the Service, why there is none. An ExternalName Service need not list its ports.
+func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.ServicePort, number int, fault string) {
+	var have []string
+	for _, p := range svc.Spec.Ports {
+		if p.Protocol != "" && p.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		if wanted.Type == intstr.Int && p.Port == wanted.IntVal || wanted.Type == intstr.String && p.Name == wanted.StrVal {
+			return p, int(p.Port), ""
+		}
+		text := strconv.Itoa(int(p.Port))
+		if p.Name != "" {
+			text += " (" + p.Name + ")"
+		}
+		have = append(have, text)
+	}
+	switch {
+	case svc.Spec.Type == corev1.ServiceTypeExternalName && wanted.Type == intstr.Int && wanted.IntVal > 0:
+		return corev1.ServicePort{Port: wanted.IntVal}, int(wanted.IntVal), ""
+	case len(have) == 0:
+		return port, 0, "has no TCP port"
+	}
+	return port, 0, fmt.Sprintf("has no TCP port %s; it has %s", wanted.String(), strings.Join(have, ", "))
+}
+
+// protocolOf is how a backend is spoken to by the appProtocol of its port: Kubernetes' own names,
+// and those of IANA and others that are in use. Any other is http.
+func protocolOf(appProtocol *string) string {
+	if appProtocol == nil {
+		return "http"
+	}
+	switch strings.ToLower(*appProtocol) {
+	case "kubernetes.io/h2c", "h2c", "http2", "grpc":
+		return "h2c"
+	case "https", "tls", "kubernetes.io/wss", "wss":
+		return "tls"
+	case "h2", "grpcs":
+		return "h2"
+	}
+	return "http"
+}
+
+// settle gives an upstream the settings of a wish.
+func (s *scope) settle(u *model.Upstream, w wish) {
+	b := w.settings
+	u.Protocol = cmp.Or(b.Protocol, u.Protocol)
+	u.Strategy = cmp.Or(b.Strategy, u.Strategy)
+	if t := b.TLS; t != nil {
+		u.TLSInsecure = t.Insecure
+		u.ValidationSubjectName = t.SubjectName
+		if t.CASecret != nil {
+			u.ValidationCACertificate, _ = s.secret(w.settingsAt+".tls.caSecret", s.secretRef(*t.CASecret), forAuthorities)
+		}
+		if t.ClientSecret != nil {
+			u.ClientCertificate, _ = s.secret(w.settingsAt+".tls.clientSecret", s.secretRef(*t.ClientSecret), forPair)
+		}
+	}
+	if h := b.HealthCheck; h != nil {
+		if h.Path != nil {
+			u.HCPath = string(*h.Path)
+		}
+		u.HCHost = h.Host
+		set(&u.HCIntervalSeconds, h.IntervalSeconds)
+		set(&u.HCTimeoutSeconds, h.TimeoutSeconds)
+		set(&u.HCUnhealthyThresholdCount, h.UnhealthyThreshold)
+		set(&u.HCHealthyThresholdCount, h.HealthyThreshold)
+	}
+	if c := b.Connection; c != nil {
+		set(&u.ConnectTimeoutSeconds, c.ConnectTimeoutSeconds)
+		set(&u.IdleTimeoutSeconds, c.IdleTimeoutSeconds)
+		set(&u.KeepaliveIntervalSeconds, c.KeepaliveIntervalSeconds)
+	}
+	if l := b.Limits; l != nil {
+		set(&u.MaxConnections, l.MaxConnections)
+		set(&u.MaxPending, l.MaxPending)
+		set(&u.MaxRequests, l.MaxRequests)
+		set(&u.MaxRetries, l.MaxRetries)
+	}
+	if o := b.Outlier; o != nil {
+		set(&u.OutlierThresholdCount, o.Threshold)
+		set(&u.OutlierEjectionSeconds, o.EjectionSeconds)
+	}
+	set(&u.PanicThresholdPercent, b.PanicThresholdPercent)
+}
+
+func set(to *int, n *int32) {
+	if n != nil {
+		*to = int(*n)
+	}
+}
+
+// secretRef is the Secret that a reference means.
+func (s *scope) secretRef(r gatewayv1.SecretReference) Ref {
+	return Ref{KindSecret, cmp.Or(string(r.Namespace), s.of.Namespace), string(r.Name)}
+}
+
+// upstreamField is the field of a wish that a field of the upstream comes from.
+func upstreamField(w wish, field string) string {
+	path, known := map[string]string{
+		"Upstream_name": "", "Upstream_ip": "", "Upstream_weight": ".weight",
+		"Upstream_hc_path": ".healthCheck.path", "Upstream_hc_host": ".healthCheck.host",
+		"Upstream_hc_intervalseconds": ".healthCheck.intervalSeconds", "Upstream_hc_timeoutseconds": ".healthCheck.timeoutSeconds",
+		"Upstream_hc_unhealthythresholdcount": ".healthCheck.unhealthyThreshold", "Upstream_hc_healthythresholdcount": ".healthCheck.healthyThreshold",
+		"Upstream_strategy": ".strategy", "Upstream_protocol": ".protocol",
+		"Upstream_validation_cacertificate": ".tls.caSecret", "Upstream_validation_subjectname": ".tls.subjectName",
+		"Upstream_tls_insecure": ".tls.insecure", "Upstream_client_certificate": ".tls.clientSecret",
+		"Upstream_connect_timeoutseconds": ".connection.connectTimeoutSeconds", "Upstream_idle_timeoutseconds": ".connection.idleTimeoutSeconds",
+		"Upstream_keepalive_intervalseconds": ".connection.keepaliveIntervalSeconds",
+		"Upstream_max_connections":           ".limits.maxConnections", "Upstream_max_pending": ".limits.maxPending",
+		"Upstream_max_requests": ".limits.maxRequests", "Upstream_max_retries": ".limits.maxRetries",
+		"Upstream_outlier_thresholdcount": ".outlier.threshold", "Upstream_outlier_ejectionseconds": ".outlier.ejectionSeconds",
+		"Upstream_panic_thresholdpercent": ".panicThresholdPercent",
+	}[field]
+	switch {
+	case field == "Upstream_port":
+		return w.portAt
+	case !known || path == "":
+		return w.at
+	}
+	return w.settingsAt + path
+}

@@ -1,0 +1,158 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// unavailableRoute is the name of the route that closes a host.
+const unavailableRoute = "unavailable"
+
+// gatewayHost makes the service of a GatewayHost, its routes, and what they lead to.
+func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
+	proxy := s.world.proxyOf(string(h.Spec.Proxy))
+	if proxy == "" {
+		s.ignored = true
+		return
+	}
+	s.proxies = []string{proxy}
+	svc := model.NewService()
+	svc.Name, svc.FQDN = objectName(s.of.Namespace, s.of.Name), h.Spec.VirtualHost.FQDN
+	if wrong := svc.Validate(); len(wrong) > 0 {
+		s.problem("spec.virtualhost.fqdn", Invalid, "%s", wrong[0].Message)
+		return // no request can be for it
+	}
+	if holder := s.world.holder(claim{s.of.Kind, proxy, strings.ToLower(svc.FQDN)}); holder != nil && holder != u {
+		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out", holder.ref, svc.FQDN, proxy)
+		return
+	}
+	closed := s.virtualHost(svc, h.Spec.VirtualHost)
+	svc.Public = h.Spec.Public
+	s.make(svc, "")
+	s.make(&model.ProxyService{Proxy: proxy, Service: svc.Name}, "")
+	filters, broken := s.filters("spec.filters", h.Spec.Filters, model.KindService)
+	routes, unreadable := s.readRoutes(svc.Name, h.Spec.Routes)
+	if closed || broken || unreadable {
+		s.make(&model.Route{Service: svc.Name, Name: unavailableRoute, Prefix: "/"}, "spec")
+		return
+	}
+	for _, f := range filters {
+		s.make(&model.ServiceFilter{Service: svc.Name, Filter: f.name}, f.path)
+	}
+	for _, r := range routes {
+		s.route(r)
+	}
+}
+
+// virtualHost gives a service its certificates and what they mean. It reports whether the
+// service must be closed.
+func (s *scope) virtualHost(svc *model.Service, vh gatewayv1.VirtualHost) (closed bool) {
+	const at = "spec.virtualhost.tls"
+	t := vh.TLS
+	if t == nil {
+		return false
+	}
+	if t.SecretName != "" {
+		s.certificate(svc, at+".secretName", gatewayv1.SecretReference{Name: t.SecretName, Namespace: t.SecretNamespace})
+	}
+	for i, ref := range t.AdditionalSecrets {
+		s.certificate(svc, fmt.Sprintf("%s.additionalSecrets[%d]", at, i), ref)
+	}
+	svc.HTTPS = cmp.Or(t.HTTPS, svc.HTTPS)
+	set(&svc.HSTSSeconds, t.HSTSSeconds)
+	if t.ClientCASecret != nil {
+		svc.ClientCACertificate, _ = s.secret(at+".clientCASecret", s.secretRef(*t.ClientCASecret), forAuthorities)
+	}
+	wrong := svc.Validate()
+	for _, e := range wrong {
+		field := map[string]string{"Https": ".https", "Hsts_seconds": ".hstsSeconds", "Client_validation_cacertificate": ".clientCASecret"}[e.Field]
+		s.problem(at+field, Invalid, "%s", e.Message)
+	}
+	if len(wrong) == 0 {
+		return false
+	}
+	svc.HTTPS, svc.HSTSSeconds, svc.ClientCACertificate = model.HTTPSBoth, 0, ""
+	return true
+}
+
+// certificate gives a service the certificate of a Secret. Without it the host is not served over
+// HTTPS.
+func (s *scope) certificate(svc *model.Service, path string, ref gatewayv1.SecretReference) {
+	if name, usable := s.secret(path, s.secretRef(ref), forPair); usable {
+		s.make(&model.ServiceSecret{Service: svc.Name, Secret: name}, path)
+	}
+}
+
+// filterUse is a filter that a host or a route has.
+type filterUse struct{ name, path string }
+
+// filters finds the RouteFilters that a host or a route names. It reports whether one of them
+// cannot be used, so that what names it must be closed.
+func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Kind) (uses []filterUse, broken bool) {
+	for i, f := range list {
+		path := fmt.Sprintf("%s[%d].name", at, i)
+		ref := Ref{gatewayv1.KindRouteFilter, s.of.Namespace, string(f.Name)}
+		s.use(ref)
+		found := s.world.resultOf(ref)
+		switch {
+		case found == nil || !found.filter.exists:
+			s.notFound(path, ref)
+			broken = true
+			continue
+		case !found.filter.usable || len(found.problems) > 0:
+			p := found.closed()
+			s.problem(path, p.Reason, "%s cannot be used: %s: %s", ref, p.Path, p.Message)
+		case on == model.KindRoute && !found.filter.onRoutes:
+			s.problem(path, Invalid, "%s is of type %s, which is for whole hosts: name it in spec.filters", ref, found.filter.typeName)
+			broken = true
+		}
+		broken = broken || !found.filter.usable
+		uses = append(uses, filterUse{objectName(ref.Namespace, ref.Name), path})
+	}
+	return uses, broken
+}
+
+// route makes a route, its links, and what they lead to.
+func (s *scope) route(r *routeReading) {
+	filters, closed := s.filters(r.at+".filters", r.spec.Filters, model.KindRoute)
+	upstreams, broken := s.services(r)
+	closed = closed || broken || r.broken
+	if closed {
+		r.route.Config.Rewrite, r.route.Config.Timeouts, r.route.Config.Retries = nil, nil, nil
+	}
+	s.make(r.route, r.at)
+	if closed {
+		return // without an upstream it is a fixed 503
+	}
+	for _, u := range upstreams {
+		s.make(&model.RouteUpstream{Service: r.route.Service, Route: r.route.Name, Upstream: u.name}, u.path)
+	}
+	for _, f := range filters {
+		s.make(&model.RouteFilter{Service: r.route.Service, Route: r.route.Name, Filter: f.name}, f.path)
+	}
+}
+
+// services makes the upstreams of a route. What is missing is left out, so that the others have
+// its share. broken says that one cannot be spoken to as it must be.
+func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
+	seen := map[string]int{}
+	for i, b := range r.spec.Services {
+		at := fmt.Sprintf("%s.services[%d]", r.at, i)
+		ref := Ref{KindService, cmp.Or(string(b.Namespace), s.of.Namespace), string(b.Name)}
+		id := ref.String() + " " + b.Port.String()
+		seen[id]++
+		name, f := s.upstream(wish{
+			at: at + ".name", portAt: at + ".port", settingsAt: at, ref: ref, port: b.Port, settings: b.BackendSettings, weight: b.Weight,
+			place: fmt.Sprintf("%s/%s/%s/%d", s.of.Namespace, s.of.Name, r.route.Name, seen[id]), repeated: seen[id] > 1,
+		})
+		broken = broken || f == unusable
+		if f == granted {
+			uses = append(uses, filterUse{name, at})
+		}
+	}
+	return uses, broken
+}

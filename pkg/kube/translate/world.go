@@ -1,0 +1,392 @@
+package translate
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// World holds what Kubernetes has said, and what it became. It belongs to one goroutine. The
+// objects that it is given must not change any more.
+//
+// Upsert, Delete and the methods for Secrets take what happened. Settle then translates what
+// that changes, and lists the Secrets that have to be read first. Take returns the difference
+// since the Take before:
+//
+//	w.Upsert(host)
+//	for refs := w.Settle(); len(refs) > 0; refs = w.Settle() {
+//		// read each of them: Upsert, SecretAbsent or SecretUnreadable
+//	}
+//	step := w.Take()
+//
+// The work is in proportion to what changed and to the objects that name it.
+type World struct {
+	proxies  []*model.Proxy
+	services map[Ref]*corev1.Service
+	// slices are the EndpointSlices of each Service by their names, sliceOf is the Service of each.
+	slices  map[Ref]map[string]*discoveryv1.EndpointSlice
+	sliceOf map[Ref]Ref
+	// grants are by namespace and name.
+	grants map[string]map[string]*gatewayv1.ReferenceGrant
+	// secrets are those that units use, and nothing of others.
+	secrets map[Ref]*secretState
+	// unread are those that units use and that nobody has read.
+	unread map[Ref]bool
+	// unreadable says, by kind, why objects of it cannot be read.
+	unreadable map[string]string
+
+	units map[Ref]*unit
+	// users are the units that read something, by what they read.
+	users map[Ref]map[Ref]struct{}
+	// claims are the units that claim something that one can have, the one that has it first.
+	claims map[claim][]*unit
+	// dirty are the units to translate, by kind.
+	dirty map[string]map[Ref]struct{}
+	// stale are the Services whose endpoints changed.
+	stale map[Ref]struct{}
+
+	outcome
+}
+
+// unit is an object that is translated for itself.
+type unit struct {
+	ref Ref
+	// object is nil when the object is gone.
+	object metav1.Object
+	claims []claim
+	// result is what the object became; nil before it is translated.
+	result *result
+	// said is what Take said of it.
+	said *Object
+}
+
+// kindProxy is the kind of the unit that the proxies of the installation are.
+const kindProxy = "Proxy"
+
+// translated lists the kinds of units in the order in which they are translated: one after
+// those that it reads.
+func translated() []string {
+	return []string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost}
+}
+
+// New returns a World in which nothing is but the proxies of the installation. The first one
+// is for objects that name none.
+func New(proxies []*model.Proxy) *World {
+	w := &World{
+		services: map[Ref]*corev1.Service{}, slices: map[Ref]map[string]*discoveryv1.EndpointSlice{}, sliceOf: map[Ref]Ref{},
+		grants: map[string]map[string]*gatewayv1.ReferenceGrant{}, secrets: map[Ref]*secretState{}, unread: map[Ref]bool{},
+		unreadable: map[string]string{}, units: map[Ref]*unit{}, users: map[Ref]map[Ref]struct{}{}, claims: map[claim][]*unit{},
+		dirty: map[string]map[Ref]struct{}{}, stale: map[Ref]struct{}{}, outcome: newOutcome(),
+	}
+	w.SetProxies(proxies)
+	return w
+}
+
+// SetProxies replaces the proxies of the installation.
+func (w *World) SetProxies(proxies []*model.Proxy) {
+	w.proxies = proxies
+	ref := Ref{Kind: kindProxy}
+	w.units[ref] = &unit{ref: ref, result: w.resultOf(ref)}
+	for _, u := range w.units {
+		w.claim(u, w.claimsOf(u))
+		w.mark(u.ref)
+	}
+}
+
+func (w *World) resultOf(ref Ref) *result {
+	if u := w.units[ref]; u != nil {
+		return u.result
+	}
+	return nil
+}
+
+// SetUnreadable says that no object of a kind can be read, and why, such as "the ServiceAccount
+// may not list secrets"; an empty why takes that back. It is told with each reference to an
+// object of the kind that is not there.
+func (w *World) SetUnreadable(kind, why string) {
+	if w.unreadable[kind] == why {
+		return
+	}
+	w.unreadable[kind] = why
+	for dep := range w.users {
+		if dep.Kind == kind {
+			w.markUsers(dep)
+		}
+	}
+}
+
+// Upsert takes an object that is new or has changed: a GatewayHost, RouteFilter, GlobalConfig,
+// ReferenceGrant, Service, EndpointSlice or Secret. A Secret that nothing uses is forgotten at
+// once. An object of another kind changes nothing.
+func (w *World) Upsert(object metav1.Object) {
+	ref := Ref{Namespace: object.GetNamespace(), Name: object.GetName()}
+	if !isNamed(ref) {
+		return // not by an API server
+	}
+	switch o := object.(type) {
+	case *gatewayv1.GatewayHost:
+		ref.Kind = gatewayv1.KindGatewayHost
+		old, _ := w.objectOf(ref).(*gatewayv1.GatewayHost)
+		w.putUnit(ref, o, old != nil && reflect.DeepEqual(old.Spec, o.Spec))
+	case *gatewayv1.RouteFilter:
+		ref.Kind = gatewayv1.KindRouteFilter
+		old, _ := w.objectOf(ref).(*gatewayv1.RouteFilter)
+		w.putUnit(ref, o, old != nil && old.Spec == o.Spec)
+	case *gatewayv1.GlobalConfig:
+		ref.Kind = gatewayv1.KindGlobalConfig
+		old, _ := w.objectOf(ref).(*gatewayv1.GlobalConfig)
+		w.putUnit(ref, o, old != nil && old.Spec == o.Spec)
+	case *gatewayv1.ReferenceGrant:
+		w.putGrant(ref, o)
+	case *corev1.Service:
+		ref.Kind = KindService
+		w.putService(ref, o)
+	case *discoveryv1.EndpointSlice:
+		ref.Kind = KindEndpointSlice
+		w.putSlice(ref, o)
+	case *corev1.Secret:
+		ref.Kind = KindSecret
+		w.putSecret(ref, &secretState{object: o})
+	}
+}
+
+// Delete takes that an object is gone.
+func (w *World) Delete(ref Ref) {
+	switch ref.Kind {
+	case gatewayv1.KindGatewayHost, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig:
+		if u := w.units[ref]; u != nil {
+			u.object = nil
+			w.claim(u, nil)
+			w.mark(ref)
+		}
+	case gatewayv1.KindReferenceGrant:
+		w.putGrant(ref, nil)
+	case KindService:
+		w.putService(ref, nil)
+	case KindEndpointSlice:
+		w.putSlice(ref, nil)
+	case KindSecret:
+		w.SecretAbsent(ref)
+	}
+}
+
+func (w *World) objectOf(ref Ref) metav1.Object {
+	if u := w.units[ref]; u != nil {
+		return u.object
+	}
+	return nil
+}
+
+// putUnit takes an object that is translated for itself. sameSpec says that only its metadata
+// or status may be new.
+func (w *World) putUnit(ref Ref, object metav1.Object, sameSpec bool) {
+	u := w.units[ref]
+	if u == nil {
+		u = &unit{ref: ref}
+		w.units[ref] = u
+	}
+	old := u.object
+	u.object = object
+	if sameSpec && old.GetGeneration() == object.GetGeneration() && old.GetCreationTimestamp().Time.Equal(object.GetCreationTimestamp().Time) {
+		return
+	}
+	w.claim(u, nil) // its age may be another
+	w.claim(u, w.claimsOf(u))
+	w.mark(ref)
+}
+
+func (w *World) putGrant(ref Ref, grant *gatewayv1.ReferenceGrant) {
+	of := w.grants[ref.Namespace]
+	switch old := of[ref.Name]; {
+	case grant == nil && old == nil, grant != nil && old != nil && reflect.DeepEqual(old.Spec, grant.Spec):
+		return
+	case grant == nil:
+		delete(of, ref.Name)
+	case of == nil:
+		w.grants[ref.Namespace] = map[string]*gatewayv1.ReferenceGrant{ref.Name: grant}
+	default:
+		of[ref.Name] = grant
+	}
+	if len(of) == 0 && grant == nil {
+		delete(w.grants, ref.Namespace)
+	}
+	w.markUsers(grantsOf(ref.Namespace))
+}
+
+// grantsOf stands for all ReferenceGrants of a namespace.
+func grantsOf(namespace string) Ref {
+	return Ref{Kind: gatewayv1.KindReferenceGrant, Namespace: namespace}
+}
+
+func (w *World) putService(ref Ref, service *corev1.Service) {
+	old := w.services[ref]
+	if service == nil {
+		delete(w.services, ref)
+	} else {
+		w.services[ref] = service
+	}
+	if old != nil && service != nil && sameService(old, service) {
+		return
+	}
+	w.stale[ref] = struct{}{}
+	w.markUsers(ref)
+}
+
+func (w *World) putSlice(ref Ref, slice *discoveryv1.EndpointSlice) {
+	was, known := w.sliceOf[ref]
+	var is Ref
+	if slice != nil {
+		is = Ref{KindService, ref.Namespace, slice.Labels[discoveryv1.LabelServiceName]}
+	}
+	if known && was != is {
+		delete(w.slices[was], ref.Name)
+		if len(w.slices[was]) == 0 {
+			delete(w.slices, was)
+		}
+		delete(w.sliceOf, ref)
+		w.stale[was] = struct{}{}
+	}
+	if slice == nil || is.Name == "" {
+		return
+	}
+	of := w.slices[is]
+	if of == nil {
+		of = map[string]*discoveryv1.EndpointSlice{}
+		w.slices[is] = of
+	}
+	if old := of[ref.Name]; old == nil || !sameSlice(old, slice) {
+		w.stale[is] = struct{}{}
+	}
+	of[ref.Name], w.sliceOf[ref] = slice, is
+}
+
+// SecretAbsent takes that there is no Secret of this name.
+func (w *World) SecretAbsent(ref Ref) { w.putSecret(ref, &secretState{}) }
+
+// SecretUnreadable takes that a Secret that Settle has listed cannot be read, and why. One that
+// was read before stays as it was.
+func (w *World) SecretUnreadable(ref Ref, why string) {
+	if old := w.secrets[ref]; old == nil || old.object == nil {
+		w.putSecret(ref, &secretState{unreadable: why})
+	}
+}
+
+// UsesSecret reports whether an object that may names the Secret: whether it is to be read again
+// when it changes.
+func (w *World) UsesSecret(ref Ref) bool { return len(w.users[ref]) > 0 }
+
+func (w *World) putSecret(ref Ref, s *secretState) {
+	if !w.UsesSecret(ref) {
+		return
+	}
+	old := w.secrets[ref]
+	delete(w.unread, ref)
+	if old != nil && old.same(s) {
+		return
+	}
+	w.secrets[ref] = s
+	w.markUsers(ref)
+}
+
+func (w *World) mark(ref Ref) {
+	of := w.dirty[ref.Kind]
+	if of == nil {
+		of = map[Ref]struct{}{}
+		w.dirty[ref.Kind] = of
+	}
+	of[ref] = struct{}{}
+}
+
+func (w *World) markUsers(dep Ref) {
+	for user := range w.users[dep] {
+		w.mark(user)
+	}
+}
+
+// Settle translates what changed. It returns, sorted, the Secrets that have to be read before
+// it can be complete: those that objects name and may name. Until then what needs them is closed.
+func (w *World) Settle() []Ref {
+	for _, kind := range translated() {
+		for ref := range w.dirty[kind] {
+			delete(w.dirty[kind], ref)
+			w.translate(w.units[ref])
+		}
+	}
+	w.settleEndpoints()
+	return slices.SortedFunc(maps.Keys(w.unread), Ref.Compare)
+}
+
+// translate makes of a unit what it is now.
+func (w *World) translate(u *unit) {
+	s := &scope{world: w, of: u.ref, result: newResult()}
+	switch o := u.object.(type) {
+	case *gatewayv1.GatewayHost:
+		s.gatewayHost(u, o)
+	case *gatewayv1.RouteFilter:
+		s.routeFilter(o)
+	case *gatewayv1.GlobalConfig:
+		s.globalConfig(u, o)
+	default:
+		if u.ref.Kind == kindProxy {
+			for _, p := range w.proxies {
+				s.make(cloneOf(p), "")
+			}
+		}
+	}
+	old := u.result
+	if old == nil {
+		old = newResult()
+	}
+	w.replaceUses(u.ref, old.uses, s.result.uses)
+	w.replace(old, s.result)
+	u.result = s.result
+	if u.ref.Kind == gatewayv1.KindRouteFilter && (old.filter != s.result.filter || old.closed() != s.result.closed()) {
+		w.markUsers(u.ref)
+	}
+	if u.ref.Kind == kindProxy {
+		return
+	}
+	w.touched[u.ref] = struct{}{}
+	if !slices.Equal(old.proxies, s.result.proxies) || !maps.Equal(old.uses, s.result.uses) {
+		for _, uses := range []map[Ref]struct{}{old.uses, s.result.uses} {
+			for dep := range uses {
+				if dep.Kind == gatewayv1.KindRouteFilter {
+					w.touched[dep] = struct{}{} // its proxies are those of its users
+				}
+			}
+		}
+	}
+}
+
+// replaceUses notes what a unit reads. What nobody reads any more of Secrets is forgotten.
+func (w *World) replaceUses(user Ref, old, now map[Ref]struct{}) {
+	for dep := range now {
+		of := w.users[dep]
+		if of == nil {
+			of = map[Ref]struct{}{}
+			w.users[dep] = of
+		}
+		of[user] = struct{}{}
+		if dep.Kind == KindSecret && w.secrets[dep] == nil {
+			w.unread[dep] = true
+		}
+	}
+	for dep := range old {
+		if _, still := now[dep]; still {
+			continue
+		}
+		delete(w.users[dep], user)
+		if len(w.users[dep]) == 0 {
+			delete(w.users, dep)
+			delete(w.secrets, dep)
+			delete(w.unread, dep)
+		}
+	}
+}
