@@ -153,6 +153,14 @@ test-images-here: image image-control-plane # in the engine that docker finds
 	go test -tags images ./test/images/... -p 1 -count=1 -timeout 20m -v
 	@echo "make test-images: everything passed"
 
+.PHONY: test-cluster
+test-cluster: image-files ratelimit redis postgres ## run the specs of Kubernetes on a real node, which it starts (needs root; minutes)
+	@hack/cluster.sh check
+	@hack/cluster-image.sh bin/cluster gatehouse control-plane ratelimit redis postgres echo
+	@go test -tags cluster -c -o bin/cluster/specs ./test/cluster
+	cd test/cluster && ../../hack/cluster.sh run ../../bin/cluster/specs -test.v -test.timeout 30m $(ARGS)
+	@echo "make test-cluster: everything passed"
+
 .PHONY: test-unit
 test-unit: ## run the tests that start no other program
 	go test -race $(UNIT)

@@ -44,53 +44,10 @@ cannot() {
 	exit 3
 }
 
-# package_of LIBRARY prints the package that has one which the machine may lack.
-package_of() {
-	case $1 in
-	libdevmapper.so.1.02.1) echo libdevmapper1.02.1 ;;
-	libip4tc.so.2) echo libip4tc2 ;;
-	libip6tc.so.2) echo libip6tc2 ;;
-	libmnl.so.0) echo libmnl0 ;;
-	libnetfilter_conntrack.so.3) echo libnetfilter-conntrack3 ;;
-	libnfnetlink.so.0) echo libnfnetlink0 ;;
-	libnftnl.so.11) echo libnftnl11 ;;
-	libseccomp.so.2) echo libseccomp2 ;;
-	libselinux.so.1) echo libselinux1 ;;
-	libsystemd.so.0) echo libsystemd0 ;;
-	libudev.so.1) echo libudev1 ;;
-	libxtables.so.12) echo libxtables12 ;;
-	*) fail "the Docker engine needs $1, which this machine lacks; install it (Debian: apt-file search $1), then try again" ;;
-	esac
-}
-
-# lacking DIR lists the libraries that the programs in DIR need and the machine lacks.
-lacking() {
-	find "$1"/usr/{bin,sbin,lib} -type f \( -perm /111 -o -name '*.so*' \) -exec env LD_LIBRARY_PATH="$(libraries "$1")" ldd {} + 2>/dev/null |
-		awk '/=> not found/ { print $1 }' | sort -u
-}
-
-# libraries DIR prints where the libraries are that came with the packages.
-libraries() {
-	(shopt -s nullglob; IFS=:; dirs=("$1"/usr/lib/*-linux-gnu "$1"/lib/*-linux-gnu); echo "${dirs[*]}")
-}
-
 # unpack SCRATCH leaves the programs in SCRATCH/out.
 unpack() {
-	local scratch=$1 library package
-	local -A got=()
 	log "fetching the Docker engine $version"
-	pinned >"$scratch/pins"
-	unpack_pinned_debs "$scratch" <"$scratch/pins"
-	while library=$(lacking "$scratch/out" | head -n 1) && [ -n "$library" ]; do
-		package=$(package_of "$library")
-		[ -z "${got[$package]:-}" ] || fail "$package does not have $library, which the Docker engine needs"
-		got[$package]=yes
-		download_deb "$scratch" "$package"
-		dpkg-deb -x "$(echo "$scratch/debs/${package}_"*.deb)" "$scratch/out"
-	done
-	# What the package's links, made when it is installed, would lead to.
-	ln -sf xtables-nft-multi "$scratch/out/usr/sbin/iptables"
-	ln -sf xtables-nft-multi "$scratch/out/usr/sbin/ip6tables"
+	unpack_pinned_programs "$1" < <(pinned)
 }
 
 # fetch prints the directory of the programs.
@@ -143,7 +100,7 @@ start() {
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/gatehouse-docker.XXXXXX")
 	export PATH=$programs/usr/bin:$programs/usr/sbin:$PATH
 	export LD_LIBRARY_PATH XTABLES_LIBDIR
-	LD_LIBRARY_PATH=$(libraries "$programs")
+	LD_LIBRARY_PATH=$(libraries_of "$programs")
 	XTABLES_LIBDIR=$(echo "$programs"/usr/lib/*-linux-gnu/xtables)
 	# A containerd of its own: dockerd would use that of the machine if one runs.
 	cat >"$dir/containerd.toml" <<-END

@@ -119,3 +119,67 @@ unpack_pinned_debs() {
 		dpkg-deb -x "$(echo "$1/debs/${package}_"*.deb)" "$1/out"
 	done
 }
+
+# package_of LIBRARY prints the package that has one which the machine may lack.
+package_of() {
+	case $1 in
+	libbpf.so.1) echo libbpf1 ;;
+	libbsd.so.0) echo libbsd0 ;;
+	libcap.so.2) echo libcap2 ;;
+	libdevmapper.so.1.02.1) echo libdevmapper1.02.1 ;;
+	libedit.so.2) echo libedit2 ;;
+	libelf.so.1) echo libelf1 ;;
+	libgmp.so.10) echo libgmp10 ;;
+	libip4tc.so.2) echo libip4tc2 ;;
+	libip6tc.so.2) echo libip6tc2 ;;
+	libjansson.so.4) echo libjansson4 ;;
+	libmd.so.0) echo libmd0 ;;
+	libmnl.so.0) echo libmnl0 ;;
+	libnetfilter_conntrack.so.3) echo libnetfilter-conntrack3 ;;
+	libnfnetlink.so.0) echo libnfnetlink0 ;;
+	libnftables.so.1) echo libnftables1 ;;
+	libnftnl.so.11) echo libnftnl11 ;;
+	libseccomp.so.2) echo libseccomp2 ;;
+	libselinux.so.1) echo libselinux1 ;;
+	libsystemd.so.0) echo libsystemd0 ;;
+	libudev.so.1) echo libudev1 ;;
+	libxtables.so.12) echo libxtables12 ;;
+	*) fail "a program of Debian needs $1, which this machine lacks; install it (Debian: apt-file search $1), then try again" ;;
+	esac
+}
+
+# libraries_of DIR prints where the libraries are that came with the packages.
+libraries_of() {
+	(shopt -s nullglob; IFS=:; dirs=("$1"/usr/lib/*-linux-gnu "$1"/lib/*-linux-gnu); echo "${dirs[*]}")
+}
+
+# lacking DIR lists the libraries that the programs in DIR need and the machine lacks.
+lacking() {
+	(
+		shopt -s nullglob
+		dirs=("$1"/usr/{bin,sbin,lib}/ "$1"/{bin,sbin,lib}/)
+		find "${dirs[@]}" -type f \( -perm /111 -o -name '*.so*' \) -exec env LD_LIBRARY_PATH="$(libraries_of "$1")" ldd {} + 2>/dev/null || true
+	) | awk '/=> not found/ { print $1 }' | sort -u
+}
+
+# unpack_pinned_programs SCRATCH is unpack_pinned_debs for packages of programs that run
+# without being installed: the libraries that the machine lacks come with them.
+unpack_pinned_programs() {
+	local library package
+	local -A got=()
+	cat >"$1/pins"
+	unpack_pinned_debs "$1" <"$1/pins"
+	while library=$(lacking "$1/out" | head -n 1) && [ -n "$library" ]; do
+		package=$(package_of "$library")
+		[ -z "${got[$package]:-}" ] || fail "$package does not have $library, which is needed"
+		got[$package]=yes
+		download_deb "$1" "$package"
+		dpkg-deb -x "$(echo "$1/debs/${package}_"*.deb)" "$1/out"
+	done
+	# What the package's links, made when it is installed, would lead to.
+	for package in iptables ip6tables; do
+		for library in '' -save -restore; do
+			ln -sf xtables-nft-multi "$1/out/usr/sbin/$package$library"
+		done
+	done
+}

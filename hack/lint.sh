@@ -37,8 +37,8 @@ script_syntax() {
 
 # It says "0 issues." when all is well.
 golangci() {
-	# With the specs of the images, which are built on demand only.
-	bin/tools/golangci-lint run --build-tags images ./... | sed '/^0 issues\.$/d'
+	# With the specs of the images and of the cluster, which are built on demand only.
+	bin/tools/golangci-lint run --build-tags images,cluster ./... | sed '/^0 issues\.$/d'
 }
 
 # Only where systemd is installed. It wants the program to be there, and may have

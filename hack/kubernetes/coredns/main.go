@@ -1,4 +1,4 @@
-// Command coredns is CoreDNS with the plugins that the cluster of the tests uses.
+// Command coredns is CoreDNS with the plugins that the node of the tests uses.
 package main
 
 import (
