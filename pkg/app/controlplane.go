@@ -20,6 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
@@ -61,6 +62,10 @@ type controlPlane struct {
 	held func() string
 	// limitsBy says who counts requests, see the function of this name.
 	limitsBy string
+	// replica is the name of this process for users and for other replicas.
+	replica string
+	// replicas hears of the other replicas; nil if there can be none.
+	replicas *replicas.Hub
 }
 
 // openControlPlane binds the addresses and opens the store. newProxy gives the
@@ -116,10 +121,12 @@ func openControlPlane(
 	if access.LoginTest, err = p.loginTest(cfg, settings, own); err != nil {
 		return nil, err
 	}
-	access.Wait = waitApplied(p.loop, p.providers, ads, cfg.RateLimitAddress != "")
+	wait := waiter{p.loop, p.providers, ads, registry, cfg.RateLimitAddress != ""}
+	p.joinBoard(p.store.Board(), registry, ads, wait)
+	access.Wait = wait.everywhere(p.replicas)
 	told := upstreams{ads, own, &handshakes{}}
 	access.Live = inspect.Sources{
-		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: replica(p.api),
+		Status: registry, Snapshots: snapshots{ads}, Certificates: snapshots{ads}.certificates, Held: ads.Held, Replica: p.replica,
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
@@ -220,6 +227,11 @@ func (p *controlPlane) apiURL(addr string) string {
 // run serves until ctx ends or a part fails.
 func (p *controlPlane) run(ctx context.Context) error {
 	defer p.close()
+	if p.replicas != nil {
+		p.replicas.Join(ctx) // before the first Envoy is answered
+		// After the last stream of an Envoy has ended.
+		defer p.leaveBoard(ctx)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
@@ -227,6 +239,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.providers.Run(ctx) })
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
+	if p.replicas != nil {
+		group.Go(func() error { return p.replicas.Run(ctx) })
+	}
 	if p.certificates != nil {
 		group.Go(func() error { return p.certificates.Run(ctx) })
 	}

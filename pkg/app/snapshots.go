@@ -1,8 +1,6 @@
 package app
 
 import (
-	"net"
-	"os"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
@@ -74,17 +72,3 @@ func (s snapshots) certificates(proxy string, secrets map[string]bool) ([]explai
 }
 
 var _ inspect.Snapshots = snapshots{}
-
-// replica names this process in a status: by its host and the port of its API,
-// since a host may run several.
-func replica(api net.Listener) string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	_, port, err := net.SplitHostPort(api.Addr().String())
-	if err != nil {
-		return host
-	}
-	return net.JoinHostPort(host, port)
-}

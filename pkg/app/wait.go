@@ -8,6 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
@@ -17,32 +18,87 @@ import (
 // firstAnswer bounds how long a wait for a login waits for its identity provider.
 const firstAnswer = 3 * time.Second
 
-// waitApplied serves ?wait=applied: the build loop knows which proxies a change
-// reaches, the xDS server when their Envoys have it, and with limited also when
-// the rate-limit engines do.
-func waitApplied(loop *build.Loop, logins *providers.Watch, xds *server.Server, limited bool) rest.Wait {
+// waiter waits for the Envoys of this replica.
+type waiter struct {
+	loop     *build.Loop
+	logins   *providers.Watch
+	xds      *server.Server
+	registry *status.Registry
+	// limited says that rate-limit engines of their own count.
+	limited bool
+}
+
+// waitApplied waits for a change: the build loop knows which proxies it reaches, the
+// xDS server when their Envoys have it, and when the rate-limit engines do.
+func (w waiter) waitApplied(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
+	reach, err := w.loop.Reach(ctx, changed)
+	asked := false
+	if err == nil {
+		if asked = settle(ctx, w.logins, changed); asked {
+			reach, err = w.loop.Reach(ctx, changed) // with what the provider says
+		}
+	}
+	if err != nil { // only when ctx ended
+		return notPublished()
+	}
+	goals := make(map[string]plan.Goal, len(reach))
+	for proxy, r := range reach {
+		goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All, Newest: asked}
+	}
+	lags := w.xds.Wait(ctx, goals)
+	if w.limited && slices.ContainsFunc(changed, isRate) {
+		lags = append(lags, w.xds.WaitRateLimits(ctx, revision)...)
+	}
+	return lags
+}
+
+func notPublished() []status.Lag {
+	return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
+}
+
+// isRate reports whether an object may hold limits: a filter may state one itself.
+func isRate(k model.Key) bool { return k.Kind == model.KindGlobalConfig || k.Kind == model.KindFilter }
+
+// waitAll waits until the connected Envoys have everything.
+func (w waiter) waitAll(ctx context.Context, revision int64) []status.Lag {
+	if _, err := w.loop.Reach(ctx, nil); err != nil { // what is stored is published
+		return notPublished()
+	}
+	goals := map[string]plan.Goal{}
+	for _, e := range w.registry.Envoys() {
+		goals[e.Proxy] = plan.Goal{Revision: revision, All: true}
+	}
+	lags := w.xds.Wait(ctx, goals)
+	if w.limited {
+		lags = append(lags, w.xds.WaitRateLimits(ctx, revision)...)
+	}
+	return lags
+}
+
+// answer waits for what another replica asks for.
+func (w waiter) answer(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
+	if len(changed) == 0 {
+		return w.waitAll(ctx, revision)
+	}
+	return w.waitApplied(ctx, revision, changed)
+}
+
+// everywhere serves ?wait=applied: it waits for the Envoys of all replicas, if the
+// write reaches any. Without a hub there is one replica.
+func (w waiter) everywhere(hub *replicas.Hub) rest.Wait {
+	if hub == nil {
+		return w.waitApplied
+	}
 	return func(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
-		reach, err := loop.Reach(ctx, changed)
-		asked := false
-		if err == nil {
-			if asked = settle(ctx, logins, changed); asked {
-				reach, err = loop.Reach(ctx, changed) // with what the provider says
+		if len(changed) == 0 {
+			return nil
+		}
+		if limits := w.limited && slices.ContainsFunc(changed, isRate); !limits && len(hub.Others()) > 0 {
+			if reach, err := w.loop.Reach(ctx, changed); err == nil && len(reach) == 0 {
+				return nil
 			}
 		}
-		if err != nil { // only when ctx ended
-			return []status.Lag{{Reason: status.Slow, Message: "the configuration is not published yet"}}
-		}
-		goals := make(map[string]plan.Goal, len(reach))
-		for proxy, r := range reach {
-			goals[proxy] = plan.Goal{Revision: revision, Hosts: r.Services, Listeners: r.Listeners, All: r.All, Newest: asked}
-		}
-		lags := xds.Wait(ctx, goals)
-		// A filter may state a limit itself.
-		rates := func(k model.Key) bool { return k.Kind == model.KindGlobalConfig || k.Kind == model.KindFilter }
-		if limited && slices.ContainsFunc(changed, rates) {
-			lags = append(lags, xds.WaitRateLimits(ctx, revision)...)
-		}
-		return lags
+		return hub.Wait(ctx, revision, changed)
 	}
 }
 

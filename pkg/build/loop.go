@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
@@ -50,11 +51,21 @@ type Loop struct {
 	opts      Options
 	ready     chan struct{}
 	questions chan question
+	published atomic.Pointer[model.Mark]
 }
 
 // NewLoop returns a loop that has not read anything yet.
 func NewLoop(opts Options) *Loop {
 	return &Loop{opts: opts, ready: make(chan struct{}), questions: make(chan question)}
+}
+
+// Published is the newest revision that was published; the zero Mark before the
+// first.
+func (l *Loop) Published() model.Mark {
+	if mark := l.published.Load(); mark != nil {
+		return *mark
+	}
+	return model.Mark{}
 }
 
 // Ready is closed when the first complete configuration was published.
@@ -128,6 +139,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		publish = l.opts.Publisher.Replace
 	}
 	publish(change.Revision, result.Snapshots)
+	l.published.Store(&model.Mark{Revision: change.Revision, ID: change.ID})
 	for source, conditions := range result.Conditions {
 		l.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {

@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -238,17 +237,5 @@ func awaitedList(w status.Wait) string {
 // listeners and routes. (Answers about what they need are held back by what
 // warms, and prove nothing.)
 func isExplained(e status.Envoy) bool {
-	for _, typeURL := range []string{ListenerType, RouteType} {
-		if t := e.Types[typeURL]; t.Sent.At.After(maxTime(t.Acked.At, t.Rejected.At)) {
-			return false
-		}
-	}
-	return len(e.Waiting)+len(e.Refused) > 0
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return e.HasAnswered(ListenerType, RouteType) && len(e.Waiting)+len(e.Refused) > 0
 }

@@ -29,6 +29,21 @@ func ParseKey(kind Kind, text string) (key Key, ok bool) {
 // Text joins the names by slashes, as the change log has them.
 func (k Key) Text() string { return k.text }
 
+// MarshalText writes the kind and the text, for example route:shop/root.
+func (k Key) MarshalText() ([]byte, error) { return []byte(string(k.Kind) + ":" + k.text), nil }
+
+// UnmarshalText reads what MarshalText writes. A kind that this program does not
+// know, as that of a newer one, becomes the zero Key.
+func (k *Key) UnmarshalText(b []byte) error {
+	kind, text, _ := strings.Cut(string(b), ":")
+	key, ok := ParseKey(Kind(kind), text)
+	if !ok {
+		key = Key{}
+	}
+	*k = key
+	return nil
+}
+
 // split returns the names, and how many there are.
 func (k Key) split() (names parts, n int) {
 	rest, more := k.text, k.text != ""

@@ -55,6 +55,17 @@ func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, 
 	})
 }
 
+// RecordOf records an event of another replica, as that one has it.
+func (r *Registry) RecordOf(replica string, e Event) {
+	e.Replica = replica
+	r.feed.publishOf(e)
+}
+
+// RecordReplica records that another replica came, went, or is not heard.
+func (r *Registry) RecordReplica(replica, message string) {
+	r.feed.Publish(Event{Event: EventReplica, Replica: replica, Message: message})
+}
+
 // event is an event of one Envoy.
 func (e *Envoy) event(name string) Event {
 	return Event{Event: name, Proxy: e.Proxy, Envoy: e.Address, Version: e.Version}

@@ -33,6 +33,8 @@ const (
 	EventProvider = "provider"
 	// EventLogin: logins fail at a service.
 	EventLogin = "login"
+	// EventReplica: another replica came, went, or is not heard.
+	EventReplica = "replica"
 	// EventReset: events were lost to this reader, or the database was restored.
 	EventReset = "reset"
 )
@@ -52,6 +54,9 @@ type Event struct {
 	Proxies []string `json:"proxies,omitempty"`
 	// TookMS is how long a publish took to build, in milliseconds.
 	TookMS float64 `json:"took_ms,omitempty"`
+	// Replica is the other replica that it happened at, or that it is about; empty
+	// means that it happened here.
+	Replica string `json:"replica,omitempty"`
 	// Proxy, Envoy (its address) and Version are of one Envoy.
 	Proxy   string `json:"proxy,omitempty"`
 	Envoy   string `json:"envoy,omitempty"`
@@ -119,6 +124,19 @@ func (f *Feed) Publish(e Event) {
 	e.At = model.At(time.Now())
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.add(e)
+	f.counts.add(e)
+}
+
+// publishOf adds an event that happened at another replica, which has counted it.
+func (f *Feed) publishOf(e Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.add(e)
+}
+
+// add needs mu.
+func (f *Feed) add(e Event) {
 	f.last++
 	e.id = f.last
 	if len(f.ring) < feedSize {
@@ -126,7 +144,6 @@ func (f *Feed) Publish(e Event) {
 	} else {
 		f.ring[(e.id-1)%feedSize] = e
 	}
-	f.counts.add(e)
 	if f.more != nil {
 		close(f.more)
 		f.more = nil

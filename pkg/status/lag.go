@@ -5,6 +5,8 @@ type Lag struct {
 	Proxy string `json:"proxy"`
 	// Envoy is the address that it connected from; empty when none is.
 	Envoy string `json:"envoy,omitempty"`
+	// Replica is where it is connected; empty means here.
+	Replica string `json:"replica,omitempty"`
 	// Reason is one of the codes below.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -21,4 +23,6 @@ const (
 	Waiting = "waiting"
 	// Slow: the Envoy has not answered yet.
 	Slow = "slow"
+	// Unheard: another replica is not heard, so nobody knows what its Envoys have.
+	Unheard = "unheard"
 )

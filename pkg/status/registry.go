@@ -16,7 +16,8 @@ type Registry struct {
 	envoys     map[int64]*Envoy
 	conditions map[string][]model.Condition // by source
 
-	feed *Feed
+	feed    *Feed
+	changed chan struct{} // capacity 1
 }
 
 // Envoy is one connected Envoy.
@@ -51,60 +52,65 @@ type Progress struct {
 // Wait is a host whose newest form is held back.
 type Wait struct {
 	// Host is its name, Object what it was made from.
-	Host   string
-	Object model.Key
+	Host   string    `json:"host"`
+	Object model.Key `json:"object"`
 	// Clusters, Secrets and Providers, which verify tokens, are those that the Envoy does
 	// not have ready.
-	Clusters, Secrets, Providers []Awaited
-	Since                        time.Time
+	Clusters  []Awaited `json:"clusters,omitempty"`
+	Secrets   []Awaited `json:"secrets,omitempty"`
+	Providers []Awaited `json:"providers,omitempty"`
+	Since     time.Time `json:"since"`
 	// Until is when the wait ends at the latest; the zero time means that it
 	// ends with a change of the configuration.
-	Until time.Time
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Awaited is a cluster, a secret or a jwt provider that an Envoy does not have ready.
 type Awaited struct {
-	Name string
+	Name string `json:"name"`
 	// Objects are what it was made from.
-	Objects []model.Key
+	Objects []model.Key `json:"objects,omitempty"`
 }
 
 // Refusal is a resource, or the host of a route configuration, that an Envoy
 // refused.
 type Refusal struct {
-	TypeURL  string
-	Resource string
-	Version  string
+	TypeURL  string `json:"type_url"`
+	Resource string `json:"resource"`
+	Version  string `json:"version,omitempty"`
 	// Objects are what it was made from; nil means the proxy.
-	Objects []model.Key
+	Objects []model.Key `json:"objects,omitempty"`
 	// Revision is the revision of the refused message.
-	Revision int64
+	Revision int64 `json:"revision"`
 	// Text is Envoy's reason.
-	Text string
-	At   time.Time
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
 }
 
 // Answers are the last response of a type, and what the Envoy last said to
 // one.
 type Answers struct {
-	Sent     Answer
-	Acked    Answer
-	Rejected Answer
+	Sent     Answer `json:"sent,omitzero"`
+	Acked    Answer `json:"acked,omitzero"`
+	Rejected Answer `json:"rejected,omitzero"`
 }
 
 // Answer is one response and what the Envoy said to it. The zero value means
 // that there was none.
 type Answer struct {
 	// Revision is the configuration revision of the response.
-	Revision int64
+	Revision int64 `json:"revision"`
 	// Resources are the first names and versions of the response, More is how many
 	// follow. MaxNamed of them are enough.
-	Resources []Resource
-	More      int
-	At        time.Time
+	Resources []Resource `json:"-"`
+	More      int        `json:"more,omitempty"`
+	At        time.Time  `json:"at"`
 	// Text is Envoy's reason for a refusal.
-	Text string
+	Text string `json:"text,omitempty"`
 }
+
+// IsZero reports whether there was none.
+func (a Answer) IsZero() bool { return a.At.IsZero() }
 
 // Resource names a resource and the version of its content.
 type Resource struct {
@@ -114,7 +120,18 @@ type Resource struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed()}
+	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed(), changed: make(chan struct{}, 1)}
+}
+
+// Changed receives, without content, after something about an Envoy or an engine
+// changed. It has capacity 1 and one reader.
+func (r *Registry) Changed() <-chan struct{} { return r.changed }
+
+func (r *Registry) signal() {
+	select {
+	case r.changed <- struct{}{}:
+	default: // the reader has yet to look, and will see this too
+	}
 }
 
 // Connect records an Envoy. The caller removes it with Disconnect.
@@ -123,6 +140,7 @@ func (r *Registry) Connect(e Envoy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.envoys[e.ID] = &e
+	r.signal()
 	r.feed.Publish(e.event(EventConnect))
 }
 
@@ -141,6 +159,7 @@ func (r *Registry) Disconnect(id int64) {
 		r.feed.Publish(e.event(EventDisconnect))
 	}
 	delete(r.envoys, id)
+	r.signal()
 }
 
 // RecordSent records a response.
@@ -169,6 +188,7 @@ func (r *Registry) answer(id int64, typeURL string, apply func(*Answers), event 
 	t := e.Types[typeURL]
 	apply(&t)
 	e.Types[typeURL] = t
+	r.signal()
 	if event != "" {
 		r.feed.Publish(e.answerEvent(event, typeURL, a))
 	}
@@ -196,6 +216,7 @@ func (r *Registry) SetProgress(id int64, p Progress) {
 	}
 	newer := p.Applied > e.Applied
 	e.Progress = p
+	r.signal()
 	if newer {
 		applied := e.event(EventApplied)
 		applied.Revision = p.Applied
@@ -223,6 +244,18 @@ func (r *Registry) connected(engines bool) []Envoy {
 	}
 	slices.SortFunc(list, func(a, b Envoy) int { return cmp.Compare(a.ID, b.ID) })
 	return list
+}
+
+// HasAnswered reports whether the Envoy has answered all that it was sent of some
+// types.
+func (e Envoy) HasAnswered(typeURLs ...string) bool {
+	for _, typeURL := range typeURLs {
+		t := e.Types[typeURL]
+		if t.Sent.At.After(t.Acked.At) && t.Sent.At.After(t.Rejected.At) {
+			return false
+		}
+	}
+	return true
 }
 
 // SetConditions replaces what a source, such as the compilation of one

@@ -75,6 +75,8 @@ type Store struct {
 	notify func(tx *gorm.DB, mark model.Mark) error
 	// listen hears what notify says until ctx ends; nil likewise.
 	listen func(ctx context.Context) error
+	// board is where replicas leave posts; nil if the database has one server only.
+	board *board
 	// firstKey is IsNew.
 	firstKey bool
 	// timesAreText says that the database has no type for times.

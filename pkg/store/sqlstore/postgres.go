@@ -98,6 +98,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 			return s.fail(ctx, "opening Postgres", err)
 		}
 	}
+	s.board = newBoard(s.openPostgresPool(cfg, 1))
 	return nil
 }
 
@@ -194,18 +195,25 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 		defer cancel()
 		_ = conn.Close(ctx) // there is nothing left to lose on it
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
-		return fmt.Errorf("listening for changes: %w", err)
+	for _, c := range []string{channel, boardChannel} {
+		if _, err := conn.Exec(ctx, "LISTEN "+c); err != nil {
+			return fmt.Errorf("listening for changes: %w", err)
+		}
 	}
 	// What was announced while nobody listened.
 	if err := s.poll(ctx); err != nil {
 		return err
 	}
+	s.board.signal("")
 	connected()
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return fmt.Errorf("listening for changes: %w", err)
+		}
+		if n.Channel == boardChannel {
+			s.board.signal(n.Payload)
+			continue
 		}
 		number, id, _ := strings.Cut(n.Payload, " ") // an older program tells no ID
 		revision, err := strconv.ParseInt(number, 10, 64)

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
+)
+
+// leaveTime bounds how long the end of the program waits to tell the other replicas.
+const leaveTime = 2 * time.Second
+
+// joinBoard makes the hub that tells the other replicas of this one. Without a board
+// there are none.
+func (p *controlPlane) joinBoard(board replicas.Board, registry *status.Registry, ads *server.Server, wait waiter) {
+	p.replica = replicaName(p.api)
+	if board == nil {
+		return
+	}
+	// One that is started again in the same place is another one: its Envoys
+	// are others.
+	p.replica += "-" + strings.ToLower(rand.Text()[:5])
+	p.replicas = replicas.New(replicas.Options{
+		Replica: p.replica, Board: board, Registry: registry, Wait: wait.answer, Log: p.log,
+		Report: func() replicas.Report {
+			r := replicas.Observe(registry, p.loop.Published(), snapshots{ads}.Wanted)
+			r.Held = ads.Held()
+			return r.WithConditions(p.logins.conditions())
+		},
+	})
+}
+
+// leaveBoard tells the others that this replica has ended.
+func (p *controlPlane) leaveBoard(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	p.replicas.Leave(ctx)
+}
+
+// replicaName names this process by its host and the port of its API, since a host may
+// run several.
+func replicaName(api net.Listener) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	_, port, err := net.SplitHostPort(api.Addr().String())
+	if err != nil {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,266 @@
+package replicas
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+// Mail is what replicas ask and answer each other.
+type Mail struct {
+	Asks    []Ask    `json:"asks,omitempty"`
+	Answers []Answer `json:"answers,omitempty"`
+}
+
+// Ask asks every other replica to wait for its own Envoys. It stands until it is
+// withdrawn.
+type Ask struct {
+	// ID is unique among all replicas.
+	ID       string `json:"id"`
+	Revision int64  `json:"revision"`
+	// Changed is what was written. None means that it was too much to tell: the
+	// others wait until their Envoys have everything.
+	Changed []model.Key `json:"changed,omitempty"`
+	// WithinMS is how long the wait may take when it begins, in milliseconds.
+	WithinMS int64 `json:"within_ms"`
+
+	// fresh is the read that the wait needs, see Hub.asked.
+	fresh int64
+}
+
+// Answer says what lags when a wait has ended.
+type Answer struct {
+	ID   string       `json:"id"`
+	Lags []status.Lag `json:"lags,omitempty"`
+}
+
+const (
+	// maxChanged is how many changed objects an Ask names, maxAsks how many asks of
+	// one replica are answered at a time, maxLags how many Envoys an answer names.
+	maxChanged, maxAsks, maxLags = 1000, 256, 100
+	// answerTime is how much sooner a wait of another replica ends, so that its
+	// answer comes in time.
+	answerTime = 500 * time.Millisecond
+)
+
+// Wait returns when the Envoys of all replicas have a revision, as Options.Wait
+// does for those of this one, and then or when ctx ends what lags. A replica that
+// is not heard lags. changed is not empty.
+func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
+	here := make(chan []status.Lag, 1)
+	go func() { here <- h.opts.Wait(ctx, revision, changed) }()
+	id := h.ask(ctx, revision, changed)
+	defer h.withdraw(id)
+	var own []status.Lag
+	waiting := true
+	for {
+		lags, open, moved := h.answersTo(id)
+		if !waiting && !open {
+			return join(own, lags)
+		}
+		select {
+		case own = <-here:
+			waiting = false
+		case <-moved:
+		case <-ctx.Done():
+			if waiting {
+				own = <-here // it ends with ctx, too
+			}
+			lags, _, _ = h.answersTo(id)
+			return join(own, lags)
+		}
+	}
+}
+
+// ask posts a question, and has read who is there.
+func (h *Hub) ask(ctx context.Context, revision int64, changed []model.Key) (id string) {
+	if len(changed) > maxChanged {
+		changed = nil
+	}
+	within := 10 * time.Minute
+	if until, ok := ctx.Deadline(); ok {
+		within = time.Until(until)
+	}
+	h.mu.Lock()
+	h.count++
+	h.asked++
+	id = h.opts.Replica + "#" + strconv.FormatInt(h.count, 10)
+	h.asks[id] = Ask{ID: id, Revision: revision, Changed: changed, WithinMS: within.Milliseconds(), fresh: h.asked}
+	alone := len(h.others) == 0
+	h.mu.Unlock()
+	if !alone {
+		wake(h.mail)
+	}
+	wake(h.refresh)
+	return id
+}
+
+// withdraw takes a question back. The others learn of it with the next post.
+func (h *Hub) withdraw(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.asks, id)
+}
+
+// wake never blocks.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// answersTo returns what the others say to a question, whether time may bring more,
+// and a channel that is closed when to look again.
+func (h *Hub) answersTo(id string) (lags [][]status.Lag, open bool, moved <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	moved = h.moved
+	if h.read < h.asks[id].fresh {
+		// Somebody may have come of whom nothing is known here.
+		return [][]status.Lag{{{
+			Reason: status.Unheard, Message: "the board of the replicas cannot be read: nobody knows what the Envoys of other replicas have",
+		}}}, true, moved
+	}
+	now := h.opts.Now()
+	for name, o := range h.others {
+		i := slices.IndexFunc(o.mail.Answers, func(a Answer) bool { return a.ID == id })
+		switch {
+		case i >= 0:
+			lags = append(lags, of(name, o.mail.Answers[i].Lags))
+		case h.isUnheard(o, now):
+			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: unheardMessage(name, o.heard)}}))
+		default:
+			open = true
+			lags = append(lags, of(name, []status.Lag{{Reason: status.Slow, Message: fmt.Sprintf("replica %s has not said yet what its Envoys have", name)}}))
+		}
+	}
+	return lags, open, moved
+}
+
+// unheardMessage says since when a replica is not heard.
+func unheardMessage(replica string, heard time.Time) string {
+	return fmt.Sprintf("replica %s was heard of last at %s: nobody knows what its Envoys have", replica, heard.UTC().Format(time.TimeOnly))
+}
+
+// of says of which replica some lags are.
+func of(replica string, lags []status.Lag) []status.Lag {
+	lags = slices.Clone(lags)
+	for i := range lags {
+		lags[i].Replica = replica
+	}
+	return lags
+}
+
+// join joins what lags here and at the others. A proxy lacks an Envoy where none
+// is connected to any of them.
+func join(own []status.Lag, others [][]status.Lag) []status.Lag {
+	heard, lacking := 1, map[string]int{}
+	var list, missing []status.Lag
+	for i, lags := range append([][]status.Lag{own}, others...) {
+		unknown := false
+		for _, l := range lags {
+			switch {
+			case l.Reason != status.NotConnected:
+				list = append(list, l)
+				unknown = unknown || l.Envoy == "" && l.Proxy == ""
+				continue
+			case lacking[l.Proxy] == 0:
+				l.Replica = ""
+				missing = append(missing, l)
+			}
+			lacking[l.Proxy]++
+		}
+		if i > 0 && !unknown {
+			heard++
+		}
+	}
+	for _, l := range missing {
+		if lacking[l.Proxy] == heard {
+			list = append(list, l)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b status.Lag) int {
+		return cmp.Or(cmp.Compare(a.Proxy, b.Proxy), cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Envoy, b.Envoy))
+	})
+	return list
+}
+
+// mailNow is what to post now. Answers to questions that were taken back are left
+// out.
+func (h *Hub) mailNow() Mail {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	open := map[string]bool{}
+	for _, o := range h.others {
+		for _, a := range o.mail.Asks {
+			open[a.ID] = true
+		}
+	}
+	var m Mail
+	for _, a := range h.asks {
+		m.Asks = append(m.Asks, a)
+	}
+	for id, a := range h.answers {
+		if open[id] {
+			m.Answers = append(m.Answers, a)
+		} else {
+			delete(h.answers, id)
+		}
+	}
+	slices.SortFunc(m.Asks, func(a, b Ask) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(m.Answers, func(a, b Answer) int { return cmp.Compare(a.ID, b.ID) })
+	return m
+}
+
+// runAsks begins to wait for what others ask, and ends waits that nobody needs.
+func (h *Hub) runAsks(ctx context.Context) {
+	if h.opts.Wait == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	open := map[string]bool{}
+	for _, o := range h.others {
+		for _, a := range o.mail.Asks[:min(maxAsks, len(o.mail.Asks))] {
+			open[a.ID] = true
+			if _, answered := h.answers[a.ID]; !answered && h.running[a.ID] == nil {
+				h.runAsk(ctx, a)
+			}
+		}
+	}
+	for id, cancel := range h.running {
+		if !open[id] {
+			cancel()
+			delete(h.running, id)
+		}
+	}
+}
+
+// runAsk answers a question when the Envoys of this replica are so far. It needs mu.
+func (h *Hub) runAsk(ctx context.Context, a Ask) {
+	within := time.Duration(a.WithinMS) * time.Millisecond
+	within -= min(answerTime, within/2)
+	ctx, cancel := context.WithTimeout(ctx, within)
+	h.running[a.ID] = cancel
+	h.waits.Go(func() {
+		defer cancel()
+		lags := h.opts.Wait(ctx, a.Revision, a.Changed)
+		if more := len(lags) - maxLags; more > 0 {
+			lags = append(lags[:maxLags:maxLags], status.Lag{Reason: status.Slow, Message: fmt.Sprintf("%d more Envoys lag", more)})
+		}
+		for i := range lags {
+			lags[i].Message = shorten(lags[i].Message)
+		}
+		h.mu.Lock()
+		h.answers[a.ID] = Answer{a.ID, lags}
+		h.mu.Unlock()
+		wake(h.mail)
+	})
+}
