@@ -47,6 +47,15 @@ compile() {
 	[ ! -e "$dir/server" ] || mv "$dir/server" "$dir/etcd" # Go names a program by its package
 }
 
+# missing NAME... sets missing to those that are not there.
+missing() {
+	local name
+	missing=()
+	for name; do
+		[ -x "$have/$name" ] || missing+=("$name")
+	done
+}
+
 case ${1:-} in
 '') set -- kube-apiserver etcd kubectl helm controller-gen ;;
 all) set -- kube-apiserver etcd kubectl helm controller-gen kubelet kube-controller-manager kube-scheduler kube-proxy pause coredns ;;
@@ -58,21 +67,20 @@ done
 stamp=$(cat "$module"/go.{mod,sum} "$module"/*/*.go | sha256sum | cut -c 1-12)
 have=$bin/cache/$stamp
 mkdir -p "$have"
-(
-	flock 9
-	missing=()
-	for name; do
-		[ -x "$have/$name" ] || missing+=("$name")
-	done
-	if [ ${#missing[@]} -gt 0 ]; then
+missing "$@"
+if [ ${#missing[@]} -gt 0 ]; then
+	(
+		flock 9
+		missing "$@" # another script may have built them
+		[ ${#missing[@]} -gt 0 ] || exit 0
 		scratch=$(mktemp -d "$bin/cache/new.XXXXXX")
 		# shellcheck disable=SC2064
 		trap "rm -rf '$scratch'" EXIT
 		compile "$scratch" "${missing[@]}"
 		mv "$scratch"/* "$have"
 		find "$bin/cache" -mindepth 1 -maxdepth 1 -type d ! -name "$stamp" ! -path "$scratch" -exec rm -rf {} +
-	fi
-	for name; do
-		[ "$have/$name" -ef "$bin/$name" ] || ln -f "$have/$name" "$bin/$name"
-	done
-) 9>"$bin/lock"
+	) 9>"$bin/lock"
+fi
+for name; do
+	[ "$have/$name" -ef "$bin/$name" ] || ln -f "$have/$name" "$bin/$name"
+done
