@@ -122,7 +122,9 @@ func (v view) factsOf(c *explain.Cluster, e explain.Endpoint) (health.Facts, []s
 	}
 	if seen := v.own[c.Name]; seen != nil {
 		own, tally := seen.ownHealth(e.Address, e.Port, e.DNS)
-		facts.Own = &own
+		if own.Resolved || e.DNS { // else the Envoy has not got the endpoint yet
+			facts.Own = &own
+		}
 		if tally.Fresh(time.Now(), ownWindow) && (tally.Last.After(latest) || tally.Bad() > 0 && facts.Counts.Bad() > 0) {
 			facts.Counts = tally.Counts
 		}
@@ -183,6 +185,9 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 // proxy.
 func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
+		if r.Discovered {
+			r = &snapshot.Resource{Endpoints: r.Objects} // all of its endpoints are of its one upstream
+		}
 		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 	}
 	return u.list(ctx, proxy, has, func(h inspect.UpstreamHealth) bool { return names[h.Upstream] })
@@ -207,7 +212,7 @@ func (u upstreams) list(
 		if !choose(r) {
 			continue
 		}
-		if c, err := explain.ReadCluster(r); err == nil {
+		if c, err := explain.ReadCluster(r, snap.Endpoints); err == nil {
 			clusters, names = append(clusters, c), append(names, c.Name)
 		}
 	}

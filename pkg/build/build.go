@@ -25,6 +25,8 @@ type Build struct {
 	proxies  map[string]*proxy
 	limits   rateLimits
 	secrets  *secretCache
+	// assignments are those of the discovered upstreams, by the names of these.
+	assignments map[string]*assignment
 }
 
 // service is what was made of one service.
@@ -106,6 +108,7 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	return &Build{
 		settings: settings, head: head, jwt: jwt, config: model.NewConfig(),
 		services: map[string]*service{}, proxies: map[string]*proxy{}, limits: newRateLimits(), secrets: newSecretCache(),
+		assignments: map[string]*assignment{},
 	}, nil
 }
 
@@ -155,6 +158,7 @@ func (b *Build) Apply(change model.Change) Result {
 		}
 		dirty[name] = b.applyProxy(tree)
 	}
+	b.applyAssignments(touched.Upstreams, &result, dirty)
 	for name, tree := range relisten {
 		b.applyListener(tree, b.proxies[name], tree.Services)
 	}
@@ -244,6 +248,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	if p == nil {
 		p = &proxy{name: name, builder: snapshot.NewBuilder(b.head, b.jwt), closed: map[string]model.Condition{}}
 		b.proxies[name] = p
+		for _, a := range b.assignments {
+			p.builder.SetAssignment(a.resource.Name, a.resource)
+		}
 	}
 	services := tree.Services
 	before := p.limits

@@ -113,6 +113,13 @@ func readInput(path string) caseInput {
 				kind, name, _ := strings.Cut(of, "/")
 				in.Change.Learned[model.NewKey(model.Kind(kind), name)] = p
 			}
+		case "endpoints":
+			var endpoints map[string][]model.Endpoint
+			decodeStrict(section, &endpoints)
+			in.Change.Endpoints = map[model.Key]*model.Endpoints{}
+			for upstream, list := range endpoints {
+				in.Change.Endpoints[model.UpstreamKey(upstream)] = model.NewEndpoints(list...)
+			}
 		default:
 			var list []json.RawMessage
 			decodeStrict(section, &list)

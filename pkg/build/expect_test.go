@@ -106,7 +106,7 @@ func step(from any, key string) (any, error) {
 
 func named(list []any, name string) (found any, err error) {
 	for _, element := range list {
-		if fields, ok := element.(map[string]any); ok && fields["name"] == name {
+		if fields, ok := element.(map[string]any); ok && (fields["name"] == name || fields["cluster_name"] == name) {
 			if found != nil {
 				return nil, fmt.Errorf("there are two %q", name)
 			}

@@ -39,5 +39,8 @@ func (b *Build) Gateway(proxy string) *ir.Gateway {
 		}
 		g.Hosts = append(g.Hosts, host)
 	}
+	for _, r := range p.builder.Snapshot(b.Revision()).Endpoints {
+		g.Assignments = append(g.Assignments, b.assignments[r.Objects[0].Name].ir)
+	}
 	return g
 }

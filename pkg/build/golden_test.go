@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
@@ -51,8 +52,10 @@ type expectation struct {
 
 // resources are the resources of one proxy, readable.
 type resources struct {
-	Listeners          []json.RawMessage `json:"listeners"`
-	Clusters           []json.RawMessage `json:"clusters"`
+	Listeners []json.RawMessage `json:"listeners"`
+	Clusters  []json.RawMessage `json:"clusters"`
+	// Assignments are the endpoints of the clusters that have them apart.
+	Assignments        []json.RawMessage `json:"assignments,omitempty"`
 	RouteConfiguration json.RawMessage   `json:"route_configuration"`
 	Secrets            []json.RawMessage `json:"secrets,omitempty"`
 	// LoginSecrets are the names of those of logins.
@@ -76,6 +79,9 @@ func readable(s *snapshot.Snapshot) resources {
 	}
 	for _, c := range s.Clusters {
 		out.Clusters = append(out.Clusters, readableProto(c, &clusterv3.Cluster{}))
+	}
+	for _, a := range s.Endpoints {
+		out.Assignments = append(out.Assignments, readableProto(a, &endpointv3.ClusterLoadAssignment{}))
 	}
 	for _, r := range s.Secrets {
 		if _, ofLogin := snapshot.LoginPair(r.Name); ofLogin {
@@ -128,6 +134,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	for _, r := range s.Providers {
 		have[r.Name] = ""
 	}
+	for _, r := range s.Endpoints {
+		have["assignment "+r.Name] = r.Version
+	}
 	for _, h := range s.Hosts {
 		if h.Name != translate.KeeperName { // which says nothing but names
 			have["host "+h.Name] = prototext.Format(must(h.VirtualHost()))
@@ -177,6 +186,9 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())
 		want["host "+host.Name] = prototext.Format(must(host.WithFirst(first).VirtualHost()))
+	}
+	for _, a := range g.Assignments {
+		want["assignment "+a.Name] = must(snapshot.NewAssignment(translate.Assignment(a), snapshot.ObjectRef{})).Version
 	}
 	Expect(have).To(Equal(want), "proxy %s gets something else than its ir says", g.Name)
 }

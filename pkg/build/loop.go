@@ -144,13 +144,17 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		l.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {
 			level := slog.LevelWarn
-			if c.Code == model.NoUpstream { // what every new route begins with
+			if c.Code == model.NoUpstream || c.Code == model.NoEndpoints { // what every new route begins with
 				level = slog.LevelDebug
 			}
 			l.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 		}
 	}
-	l.opts.Log.Info("configuration published", "rev", change.Revision, "changes", len(change.Entries),
+	level := slog.LevelInfo
+	if !first && !change.Full && len(change.Entries)+len(change.Learned) == 0 { // endpoints come and go all the time
+		level = slog.LevelDebug
+	}
+	l.opts.Log.Log(ctx, level, "configuration published", "rev", change.Revision, "changes", len(change.Entries), "endpoints", len(change.Endpoints),
 		"proxies", len(result.Snapshots), "took", time.Since(start).Round(time.Microsecond))
 	if first {
 		close(l.ready)

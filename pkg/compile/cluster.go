@@ -16,8 +16,9 @@ const maxClusterName = 120
 
 // Clusters groups upstreams, sorted by name, into clusters: one for each set
 // of equal settings. Routes with the same upstreams share their clusters, and
-// within one, the weights of the upstreams are those of the endpoints. An upstream of weight 0
-// is out of rotation; a cluster without endpoints is left out. with has what
+// within one, the weights of the upstreams are those of the endpoints. A discovered upstream
+// is a cluster of its own, with its weight as the share. An upstream of weight 0
+// is out of rotation; a cluster without upstreams in rotation is left out. with has what
 // their TLS needs.
 func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluster {
 	var order []settings
@@ -33,8 +34,8 @@ func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluste
 	for _, s := range order {
 		cluster := buildCluster(s, groups[s], with)
 		share := 0
-		for _, e := range cluster.Endpoints {
-			share += e.Weight
+		for _, u := range groups[s] {
+			share += u.Weight
 		}
 		if share > 0 {
 			list = append(list, ir.WeightedCluster{Cluster: cluster, Share: share})
@@ -46,6 +47,8 @@ func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluste
 // settings are what all upstreams of a cluster have in common. It is
 // comparable; a zero health check and outlier mean none.
 type settings struct {
+	// discovered is the name of an upstream that is; it shares its cluster with no other.
+	discovered         string
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
 	tls                tlsSettings
@@ -67,6 +70,9 @@ func settingsOf(u *model.Upstream) settings {
 		limits: ir.Limits{
 			Connections: u.MaxConnections, Pending: u.MaxPending, Requests: u.MaxRequests, Retries: u.MaxRetries,
 		},
+	}
+	if u.IsDiscovered() {
+		s.discovered = u.Name
 	}
 	if u.OutlierThresholdCount > 0 {
 		s.outlier = ir.Outlier{Failures: u.OutlierThresholdCount, Ejection: seconds(u.OutlierEjectionSeconds)}
@@ -106,8 +112,9 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	if s.outlier.Failures > 0 {
 		c.Outlier = &s.outlier
 	}
+	c.Discovered = s.discovered != ""
 	for _, u := range upstreams {
-		if u.Weight > 0 {
+		if u.Weight > 0 && !c.Discovered {
 			c.Endpoints = append(c.Endpoints, ir.Endpoint{
 				Address: u.IP, DNS: u.IsDNSName(), Port: u.Port, Weight: u.Weight, Upstream: u.Name,
 			})

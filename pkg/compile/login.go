@@ -238,7 +238,7 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 	} else if u, _ = at.Named[model.UpstreamKey(l.Upstream)].(*model.Upstream); u == nil {
 		return nil, fmt.Errorf("upstream %s is not there", l.Upstream)
 	}
-	if why := at.Upstreams.Refusal(u.IP); why != "" {
+	if isRuledOut(u, at.Settings) {
 		return nil, errors.New("the address of the identity provider is one that --upstream-allow or --upstream-deny rules out")
 	}
 	if (endpoint.Scheme == "https") != u.SpeaksTLS() {

@@ -30,7 +30,7 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	}
 	for _, u := range t.Upstreams {
 		// The reason is for who writes; a client is not told addresses.
-		if s.Upstreams.Refusal(u.IP) != "" {
+		if isRuledOut(u, s) {
 			return Unavailable(t, model.Quarantined, "has upstream "+u.Name+", whose address --upstream-allow or --upstream-deny rules out,")
 		}
 	}
@@ -59,6 +59,12 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		}
 	}
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
+}
+
+// isRuledOut reports whether the settings rule out the address of an upstream. Those of a
+// discovered one are judged one by one, see Assignment.
+func isRuledOut(u *model.Upstream, s Settings) bool {
+	return !u.IsDiscovered() && s.Upstreams.Refusal(u.IP) != ""
 }
 
 // Unavailable is the route as a fixed 503 without filters, in place of what

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -37,9 +38,13 @@ func tlsSettingsOf(u *model.Upstream) tlsSettings {
 	if !u.SpeaksTLS() {
 		return tlsSettings{}
 	}
+	name := u.ValidationSubjectName
+	if u.IsDiscovered() {
+		name = cmp.Or(name, u.IP) // no certificate has the addresses of endpoints that come and go
+	}
 	return tlsSettings{
 		on: true, insecure: u.TLSInsecure, authorities: u.ValidationCACertificate,
-		name: certificateName(u.ValidationSubjectName), client: u.ClientCertificate,
+		name: certificateName(name), client: u.ClientCertificate,
 	}
 }
 

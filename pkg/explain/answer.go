@@ -59,6 +59,7 @@ const (
 	NoRoute        = "no_route"        // 404: the service has no route for it
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
+	NoEndpoints    = "no_endpoints"    // 503: nobody is behind the upstreams
 	LoginRequired  = "login_required"  // 302: the browser is sent to log in
 	LoginRefused   = "login_refused"   // 401: no session, and nobody can be sent to log in
 	LoginCallback  = "login_callback"  // 302 or 401: a browser comes back from a login
@@ -153,6 +154,10 @@ type Endpoint struct {
 	Weight   uint32 `json:"weight"`
 	// Percent of the requests of the route, while all are healthy.
 	Percent float64 `json:"percent"`
+	// Draining says that it gets no new requests.
+	Draining bool `json:"draining,omitempty"`
+	// Zone is where it is; empty means that this is not known.
+	Zone string `json:"zone,omitempty"`
 	// Health, with its reason and in words, is filled in by who knows it (see
 	// TellHealth); empty means that nobody does.
 	Health        health.State `json:"health,omitempty"`

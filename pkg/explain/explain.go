@@ -15,6 +15,8 @@ import (
 type State struct {
 	// Listeners are those of plain HTTP and of HTTPS.
 	Listeners, Clusters []*snapshot.Resource
+	// Endpoints are the assignments of the clusters that have them apart, sorted by name.
+	Endpoints []*snapshot.Resource
 	// Secrets are those that a listener names, sorted by name.
 	Secrets []*snapshot.Resource
 	// Certificates finds those for the host name that a client asks for, the one that
@@ -257,6 +259,10 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	}
 	if missing != "" && len(f.Clusters) == 1 {
 		a.endWith(NoCluster, http.StatusServiceUnavailable, "answer", "the Envoy does not have cluster "+missing)
+		return nil
+	}
+	if missing == "" && f.reachesNobody() {
+		a.endWith(NoEndpoints, http.StatusServiceUnavailable, "answer", "nobody is there: "+strings.Join(a.Envoy.Clusters, " and ")+" has no endpoint that gets requests")
 		return nil
 	}
 	a.Code = Forwarded

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
@@ -118,24 +121,31 @@ func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing 
 			missing = c.Name
 			continue
 		}
-		if err := c.read(resource, float64(c.Weight)/total); err != nil {
+		if err := c.read(resource, findResource(have.Endpoints, c.Name), float64(c.Weight)/total); err != nil {
 			return "", err
 		}
 	}
 	return missing, nil
 }
 
-// read fills in what the cluster's resource says. share is its part of the
-// requests.
-func (c *Cluster) read(r *snapshot.Resource, share float64) error {
+// read fills in what the cluster's resource says, and its assignment if it has its endpoints
+// there. share is its part of the requests.
+func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 	var cluster clusterv3.Cluster
 	if err := r.Body.UnmarshalTo(&cluster); err != nil {
 		return fmt.Errorf("decoding cluster %q: %w", c.Name, err)
 	}
+	endpoints, of := cluster.GetLoadAssignment(), r.Endpoints
+	if r.Discovered && assignment != nil {
+		endpoints, of = &endpointv3.ClusterLoadAssignment{}, assignment.Endpoints
+		if err := assignment.Body.UnmarshalTo(endpoints); err != nil {
+			return fmt.Errorf("decoding the endpoints of cluster %q: %w", c.Name, err)
+		}
+	}
 	c.Policy, c.HealthCheck = strings.ToLower(cluster.GetLbPolicy().String()), len(cluster.GetHealthChecks()) > 0
 	c.Protocol = protocolOf(&cluster)
 	total := 0.0
-	for _, locality := range cluster.GetLoadAssignment().GetEndpoints() {
+	for _, locality := range endpoints.GetEndpoints() {
 		for _, e := range locality.GetLbEndpoints() {
 			address := e.GetEndpoint().GetAddress().GetSocketAddress()
 			endpoint := Endpoint{
@@ -144,25 +154,40 @@ func (c *Cluster) read(r *snapshot.Resource, share float64) error {
 			if w := e.GetLoadBalancingWeight(); w != nil {
 				endpoint.Weight = w.GetValue()
 			}
-			endpoint.TLS = tlsOf(&cluster, e)
-			total += float64(endpoint.Weight)
+			endpoint.TLS, endpoint.Zone = tlsOf(&cluster, e), locality.GetLocality().GetZone()
+			if endpoint.Draining = e.GetHealthStatus() == corev3.HealthStatus_DRAINING; !endpoint.Draining {
+				total += float64(endpoint.Weight)
+			}
 			c.Endpoints = append(c.Endpoints, endpoint)
 		}
 	}
 	for i := range c.Endpoints {
 		e := &c.Endpoints[i]
-		e.Percent = math.Round(share*float64(e.Weight)/total*1e4) / 100
-		if i < len(r.Endpoints) {
-			e.Upstream = r.Endpoints[i].Name
+		if !e.Draining {
+			e.Percent = math.Round(share*float64(e.Weight)/total*1e4) / 100
+		}
+		if i < len(of) {
+			e.Upstream = of[i].Name
 		}
 	}
 	return nil
 }
 
-// ReadCluster says what a cluster's resource does, alone on its route.
-func ReadCluster(r *snapshot.Resource) (Cluster, error) {
+// reachesNobody reports whether no endpoint gets requests.
+func (f *Forward) reachesNobody() bool {
+	for _, c := range f.Clusters {
+		if slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return !e.Draining }) {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadCluster says what a cluster's resource does, alone on its route. assignments are
+// those of the proxy, sorted by name.
+func ReadCluster(r *snapshot.Resource, assignments []*snapshot.Resource) (Cluster, error) {
 	c := Cluster{Name: r.Name, Weight: 1}
-	err := c.read(r, 1)
+	err := c.read(r, findResource(assignments, r.Name), 1)
 	return c, err
 }
 

@@ -11,6 +11,8 @@ type Gateway struct {
 	HTTPS *Listener `json:"https,omitempty"`
 	// Hosts are sorted by name.
 	Hosts []*Host `json:"hosts"`
+	// Assignments are those of the discovered clusters that the hosts name, sorted by name.
+	Assignments []*Assignment `json:"assignments,omitempty"`
 }
 
 // Listener is where a proxy accepts requests.
@@ -179,6 +181,9 @@ type Cluster struct {
 	Name string `json:"name"`
 	// Upstreams are the names of its upstreams, in or out of rotation, sorted.
 	Upstreams []string `json:"-"`
+	// Discovered says that the endpoints are in an Assignment of the cluster's name, and
+	// that Endpoints is empty.
+	Discovered bool `json:"discovered,omitempty"`
 	// Endpoints are sorted by name.
 	Endpoints   []Endpoint   `json:"endpoints"`
 	Strategy    string       `json:"strategy"`
@@ -231,6 +236,27 @@ type Endpoint struct {
 	Weight int `json:"weight"`
 	// Upstream is the name of the upstream.
 	Upstream string `json:"-"`
+}
+
+// Assignment is the endpoints of a discovered cluster. It changes by itself: neither the
+// cluster nor a route is different then.
+type Assignment struct {
+	// Name is the cluster's, Upstream that of its one upstream.
+	Name     string `json:"name"`
+	Upstream string `json:"-"`
+	// Endpoints are sorted by zone, address and port; none means that nobody is there.
+	Endpoints []AssignedEndpoint `json:"endpoints"`
+}
+
+// AssignedEndpoint is one address of an assignment.
+type AssignedEndpoint struct {
+	// Address is an IP address.
+	Address string `json:"address"`
+	Port    int    `json:"port"`
+	// Draining says that it gets no new requests.
+	Draining bool `json:"draining,omitempty"`
+	// Zone is where it is; empty means that this is not known.
+	Zone string `json:"zone,omitempty"`
 }
 
 // HealthCheck is an active HTTP health check.

@@ -16,6 +16,8 @@ type Condition struct {
 const (
 	// NoUpstream: a route has nothing to forward to and answers 503.
 	NoUpstream = "NoUpstream"
+	// NoEndpoints: a discovered upstream has nobody who could get requests.
+	NoEndpoints = "NoEndpoints"
 	// NoRateLimitEngine: the proxy has rates, and no engine counts.
 	NoRateLimitEngine = "NoRateLimitEngine"
 	// NoRates: a rate-limit filter is on a proxy that has no rates.

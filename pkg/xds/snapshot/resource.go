@@ -8,6 +8,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -44,6 +45,9 @@ type Resource struct {
 	// Warms says that Envoy does not use the resource as soon as it has read
 	// it: a cluster with a health check or with names to resolve.
 	Warms bool
+	// Discovered says that a cluster has its endpoints in an assignment of its name, and that
+	// Envoy does not use it without one.
+	Discovered bool
 	// Objects are the objects that it was made from; nil means the proxy, or
 	// nothing that is stored.
 	Objects []ObjectRef
@@ -64,7 +68,31 @@ func NewCluster(c *clusterv3.Cluster, objects ...ObjectRef) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Warms = len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC
+	r.Discovered = c.GetType() == clusterv3.Cluster_EDS
+	r.Warms = len(c.GetHealthChecks()) > 0 || c.GetType() != clusterv3.Cluster_STATIC && !r.Discovered
+	return r, nil
+}
+
+// assignment is one with the name that all other resources have.
+type assignment struct {
+	*endpointv3.ClusterLoadAssignment
+}
+
+// GetName returns the name of the cluster.
+func (a assignment) GetName() string { return a.GetClusterName() }
+
+// NewAssignment makes a resource of the endpoints of a cluster that Envoy's constraints allow.
+// object is what all of them are of.
+func NewAssignment(a *endpointv3.ClusterLoadAssignment, object ObjectRef) (*Resource, error) {
+	r, err := newResource("assignment", EndpointType, assignment{a}, []ObjectRef{object})
+	if err != nil {
+		return nil, err
+	}
+	for _, locality := range a.GetEndpoints() {
+		for range locality.GetLbEndpoints() {
+			r.Endpoints = append(r.Endpoints, object)
+		}
+	}
 	return r, nil
 }
 

@@ -113,8 +113,16 @@ type Builder struct {
 	certificates                             *certificates
 	pairs                                    []string // which the keeper has
 
+	// assignments are those of all discovered clusters there are, by name; endpoints, sorted,
+	// those of the clusters that something names.
+	assignments map[string]*Resource
+	endpoints   []*Resource
+	moved       map[string]struct{} // of assignments
+
 	hosts        []*Host
 	changedHosts map[string]*Host
+	// routes joins hosts; nil when that is not made yet.
+	routes func() *Resource
 }
 
 // NewBuilder returns a builder for a proxy that has nothing yet. The providers that its
@@ -125,6 +133,7 @@ func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
 		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
 		clusters: newCounts(), secrets: newCounts(), extensions: newCounts(), providers: newCounts(),
 		certificates: newCertificates(), changedHosts: map[string]*Host{},
+		assignments: map[string]*Resource{}, moved: map[string]struct{}{},
 	}
 	if jwt != nil {
 		b.extensions.add(jwt.Join(nil))
@@ -139,6 +148,41 @@ func (b *Builder) SetListeners(listeners []*Resource, named Named) {
 	b.count(named, (*counts).add)
 	b.count(b.named, (*counts).drop)
 	b.named = named
+}
+
+// SetAssignment replaces or, with nil, removes the assignment of a cluster. It reports whether
+// the proxy has such a cluster: the snapshot has the assignments of those.
+func (b *Builder) SetAssignment(cluster string, r *Resource) bool {
+	if r == nil {
+		delete(b.assignments, cluster)
+	} else {
+		b.assignments[cluster] = r
+	}
+	b.moved[cluster] = struct{}{}
+	return b.clusters.byName[cluster] != nil
+}
+
+// assigned are the assignments of the clusters that something names, the same slice as before
+// when nothing changed.
+func (b *Builder) assigned() []*Resource {
+	changes := map[string]*Resource{}
+	for _, names := range []map[string]struct{}{b.moved, b.clusters.changed} {
+		for name := range names {
+			var r *Resource
+			if c := b.clusters.byName[name]; c != nil && c.resource.Discovered {
+				r = b.assignments[name]
+			}
+			i, found := search(b.endpoints, name, resourceName)
+			if found && (r == nil || r.Version != b.endpoints[i].Version) || !found && r != nil {
+				changes[name] = r
+			}
+		}
+	}
+	clear(b.moved)
+	if len(changes) > 0 {
+		b.endpoints = merge(b.endpoints, changes, resourceName)
+	}
+	return b.endpoints
 }
 
 // SetHost replaces or, with nil, removes a host.
@@ -231,6 +275,7 @@ func (b *Builder) count(named Named, by func(*counts, *Resource)) {
 // Snapshot is what the proxy should have now.
 func (b *Builder) Snapshot(revision int64) *Snapshot {
 	secrets, providers := b.secrets.sorted(), b.providers
+	endpoints := b.assigned()
 	if len(providers.changed) > 0 && b.jwt != nil {
 		b.extensions.replace(b.jwt.Join(providers.sorted()))
 	}
@@ -243,14 +288,17 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 			}
 		}
 		b.hosts = merge(b.hosts, b.changedHosts, hostName)
-		b.changedHosts = map[string]*Host{}
+		b.changedHosts, b.routes = map[string]*Host{}, nil
+	}
+	if hosts := b.hosts; b.routes == nil {
+		b.routes = sync.OnceValue(func() *Resource { return b.head.Join(hosts) })
 	}
 	s := &Snapshot{
 		Revision: revision, Clusters: b.clusters.sorted(), Listeners: b.listeners, Hosts: b.hosts,
-		Secrets: secrets, Extensions: b.extensions.sorted(), Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
+		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
-	s.routes = sync.OnceValue(func() *Resource { return s.head.Join(s.Hosts) })
+	s.routes = b.routes
 	s.loopback = sync.OnceValue(s.buildLoopback)
 	return s
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // Cluster holds its endpoints inline, so that it is ready as soon as Envoy has
-// read it, unless it has a health check or a DNS name.
+// read it, unless it has a health check or a DNS name. A discovered one has them in an
+// Assignment.
 func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	options, err := httpOptions(httpProtocolOptions(c))
 	if err != nil {
@@ -25,7 +26,6 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                seconds(c.Connections.ConnectTimeout),
 		PerConnectionBufferLimitBytes: u32(connectionBufferBytes),
-		LoadAssignment:                loadAssignment(c),
 		LbPolicy:                      lbPolicy(c.Strategy),
 		CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
 			HealthyPanicThreshold: &typev3.Percent{Value: float64(c.PanicThreshold)},
@@ -34,6 +34,11 @@ func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 		OutlierDetection:              outlierDetection(c.Outlier),
 		UpstreamConnectionOptions:     tcpKeepalive(c.Connections.Keepalive),
 		TypedExtensionProtocolOptions: options,
+	}
+	if c.Discovered {
+		discoverEndpoints(out)
+	} else {
+		out.LoadAssignment = loadAssignment(c)
 	}
 	if slices.ContainsFunc(c.Endpoints, func(e ir.Endpoint) bool { return e.DNS }) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}

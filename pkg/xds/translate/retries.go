@@ -115,10 +115,13 @@ func idempotent(methods []string) bool {
 }
 
 // endpointCount is how many endpoints a request may go to; a DNS name may be
-// many.
+// many, and so may a discovered upstream.
 func endpointCount(clusters []ir.WeightedCluster) int {
 	n := 0
 	for _, c := range clusters {
+		if c.Discovered {
+			n += 2
+		}
 		for _, e := range c.Endpoints {
 			n++
 			if e.DNS {

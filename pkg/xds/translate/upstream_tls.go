@@ -69,6 +69,11 @@ func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
 			out.TransportSocket = sockets[kind]
 		}
 	}
+	if c.Discovered {
+		config, err := pack(upstreamContext(c.TLS, namedSocket, alpn))
+		out.TransportSocket = tlsSocket(config)
+		return err
+	}
 	if len(sockets) < 2 {
 		return nil
 	}
