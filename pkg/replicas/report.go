@@ -54,6 +54,9 @@ type Envoy struct {
 	// Answered says that it has answered all that it was sent of listeners and
 	// routes. It is not set for one that is Current.
 	Answered bool `json:"answered,omitempty"`
+	// Seen says up to which resourceVersion of each kind Applied has what Kubernetes
+	// says. It is not set for one that is Current.
+	Seen map[string]int64 `json:"seen,omitempty"`
 	// Waiting, Refused and Types tell of one that is not Current.
 	Waiting []status.Wait             `json:"waiting,omitempty"`
 	Refused []status.Refusal          `json:"refused,omitempty"`
@@ -195,6 +198,19 @@ func (r Report) WithConditions(list []model.Condition) Report {
 	r.Conditions = nil
 	for _, c := range list[:min(maxConditions, len(list))] {
 		r.Conditions = append(r.Conditions, Condition{c.Key, c.Code, shorten(c.Message), c.Proxies})
+	}
+	return r
+}
+
+// WithSeen returns the report with what Kubernetes had said in revisions. at returns
+// that of a revision; nil if it is not known.
+func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
+	r.Seen = at(r.Built)
+	r.Envoys = slices.Clone(r.Envoys)
+	for i := range r.Envoys {
+		if e := &r.Envoys[i]; !e.Current && e.Applied > 0 {
+			e.Seen = at(e.Applied)
+		}
 	}
 	return r
 }

@@ -24,6 +24,8 @@ const (
 	awayLeast, awayMost = time.Second, 30 * time.Second
 )
 
+type condition = metav1.Condition
+
 // job is one patch.
 type job struct {
 	ref    Ref
@@ -98,6 +100,10 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 	if o.ResourceVersion >= e.version {
 		e.status, e.version = o.Status, o.ResourceVersion
 	}
+	if o.Pending { // it was changed, and this replica has not built it yet
+		delete(q.jobs, o.Ref)
+		return 0
+	}
 	if e.seen.IsZero() || e.generation != o.Facts.Generation {
 		e.generation, e.seen = o.Facts.Generation, now
 	}
@@ -124,15 +130,17 @@ func (e *entry) due(wanted gatewayv1.Status, since time.Time) (due time.Time, de
 	case before.ObservedGeneration == wanted.ObservedGeneration && before.Proxy == wanted.Proxy &&
 		conditions.SayTheSame(before.Conditions, wanted.Conditions):
 		return maxTime(since, e.written.Add(detailEvery)), true
-	case before.ObservedGeneration != wanted.ObservedGeneration && isWaiting(wanted):
+	case before.ObservedGeneration != wanted.ObservedGeneration && isPassing(wanted):
 		return e.seen.Add(settleTime), false
 	}
 	return since, false
 }
 
-func isWaiting(s gatewayv1.Status) bool {
-	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
-		return c.Type == conditions.Programmed && c.Reason == conditions.Waiting
+// isPassing reports whether a status may be of a moment only: an Envoy that refused what was before is about to get what is
+// new.
+func isPassing(s gatewayv1.Status) bool {
+	return slices.ContainsFunc(s.Conditions, func(c condition) bool {
+		return c.Type == conditions.Programmed && (c.Reason == conditions.Waiting || c.Reason == conditions.Refused)
 	})
 }
 

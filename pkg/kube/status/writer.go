@@ -24,8 +24,8 @@ const (
 	workers, perSecond = 8, 100
 	// requestTimeout bounds a patch. It is shorter than what is left of a Lease when its leader gives up.
 	requestTimeout = 4 * time.Second
-	// roundEvery is the least time between two looks at all objects.
-	roundEvery = 250 * time.Millisecond
+	// roundEvery is the least time between two looks at all objects, and roundShare times as long as a look takes.
+	roundEvery, roundShare = 250 * time.Millisecond, 5
 )
 
 // Ref names an object.
@@ -43,13 +43,15 @@ type Object struct {
 	Status gatewayv1.Status
 	// Facts are about the generation that this replica has built.
 	Facts conditions.Facts
+	// Pending says that there are no Facts yet: the newest generation is not built here.
+	Pending bool
 }
 
 // Options of a Writer. All are required.
 type Options struct {
 	Config *rest.Config
-	// Look returns all objects that belong to this installation and are built here. It is called by one goroutine.
-	Look func() []Object
+	// Look returns all objects that belong to this installation. It is called by one goroutine.
+	Look func(ctx context.Context) []Object
 	// Changed receives when Look may return something else. It has capacity 1 and one reader.
 	Changed <-chan struct{}
 	// Fault is told why the status of a kind cannot be written, and with an empty text that it can again.
@@ -101,17 +103,20 @@ func (w *Writer) Run(ctx context.Context) {
 	defer look.Stop()
 	next := time.NewTimer(0) // when the next patch may begin
 	defer next.Stop()
-	lastLook, pace := time.Time{}, w.opts.Now()
+	lastLook, every, pace := time.Time{}, roundEvery, w.opts.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.opts.Changed:
-			look.Reset(max(0, roundEvery-w.opts.Now().Sub(lastLook)))
+			look.Reset(max(0, every-w.opts.Now().Sub(lastLook)))
 		case <-look.C:
+			began := w.opts.Now()
+			again := q.take(w.opts.Look(ctx), began)
 			lastLook = w.opts.Now()
-			if again := q.take(w.opts.Look(), lastLook); again > 0 {
-				look.Reset(max(again, roundEvery))
+			every = max(roundEvery, roundShare*lastLook.Sub(began))
+			if again > 0 {
+				look.Reset(max(again, every))
 			}
 		case r := <-done:
 			running--

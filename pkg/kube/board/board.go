@@ -1,0 +1,290 @@
+package board
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1apply "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+)
+
+// Label is on each ConfigMap of a board; its value is Options.Installation.
+const Label = "gateway.gatehouse.dev/replica-of"
+
+const (
+	manager       = "gatehouse-replica"
+	beatKey       = "gateway.gatehouse.dev/beat"
+	replicaKey    = "replica"
+	reportVersion = "report-version"
+	mailVersion   = "mail-version"
+	reportKey     = "report"
+	mailKey       = "mail"
+)
+
+// Options of a Board. All but Pod and PodUID are required.
+type Options struct {
+	// Config is how the API server is reached.
+	Config *rest.Config
+	// Namespace has the ConfigMaps.
+	Namespace string
+	// Installation separates the replicas of one installation from those of others in the namespace. It can be the value of
+	// a label.
+	Installation string
+	// Replica is the name of this replica; it names the ConfigMap where there is no Pod.
+	Replica string
+	// Pod and PodUID are the Pod of this replica, which owns the ConfigMap; empty outside a cluster.
+	Pod, PodUID string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Board is a replicas.Board. Use New, and Run before anything else.
+type Board struct {
+	opts    Options
+	client  corev1client.ConfigMapInterface
+	name    string
+	changed chan struct{}
+	beats   int64
+	// content is what was published last, by key.
+	content map[string][]byte
+	// posts has the ConfigMaps of the board, kept up to date by reads.
+	posts cache.Store
+	reads cache.Controller
+
+	mu    sync.Mutex
+	heard map[string]sign // by the name of the ConfigMap
+}
+
+// sign is the last sign of life of a replica.
+type sign struct {
+	version string
+	at      time.Time
+}
+
+// New returns a board that nobody has read.
+func New(o Options) (*Board, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	client, err := kubernetes.NewForConfig(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for the replicas' ConfigMaps: %w", err)
+	}
+	b := &Board{
+		opts: o, client: client.CoreV1().ConfigMaps(o.Namespace), name: configMapName(o.Pod, o.Replica),
+		changed: make(chan struct{}, 1), heard: map[string]sign{},
+	}
+	selector := Label + "=" + o.Installation
+	b.posts, b.reads = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", o.Namespace,
+			func(l *metav1.ListOptions) { l.LabelSelector = selector }),
+		ObjectType: &corev1.ConfigMap{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    b.hear,
+			UpdateFunc: func(_, now any) { b.hear(now) },
+			DeleteFunc: b.forget,
+		},
+		Transform: dropManagedFields,
+	})
+	return b, nil
+}
+
+func dropManagedFields(o any) (any, error) {
+	if m, ok := o.(*corev1.ConfigMap); ok {
+		m.ManagedFields = nil
+	}
+	return o, nil
+}
+
+// configMapName is the name of a replica's ConfigMap: that of its Pod, which starts again in the same, or its own.
+func configMapName(pod, replica string) string {
+	if pod == "" {
+		pod = replica
+	}
+	name := []byte("gatehouse-replica-" + pod)
+	for i, c := range name {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			name[i] = c + 'a' - 'A'
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+		default:
+			name[i] = '-'
+		}
+	}
+	return string(name[:min(len(name), 253)])
+}
+
+// Run watches the posts of all replicas until ctx ends.
+func (b *Board) Run(ctx context.Context) error {
+	b.reads.RunWithContext(ctx)
+	return nil
+}
+
+// Synced reports whether the ConfigMaps of the replicas were read once: before that, nobody knows who there is.
+func (b *Board) Synced() bool { return b.reads.HasSynced() }
+
+// hear notes a ConfigMap that has changed. One that was only listed again is no sign of life.
+func (b *Board) hear(o any) {
+	m, ok := o.(*corev1.ConfigMap)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	was, known := b.heard[m.Name]
+	if !known || was.version != m.ResourceVersion {
+		b.heard[m.Name] = sign{m.ResourceVersion, b.opts.Now()}
+	}
+	b.mu.Unlock()
+	if m.Name != b.name {
+		b.signal()
+	}
+}
+
+func (b *Board) forget(o any) {
+	name, err := cache.DeletionHandlingObjectToName(o)
+	if err != nil {
+		return
+	}
+	b.mu.Lock()
+	delete(b.heard, name.Name)
+	b.mu.Unlock()
+	b.signal()
+}
+
+func (b *Board) signal() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Changed implements replicas.Board.
+func (b *Board) Changed() <-chan struct{} { return b.changed }
+
+// Pace implements replicas.Board. A beat writes the whole ConfigMap into etcd: some 1 kB with a few Envoys, 30 kB with
+// 1,000 (ADR 0067).
+func (b *Board) Pace() replicas.Pace {
+	return replicas.Pace{
+		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
+	}
+}
+
+// Publish implements replicas.Board.
+func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
+	b.beats++
+	m := corev1apply.ConfigMap(b.name, b.opts.Namespace).
+		WithLabels(map[string]string{Label: b.opts.Installation, "app.kubernetes.io/managed-by": "gatehouse"}).
+		WithAnnotations(map[string]string{beatKey: strconv.FormatInt(b.beats, 10)}).
+		WithData(map[string]string{
+			replicaKey: p.Replica, reportVersion: strconv.FormatInt(p.Versions.Report, 10), mailVersion: strconv.FormatInt(p.Versions.Mail, 10),
+		})
+	content := map[string][]byte{reportKey: p.Report, mailKey: p.Mail}
+	for key := range content {
+		if content[key] == nil { // the last one holds
+			content[key] = b.content[key]
+		}
+		if content[key] != nil {
+			m.WithBinaryData(map[string][]byte{key: content[key]})
+		}
+	}
+	if b.opts.Pod != "" && b.opts.PodUID != "" {
+		m.WithOwnerReferences(metav1apply.OwnerReference().
+			WithAPIVersion("v1").WithKind("Pod").WithName(b.opts.Pod).WithUID(types.UID(b.opts.PodUID)))
+	}
+	if _, err := b.client.Apply(ctx, m, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
+		return fmt.Errorf("writing ConfigMap %s/%s, which tells the other replicas of the Envoys of this one: %w", b.opts.Namespace, b.name, err)
+	}
+	b.content = content
+	return nil
+}
+
+// Beat implements replicas.Board.
+func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error) {
+	b.beats++
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, beatKey, strconv.FormatInt(b.beats, 10))
+	m, err := b.client.Patch(ctx, b.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("renewing ConfigMap %s/%s, by which the other replicas know that this one lives: %w", b.opts.Namespace, b.name, err)
+	}
+	return m.Data[replicaKey] == replica && m.Labels[Label] == b.opts.Installation, nil
+}
+
+// Read implements replicas.Board. It waits for the first list.
+func (b *Board) Read(ctx context.Context, replica string, have map[string]replicas.Versions) ([]replicas.Notice, error) {
+	select {
+	case <-b.reads.HasSyncedChecker().Done():
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the ConfigMaps of the replicas in namespace %s are not read yet: %w", b.opts.Namespace, ctx.Err())
+	}
+	var list []replicas.Notice
+	pace := b.Pace()
+	for _, o := range b.posts.List() {
+		m, ok := o.(*corev1.ConfigMap)
+		if !ok || m.Data[replicaKey] == replica || m.Data[replicaKey] == "" {
+			continue
+		}
+		b.mu.Lock()
+		age := b.opts.Now().Sub(b.heard[m.Name].at)
+		b.mu.Unlock()
+		if age > pace.Gone {
+			if err := b.removeOld(ctx, m); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		n := replicas.Notice{Post: postOf(m), Age: age}
+		if had := have[n.Replica]; had == n.Versions {
+			n.Report, n.Mail = nil, nil
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func postOf(m *corev1.ConfigMap) replicas.Post {
+	p := replicas.Post{Replica: m.Data[replicaKey], Report: m.BinaryData[reportKey], Mail: m.BinaryData[mailKey]}
+	// What cannot be read is 0, a version that no post has.
+	p.Versions.Report, _ = strconv.ParseInt(m.Data[reportVersion], 10, 64)
+	p.Versions.Mail, _ = strconv.ParseInt(m.Data[mailVersion], 10, 64)
+	return p
+}
+
+// removeOld removes the ConfigMap of a replica that is gone, unless it has changed.
+func (b *Board) removeOld(ctx context.Context, m *corev1.ConfigMap) error {
+	err := b.client.Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &m.UID, ResourceVersion: &m.ResourceVersion}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("removing ConfigMap %s/%s of a replica that is gone: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// Remove implements replicas.Board. What another process has put in the place of this replica's post stays.
+func (b *Board) Remove(ctx context.Context, replica string) error {
+	m, err := b.client.Get(ctx, b.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing ConfigMap %s/%s of this replica: %w", b.opts.Namespace, b.name, err)
+	}
+	if m.Data[replicaKey] != replica {
+		return nil
+	}
+	return b.removeOld(ctx, m)
+}

@@ -1,0 +1,186 @@
+package board_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/board"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+func TestBoard(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "kube/board")
+}
+
+// clock is a clock that a spec moves.
+type clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+var _ = Describe("The board of ConfigMaps", Ordered, func() {
+	var (
+		k       *testkit.Kubernetes
+		account string // the kubeconfig of a service account with the least rights
+	)
+
+	BeforeAll(func(ctx context.Context) {
+		var err error
+		k, err = testkit.StartKubernetes(ctx, GinkgoT().TempDir(), testkit.KubernetesOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() error { return k.End() })
+		Expect(k.Namespace(ctx, "gate")).To(Succeed())
+		account, err = k.ServiceAccount(ctx, "gate", "gatehouse", testkit.KubernetesRule{
+			Namespace: "gate", Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		})
+		Expect(err).NotTo(HaveOccurred())
+	}, NodeTimeout(2*time.Minute))
+
+	open := func(ctx context.Context, o board.Options) *board.Board {
+		GinkgoHelper()
+		var err error
+		o.Config, err = clientcmd.BuildConfigFromFlags("", account)
+		Expect(err).NotTo(HaveOccurred())
+		o.Namespace = "gate"
+		if o.Installation == "" {
+			o.Installation = "gatehouse"
+		}
+		b, err := board.New(o)
+		Expect(err).NotTo(HaveOccurred())
+		running, stop := context.WithCancel(context.WithoutCancel(ctx))
+		var group sync.WaitGroup
+		group.Go(func() { _ = b.Run(running) })
+		DeferCleanup(func() { stop(); group.Wait() })
+		return b
+	}
+	names := func(ctx context.Context) string {
+		GinkgoHelper()
+		text, err := k.Kubectl(ctx, "get", "configmaps", "--namespace", "gate", "--selector", board.Label, "--output", "name")
+		Expect(err).NotTo(HaveOccurred())
+		return text
+	}
+	read := func(ctx context.Context, b *board.Board, replica string) func() []replicas.Notice {
+		return func() []replicas.Notice {
+			list, err := b.Read(ctx, replica, nil)
+			Expect(err).NotTo(HaveOccurred())
+			return list
+		}
+	}
+
+	It("has what each replica has published, once, for the replicas of its installation only", func(ctx context.Context) {
+		clock := &clock{}
+		a := open(ctx, board.Options{Replica: "a-1", Now: clock.now})
+		b := open(ctx, board.Options{Replica: "b-1", Pod: "gatehouse-0", PodUID: "5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"})
+		other := open(ctx, board.Options{Replica: "c-1", Installation: "other"})
+		for _, o := range []*board.Board{a, b, other} {
+			Expect(o.Read(ctx, "x", nil)).To(BeEmpty())
+		}
+		Expect(other.Publish(ctx, replicas.Post{Replica: "c-1", Report: []byte("other")})).To(Succeed())
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 1}, Report: []byte("r1"), Mail: []byte("m1")})).To(Succeed())
+		Eventually(a.Changed()).Should(Receive())
+		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
+			Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 1}, Report: []byte("r1"), Mail: []byte("m1"),
+		})))
+		Expect(read(ctx, b, "b-1")()).To(BeEmpty())
+		Expect(names(ctx)).To(Equal("configmap/gatehouse-replica-c-1\nconfigmap/gatehouse-replica-gatehouse-0\n"))
+		Expect(k.Kubectl(ctx, "get", "configmap", "gatehouse-replica-gatehouse-0", "--namespace", "gate", "--output",
+			"jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].uid}")).
+			To(Equal("Pod gatehouse-0 5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"))
+
+		By("what is known is not read again, and what is not published again holds")
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 2}, Mail: []byte("m2")})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
+			Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 2}, Report: []byte("r1"), Mail: []byte("m2"),
+		})))
+		known, err := a.Read(ctx, "a-1", map[string]replicas.Versions{"b-1": {Report: 1, Mail: 2}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(known).To(HaveLen(1))
+		Expect(known[0].Report).To(BeNil())
+
+		By("a sign of life")
+		clock.advance(20 * time.Second)
+		Expect(read(ctx, a, "a-1")()[0].Age).To(BeNumerically(">", 15*time.Second))
+		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
+		Eventually(func() time.Duration { return read(ctx, a, "a-1")()[0].Age }).Should(BeNumerically("<", 5*time.Second))
+		Expect(a.Beat(ctx, "a-1")).To(BeFalse(), "of a replica that has not published")
+
+		By("a container that starts again in its Pod")
+		again := open(ctx, board.Options{Replica: "b-2", Pod: "gatehouse-0"})
+		Expect(again.Publish(ctx, replicas.Post{Replica: "b-2", Versions: replicas.Versions{Report: 1}, Report: []byte("r3")})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
+			Replica: "b-2", Versions: replicas.Versions{Report: 1}, Report: []byte("r3"),
+		})))
+		Expect(b.Beat(ctx, "b-1")).To(BeFalse())
+		Expect(b.Remove(ctx, "b-1")).To(Succeed())
+		Expect(names(ctx)).To(ContainSubstring("gatehouse-0"), "it is another's now")
+
+		By("a replica that leaves")
+		Expect(again.Remove(ctx, "b-2")).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
+		Expect(names(ctx)).To(Equal("configmap/gatehouse-replica-c-1\n"))
+
+		By("a replica that is gone")
+		old := open(ctx, board.Options{Replica: "Old_1"})
+		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(1))
+		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-old-1"))
+		clock.advance(61 * time.Second)
+		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
+		Eventually(func() string { return names(ctx) }).Should(Equal("configmap/gatehouse-replica-c-1\n"))
+	}, NodeTimeout(time.Minute))
+
+	It("hears nobody while the API server is away, and everybody after it", func(ctx context.Context) {
+		clock := &clock{}
+		a := open(ctx, board.Options{Replica: "a-1", Now: clock.now, Installation: "away"})
+		b := open(ctx, board.Options{Replica: "b-1", Installation: "away"})
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Report: []byte("r1")})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(1))
+		Expect(k.Stop()).To(Succeed())
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_, err := b.Beat(short, "b-1")
+		Expect(err).To(MatchError(ContainSubstring("renewing ConfigMap gate/gatehouse-replica-b-1, by which the other replicas know that this one lives: ")))
+		clock.advance(20 * time.Second)
+		Expect(k.Start(ctx)).To(Succeed())
+		Consistently(func() time.Duration { return read(ctx, a, "a-1")()[0].Age }).WithTimeout(2*time.Second).
+			Should(BeNumerically(">=", 20*time.Second), "a list is no sign of life")
+		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
+		Eventually(func() time.Duration { return read(ctx, a, "a-1")()[0].Age }).WithTimeout(30 * time.Second).Should(BeNumerically("<", 20*time.Second))
+	}, NodeTimeout(2*time.Minute))
+
+	It("takes the report of 5,000 Envoys", func(ctx context.Context) {
+		a, b := open(ctx, board.Options{Replica: "a-1", Installation: "large"}), open(ctx, board.Options{Replica: "b-1", Installation: "large"})
+		large := make([]byte, 700<<10) // what gzip makes of it does not get smaller
+		_, err := rand.Read(large)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1}, Report: large})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Report", large)))
+		text, err := k.Kubectl(ctx, "get", "configmap", "gatehouse-replica-b-1", "--namespace", "gate", "--output", "json")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(json.Valid([]byte(text))).To(BeTrue())
+		Expect(strings.Count(text, "app.kubernetes.io/managed-by")).To(Equal(1))
+	}, NodeTimeout(time.Minute))
+})

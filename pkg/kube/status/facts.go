@@ -1,0 +1,147 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/conditions"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+// Cached is an object as the API server has it.
+type Cached struct {
+	Object
+	// Generation is the newest.
+	Generation int64
+}
+
+// known is what is known of all objects at one moment.
+type known struct {
+	// served are the proxies of this installation.
+	served []string
+	// replicas are all, this one first.
+	replicas []heard
+	// conditions are those of the mirror, by object.
+	conditions map[model.Key][]model.Condition
+}
+
+// heard is a report, with what is needed of it for many objects.
+type heard struct {
+	*replicas.Report
+	unheard bool
+	// envoys counts those of each proxy; notable are those that do not have everything.
+	envoys  map[string]int
+	notable map[string][]*replicas.Envoy
+}
+
+// hear reads a report.
+func hear(r *replicas.Report, unheard bool) heard {
+	h := heard{Report: r, unheard: unheard, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}}
+	for i := range r.Envoys {
+		e := &r.Envoys[i]
+		h.envoys[e.Proxy]++
+		if !e.Current || len(e.Refused) > 0 {
+			h.notable[e.Proxy] = append(h.notable[e.Proxy], e)
+		}
+	}
+	for proxy, more := range r.More {
+		h.envoys[proxy] += more
+	}
+	return h
+}
+
+func byObject(list []model.Condition) map[model.Key][]model.Condition {
+	by := map[model.Key][]model.Condition{}
+	for _, c := range list {
+		by[c.Key] = append(by[c.Key], c)
+	}
+	return by
+}
+
+// factsOf says what is known of an object. became is what the translation made of it, since the resourceVersion in which
+// its generation was there. Ok is false while this replica has not built the generation.
+func (k known) factsOf(o Cached, became *translate.Object, since int64) (f conditions.Facts, ok bool) {
+	own := k.replicas[0]
+	if became.Generation != o.Generation || own.Seen[o.Kind] < since {
+		return f, false
+	}
+	made := make(map[model.Key]string, len(became.Made))
+	var mirrored []conditions.Problem
+	for _, m := range became.Made {
+		made[m.Key] = m.Path
+		for _, c := range k.conditions[m.Key] {
+			if p, told := conditions.FromMirror(c, m.Path); told {
+				mirrored = append(mirrored, p)
+			}
+		}
+	}
+	f = conditions.Facts{Generation: o.Generation, Proxies: became.Proxies}
+	for _, p := range became.Problems {
+		f.Problems = append(f.Problems, conditions.Problem(p))
+	}
+	f.Problems = conditions.WithMirror(f.Problems, mirrored)
+	settled := isSettled(o.Status, o.Generation)
+	for _, r := range k.replicas {
+		v := conditions.Replica{Name: r.Replica, Unheard: r.unheard, Built: r.Seen[o.Kind] >= since}
+		for _, proxy := range became.Proxies {
+			v.Envoys += r.envoys[proxy]
+			for _, e := range r.notable[proxy] {
+				if l, lacks := lackOf(e, made, v.Built, e.Seen[o.Kind] >= since || settled && e.Applied > 0); lacks {
+					v.Lacks = append(v.Lacks, l)
+				}
+			}
+		}
+		f.Replicas = append(f.Replicas, v)
+	}
+	slices.SortFunc(f.Replicas, func(a, b conditions.Replica) int { return strings.Compare(a.Name, b.Name) })
+	return f, true
+}
+
+// isSettled reports whether every Envoy had a generation once.
+func isSettled(s gatewayv1.Status, generation int64) bool {
+	return slices.ContainsFunc(s.Conditions, func(c condition) bool {
+		return c.Type == conditions.Programmed && c.Status == "True" && c.ObservedGeneration == generation
+	})
+}
+
+// lackOf says why an Envoy does not have an object. made are what the object became, built says that its replica has
+// built it, had that what the Envoy has in full has it.
+func lackOf(e *replicas.Envoy, made map[model.Key]string, built, had bool) (l conditions.Lack, lacks bool) {
+	l.Envoy = e.Address
+	for _, r := range e.Refused {
+		if slices.ContainsFunc(r.Objects, func(k model.Key) bool { _, ok := made[k]; return ok }) {
+			l.Refused, l.Message = true, r.Text
+			return l, true
+		}
+	}
+	if had {
+		return l, false
+	}
+	for _, w := range e.Waiting {
+		if _, ok := made[w.Object]; ok {
+			l.Message = "waits for " + awaited(w)
+			return l, true
+		}
+	}
+	return l, !(built && (e.Current || e.Answered && !e.Cut))
+}
+
+// awaited names the first of what a host waits for.
+func awaited(w status.Wait) string {
+	const most = 3
+	var names []string
+	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
+	for _, a := range all[:min(most, len(all))] {
+		names = append(names, a.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

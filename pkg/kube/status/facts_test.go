@@ -1,0 +1,109 @@
+package status
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/conditions"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+var _ = Describe("The facts about an object", func() {
+	service, route, otherService := model.ServiceKey("shop.web"), model.RouteKey("shop.web", "r0"), model.ServiceKey("shop.api")
+	// Generation 3 of the host came with resourceVersion 50.
+	web := Cached{Object: Object{Ref: Ref{"GatewayHost", "shop", "web"}, ResourceVersion: 50}, Generation: 3}
+	settled := web
+	settled.Status.Conditions = []metav1.Condition{{Type: "Programmed", Status: "True", ObservedGeneration: 3}}
+	became := &translate.Object{
+		Generation: 3, Proxies: []string{"gatehouse"}, Made: []translate.Made{{Key: service}, {Key: route, Path: "spec.routes[0]"}},
+	}
+	seen := func(n int64) map[string]int64 { return map[string]int64{"GatewayHost": n} }
+	envoy := func(address string, change func(*replicas.Envoy)) replicas.Envoy {
+		e := replicas.Envoy{Proxy: "gatehouse", Address: address, Current: true, Applied: 7}
+		if change != nil {
+			change(&e)
+		}
+		return e
+	}
+	report := func(name string, version int64, envoys ...replicas.Envoy) heard {
+		return hear(&replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}, false)
+	}
+
+	It("are those of its proxy's Envoys at all replicas, and the conditions of what it became", func() {
+		other := envoy("9", nil)
+		other.Proxy = "other"
+		k := known{
+			replicas: []heard{report("b", 50, envoy("1", nil), envoy("2", nil), other), report("a", 49, envoy("3", nil))},
+			conditions: byObject([]model.Condition{
+				{Key: route, Code: model.Quarantined, Message: "no"}, {Key: service, Code: model.LoginFailing, Message: "3 failed"},
+				{Key: otherService, Code: model.Quarantined, Message: "another's"},
+			}),
+		}
+		f, ok := k.factsOf(web, became, 50)
+		Expect(ok).To(BeTrue())
+		Expect(f).To(Equal(conditions.Facts{
+			Generation: 3, Proxies: []string{"gatehouse"},
+			Problems: []conditions.Problem{{Path: "spec.routes[0]", Reason: "Quarantined", Message: "no"}},
+			Replicas: []conditions.Replica{{Name: "a", Envoys: 1}, {Name: "b", Envoys: 2, Built: true}},
+		}))
+	})
+
+	It("are not there before this replica has built the generation", func() {
+		k := known{replicas: []heard{report("a", 49)}}
+		_, ok := k.factsOf(web, became, 50)
+		Expect(ok).To(BeFalse())
+		k.replicas[0] = report("a", 50)
+		older := *became
+		older.Generation = 2
+		_, ok = k.factsOf(web, &older, 50)
+		Expect(ok).To(BeFalse())
+	})
+
+	DescribeTable("say what an Envoy lacks", func(o Cached, change func(*replicas.Envoy), lacks ...conditions.Lack) {
+		k := known{replicas: []heard{report("a", 50, envoy("1", change))}}
+		f, ok := k.factsOf(o, became, 50)
+		Expect(ok).To(BeTrue())
+		Expect(f.Replicas[0].Lacks).To(HaveExactElements(lacks))
+		Expect(f.Replicas[0].Envoys).To(Equal(1))
+	},
+		Entry("it has everything", web, nil),
+		Entry("it has not answered", web, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(49) }, conditions.Lack{Envoy: "1"}),
+		Entry("it has not answered what came later", web, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(50) }),
+		Entry("it has not answered anything", settled, func(e *replicas.Envoy) { e.Current, e.Applied = false, 0 }, conditions.Lack{Envoy: "1"}),
+		Entry("it had the generation once, and answers no more", settled, func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(40) }),
+		Entry("it waits", web, func(e *replicas.Envoy) {
+			e.Current, e.Waiting = false, []status.Wait{{Object: service, Clusters: []status.Awaited{{Name: "c1"}, {Name: "c2"}, {Name: "c3"}}, Secrets: []status.Awaited{{Name: "s"}}}}
+		}, conditions.Lack{Envoy: "1", Message: "waits for c1, c2, c3 and 1 more"}),
+		Entry("it waits with another host, and has answered all else", web, func(e *replicas.Envoy) {
+			e.Current, e.Answered, e.Waiting = false, true, []status.Wait{{Object: otherService}}
+		}),
+		Entry("it waits with another host, and more that nobody tells", web, func(e *replicas.Envoy) {
+			e.Current, e.Answered, e.Cut, e.Waiting = false, true, true, []status.Wait{{Object: otherService}}
+		}, conditions.Lack{Envoy: "1"}),
+		Entry("it refused a part of it", settled, func(e *replicas.Envoy) {
+			e.Current, e.Refused = false, []status.Refusal{{Objects: []model.Key{otherService, route}, Text: "bad regex"}}
+		}, conditions.Lack{Envoy: "1", Refused: true, Message: "bad regex"}),
+		Entry("it refused another host", web, func(e *replicas.Envoy) {
+			e.Current, e.Answered, e.Refused = false, true, []status.Refusal{{Objects: []model.Key{otherService}}}
+		}),
+	)
+
+	DescribeTable("are written by one installation", func(o Cached, b translate.Object, ours bool) {
+		Expect(known{served: []string{"gatehouse"}}.isOurs(o, &b)).To(Equal(ours))
+	},
+		Entry("a host", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Proxies: []string{"gatehouse"}}, true),
+		Entry("a host that was another's", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "other"}}},
+			translate.Object{Proxies: []string{"gatehouse"}}, true),
+		Entry("a host of another", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Ignored: true}, false),
+		Entry("a filter that nobody uses", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}}}, translate.Object{}, false),
+		Entry("a filter that nobody uses any more", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
+			translate.Object{}, true),
+		Entry("a filter that another installation has written", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "other"}}},
+			translate.Object{Proxies: []string{"gatehouse"}}, false),
+	)
+})

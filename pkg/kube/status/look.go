@@ -1,0 +1,145 @@
+package status
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+)
+
+// Sources are where what is known of the objects is known. All are required.
+type Sources struct {
+	// Proxies are those of this installation.
+	Proxies []string
+	// Objects lists the objects as the API server has them, from a cache.
+	Objects func(ctx context.Context) ([]Cached, error)
+	// Became says what the translation made of them.
+	Became func() map[translate.Ref]*translate.Object
+	// Report is that of this replica, with its name; Others are those of the others. Heard says that these could be read
+	// once: before that, nobody knows how many there are.
+	Report func() replicas.Report
+	Others func() []replicas.Other
+	Heard  func() bool
+	// Moved is closed when the others may tell something else.
+	Moved func() <-chan struct{}
+	// Registry has the conditions of the mirror.
+	Registry *status.Registry
+	Log      *slog.Logger
+}
+
+// Looker looks at all objects, for a Writer. Use NewLooker. Look is for one goroutine.
+type Looker struct {
+	from    Sources
+	first   map[Ref]first
+	changed chan struct{}
+}
+
+// first is when a generation was there first, as far as this replica knows.
+type first struct {
+	uid        string
+	generation int64
+	version    int64
+}
+
+// NewLooker returns a Looker.
+func NewLooker(s Sources) *Looker {
+	return &Looker{from: s, first: map[Ref]first{}, changed: make(chan struct{}, 1)}
+}
+
+// Changed receives when Look may return something else.
+func (l *Looker) Changed() <-chan struct{} { return l.changed }
+
+// Tell says that objects have changed. It never waits.
+func (l *Looker) Tell([]translate.Ref) {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// lookEvery is when to look without a signal: what an Envoy waits for changes without an event.
+const lookEvery = 2 * time.Second
+
+// Run hands on what the Envoys, here and elsewhere, have, until ctx ends.
+func (l *Looker) Run(ctx context.Context) error {
+	feed := l.from.Registry.Feed()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	cursor := feed.Now()
+	for {
+		_, more := feed.After(cursor, 1)
+		if more == nil { // something has happened
+			cursor = feed.Now()
+			l.Tell(nil)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-more:
+		case <-l.from.Moved():
+			l.Tell(nil)
+		case <-tick.C:
+			l.Tell(nil)
+		}
+	}
+}
+
+// Look returns all objects that belong to this installation.
+func (l *Looker) Look(ctx context.Context) (objects []Object) {
+	cached, err := l.from.Objects(ctx)
+	if err != nil {
+		l.from.Log.Warn("the objects whose conditions are written cannot be listed", "err", err)
+		return nil
+	}
+	own := l.from.Report()
+	k := known{served: l.from.Proxies, replicas: []heard{hear(&own, false)}, conditions: byObject(l.from.Registry.Conditions())}
+	for _, o := range l.from.Others() {
+		k.replicas = append(k.replicas, hear(o.Report, o.Unheard))
+	}
+	if !l.from.Heard() {
+		k.replicas = append(k.replicas, hear(&replicas.Report{Replica: "(others)"}, true))
+	}
+	became := l.from.Became()
+	there := make(map[Ref]bool, len(cached))
+	for _, o := range cached {
+		b := became[translate.Ref(o.Ref)]
+		if b == nil || !k.isOurs(o, b) {
+			continue
+		}
+		there[o.Ref] = true
+		f := l.first[o.Ref]
+		if f.uid != string(o.UID) || f.generation != o.Generation {
+			f = first{string(o.UID), o.Generation, o.ResourceVersion}
+			l.first[o.Ref] = f
+		}
+		facts, ok := k.factsOf(o, b, f.version)
+		o.Facts, o.Pending = facts, !ok
+		objects = append(objects, o.Object)
+	}
+	for ref := range l.first {
+		if !there[ref] {
+			delete(l.first, ref)
+		}
+	}
+	return objects
+}
+
+// isOurs reports whether this installation writes the status of an object. What several installations use is written by
+// the one that has done so first.
+func (k known) isOurs(o Cached, became *translate.Object) bool {
+	if became.Ignored {
+		return false
+	}
+	written := o.Status.Proxy
+	ours := slices.Contains(k.served, written)
+	if o.Kind != gatewayv1.KindGatewayHost && written != "" && !ours {
+		return false
+	}
+	return len(became.Proxies) > 0 || ours
+}
