@@ -42,7 +42,7 @@ no server. Use it if you have no authority of your own for that.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPKIInit(), newPKIIssue(), newPKIRenew(), newPKIRevoke(), newPKIList())
+	cmd.AddCommand(newPKIInit(), newPKIIssue(), newPKIRenew(), newPKIRevoke(), newPKIList(), newPKISecrets())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -22,7 +23,8 @@ the environment or in a file.`,
 		Example: `  gatehouse ready
   GATEHOUSE_API_ADDR=127.0.0.1:8001 gatehouse ready
   docker exec gatehouse gatehouse ready
-  gatehouse ready --admin --admin-socket /run/envoy/admin.sock`,
+  gatehouse ready --admin --admin-socket /run/envoy/admin.sock
+  gatehouse ready --url http://gateway.example/ --any-status   # whether an Envoy answers at all`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := load(cmd)
 			if err != nil {
@@ -31,6 +33,9 @@ the environment or in a file.`,
 			limit, err := cmd.Flags().GetDuration("timeout")
 			if err != nil {
 				return err
+			}
+			if url, err := cmd.Flags().GetString("url"); err != nil || url != "" {
+				return askURL(cmd, url, limit)
 			}
 			ask := app.Ready
 			if isSet(cmd, "admin") || app.RunsEnvoyAlone(os.DirFS("/proc")) {
@@ -43,6 +48,21 @@ the environment or in a file.`,
 		},
 	})
 	cmd.Flags().Bool("admin", false, "ask the admin endpoint of an Envoy, not the REST API")
+	cmd.Flags().String("url", "", "ask this URL, which may be on another machine, until it answers 200")
+	cmd.Flags().Bool("any-status", false, "with --url: every answer is right, whatever its status")
 	cmd.Flags().Duration("timeout", 4*time.Second, "how long to wait for the answer")
 	return cmd
+}
+
+// askURL asks a URL until it answers as it should.
+func askURL(cmd *cobra.Command, url string, limit time.Duration) error {
+	anyStatus, err := cmd.Flags().GetBool("any-status")
+	if err != nil {
+		return err
+	}
+	if err := app.URLReady(cmd.Context(), url, anyStatus, limit); err != nil {
+		return &runError{err}
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s answers\n", url)
+	return err
 }

@@ -126,6 +126,25 @@ var _ = Describe("gatehouse ready", func() {
 		Entry("a proxy of that name", "/usr/local/bin/gatehouse\x00standalone\x00--proxy\x00envoy\x00", false),
 	)
 
+	It("asks a URL until it answers as it should", func() {
+		server := httptest.NewServer(handler)
+		DeferCleanup(server.Close)
+		answer = func(w http.ResponseWriter) {
+			if len(asked) < 2 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}
+		Expect(run1("", "ready", "--url", server.URL+"/ready")).To(Equal(result{stdout: server.URL + "/ready answers\n"}))
+		Expect(asked).To(HaveLen(2))
+		By("taking every status")
+		answer = func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }
+		Expect(run1("", "ready", "--url", server.URL, "--any-status").code).To(BeZero())
+		Expect(run1("", "ready", "--url", server.URL, "--timeout", "100ms").stderr).To(ContainSubstring("answers 404"))
+		By("taking no answer for none")
+		server.Close()
+		Expect(run1("", "ready", "--url", server.URL, "--any-status", "--timeout", "100ms").stderr).To(ContainSubstring("the server does not answer"))
+	})
+
 	It("does not guess a port", func() {
 		Expect(run1("", "ready", "--api-addr", "127.0.0.1:0")).To(Equal(result{
 			code: 1, stderr: "gatehouse: --api-addr 127.0.0.1:0 names no port: give the one that was chosen\n",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -45,6 +46,42 @@ func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) err
 	return askReady(ctx, "Envoy", where, "", limit)
 }
 
+// urlEvery is how often URLReady asks.
+const urlEvery = 500 * time.Millisecond
+
+// URLReady asks a URL until it answers 200, or with anyStatus at all, for at most limit.
+// The error is that of the last time.
+func URLReady(ctx context.Context, url string, anyStatus bool, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last error
+	for {
+		err := askReady(ctx, "the server", url, "", limit)
+		if answer := (*readyAnswer)(nil); err == nil || anyStatus && errors.As(err, &answer) {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-time.After(urlEvery):
+		}
+	}
+}
+
+// readyAnswer is an answer that is not 200.
+type readyAnswer struct {
+	where  string
+	status int
+	reason string
+}
+
+func (a *readyAnswer) Error() string {
+	return fmt.Sprintf("%s answers %d: %s", a.where, a.status, a.reason)
+}
+
 // RunsEnvoyAlone reports whether process 1 of this container is an Envoy, or the gatehouse
 // envoy that drains one. proc is /proc.
 func RunsEnvoyAlone(proc fs.FS) bool {
@@ -83,7 +120,7 @@ func askReady(ctx context.Context, who, where, socket string, limit time.Duratio
 		return fmt.Errorf("reading the answer of %s: %w", where, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d: %s", where, resp.StatusCode, reasonIn(body))
+		return &readyAnswer{where, resp.StatusCode, reasonIn(body)}
 	}
 	return nil
 }

@@ -108,3 +108,12 @@ func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sql
 	}
 	return errors.Join(err, db.Close())
 }
+
+// NewSecretKey writes a new key file, where there is none.
+func NewSecretKey(path string) error {
+	_, created, err := seal.OpenOrCreate(path)
+	if err == nil && !created {
+		err = fmt.Errorf("the key file %s exists", path)
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package chart_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// The Job of the chart, run here with its arguments and the rights of its Role.
+var _ = Describe("The Job that fills the Secrets", Ordered, func() {
+	var kubernetes *testkit.Kubernetes
+	var kubeconfig string
+	var list objects
+
+	BeforeAll(func() {
+		ctx := limit()
+		var err error
+		kubernetes, err = testkit.StartKubernetes(ctx, GinkgoT().TempDir(), testkit.KubernetesOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() { Expect(kubernetes.End()).To(Succeed()) })
+		Expect(kubernetes.Namespace(ctx, "gw")).To(Succeed())
+		list = render(variants()["mode rest"])
+		_, err = kubernetes.Apply(ctx, list.yaml())
+		Expect(err).NotTo(HaveOccurred())
+		kubeconfig, err = kubernetes.ServiceAccount(ctx, "gw", "gatehouse-secrets")
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	job := func() string {
+		GinkgoHelper()
+		path, err := testkit.Binary("gatehouse")
+		Expect(err).NotTo(HaveOccurred())
+		args := []string{"--kubeconfig=" + kubeconfig}
+		for _, a := range list.get("Job/gatehouse-secrets-1").at("spec.template.spec.containers.0.args").([]any) {
+			args = append(args, a.(string))
+		}
+		out, err := exec.CommandContext(limit(), path, append(args[1:], args[0])...).CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		return string(out)
+	}
+	data := func(secret string) (d map[string]string) {
+		GinkgoHelper()
+		out, err := kubernetes.Kubectl(limit(), "get", "secret", secret, "--namespace=gw", "--output=json")
+		Expect(err).NotTo(HaveOccurred())
+		var s struct{ Data map[string]string }
+		Expect(json.Unmarshal([]byte(out), &s)).To(Succeed())
+		return s.Data
+	}
+	all := func() map[string]map[string]string {
+		GinkgoHelper()
+		m := map[string]map[string]string{}
+		for _, o := range list {
+			if o.kind() == "Secret" {
+				m[o.name()] = data(o.name())
+			}
+		}
+		return m
+	}
+
+	It("makes what each part needs, with no more rights than those of its Role", func() {
+		Expect(job()).To(And(ContainSubstring("Secret gw/gatehouse-ca: written: ca.crt, ca.key\n"), ContainSubstring("Secret gw/gatehouse-secret-key: written: secret.key\n")))
+		for _, name := range []string{"gatehouse-control-plane-tls", "gatehouse-envoy-gatehouse-tls", "gatehouse-ratelimit-tls"} {
+			Expect(data(name)).To(And(HaveLen(3), HaveKeyWithValue("ca.crt", data("gatehouse-ca")["ca.crt"]), HaveKey("tls.crt"), HaveKey("tls.key")))
+		}
+		Expect(data("gatehouse-api-token")["token"]).To(HaveLen(88), "64 hexadecimal digits in base64")
+		Expect(data("gatehouse-redis")["password"]).NotTo(Equal(data("gatehouse-api-token")["token"]))
+	})
+
+	It("changes nothing the next time, nor does an update of the chart", func() {
+		before := all()
+		Expect(job()).NotTo(ContainSubstring("written"))
+		_, err := kubernetes.Apply(limit(), list.yaml())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(all()).To(Equal(before))
+	})
+
+	It("makes again what is gone", func() {
+		before := all()
+		_, err := kubernetes.Kubectl(limit(), "patch", "secret", "gatehouse-envoy-gatehouse-tls", "--namespace=gw", "--patch", `{"data": null}`)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(job()).To(ContainSubstring("Secret gw/gatehouse-envoy-gatehouse-tls: written"))
+		after := all()
+		Expect(after["gatehouse-envoy-gatehouse-tls"]).To(HaveLen(3))
+		delete(before, "gatehouse-envoy-gatehouse-tls")
+		delete(after, "gatehouse-envoy-gatehouse-tls")
+		Expect(after).To(Equal(before))
+	})
+
+	It("cannot read another Secret", func() {
+		_, err := kubernetes.Apply(limit(), "apiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: gw}")
+		Expect(err).NotTo(HaveOccurred())
+		path, err := testkit.Binary("gatehouse")
+		Expect(err).NotTo(HaveOccurred())
+		out, err := exec.CommandContext(limit(), path, "pki", "secrets", "--namespace=gw", "--kubeconfig="+kubeconfig, "--random=other/key").CombinedOutput()
+		Expect(err).To(HaveOccurred())
+		Expect(string(out)).To(ContainSubstring(`reading Secret gw/other: secrets "other" is forbidden`), fmt.Sprint(err))
+	})
+})
