@@ -169,6 +169,10 @@ test-unit: ## run the tests that start no other program
 golden: ## write the golden files again and delete stale ones
 	go test ./pkg/build -run TestBuild -count=1 -update
 
+.PHONY: chart-docs
+chart-docs: kubernetes ## write the table of values in the README of the Helm chart again
+	go test ./test/chart -run TestChart -count=1 -ginkgo.focus 'in its README' -update
+
 .PHONY: crds
 crds: ## write the CustomResourceDefinitions and the generated Go code again, from api/gateway
 	@hack/crds.sh

@@ -1,6 +1,10 @@
 // Command health asks the rate-limit engine that runs beside it, with the same
 // environment, whether it is healthy: it has limits, and Redis answers. It is for
 // the health check of a container that holds nothing else which could ask.
+//
+// With --same-certificate it asks nobody: it fails if the engine's certificate was
+// replaced after process 1 began, because the engine reads it only then. That is for a
+// liveness probe, which starts the engine again.
 package main
 
 import (
@@ -9,6 +13,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,7 +22,11 @@ import (
 const limit = 2 * time.Second
 
 func main() {
-	if err := ask(os.Getenv("HOST"), os.Getenv("PORT")); err != nil {
+	check := func() error { return ask(os.Getenv("HOST"), os.Getenv("PORT")) }
+	if len(os.Args) > 1 && os.Args[1] == "--same-certificate" {
+		check = func() error { return sameCertificate(os.Getenv("CONFIG_GRPC_XDS_CLIENT_TLS_CERT")) }
+	}
+	if err := check(); err != nil {
 		fmt.Fprintln(os.Stderr, "ratelimit-health:", err)
 		os.Exit(1)
 	}
@@ -49,4 +59,52 @@ func ask(host, port string) error {
 		return fmt.Errorf("%s answers %s: the engine has no limits yet, or no Redis", url, answer.Status)
 	}
 	return nil
+}
+
+// slack is how exact the times of processes are, and a bit more.
+const slack = 2 * time.Second
+
+// sameCertificate returns an error if the file was replaced after process 1 began.
+func sameCertificate(path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("looking at the certificate: %w", err)
+	}
+	began, err := beginOfFirst()
+	if err != nil {
+		return fmt.Errorf("finding out when process 1 began: %w", err)
+	}
+	if info.ModTime().After(began.Add(slack)) {
+		return fmt.Errorf("the certificate %s was replaced at %s, after the engine began", path, info.ModTime().UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// beginOfFirst is when process 1 began: field 22 of its stat, in hundredths of a second
+// since the start of the system, which is btime in /proc/stat (proc(5)).
+func beginOfFirst() (time.Time, error) {
+	system, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return time.Time{}, err
+	}
+	_, text, _ := strings.Cut(string(system), "\nbtime ")
+	boot, err := strconv.ParseInt(strings.SplitN(text, "\n", 2)[0], 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("reading btime of /proc/stat: %w", err)
+	}
+	first, err := os.ReadFile("/proc/1/stat")
+	if err != nil {
+		return time.Time{}, err
+	}
+	// The name of the program, which is the second field, may contain anything.
+	fields := strings.Fields(string(first[strings.LastIndexByte(string(first), ')')+1:]))
+	const startTime = 22 - 3
+	if len(fields) <= startTime {
+		return time.Time{}, fmt.Errorf("/proc/1/stat has %d fields behind the name", len(fields))
+	}
+	ticks, err := strconv.ParseInt(fields[startTime], 10, 64)
+	return time.Unix(boot, 0).Add(time.Duration(ticks) * 10 * time.Millisecond), err
 }

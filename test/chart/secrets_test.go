@@ -3,13 +3,37 @@ package chart_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
+
+var _ = Describe("The probe of the rate-limit engine", func() {
+	It("fails when the certificate was replaced after process 1 began", func() {
+		path, err := testkit.Binary("ratelimit-health")
+		Expect(err).NotTo(HaveOccurred())
+		file := filepath.Join(GinkgoT().TempDir(), "tls.crt")
+		probe := func() (string, error) {
+			cmd := exec.CommandContext(limit(), path, "--same-certificate")
+			cmd.Env = []string{"CONFIG_GRPC_XDS_CLIENT_TLS_CERT=" + file}
+			out, err := cmd.CombinedOutput()
+			return string(out), err
+		}
+		Expect(os.WriteFile(file, []byte("a certificate"), 0o600)).To(Succeed())
+		// Process 1 of this machine, which began long ago.
+		out, err := probe()
+		Expect(err).To(HaveOccurred())
+		Expect(out).To(ContainSubstring("after the engine began"))
+		Expect(os.Chtimes(file, time.Time{}, time.Unix(0, 0))).To(Succeed())
+		Expect(probe()).To(BeEmpty())
+	})
+})
 
 // The Job of the chart, run here with its arguments and the rights of its Role.
 var _ = Describe("The Job that fills the Secrets", Ordered, func() {
