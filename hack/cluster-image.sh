@@ -7,10 +7,10 @@
 # gatehouse, control-plane: what the Dockerfile builds, from bin/image (make image-files),
 #   as gatehouse:local and gatehouse-control-plane:local, and each as :next, for upgrades
 # ratelimit: what ratelimit/Dockerfile builds (make ratelimit), gatehouse-ratelimit:local
-# redis, postgres: the servers of the tests (make redis postgres), localhost/redis:1,
-#   localhost/postgres:1; users 10003 and 10004; PostgreSQL's directory is /data, its
+# redis, postgres: the servers of the tests (make redis postgres), localhost/redis:local,
+#   localhost/postgres:local; users 10003 and 10004; PostgreSQL's directory is /data, its
 #   user gatehouse, who gives no password
-# echo: the backend of test/cluster, localhost/echo:1; user 10005
+# echo: the backend of test/cluster, localhost/echo:local; user 10005
 # pause, coredns: of the node (hack/kubernetes.sh all), localhost/pause:1, localhost/coredns:1
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -95,7 +95,7 @@ make_image() {
 		put "$files" /usr/local/bin bin/redis-server
 		with_libraries "$files" bin/redis-server
 		layer "$files"
-		image redis 10003 /usr/local/bin/redis-server "" localhost/redis:1 ""
+		image redis 10003 /usr/local/bin/redis-server "" localhost/redis:local ""
 		;;
 	postgres)
 		put "$files" /usr/local bin/postgres/*/.
@@ -106,13 +106,13 @@ make_image() {
 		put "$files" /usr/local/sbin hack/cluster/postgres/start
 		with_libraries "$files" /bin/sh "$files"/usr/local/bin/{initdb,postgres}
 		layer "$files"
-		image postgres 10004 /usr/local/sbin/start "" localhost/postgres:1 ""
+		image postgres 10004 /usr/local/sbin/start "" localhost/postgres:local ""
 		;;
 	echo)
 		mkdir -p "$files/usr/local/bin"
 		CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$files/usr/local/bin/echo" ./test/cluster/echo
 		layer "$files"
-		image echo 10005 /usr/local/bin/echo "" localhost/echo:1 ""
+		image echo 10005 /usr/local/bin/echo "" localhost/echo:local ""
 		;;
 	pause | coredns)
 		put "$files" /usr/local/bin "bin/kubernetes/$1"

@@ -25,9 +25,9 @@ const (
 	standaloneImage   = "gatehouse:local"
 	controlPlaneImage = "gatehouse-control-plane:local"
 	ratelimitImage    = "gatehouse-ratelimit:local"
-	redisImage        = "localhost/redis:1"
-	postgresImage     = "localhost/postgres:1"
-	echoImage         = "localhost/echo:1"
+	redisImage        = "localhost/redis:local"
+	postgresImage     = "localhost/postgres:local"
+	echoImage         = "localhost/echo:local"
 )
 
 // nodeAddress is where NodePorts and host ports are.
@@ -146,7 +146,7 @@ func show(namespace string) {
 }
 
 // echo runs the backend as a Deployment and a Service named echo, on port 80, in a
-// namespace. A Pod of it goes on for 5 s after it has been told to end.
+// namespace. A Pod of it goes on for 10 s after it has been told to end.
 func echo(namespace string, replicas int) {
 	GinkgoHelper()
 	apply(namespace, fmt.Sprintf(`
@@ -168,7 +168,7 @@ spec:
         securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
         ports: [{name: http, containerPort: 8000}]
         readinessProbe: {httpGet: {path: /, port: http}, periodSeconds: 1}
-        lifecycle: {preStop: {sleep: {seconds: 5}}}
+        lifecycle: {preStop: {sleep: {seconds: 10}}}
 ---
 apiVersion: v1
 kind: Service

@@ -15,14 +15,15 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	if err := serve(ctx, ":8000", os.Getenv("HOSTNAME")); err != nil {
+	if err := serve(":8000", os.Getenv("HOSTNAME")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(ctx context.Context, addr, name string) error {
+// serve answers until it is told to end.
+func serve(addr, name string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
 	server := &http.Server{Addr: addr, ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, err := time.ParseDuration(r.URL.Query().Get("for")); err == nil && r.URL.Path == "/wait" {
 			time.Sleep(wait)
