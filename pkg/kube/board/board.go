@@ -2,6 +2,7 @@ package board
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -32,6 +33,7 @@ const (
 	mailVersion   = "mail-version"
 	reportKey     = "report"
 	mailKey       = "mail"
+	endedKey      = "ended"
 )
 
 // Options of a Board. All but Pod and PodUID are required.
@@ -64,14 +66,19 @@ type Board struct {
 	posts cache.Store
 	reads cache.Controller
 
+	// published is when this replica published first.
+	published time.Time
+
 	mu    sync.Mutex
 	heard map[string]sign // by the name of the ConfigMap
+	// ended is when replicas ended, by their names.
+	ended map[string]time.Time
 }
 
 // sign is the last sign of life of a replica.
 type sign struct {
-	version string
-	at      time.Time
+	replica, version string
+	at               time.Time
 }
 
 // New returns a board that nobody has read.
@@ -85,7 +92,7 @@ func New(o Options) (*Board, error) {
 	}
 	b := &Board{
 		opts: o, client: client.CoreV1().ConfigMaps(o.Namespace), name: configMapName(o.Pod, o.Replica),
-		changed: make(chan struct{}, 1), heard: map[string]sign{},
+		changed: make(chan struct{}, 1), heard: map[string]sign{}, ended: map[string]time.Time{},
 	}
 	selector := Label + "=" + o.Installation
 	b.posts, b.reads = cache.NewInformerWithOptions(cache.InformerOptions{
@@ -136,16 +143,26 @@ func (b *Board) Run(ctx context.Context) error {
 // Synced reports whether the ConfigMaps of the replicas were read once: before that, nobody knows who there is.
 func (b *Board) Synced() bool { return b.reads.HasSynced() }
 
-// hear notes a ConfigMap that has changed. One that was only listed again is no sign of life.
+// hear notes a ConfigMap that has changed. One that was only listed again is no sign of life. A replica in whose place is
+// another, as a container that starts again in its Pod, has ended.
 func (b *Board) hear(o any) {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
 		return
 	}
+	now, replica := b.opts.Now(), m.Data[replicaKey]
 	b.mu.Lock()
 	was, known := b.heard[m.Name]
+	if known && was.replica != replica {
+		b.ended[was.replica] = now
+	}
+	if m.Data[endedKey] != "" {
+		b.ended[replica] = now
+	} else {
+		delete(b.ended, replica)
+	}
 	if !known || was.version != m.ResourceVersion {
-		b.heard[m.Name] = sign{m.ResourceVersion, b.opts.Now()}
+		b.heard[m.Name] = sign{replica, m.ResourceVersion, now}
 	}
 	b.mu.Unlock()
 	if m.Name != b.name {
@@ -208,6 +225,9 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 		return fmt.Errorf("writing ConfigMap %s/%s, which tells the other replicas of the Envoys of this one: %w", b.opts.Namespace, b.name, err)
 	}
 	b.content = content
+	if b.published.IsZero() {
+		b.published = b.opts.Now()
+	}
 	return nil
 }
 
@@ -225,27 +245,32 @@ func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error)
 	return m.Data[replicaKey] == replica && m.Labels[Label] == b.opts.Installation, nil
 }
 
+// ownTime is how long after the first post of this replica it may not be among those that are read.
+const ownTime = 5 * time.Second
+
 // Read implements replicas.Board. It waits for the first list.
-func (b *Board) Read(ctx context.Context, replica string, have map[string]replicas.Versions) ([]replicas.Notice, error) {
+func (b *Board) Read(ctx context.Context, replica string, have map[string]replicas.Versions) (list []replicas.Notice, kept bool, err error) {
 	select {
 	case <-b.reads.HasSyncedChecker().Done():
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the ConfigMaps of the replicas in namespace %s are not read yet: %w", b.opts.Namespace, ctx.Err())
+		return nil, false, fmt.Errorf("the ConfigMaps of the replicas in namespace %s are not read yet: %w", b.opts.Namespace, ctx.Err())
 	}
-	var list []replicas.Notice
-	pace := b.Pace()
+	now := b.opts.Now()
+	kept = now.Sub(b.published) < ownTime
 	for _, o := range b.posts.List() {
 		m, ok := o.(*corev1.ConfigMap)
-		if !ok || m.Data[replicaKey] == replica || m.Data[replicaKey] == "" {
+		if !ok || m.Data[replicaKey] == "" || m.Data[endedKey] != "" {
+			continue
+		}
+		if m.Data[replicaKey] == replica {
+			kept = true
 			continue
 		}
 		b.mu.Lock()
-		age := b.opts.Now().Sub(b.heard[m.Name].at)
+		age := now.Sub(b.heard[m.Name].at)
 		b.mu.Unlock()
-		if age > pace.Gone {
-			if err := b.removeOld(ctx, m); err != nil {
-				return nil, err
-			}
+		if age > b.Pace().Gone {
+			err = errors.Join(err, b.removeOld(ctx, m))
 			continue
 		}
 		n := replicas.Notice{Post: postOf(m), Age: age}
@@ -254,7 +279,21 @@ func (b *Board) Read(ctx context.Context, replica string, have map[string]replic
 		}
 		list = append(list, n)
 	}
-	return list, nil
+	return append(list, b.endedNow(now)...), kept, err
+}
+
+// endedNow lists the replicas that have ended lately.
+func (b *Board) endedNow(now time.Time) (list []replicas.Notice) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, at := range b.ended {
+		if now.Sub(at) > b.Pace().Gone {
+			delete(b.ended, name)
+			continue
+		}
+		list = append(list, replicas.Notice{Post: replicas.Post{Replica: name}, Ended: true})
+	}
+	return list
 }
 
 func postOf(m *corev1.ConfigMap) replicas.Post {
@@ -274,17 +313,23 @@ func (b *Board) removeOld(ctx context.Context, m *corev1.ConfigMap) error {
 	return nil
 }
 
-// Remove implements replicas.Board. What another process has put in the place of this replica's post stays.
-func (b *Board) Remove(ctx context.Context, replica string) error {
+// End implements replicas.Board. The others see the end before the ConfigMap goes: one that is only missing tells of no
+// end. What another process has put in the place of this replica's post stays.
+func (b *Board) End(ctx context.Context, replica string) error {
 	m, err := b.client.Get(ctx, b.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("ending in ConfigMap %s/%s: %w", b.opts.Namespace, b.name, err)
+	case m.Data[replicaKey] != replica:
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("removing ConfigMap %s/%s of this replica: %w", b.opts.Namespace, b.name, err)
-	}
-	if m.Data[replicaKey] != replica {
-		return nil
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"data":{%q:"true"},"binaryData":null}`, m.UID, m.ResourceVersion, endedKey)
+	if m, err = b.client.Patch(ctx, b.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("telling by ConfigMap %s/%s that this replica has ended: %w", b.opts.Namespace, b.name, err)
 	}
 	return b.removeOld(ctx, m)
 }
+
+var _ replicas.Board = (*Board)(nil)

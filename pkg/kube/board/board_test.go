@@ -84,7 +84,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 	}
 	read := func(ctx context.Context, b *board.Board, replica string) func() []replicas.Notice {
 		return func() []replicas.Notice {
-			list, err := b.Read(ctx, replica, nil)
+			list, _, err := b.Read(ctx, replica, nil)
 			Expect(err).NotTo(HaveOccurred())
 			return list
 		}
@@ -96,7 +96,10 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		b := open(ctx, board.Options{Replica: "b-1", Pod: "gatehouse-0", PodUID: "5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"})
 		other := open(ctx, board.Options{Replica: "c-1", Installation: "other"})
 		for _, o := range []*board.Board{a, b, other} {
-			Expect(o.Read(ctx, "x", nil)).To(BeEmpty())
+			list, kept, err := o.Read(ctx, "x", nil)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(list).To(BeEmpty())
+			Expect(kept).To(BeFalse())
 		}
 		Expect(other.Publish(ctx, replicas.Post{Replica: "c-1", Report: []byte("other")})).To(Succeed())
 		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 1}, Report: []byte("r1"), Mail: []byte("m1")})).To(Succeed())
@@ -115,7 +118,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
 			Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 2}, Report: []byte("r1"), Mail: []byte("m2"),
 		})))
-		known, err := a.Read(ctx, "a-1", map[string]replicas.Versions{"b-1": {Report: 1, Mail: 2}})
+		known, _, err := a.Read(ctx, "a-1", map[string]replicas.Versions{"b-1": {Report: 1, Mail: 2}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(known).To(HaveLen(1))
 		Expect(known[0].Report).To(BeNil())
@@ -130,23 +133,37 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		By("a container that starts again in its Pod")
 		again := open(ctx, board.Options{Replica: "b-2", Pod: "gatehouse-0"})
 		Expect(again.Publish(ctx, replicas.Post{Replica: "b-2", Versions: replicas.Versions{Report: 1}, Report: []byte("r3")})).To(Succeed())
+		ended := func(name string) replicas.Notice {
+			return replicas.Notice{Post: replicas.Post{Replica: name}, Ended: true}
+		}
 		Eventually(read(ctx, a, "a-1")).Should(HaveExactElements(HaveField("Post", replicas.Post{
 			Replica: "b-2", Versions: replicas.Versions{Report: 1}, Report: []byte("r3"),
-		})))
+		}), Equal(ended("b-1"))))
 		Expect(b.Beat(ctx, "b-1")).To(BeFalse())
-		Expect(b.Remove(ctx, "b-1")).To(Succeed())
+		Expect(b.End(ctx, "b-1")).To(Succeed())
 		Expect(names(ctx)).To(ContainSubstring("gatehouse-0"), "it is another's now")
 
 		By("a replica that leaves")
-		Expect(again.Remove(ctx, "b-2")).To(Succeed())
-		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
+		Expect(again.End(ctx, "b-2")).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
 		Expect(names(ctx)).To(Equal("configmap/gatehouse-replica-c-1\n"))
 
 		By("a replica that is gone")
 		old := open(ctx, board.Options{Replica: "Old_1"})
 		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
-		Eventually(read(ctx, a, "a-1")).Should(HaveLen(1))
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
 		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-old-1"))
+
+		By("one whose ConfigMap somebody removes has not ended")
+		_, err = k.Kubectl(ctx, "delete", "configmap", "gatehouse-replica-old-1", "--namespace", "gate")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
+		Expect(old.Beat(ctx, "Old_1")).To(BeFalse())
+		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
+		_, kept, err := old.Read(ctx, "Old_1", nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept).To(BeTrue())
 		clock.advance(61 * time.Second)
 		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
 		Eventually(func() string { return names(ctx) }).Should(Equal("configmap/gatehouse-replica-c-1\n"))
