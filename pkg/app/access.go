@@ -64,8 +64,12 @@ func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.To
 	}
 	some, err := tokens.HasTokens(ctx)
 	if err == nil && !some && !p.local() && !cfg.InsecureAPI {
-		err = fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: "+
-			"give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin %s, or allow it with --insecure-api", p.flag, p.given, p.could, databaseFlag(cfg))
+		give := "give a token with --api-admin-token-file, make one with gatehouse token create NAME --role admin " + databaseFlag(cfg)
+		if cfg.Mode == config.ModeKubernetes {
+			give = "give a token with --api-admin-token-file"
+		}
+		err = fmt.Errorf("--%s %s is not a loopback address and the REST API has no token, so everybody who reaches it could %s: %s, or allow it with --insecure-api",
+			p.flag, p.given, p.could, give)
 	}
 	return some, err
 }

@@ -41,11 +41,13 @@ func (e Env) reapOrphans(children *standalone.Children) (stop func()) {
 // Serve runs the control plane until ctx ends.
 func Serve(ctx context.Context, cfg config.Config, env Env) (err error) {
 	defer env.reapOrphans(&standalone.Children{})()
-	release, err := claim(ctx, cfg, "gatehouse serve")
-	if err != nil {
-		return err
+	if cfg.Mode != config.ModeKubernetes { // else the database is this process's own
+		release, err := claim(ctx, cfg, "gatehouse serve")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	plane, err := openControlPlane(ctx, cfg, env, nil, nil, nil)
 	if err != nil {
 		return err

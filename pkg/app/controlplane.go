@@ -18,10 +18,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/rest"
+	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
@@ -41,6 +43,10 @@ type controlPlane struct {
 	expiry *certificateWatch
 	// logins counts those that fail.
 	logins *loginWatch
+	// kube keeps the store as Kubernetes says; nil if the configuration does not come from there. mirror is then the
+	// directory of the store.
+	kube   *kube.Watch
+	mirror *standalone.RunDir
 	// providers keeps what identity providers say.
 	providers *providers.Watch
 	api       net.Listener
@@ -96,13 +102,16 @@ func openControlPlane(
 	ads := server.New(server.Options{
 		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
 		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
-		Held: lost, AllowEmpty: cfg.AllowEmpty, Configured: source.configured.Load,
+		Held: lost, AllowEmpty: cfg.AllowEmpty || p.mirror != nil, Configured: source.configured.Load,
 		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
 	})
 	p.held, p.grpc = ads.Held, p.xds.server(ads)
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
+	if err := p.openKubernetes(ctx, cfg, p.expiry, registry); err != nil {
+		return nil, err
+	}
 	if p.providers, err = p.watchProviders(cfg, settings, registry); err != nil {
 		return nil, err
 	}
@@ -121,6 +130,7 @@ func openControlPlane(
 	if access.LoginTest, err = p.loginTest(cfg, settings, own); err != nil {
 		return nil, err
 	}
+	p.readOnly(&access)
 	wait := waiter{p.loop, p.providers, ads, registry, cfg.RateLimitAddress != ""}
 	p.joinBoard(p.store.Board(), registry, ads, wait)
 	access.Wait = wait.everywhere(p.replicas)
@@ -163,7 +173,12 @@ func (p *controlPlane) open(ctx context.Context, cfg config.Config, own *ownEnvo
 			return "", err
 		}
 	}
-	if p.store, lost, err = openStore(ctx, cfg, p.log); err != nil {
+	if cfg.Mode == config.ModeKubernetes {
+		p.store, p.mirror, err = openMirror(ctx, cfg, p.log)
+	} else {
+		p.store, lost, err = openStore(ctx, cfg, p.log)
+	}
+	if err != nil {
 		return "", err
 	}
 	return lost, p.xds.open(ctx, cfg, p.store, own, p.log)
@@ -237,6 +252,9 @@ func (p *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.run(ctx) })
 	group.Go(func() error { return p.providers.Run(ctx) })
+	if p.kube != nil {
+		group.Go(func() error { return p.kube.Run(ctx) })
+	}
 	group.Go(func() error { return p.awaitLoaded(ctx) })
 	group.Go(p.serveAPI)
 	if p.replicas != nil {
@@ -294,8 +312,11 @@ func (p *controlPlane) ready() error {
 		}
 		return nil
 	default:
-		return errors.New("the configuration is not loaded yet")
 	}
+	if p.kube != nil && p.kube.Waiting() != "" {
+		return errors.New("waiting for the kube-apiserver: " + p.kube.Waiting())
+	}
+	return errors.New("the configuration is not loaded yet")
 }
 
 // close releases what was opened. Closing what Serve has closed is harmless.
@@ -310,6 +331,11 @@ func (p *controlPlane) close() {
 	if p.store != nil {
 		if err := p.store.Close(); err != nil {
 			p.log.Warn("closing the database", "err", err)
+		}
+	}
+	if p.mirror != nil {
+		if err := p.mirror.Close(); err != nil {
+			p.log.Warn("removing the copy of the configuration", "err", err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
 	"github.com/gatehouse-gateway/gatehouse/pkg/providers"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
 // watchProviders makes the source of the build loop that knows what identity providers
@@ -15,8 +16,12 @@ func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settin
 	if err != nil {
 		return nil, err
 	}
+	source := store.Source(p.expiry)
+	if p.kube != nil {
+		source = p.kube.Source()
+	}
 	return providers.New(providers.Options{
-		Source: p.expiry, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
+		Source: source, Ask: client.Ask, Notes: p.store, Status: registry, Log: p.log,
 	}), nil
 }
 

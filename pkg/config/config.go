@@ -95,6 +95,10 @@ type Config struct {
 	AdminSocket string
 	// Connect says how an Envoy that is no part of this process is connected.
 	Connect Connect
+	// Mode is ModeREST or ModeKubernetes: where serve has its configuration from.
+	Mode string
+	// Kubernetes says what serve reads in ModeKubernetes.
+	Kubernetes Kubernetes
 	// Demo asks for a backend and a first configuration.
 	Demo bool
 
@@ -154,6 +158,9 @@ func Load(command string, flags map[string]string, environ []string, readFile Re
 			return Config{}, nil, err
 		}
 		if err := cfg.checkXDS(); err != nil {
+			return Config{}, nil, err
+		}
+		if err := cfg.checkMode(env, sources); err != nil {
 			return Config{}, nil, err
 		}
 	}

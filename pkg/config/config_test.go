@@ -288,7 +288,7 @@ var _ = Describe("A bad setting", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("an unknown key", "api-addr: 127.0.0.1:1\nhttp_port: 80\n", `/etc/gw.yaml line 2: "http_port" is no setting; the nearest is "http-port"`),
-		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is no setting; the nearest is "envoy"`),
+		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is no setting; the nearest is "kubeconfig"`),
 		Entry("a key twice", "proxy: a\ndemo: true\nproxy: b\n", `/etc/gw.yaml line 3: "proxy" is given twice (first: /etc/gw.yaml line 1)`),
 		Entry("a list", "proxy: [a]\n", `/etc/gw.yaml line 1: "proxy" must be a single value`),
 		Entry("no mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),

@@ -61,7 +61,7 @@ func Settings(command string) []Setting {
 }
 
 func table() []Setting {
-	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings())
+	return slices.Concat(serverSettings(), xdsSettings(), planSettings(), rateLimitSettings(), upstreamSettings(), certificateSettings(), apiSettings(), diagnosticSettings(), proxySettings(), connectSettings(), kubernetesSettings())
 }
 
 func serverSettings() []Setting {

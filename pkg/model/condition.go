@@ -49,6 +49,10 @@ const (
 	UpstreamUnverified = "UpstreamUnverified"
 	// TLSDirectory: something is wrong in the directory of certificates.
 	TLSDirectory = "TLSDirectory"
+	// KubernetesUnreadable: a kind of Kubernetes objects cannot be read.
+	KubernetesUnreadable = "KubernetesUnreadable"
+	// NotStored: an object of Kubernetes became what the rules of the store refuse.
+	NotStored = "NotStored"
 	// CertificateExpires: a certificate ends within 30 days.
 	CertificateExpires = "CertificateExpires"
 	// CertificateExpired: a certificate has ended.

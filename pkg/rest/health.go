@@ -24,9 +24,15 @@ func (s *server) addHealth() {
 		if err := s.store.Ping(c.Request.Context()); err != nil {
 			return &model.Error{Kind: model.Unavailable, Message: "not ready: the database does not answer", Err: err}
 		}
-		s.answerOK(c)
+		s.writeJSON(c, http.StatusOK, "application/json", readiness{"ok", s.degraded()})
 		return nil
 	})
+}
+
+// readiness is the answer of /ready.
+type readiness struct {
+	Status   string   `json:"status"`
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 func (s *server) answerOK(c *gin.Context) {

@@ -15,7 +15,10 @@ type LoginTest func(context.Context, *logintest.Subject) logintest.Result
 
 // addLoginTest registers a POST: it makes calls to an identity provider, with the
 // client's secret.
-func (s *server) addLoginTest() { s.post("/service/:service/login/test", s.testLogin) }
+// loginTestPath is the one POST that changes nothing.
+const loginTestPath = "/service/:service/login/test"
+
+func (s *server) addLoginTest() { s.post(loginTestPath, s.testLogin) }
 
 func (s *server) testLogin(c *gin.Context) error {
 	query, err := readQuery(c, []string{"proxy", "url"})

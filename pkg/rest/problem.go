@@ -56,11 +56,13 @@ func titleOf(code string) string {
 		"unsupported_media_type": "The content type is not supported",
 		"body_too_large":         "The body is too large",
 		"method_not_allowed":     "The method is not allowed here",
-		"not_found":              "No such path",
-		"not_acceptable":         "No acceptable representation",
-		"unavailable":            "Temporarily unavailable",
-		"too_many_requests":      "Too many requests of this kind at once",
-		"internal":               "Internal error",
+
+		"configured_by_kubernetes": "The configuration comes from Kubernetes",
+		"not_found":                "No such path",
+		"not_acceptable":           "No acceptable representation",
+		"unavailable":              "Temporarily unavailable",
+		"too_many_requests":        "Too many requests of this kind at once",
+		"internal":                 "Internal error",
 	}[code]
 }
 

@@ -63,6 +63,11 @@ type Options struct {
 	// ProxyTokensChanged is called when a call has changed one, before the answer; nil
 	// means that nobody needs to know.
 	ProxyTokensChanged func(context.Context)
+	// Elsewhere says where to change an object, if not with this API: writes are refused with it. The key has no name
+	// where a path names none, and the kind token for tokens. Nil means that the API changes the configuration.
+	Elsewhere func(model.Key) string
+	// Degraded says what does not work while the process serves; nil means nothing.
+	Degraded func() []string
 	// Now is the clock of tokens and certificates; nil means time.Now.
 	Now func() time.Time
 
@@ -106,6 +111,9 @@ type server struct {
 	onStop        func(func()) (forget func() bool)
 	router        *gin.Engine
 	live          *inspect.Inspector
+	// elsewhere and degraded are Options.Elsewhere and Options.Degraded; the first may be nil.
+	elsewhere func(model.Key) string
+	degraded  func() []string
 	// now is the clock of tokens and certificates.
 	now func() time.Time
 	// guard is nil if authentication is off.
@@ -122,6 +130,10 @@ func newServer(o Options) *server {
 		newProxy: o.NewProxy, ready: o.Ready, check: o.Check, warn: o.Warn, router: newRouter(),
 		wait: o.Wait, ping: cmp.Or(o.Ping, 15*time.Second), pace: cmp.Or(o.Pace, 30*time.Second), large: readers{by: map[string]int{}},
 		applying: make(chan struct{}, 1), metrics: o.Metrics, loginTest: o.LoginTest, onAnswer: o.Observe, onStop: o.OnStop,
+		elsewhere: o.Elsewhere, degraded: o.Degraded,
+	}
+	if s.degraded == nil {
+		s.degraded = func() []string { return nil }
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -159,7 +171,7 @@ func newServer(o Options) *server {
 // New returns the handler of the whole API.
 func New(o Options) http.Handler {
 	s := newServer(o)
-	s.router.Use(s.limitIdle, s.logRequest, s.recover, s.authenticate, s.checkAccept)
+	s.router.Use(s.limitIdle, s.logRequest, s.recover, s.authenticate, s.checkAccept, s.refuseWrites)
 	s.router.NoRoute(s.noRoute)
 	s.router.NoMethod(s.noMethod)
 

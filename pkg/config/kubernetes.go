@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The modes of serve.
+const (
+	ModeREST       = "rest"
+	ModeKubernetes = "kubernetes"
+)
+
+// Kubernetes is what serve reads in ModeKubernetes.
+type Kubernetes struct {
+	// Proxies are the names of the proxies that this installation serves; the first is that of
+	// objects that name none.
+	Proxies []string
+	// ProxySettings is a file with the other fields of these proxies; empty means none.
+	ProxySettings string
+	// Namespaces are the only ones that are read; none means all.
+	Namespaces []string
+	// Config is the kubeconfig file; empty means the service account of the Pod.
+	Config string
+}
+
+// kubernetesSettings say what serve reads from Kubernetes.
+func kubernetesSettings() []Setting {
+	serve := []string{Serve}
+	mode := choice("mode", serve, []string{ModeREST, ModeKubernetes},
+		"where the configuration comes from: calls of the REST API, or GatewayHost, RouteFilter and GlobalConfig objects of Kubernetes",
+		func(c *Config) *string { return &c.Mode })
+	return []Setting{
+		mode,
+		{
+			Name: "kubernetes-proxies", Type: "names", Default: "gatehouse", commands: serve,
+			Usage:   "names of the proxies that this installation serves, separated by commas; objects that name no proxy belong to the first",
+			allowed: "a list of proxy names such as gatehouse,internal",
+			set:     setter(func(c *Config) *[]string { return &c.Kubernetes.Proxies }, proxyNames),
+		},
+		{
+			Name: "kubernetes-proxy-settings", Type: "file", commands: serve,
+			Usage:   "YAML file with the ports and other fields of these proxies, as in the part proxies of a configuration document; read again when it changes (default: the defaults of a proxy)",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.Kubernetes.ProxySettings }, anyText),
+		},
+		{
+			Name: "kubernetes-namespaces", Type: "names", commands: serve,
+			Usage:   "namespaces to read, separated by commas (default: all)",
+			allowed: "a list of namespaces such as shop,payments",
+			set:     setter(func(c *Config) *[]string { return &c.Kubernetes.Namespaces }, namespaces),
+		},
+		{
+			Name: "kubeconfig", Type: "file", commands: serve,
+			Usage:   "kubeconfig file (default: the service account of the Pod, else the file in KUBECONFIG)",
+			allowed: "a path",
+			set:     setter(func(c *Config) *string { return &c.Kubernetes.Config }, anyText),
+		},
+	}
+}
+
+// proxyNames reads a list with commas; each name is there once.
+func proxyNames(s string) (list []string, err error) {
+	for one := range strings.SplitSeq(s, ",") {
+		name, err := proxyName(strings.TrimSpace(one))
+		if err != nil || slices.Contains(list, name) {
+			return nil, errNotAllowed
+		}
+		list = append(list, name)
+	}
+	return list, nil
+}
+
+// namespaces reads a list with commas; nothing is no list.
+func namespaces(s string) (list []string, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for one := range strings.SplitSeq(s, ",") {
+		name, err := matching(strings.TrimSpace(one), `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// checkMode checks which settings fit to the mode.
+func (c *Config) checkMode(env map[string]string, sources map[string]value) error {
+	if c.Mode != ModeKubernetes {
+		for _, s := range kubernetesSettings()[1:] {
+			if v, given := sources[s.Name]; given {
+				return fmt.Errorf("--%s: %q (from %s) is of no use without --mode kubernetes; give both, or none", s.Name, v.text, v.from)
+			}
+		}
+		return nil
+	}
+	for _, s := range []struct{ name, because string }{
+		{"database-url", "the configuration is in Kubernetes, and each process keeps a private copy of it in a temporary directory"},
+		{"secret-key-file", "the key is made at each start and stays in memory"},
+		{"tls-dir", "certificates come from Secrets that the objects name"},
+		{"allow-empty", "there is no database that could be lost"},
+	} {
+		if v, given := sources[s.name]; given && v.text != "false" {
+			return fmt.Errorf("--%s: the value from %s does not go with --mode kubernetes: %s; leave it out", s.name, v.from, s.because)
+		}
+	}
+	if c.Kubernetes.Config == "" {
+		c.Kubernetes.Config = kubeconfig(env)
+	}
+	return nil
+}
+
+// kubeconfig is the file that the environment names, unless the process runs in a Pod.
+func kubeconfig(env map[string]string) string {
+	if env["KUBERNETES_SERVICE_HOST"] != "" {
+		return ""
+	}
+	return env["KUBECONFIG"]
+}

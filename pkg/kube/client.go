@@ -1,0 +1,29 @@
+package kube
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// userAgent is who asks, in the audit log of the API server.
+const userAgent = "gatehouse"
+
+// Config says where the API server is: the kubeconfig file, or for none the service account of the Pod. An error
+// is a line for the user.
+func Config(kubeconfig string) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if kubeconfig == "" {
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("this process runs in no Pod with a service account: %w; name a kubeconfig file with --kubeconfig", err)
+		}
+	} else if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		return nil, fmt.Errorf("--kubeconfig: reading %s: %w", kubeconfig, err)
+	}
+	config.UserAgent = userAgent
+	// The API server bounds what it answers itself (API Priority and Fairness).
+	config.QPS = -1
+	return config, nil
+}

@@ -1,0 +1,115 @@
+package kube
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+)
+
+// kind is a kind of objects that is followed.
+type kind struct {
+	gvk schema.GroupVersionKind
+	// resource is its name in rules of RBAC.
+	resource string
+	// object is an empty object of the type that is followed.
+	object client.Object
+	// needed says that nothing can be served before it was read once. Without a GatewayHost, Service or
+	// EndpointSlice, Envoys that are connected would lose what they have; without a GlobalConfig, they
+	// would open what a login protects.
+	needed bool
+	// without says what it means that it cannot be read.
+	without string
+	// slim drops what is not read, from an object that nobody has seen yet.
+	slim func(client.Object)
+}
+
+// kinds are all kinds that are followed, in the order of what is said of them.
+func kinds() []kind {
+	own := gatewayv1.GroupVersion()
+	core := corev1.SchemeGroupVersion
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(core.WithKind("Secret"))
+	return []kind{
+		{
+			gvk: own.WithKind(gatewayv1.KindGatewayHost), resource: "gatewayhosts", object: &gatewayv1.GatewayHost{}, needed: true,
+			without: "no Envoy is answered",
+		},
+		{
+			gvk: own.WithKind(gatewayv1.KindGlobalConfig), resource: "globalconfigs", object: &gatewayv1.GlobalConfig{}, needed: true,
+			without: "no Envoy is answered, because nobody knows what asks for a login",
+		},
+		{
+			gvk: own.WithKind(gatewayv1.KindRouteFilter), resource: "routefilters", object: &gatewayv1.RouteFilter{},
+			without: "routes and hosts with a filter are closed",
+		},
+		{
+			gvk: own.WithKind(gatewayv1.KindReferenceGrant), resource: "referencegrants", object: &gatewayv1.ReferenceGrant{},
+			without: "references to other namespaces are refused",
+		},
+		{gvk: core.WithKind("Service"), resource: "services", object: &corev1.Service{}, needed: true, without: "no Envoy is answered", slim: slimService},
+		{
+			gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), resource: "endpointslices", object: &discoveryv1.EndpointSlice{}, needed: true,
+			without: "no Envoy is answered", slim: slimSlice,
+		},
+		{gvk: core.WithKind("Secret"), resource: "secrets", object: secret, without: "what needs a Secret is closed"},
+	}
+}
+
+func slimService(o client.Object) {
+	s := o.(*corev1.Service)
+	s.Status = corev1.ServiceStatus{}
+	s.Spec.Selector = nil
+}
+
+func slimSlice(o client.Object) {
+	s := o.(*discoveryv1.EndpointSlice)
+	s.Annotations = nil
+	for i := range s.Endpoints {
+		e := &s.Endpoints[i]
+		e.TargetRef, e.NodeName, e.Hostname, e.DeprecatedTopology = nil, nil, nil, nil
+	}
+}
+
+// transform is what an informer does with each object before it keeps it.
+func (k kind) transform(obj any) (any, error) {
+	o, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil
+	}
+	o.SetManagedFields(nil)
+	if a := o.GetAnnotations(); a != nil {
+		delete(a, corev1.LastAppliedConfigAnnotation)
+	}
+	if k.slim != nil {
+		k.slim(o)
+	}
+	return obj, nil
+}
+
+// scheme has the types of all kinds.
+func scheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, metav1.AddMetaToScheme} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// mapper knows the resources of the kinds without a question to the API server: what it does not have
+// answers 404, which is tried again.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, k := range kinds() {
+		r := k.gvk.GroupVersion().WithResource(k.resource)
+		m.AddSpecific(k.gvk, r, r, meta.RESTScopeNamespace)
+	}
+	return m
+}

@@ -1,0 +1,315 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/status"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// Options of a Watch. All but Namespaces and ProxySettings are required.
+type Options struct {
+	// Config says where the API server is, and who asks.
+	Config *rest.Config
+	// Namespaces are the only ones that are read; none means all.
+	Namespaces []string
+	// Proxies are the names of the installation's proxies, ProxySettings is the file with their other fields.
+	Proxies       []string
+	ProxySettings string
+	// Store is the mirror: it is empty, and nobody else writes to it.
+	Store store.Store
+	// Source is the mirror, with what has to be done for each change before it is built.
+	Source store.Source
+	Status *status.Registry
+	Log    *slog.Logger
+}
+
+// Watch brings the mirror to what the objects of Kubernetes say, and keeps it there. Use New.
+type Watch struct {
+	opts     Options
+	follower *follower
+	secrets  *secrets
+	mirror   *mirror
+	source   *Source
+	proxies  *proxyFile
+	world    *translate.World
+	// pending are operations that could not be written yet, and those that wait for the first complete
+	// configuration.
+	pending []translate.Op
+	// gone are upstreams that are not discovered any more, once pending is written.
+	gone map[model.Key]*model.Endpoints
+
+	positions positions
+
+	mu sync.Mutex
+	// objects are what became of the GatewayHosts, RouteFilters and GlobalConfigs.
+	objects   map[translate.Ref]*translate.Object
+	listeners []func([]translate.Ref)
+	// waiting is why there is no complete configuration yet.
+	waiting string
+}
+
+// New returns a watch that asks nothing yet.
+func New(ctx context.Context, opts Options) (*Watch, error) {
+	w := &Watch{
+		opts: opts, mirror: &mirror{store: opts.Store, log: opts.Log, left: map[model.Key]string{}},
+		source: newSource(opts.Source), objects: map[translate.Ref]*translate.Object{},
+		gone: map[model.Key]*model.Endpoints{}, waiting: "nothing was read yet",
+	}
+	var err error
+	if w.proxies, err = openProxyFile(opts.ProxySettings, opts.Proxies); err != nil {
+		return nil, err
+	}
+	w.world = translate.New(w.proxies.list)
+	if w.follower, err = newFollower(ctx, opts.Config, opts.Namespaces, opts.Log); err != nil {
+		return nil, err
+	}
+	types, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(opts.Config, client.Options{Scheme: types, Mapper: mapper()})
+	if err != nil {
+		return nil, err
+	}
+	w.secrets = newSecrets(api)
+	return w, nil
+}
+
+// Source is the source of the build loop: the mirror with the endpoints of its upstreams.
+func (w *Watch) Source() *Source { return w.source }
+
+// Cache has the objects that are followed, as they are in the API server, to be read only.
+func (w *Watch) Cache() cache.Cache { return w.follower.cache }
+
+// OnChange has a function called with the GatewayHosts, RouteFilters and GlobalConfigs of which Object has changed,
+// in the order of the changes. It must not wait. It is for before Run.
+func (w *Watch) OnChange(f func([]translate.Ref)) { w.listeners = append(w.listeners, f) }
+
+// Object returns what became of a GatewayHost, RouteFilter or GlobalConfig; nil if there is none, or it is not
+// translated yet.
+func (w *Watch) Object(ref translate.Ref) *translate.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.objects[ref]
+}
+
+// Objects returns what became of all of them.
+func (w *Watch) Objects() map[translate.Ref]*translate.Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.objects)
+}
+
+// Seen returns up to which resourceVersion of each kind a revision of the mirror has what Kubernetes says; nil if that
+// is not known. While an informer lists its objects again, it may be ahead of them for the moment that this takes.
+func (w *Watch) Seen(revision int64) map[string]uint64 { return w.positions.at(revision) }
+
+// Waiting says why there is no complete configuration yet; empty means that there is.
+func (w *Watch) Waiting() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiting
+}
+
+// Degraded says which kinds cannot be read now.
+func (w *Watch) Degraded() []string { return w.follower.degraded() }
+
+// Run follows the objects until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.follower.run(ctx) })
+	group.Go(func() error { return w.source.run(ctx) })
+	group.Go(func() error { return w.write(ctx) })
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+const (
+	// firstLook is how often the first lists are looked for.
+	firstLook = 50 * time.Millisecond
+	// laterLook is how often to look whether the file of the proxies or what can be read has changed, and to try again
+	// what failed.
+	laterLook = 2 * time.Second
+)
+
+// write brings the mirror up to date, until ctx ends.
+func (w *Watch) write(ctx context.Context) error {
+	for {
+		w.step(ctx)
+		look := laterLook
+		if w.Waiting() != "" {
+			look = firstLook
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.follower.queue.changed:
+		case <-time.After(look):
+		}
+	}
+}
+
+// step takes what has changed since the last one.
+func (w *Watch) step(ctx context.Context) {
+	first, complete := w.Waiting() != "", true
+	if first {
+		var waiting string
+		if waiting, complete = w.follower.synced(); !complete { // before the queue is emptied: what it knows of is in it
+			w.setWaiting(waiting)
+		}
+	}
+	w.tellUnreadable()
+	if changed, err := w.proxies.look(); err != nil {
+		w.opts.Log.Warn("the proxies stay as they were", "file", w.opts.ProxySettings, "err", err)
+	} else if changed {
+		w.world.SetProxies(w.proxies.list)
+	}
+	b := w.follower.queue.take()
+	reread := w.take(b)
+	if !complete {
+		return
+	}
+	w.settle(ctx, reread)
+	step := w.world.Take()
+	w.source.set(step.Endpoints, false)
+	w.pending = merge(w.pending, step.Ops)
+	for key, endpoints := range step.Endpoints {
+		if delete(w.gone, key); endpoints == nil {
+			w.gone[key] = nil
+		}
+	}
+	revision, err := w.flush(ctx, b)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.opts.Log.Warn("the copy of the configuration cannot be written; what is live stays live", "err", err)
+		}
+	} else {
+		w.positions.add(revision, b.seen)
+		w.source.set(w.gone, true)
+		clear(w.gone)
+	}
+	w.tell(step.Objects)
+	if err == nil && first {
+		w.setWaiting("")
+		close(w.source.complete)
+	}
+}
+
+// take hands a batch to the world, and returns the Secrets that have changed and are used.
+func (w *Watch) take(b batch) (reread []translate.Ref) {
+	for ref, obj := range b.objects {
+		switch {
+		case ref.Kind == translate.KindSecret:
+			w.secrets.told(ref, obj)
+			if w.world.UsesSecret(ref) {
+				reread = append(reread, ref)
+			}
+		case obj == nil:
+			w.world.Delete(ref)
+		default:
+			w.world.Upsert(obj)
+		}
+	}
+	for ref := range w.secrets.again {
+		reread = append(reread, ref)
+	}
+	return reread
+}
+
+// settle has the world translate what has changed, and reads the Secrets that it needs.
+func (w *Watch) settle(ctx context.Context, reread []translate.Ref) {
+	known := w.follower.isSynced(translate.KindSecret)
+	if len(reread) > 0 {
+		w.secrets.read(ctx, w.world, reread, known)
+	}
+	for refs := w.world.Settle(); len(refs) > 0 && ctx.Err() == nil; refs = w.world.Settle() {
+		w.secrets.read(ctx, w.world, refs, known)
+	}
+}
+
+// flush writes what is pending.
+func (w *Watch) flush(ctx context.Context, b batch) (int64, error) {
+	if len(w.pending) == 0 {
+		return w.mirror.revision(ctx)
+	}
+	revision, err := w.mirror.write(ctx, b.name(), w.pending)
+	if err == nil {
+		w.pending = nil
+	}
+	return revision, err
+}
+
+// merge adds operations to those that could not be written. The newest of a key counts.
+func merge(before, now []translate.Op) []translate.Op {
+	if len(before) == 0 {
+		return now
+	}
+	newer := make(map[model.Key]bool, len(now))
+	for _, op := range now {
+		newer[op.Key] = true
+	}
+	before = slices.DeleteFunc(before, func(op translate.Op) bool { return newer[op.Key] })
+	return append(before, now...)
+}
+
+// tellUnreadable tells the world which kinds cannot be read, and the status.
+func (w *Watch) tellUnreadable() {
+	var conditions []model.Condition
+	for _, k := range w.follower.followed {
+		fault, failed := w.follower.faults.of(k.kind)
+		why := ""
+		if failed && !k.hasSynced() {
+			why = fault.sentence()
+		}
+		w.world.SetUnreadable(k.gvk.Kind, why)
+		if failed {
+			conditions = append(conditions, model.Condition{Key: model.NewKey(Actor, k.resource), Code: model.KubernetesUnreadable, Message: fault.sentence()})
+		}
+	}
+	for key, why := range w.mirror.left {
+		conditions = append(conditions, model.Condition{Key: key, Code: model.NotStored, Message: why})
+	}
+	w.opts.Status.SetConditions(Actor, conditions)
+}
+
+// tell keeps what became of objects, and tells the listeners.
+func (w *Watch) tell(changed map[translate.Ref]*translate.Object) {
+	if len(changed) == 0 {
+		return
+	}
+	w.mu.Lock()
+	for ref, o := range changed {
+		if o == nil {
+			delete(w.objects, ref)
+		} else {
+			w.objects[ref] = o
+		}
+	}
+	w.mu.Unlock()
+	refs := slices.SortedFunc(maps.Keys(changed), translate.Ref.Compare)
+	for _, f := range w.listeners {
+		f(refs)
+	}
+}
+
+func (w *Watch) setWaiting(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = why
+}

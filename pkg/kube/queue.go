@@ -1,0 +1,80 @@
+package kube
+
+import (
+	"strconv"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+)
+
+// queue holds what has changed since the writer looked: the newest state of each object. It is safe for
+// many goroutines.
+type queue struct {
+	// changed has capacity 1 and says, without content, that there is something.
+	changed chan struct{}
+
+	mu sync.Mutex
+	// objects are nil where an object is gone.
+	objects map[translate.Ref]client.Object
+	// seen is the newest resourceVersion of each kind that was told of.
+	seen map[string]uint64
+}
+
+func newQueue() *queue {
+	return &queue{changed: make(chan struct{}, 1), objects: map[translate.Ref]client.Object{}, seen: map[string]uint64{}}
+}
+
+// put notes an object of a kind as it is now, or that it is gone. same says that nothing that is read is different.
+func (q *queue) put(kind string, obj client.Object, gone, same bool) {
+	q.mu.Lock()
+	if version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64); err == nil {
+		q.seen[kind] = max(q.seen[kind], version)
+	}
+	if !same {
+		r := translate.Ref{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if gone {
+			obj = nil
+		}
+		q.objects[r] = obj
+	}
+	q.mu.Unlock()
+	signal(q.changed)
+}
+
+// batch is what has changed.
+type batch struct {
+	objects map[translate.Ref]client.Object
+	// seen is up to which resourceVersion of each kind the batch, with those before, has everything.
+	seen map[string]uint64
+}
+
+// name says what the batch is, for the change log.
+func (b batch) name() string {
+	if len(b.objects) == 1 {
+		for r := range b.objects {
+			return r.String()
+		}
+	}
+	return strconv.Itoa(len(b.objects)) + " objects"
+}
+
+// take empties the queue.
+func (q *queue) take() batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := batch{q.objects, make(map[string]uint64, len(q.seen))}
+	for kind, version := range q.seen {
+		b.seen[kind] = version
+	}
+	q.objects = map[translate.Ref]client.Object{}
+	return b
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

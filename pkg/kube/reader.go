@@ -1,0 +1,149 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// The time from a failed question to the API server to the next one, which doubles. All kinds together ask some two
+// times a second while it is away.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 4 * time.Second
+)
+
+// reader asks for the objects of a kind, and asks again until it gets an answer. An informer that
+// was told of each failure would wait up to a minute, and list everything again.
+type reader struct {
+	kind      kind
+	namespace string
+	inner     toolscache.ListerWatcherWithContext
+	faults    *faults
+}
+
+func (r *reader) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return again(ctx, r, "list", func() (runtime.Object, error) { return r.inner.ListWithContext(ctx, o) })
+}
+
+func (r *reader) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return again(ctx, r, "watch", func() (watch.Interface, error) { return r.inner.WatchWithContext(ctx, o) })
+}
+
+// again asks until there is an answer, or one that the informer has to know.
+func again[T any](ctx context.Context, r *reader, verb string, ask func() (T, error)) (T, error) {
+	delay := firstRetry
+	for {
+		answer, err := ask()
+		if err == nil {
+			r.faults.set(r, nil)
+			return answer, nil
+		}
+		if ctx.Err() != nil || isForInformer(err) {
+			return answer, err
+		}
+		r.faults.set(r, &fault{r.kind, verb, r.namespace, err})
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(delay/2 + rand.N(delay/2)): //nolint:gosec // nothing secret
+		}
+		delay = min(2*delay, lastRetry)
+	}
+}
+
+// isForInformer reports whether an error means that the next question has to be another one.
+func isForInformer(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// fault is why a kind cannot be read.
+type fault struct {
+	kind      kind
+	verb      string
+	namespace string // empty means all
+	err       error
+}
+
+// isDenied reports whether the API server has answered, and does not let the kind be read: it has no such kind, or this
+// process no permission.
+func (f fault) isDenied() bool {
+	return apierrors.IsForbidden(f.err) || apierrors.IsUnauthorized(f.err) || apierrors.IsNotFound(f.err)
+}
+
+// sentence says what is wrong and what to do.
+func (f fault) sentence() string {
+	what := f.kind.resource
+	if g := f.kind.gvk.Group; g != "" {
+		what += "." + g
+	}
+	switch {
+	case apierrors.IsNotFound(f.err):
+		return fmt.Sprintf("the kind %s is not installed (%s): apply the CRDs of the chart", f.kind.gvk.Kind, what)
+	case apierrors.IsForbidden(f.err) && f.namespace != "":
+		return fmt.Sprintf("%ss cannot be read: the Role in namespace %s lacks get, list and watch of %s", f.kind.gvk.Kind, f.namespace, what)
+	case apierrors.IsForbidden(f.err):
+		return fmt.Sprintf("%ss cannot be read: the ClusterRole lacks get, list and watch of %s", f.kind.gvk.Kind, what)
+	case apierrors.IsUnauthorized(f.err):
+		return "the kube-apiserver does not accept the credentials of this process"
+	}
+	return "the kube-apiserver does not answer: " + cause(f.err)
+}
+
+// cause is an error without the request, which has the address twice.
+func cause(err error) string {
+	text := err.Error()
+	if _, after, ok := strings.Cut(text, `": `); ok && strings.Contains(text, "://") {
+		return after
+	}
+	return text
+}
+
+// faults keeps why kinds cannot be read. It is safe for many goroutines.
+type faults struct {
+	log *slog.Logger
+	mu  sync.Mutex
+	by  map[*reader]fault
+}
+
+func newFaults(log *slog.Logger) *faults { return &faults{log: log, by: map[*reader]fault{}} }
+
+// set notes why a reader cannot read; nil says that it can.
+func (f *faults) set(r *reader, now *fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, was := f.by[r]
+	switch {
+	case now == nil && was:
+		delete(f.by, r)
+		f.log.Info("objects of Kubernetes can be read again", "kind", r.kind.gvk.Kind)
+	case now != nil:
+		f.by[r] = *now
+		if !was || before.sentence() != now.sentence() {
+			f.log.Warn("objects of Kubernetes cannot be read; what is live stays live", "kind", r.kind.gvk.Kind, "reason", now.sentence(), "without", r.kind.without)
+		}
+	}
+}
+
+// of returns why a kind cannot be read; false if it can, or was not tried.
+func (f *faults) of(k kind) (fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r, fault := range f.by {
+		if r.kind.gvk == k.gvk {
+			return fault, true
+		}
+	}
+	return fault{}, false
+}
