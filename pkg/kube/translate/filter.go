@@ -165,5 +165,14 @@ func (n *names) change(path, name string, kind model.Kind) string {
 // hold reports whether an object names nothing but what was given to it: what was read in
 // another way than it was replaced must not name anything of others.
 func (n *names) hold(keys []model.Key) bool {
-	return !n.missing && !slices.ContainsFunc(keys, func(key model.Key) bool { return !slices.Contains(n.given, key) })
+	if n.missing {
+		return false
+	}
+	for _, key := range keys {
+		if !slices.Contains(n.given, key) {
+			n.scope.problem(n.at, Invalid, "it names %s %q in a way that cannot be read", key.Kind, key.Name())
+			return false
+		}
+	}
+	return true
 }

@@ -98,19 +98,24 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 		ref := Ref{gatewayv1.KindRouteFilter, s.of.Namespace, string(f.Name)}
 		s.use(ref)
 		found := s.world.resultOf(ref)
-		switch {
-		case found == nil || !found.filter.exists:
+		if found == nil || !found.filter.exists {
 			s.notFound(path, ref)
 			broken = true
 			continue
-		case !found.filter.usable || len(found.problems) > 0:
+		}
+		if len(found.problems) > 0 {
 			p := found.closed()
 			s.problem(path, p.Reason, "%s cannot be used: %s: %s", ref, p.Path, p.Message)
-		case on == model.KindRoute && !found.filter.onRoutes:
+		}
+		if !found.filter.usable {
+			broken = true
+			continue
+		}
+		if on == model.KindRoute && !found.filter.onRoutes {
 			s.problem(path, Invalid, "%s is of type %s, which is for whole hosts: name it in spec.filters", ref, found.filter.typeName)
 			broken = true
+			continue
 		}
-		broken = broken || !found.filter.usable
 		uses = append(uses, filterUse{objectName(ref.Namespace, ref.Name), path})
 	}
 	return uses, broken

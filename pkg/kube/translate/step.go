@@ -61,8 +61,8 @@ type Object struct {
 	// Made are the objects of the store that it became, and the upstreams and secrets that it
 	// leads to, each once.
 	Made []Made
-	// Problems are what is wrong with it, in the order of its fields; at most maxProblems and
-	// one that counts the others.
+	// Problems are what is wrong with it: what is wrong with the host and with the conditions of routes
+	// comes first. They are at most maxProblems, and one that counts the others.
 	Problems []Problem
 }
 

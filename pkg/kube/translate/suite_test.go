@@ -17,6 +17,7 @@ import (
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 func TestTranslate(t *testing.T) {
@@ -185,3 +186,16 @@ func find[T model.Object](step translate.Step, key model.Key) T {
 	Expect(at).NotTo(BeNumerically("<", 0), "%s is not there", key.Path())
 	return step.Ops[at].Object.(T)
 }
+
+// pems are certificates of the specs, made once.
+var pems struct{ authority, cert, key, otherKey string }
+
+var _ = BeforeSuite(func() {
+	authority, err := testkit.NewAuthority("spec")
+	Expect(err).NotTo(HaveOccurred())
+	pair, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.example.com"}})
+	Expect(err).NotTo(HaveOccurred())
+	other, err := authority.Issue(testkit.CertificateOptions{Names: []string{"shop.example.com"}})
+	Expect(err).NotTo(HaveOccurred())
+	pems.authority, pems.cert, pems.key, pems.otherKey = authority.PEM, pair.Cert, pair.Key, other.Key
+})
