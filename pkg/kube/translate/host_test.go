@@ -1,6 +1,9 @@
 package translate_test
 
 import (
+	"strings"
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -87,5 +90,152 @@ var _ = Describe("A GatewayHost", func() {
 		Expect(step.Endpoints).To(Equal(map[model.Key]*model.Endpoints{model.UpstreamKey("shop.web.80"): nil}))
 		Expect(step.Objects).To(HaveLen(1))
 		Expect(step.Objects).To(HaveKeyWithValue(translate.Ref{Kind: "GatewayHost", Namespace: "shop", Name: "web"}, BeNil()))
+	})
+})
+
+// hostOf is a GatewayHost shop/web for shop.example.com with these lines of a spec.
+func hostOf(spec string) string {
+	host := "  virtualhost: {fqdn: shop.example.com}\n"
+	if strings.Contains(spec, "  virtualhost:") {
+		host = ""
+	}
+	return `
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: web, namespace: shop, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+` + host + spec
+}
+
+// routeOf is a GatewayHost with a route / and one of these lines, whose Service is web.
+func routeOf(lines string) string {
+	return hostOf(`
+  routes:
+  - {conditions: [{prefix: /}], services: [{name: web, port: 80}]}
+  - ` + lines + `
+    services: [{name: web, port: 80}]`)
+}
+
+var _ = DescribeTable("A route becomes", func(lines string, want model.Route) {
+	c := newCluster(routeOf(lines), webService)
+	step := c.step()
+	Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
+	want.Service = "shop.web"
+	Expect(find[*model.Route](step, model.RouteKey("shop.web", want.Name))).To(Equal(&want))
+	find[*model.RouteUpstream](step, model.RouteUpstreamKey("shop.web", want.Name, "shop.web.80"))
+},
+	Entry("a string prefix", `conditions: [{prefix: /cart}]`, model.Route{Name: "cart", Prefix: "/cart"}),
+	Entry("whole segments", `conditions: [{segment: /cart}]`, model.Route{Name: "cart-18b7db3f", Prefix: "/cart", Config: model.RouteConfig{Match: "segment"}}),
+	Entry("an exact path", `conditions: [{exact: /cart}]`, model.Route{Name: "cart-5599c7be", Prefix: "/cart", Config: model.RouteConfig{Match: "exact"}}),
+	Entry("a regular expression", `conditions: [{regex: "/cart/[0-9]+"}]`, model.Route{Name: "cart--0-9-744f829f", Prefix: "/cart/[0-9]+", Config: model.RouteConfig{Match: "regex"}}),
+	Entry("a route for all paths", `name: posts
+    conditions: [{methods: [POST, PUT]}]`, model.Route{Name: "posts", Prefix: "/", Config: model.RouteConfig{Methods: []string{"POST", "PUT"}}}),
+	Entry("all conditions together", `name: all
+    conditions:
+    - {prefix: /a, headers: [{name: x-a, exact: "1"}, {name: x-b, prefix: p, invert: true}]}
+    - {methods: [GET], query: [{name: q, regex: "[a-z]"}]}
+    - {headers: [{name: x-c}], query: [{name: r, prefix: z}]}`,
+		model.Route{Name: "all", Prefix: "/a", Config: model.RouteConfig{
+			Methods: []string{"GET"},
+			Headers: []model.ValueMatch{{Name: "x-a", Exact: new("1")}, {Name: "x-b", Prefix: new("p"), Invert: true}, {Name: "x-c"}},
+			Query:   []model.ValueMatch{{Name: "q", Regex: new("[a-z]")}, {Name: "r", Prefix: new("z")}},
+		}}),
+	Entry("everything that happens to its requests", `name: all
+    conditions: [{prefix: /a}]
+    rewrite: {prefix: /b, host: backend}
+    timeouts: {request: 1.5s, idle: 1m}
+    retries: {attempts: 2, retryOn: [5xx, reset], perTry: 1s, backoff: 10ms, maxBackoff: 20ms}
+    websocket: false
+    public: true
+    tags: [b, a]`,
+		model.Route{Name: "all", Prefix: "/a", Tags: model.Tags{"a", "b"}, Config: model.RouteConfig{
+			Rewrite: &model.Rewrite{Prefix: "/b", Host: "backend"}, Timeouts: &model.Timeouts{Request: model.Duration(1500 * time.Millisecond), Idle: model.Duration(time.Minute)},
+			Retries: &model.Retries{
+				Attempts: 2, On: []string{"5xx", "reset"}, PerTry: model.Duration(time.Second),
+				Backoff: model.Duration(10 * time.Millisecond), MaxBackoff: model.Duration(20 * time.Millisecond),
+			},
+			Websocket: new(false), Public: true,
+		}}),
+	Entry("a rewrite by an expression", `name: all
+    conditions: [{prefix: /a}]
+    rewrite: {regex: "^/a/(.*)", substitution: '/\1'}`,
+		model.Route{Name: "all", Prefix: "/a", Config: model.RouteConfig{Rewrite: &model.Rewrite{Regex: "^/a/(.*)", Substitution: `/\1`}}}),
+)
+
+var _ = DescribeTable("A route that cannot do what it says is a fixed 503 and leaves the others alone:", func(lines, problem string) {
+	step := newCluster(routeOf(lines), webService, webSlice).step()
+	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{problem}))
+	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80", "gatehouse shop.example.com /a -> 503"}))
+},
+	Entry("a rewrite", `conditions: [{prefix: /a}]
+    rewrite: {regex: "("}`,
+		"spec.routes[1].rewrite.regex Invalid: \"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"),
+	Entry("a timeout", `conditions: [{prefix: /a}]
+    timeouts: {request: 25h}`, "spec.routes[1].timeouts.request Invalid: 25h0m0s is not between 0s and 24h"),
+	Entry("a duration", `conditions: [{prefix: /a}]
+    timeouts: {idle: soon}`, `spec.routes[1].timeouts.idle Invalid: "soon" is not a duration such as 1.5s`),
+	Entry("a wait", `conditions: [{prefix: /a}]
+    retries: {attempts: 1, backoff: 1s, maxBackoff: 10ms}`, "spec.routes[1].retries.maxBackoff Invalid: 10ms is below the backoff of 1s"),
+	Entry("a reason to try again", `conditions: [{prefix: /a}]
+    retries: {attempts: 1, retryOn: [never]}`, `spec.routes[1].retries.retryOn[0] Invalid: "never" is not one of 5xx, gateway-error, reset, reset-before-request, connect-failure, envoy-ratelimited, retriable-4xx, refused-stream, http3-post-connect-failure`),
+	Entry("a tag", `conditions: [{prefix: /a}]
+    tags: ["a b"]`, `spec.routes[1].tags Invalid: "a b" is not a word of 1 to 63 characters of A-Z a-z 0-9 . _ : / -`),
+	Entry("a RouteFilter that does not exist", `conditions: [{prefix: /a}]
+    filters: [{name: limit}]`, "spec.routes[1].filters[0].name RefNotFound: RouteFilter shop/limit does not exist"),
+)
+
+var _ = DescribeTable("A host of which nobody can tell where requests belong is a fixed 503:", func(spec, problem string) {
+	step := newCluster(hostOf(spec), webService, webSlice).step()
+	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{problem}))
+	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503"}))
+},
+	Entry("an expression", `  routes: [{services: [{name: web, port: 80}]}, {conditions: [{methods: [GET]}, {regex: "/["}]}]`,
+		"spec.routes[1].conditions[1].regex Invalid: \"/[\" is not a regular expression in RE2 syntax: missing closing ]: `[`"),
+	Entry("a path", `  routes: [{conditions: [{prefix: "/a?b"}]}]`,
+		`spec.routes[0].conditions[0].prefix Invalid: "/a?b" must be a path without query (?) and fragment (#)`),
+	Entry("two paths", `  routes: [{conditions: [{prefix: /a}, {exact: /b}]}]`,
+		"spec.routes[0].conditions[1].exact Invalid: all conditions must hold, so only one of them can have a path, and spec.routes[0].conditions[0].prefix has one; write a route for each path"),
+	Entry("methods twice", `  routes: [{conditions: [{methods: [GET]}, {methods: [PUT]}]}]`,
+		"spec.routes[0].conditions[1].methods Invalid: all conditions must hold, so only one of them can have methods, and spec.routes[0].conditions[0].methods has some; list all methods there"),
+	Entry("a method", `  routes: [{conditions: [{methods: ["GET IT"]}]}]`, `spec.routes[0].conditions[0].methods[0] Invalid: "GET IT" is not an HTTP token`),
+	Entry("a header", `  routes: [{conditions: [{headers: [{name: a}]}, {headers: [{name: b}, {name: c, exact: x, prefix: y}]}]}]`,
+		"spec.routes[0].conditions[1].headers[1] Invalid: takes only one of exact, prefix and regex"),
+	Entry("a parameter", `  routes: [{conditions: [{query: [{name: a, regex: "("}]}]}]`,
+		"spec.routes[0].conditions[0].query[0].regex Invalid: \"(\" is not a regular expression in RE2 syntax: missing closing ): `(`"),
+	Entry("a name twice", `  routes: [{name: a, conditions: [{prefix: /a}]}, {name: a}]`, `spec.routes[1].name Invalid: "a" is the name of another route of the host, too`),
+	Entry("a RouteFilter that does not exist", `  filters: [{name: login}]
+  routes: [{services: [{name: web, port: 80}]}]`, "spec.filters[0].name RefNotFound: RouteFilter shop/login does not exist"),
+	Entry("HTTPS that is none", `  routes: [{services: [{name: web, port: 80}]}]
+  virtualhost: {fqdn: shop.example.com, tls: {https: never}}`, `spec.virtualhost.tls.https Invalid: "never" is not one of both, redirect, only`),
+)
+
+var _ = Describe("Routes without a name", func() {
+	It("have one of their conditions, which stays when others come and go", func() {
+		names := func(step translate.Step) (list []string) {
+			for _, made := range objectIn(step, "GatewayHost shop/web").Made {
+				if made.Key.Kind == model.KindRoute {
+					list = append(list, made.Path+" "+made.Key.Name())
+				}
+			}
+			return list
+		}
+		c := newCluster(hostOf(`
+  routes:
+  - conditions: [{prefix: /}]
+  - conditions: [{prefix: /a/b}]
+  - conditions: [{prefix: /a-b}]
+  - conditions: [{prefix: /a, headers: [{name: x}]}]
+  - conditions: [{prefix: /a, headers: [{name: x}]}]
+  - name: a-b`))
+		first := names(c.step())
+		Expect(first).To(Equal([]string{
+			"spec.routes[0] root", "spec.routes[1] a-b-9df90784", "spec.routes[2] a-b-da16257f", "spec.routes[3] a-d2f3bde1", "spec.routes[4] a-d2f3bde1-2", "spec.routes[5] a-b",
+		}))
+		c.apply(hostOf(`
+  routes:
+  - name: a-b
+  - conditions: [{prefix: /new}]
+  - conditions: [{prefix: /a/b}]`))
+		Expect(names(c.step())).To(Equal([]string{"spec.routes[0] a-b", "spec.routes[1] new", "spec.routes[2] a-b-9df90784"}))
 	})
 })

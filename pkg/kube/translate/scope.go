@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -41,6 +42,9 @@ func newResult() *result {
 
 // list returns what was made in the order in which it was.
 func (r *result) list() []Made {
+	if len(r.made) == 0 {
+		return nil
+	}
 	keys := make([]model.Key, 0, len(r.made))
 	for key := range r.made {
 		keys = append(keys, key)
@@ -88,7 +92,17 @@ func (s *scope) problem(path, reason, format string, args ...any) {
 		s.dropped++
 		return
 	}
-	s.problems = append(s.problems, Problem{path, reason, fmt.Sprintf(format, args...)})
+	s.problems = append(s.problems, Problem{path, reason, inWordsOfKubernetes(fmt.Sprintf(format, args...))})
+}
+
+// inWordsOfKubernetes puts the fields of a GatewayHost or Secret in place of those of the REST API that a message names.
+func inWordsOfKubernetes(message string) string {
+	return strings.NewReplacer(
+		"Upstream_protocol tls or h2", "protocol tls or h2", "Upstream_validation_cacertificate", "caSecret",
+		"the rewrite of Route_config changes", "the rewrite of a route changes", "; send both in one call to replace both", "",
+		"create a secret with the text as its Secret_value, and give its name", "create a Secret with the text as its only entry, and give its name",
+		"the key is sent as Secret_key", "the key is the entry tls.key", "certificates are sent as Secret_cert", "certificates are the entry tls.crt",
+	).Replace(message)
 }
 
 func (s *scope) use(dep Ref) { s.uses[dep] = struct{}{} }

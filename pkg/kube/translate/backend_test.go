@@ -1,0 +1,247 @@
+package translate_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// serviceOf is the Service shop/web with these lines of a spec.
+func serviceOf(spec string) string {
+	return "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec:\n  " + spec
+}
+
+// sliceOf is an EndpointSlice of the Service shop/web.
+func sliceOf(name, addressType, ports, endpoints string) string {
+	return "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: " + name + ", namespace: shop, labels: {kubernetes.io/service-name: web}}\n" +
+		"addressType: " + addressType + "\nports: " + ports + "\nendpoints: " + endpoints
+}
+
+// upstreamsOf are the upstreams that a step puts, sorted by name.
+func upstreamsOf(step translate.Step) (list []*model.Upstream) {
+	for _, op := range step.Ops {
+		if u, ok := op.Object.(*model.Upstream); ok {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+var _ = DescribeTable("The protocol of a Service is", func(port, backend, want string) {
+	c := newCluster(serviceOf("ports: [{port: 80, "+port+"}]"), hostOf("  routes: [{services: [{name: web, port: 80, "+backend+"}]}]"))
+	list := upstreamsOf(c.step())
+	Expect(list).To(HaveLen(1))
+	Expect(list[0].Protocol).To(Equal(want))
+},
+	Entry("http where nobody says anything", "", "", "http"),
+	Entry("http", "appProtocol: http", "", "http"),
+	Entry("WebSocket in the clear", "appProtocol: kubernetes.io/ws", "", "http"),
+	Entry("WebSocket over TLS", "appProtocol: kubernetes.io/wss", "", "tls"),
+	Entry("HTTP/2 in the clear", "appProtocol: kubernetes.io/h2c", "", "h2c"),
+	Entry("gRPC", "appProtocol: GRPC", "", "h2c"),
+	Entry("https", "appProtocol: https", "", "tls"),
+	Entry("h2", "appProtocol: h2", "", "h2"),
+	Entry("http where it is something else", "appProtocol: example.com/odd", "", "http"),
+	Entry("what the host says", "appProtocol: https", "protocol: h2c", "h2c"),
+)
+
+var _ = DescribeTable("The endpoints of a Service are", func(service, port string, slices []string, want ...model.Endpoint) {
+	c := newCluster(append(slices, serviceOf(service), hostOf("  routes: [{services: [{name: web, port: "+port+"}]}]"))...)
+	step := c.step()
+	Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
+	list := upstreamsOf(step)
+	Expect(list).To(HaveLen(1))
+	Expect(step.Endpoints).To(HaveLen(1))
+	found := step.Endpoints[list[0].Key()]
+	Expect(found).NotTo(BeNil())
+	Expect(found.All()).To(HaveExactElements(want))
+},
+	Entry("those of all its slices", "ports: [{name: http, port: 80}]", "80",
+		[]string{
+			sliceOf("a", "IPv4", "[{name: http, port: 8080}]", "[{addresses: [10.0.0.1]}]"),
+			sliceOf("b", "IPv4", "[{name: http, port: 8081}]", "[{addresses: [10.0.0.1]}, {addresses: [10.0.0.2]}]"),
+		},
+		model.Endpoint{Address: "10.0.0.1", Port: 8080}, model.Endpoint{Address: "10.0.0.1", Port: 8081}, model.Endpoint{Address: "10.0.0.2", Port: 8081}),
+	Entry("each once", "ports: [{port: 80}]", "80",
+		[]string{
+			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1], conditions: {ready: false, serving: true, terminating: true}}]"),
+			sliceOf("b", "IPv4", `[{name: "", port: 8080}]`, "[{addresses: [10.0.0.1], conditions: {ready: true}}]"),
+		},
+		model.Endpoint{Address: "10.0.0.1", Port: 8080}),
+	Entry("those of the port that is named", "ports: [{name: http, port: 80}, {name: admin, port: 81}]", "admin",
+		[]string{sliceOf("a", "IPv4", "[{name: http, port: 8080}, {name: admin, port: 9090}]", "[{addresses: [10.0.0.1]}]")},
+		model.Endpoint{Address: "10.0.0.1", Port: 9090}),
+	Entry("those of the first family", "{ipFamilies: [IPv6, IPv4], ports: [{port: 80}]}", "80",
+		[]string{
+			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1]}]"),
+			sliceOf("b", "IPv6", "[{port: 8080}]", `[{addresses: ["fd00::1"]}]`),
+		},
+		model.Endpoint{Address: "fd00::1", Port: 8080}),
+	Entry("those of the other family where the first has none", "{ipFamilies: [IPv4, IPv6], ports: [{port: 80}]}", "80",
+		[]string{
+			sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1], conditions: {ready: false}}]"),
+			sliceOf("b", "IPv6", "[{port: 8080}]", `[{addresses: ["fd00::1"]}]`),
+		},
+		model.Endpoint{Address: "fd00::1", Port: 8080}),
+	Entry("none of a slice of names", "ports: [{port: 80}]", "80",
+		[]string{sliceOf("a", "FQDN", "[{port: 8080}]", "[{addresses: [backend.example]}]")}),
+	Entry("none of another protocol", "ports: [{port: 53, protocol: UDP, name: dns}, {port: 53, name: http}]", "53",
+		[]string{sliceOf("a", "IPv4", "[{name: dns, port: 53, protocol: UDP}, {name: http, port: 8053}]", "[{addresses: [10.0.0.1]}]")},
+		model.Endpoint{Address: "10.0.0.1", Port: 8053}),
+	Entry("those that serve while they end, as such", "ports: [{port: 80}]", "80",
+		[]string{sliceOf("a", "IPv4", "[{port: 8080}]", `[{addresses: [10.0.0.1], conditions: {ready: false, serving: true, terminating: true}, zone: x},
+  {addresses: [10.0.0.2], conditions: {ready: false, serving: false, terminating: true}}, {addresses: [10.0.0.3], conditions: {ready: false}}, {addresses: [10.0.0.4], conditions: {}}]`)},
+		model.Endpoint{Address: "10.0.0.1", Port: 8080, Draining: true, Zone: "x"}, model.Endpoint{Address: "10.0.0.4", Port: 8080}),
+	Entry("those of a slice without a port number", "ports: [{port: 80, targetPort: 8080}]", "80",
+		[]string{sliceOf("a", "IPv4", "[{}]", "[{addresses: [10.0.0.1]}]")}, model.Endpoint{Address: "10.0.0.1", Port: 8080}),
+	Entry("none without a slice", "ports: [{port: 80}]", "80", nil),
+	Entry("those of a headless Service", "{clusterIP: None, ports: [{port: 80}]}", "80",
+		[]string{sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1]}]")}, model.Endpoint{Address: "10.0.0.1", Port: 8080}),
+	Entry("those of a LoadBalancer", "{type: LoadBalancer, ports: [{port: 80, nodePort: 30080}]}", "80",
+		[]string{sliceOf("a", "IPv4", "[{port: 8080}]", "[{addresses: [10.0.0.1]}]")}, model.Endpoint{Address: "10.0.0.1", Port: 8080}),
+)
+
+var _ = Describe("The endpoints of an upstream", func() {
+	It("change without the upstream", func() {
+		c := newCluster(webHost, webService, webSlice)
+		c.step()
+		c.apply(strings.Replace(webSlice, "10.244.0.5", "10.244.0.9", 1))
+		step := c.step()
+		Expect(step.Ops).To(BeEmpty())
+		Expect(step.Objects).To(BeEmpty())
+		Expect(step.Endpoints).To(HaveLen(1))
+		Expect(step.Endpoints[model.UpstreamKey("shop.web.80")].All()[1].Address).To(Equal("10.244.0.9"))
+		By("nothing that is read is different")
+		c.apply(strings.Replace(webSlice, "10.244.0.5", "10.244.0.9", 1))
+		Expect(c.step().IsEmpty()).To(BeTrue())
+	})
+
+	It("move with a slice to another Service", func() {
+		c := newCluster(webHost, webService, webSlice)
+		c.step()
+		c.apply(strings.Replace(webSlice, "service-name: web", "service-name: other", 1))
+		Expect(c.step().Endpoints[model.UpstreamKey("shop.web.80")].All()).To(BeEmpty())
+		c.apply(webSlice)
+		Expect(c.step().Endpoints[model.UpstreamKey("shop.web.80")].All()).To(HaveLen(2))
+		c.remove("EndpointSlice shop/web-1")
+		Expect(c.step().Endpoints[model.UpstreamKey("shop.web.80")].All()).To(BeEmpty())
+	})
+
+	It("are none of an ExternalName Service, to and fro", func() {
+		c := newCluster(webHost, webService, webSlice)
+		c.step()
+		c.apply(serviceOf("{type: ExternalName, externalName: backend.example, ports: [{port: 80}]}"))
+		step := c.step()
+		Expect(shown(step)).To(Equal([]string{"+ /upstream/shop.web.80"}))
+		Expect(find[*model.Upstream](step, model.UpstreamKey("shop.web.80")).IP).To(Equal("backend.example"))
+		Expect(step.Endpoints).To(HaveKeyWithValue(model.UpstreamKey("shop.web.80"), BeNil()))
+		c.apply(webService)
+		step = c.step()
+		Expect(shown(step)).To(Equal([]string{"+ /upstream/shop.web.80"}))
+		Expect(step.Endpoints[model.UpstreamKey("shop.web.80")].All()).To(HaveLen(2))
+	})
+})
+
+var _ = DescribeTable("A Service that a route cannot have", func(service, backend, problem string) {
+	documents := []string{hostOf(`  routes:
+  - {name: other, conditions: [{prefix: /other}], services: [{name: other, port: 80}]}
+  - {name: this, services: [` + backend + `]}`), strings.Replace(webService, "name: web", "name: other", 1)}
+	if service != "" {
+		documents = append(documents, service)
+	}
+	step := newCluster(documents...).step()
+	Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{problem}))
+	Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> 503", "gatehouse shop.example.com /other -> shop.other.80"}))
+},
+	Entry("does not exist", "", "{name: web, port: 80}", "spec.routes[1].services[0].name RefNotFound: Service shop/web does not exist"),
+	Entry("lacks the port", serviceOf("ports: [{name: http, port: 80}, {port: 81}, {port: 82, protocol: UDP}]"), "{name: web, port: 82}",
+		"spec.routes[1].services[0].port RefNotFound: Service shop/web has no TCP port 82; it has 80 (http), 81"),
+	Entry("lacks the name of the port", serviceOf("{type: ExternalName, externalName: a.example}"), "{name: web, port: http}",
+		"spec.routes[1].services[0].port RefNotFound: Service shop/web has no TCP port"),
+	Entry("is in another namespace", "", "{name: web, namespace: team-b, port: 80}",
+		"spec.routes[1].services[0].name RefNotPermitted: Service team-b/web may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Service)"),
+	Entry("has a name that is no host", serviceOf("{type: ExternalName, externalName: -a-, ports: [{port: 80}]}"), "{name: web, port: 80}",
+		`spec.routes[1].services[0].name Invalid: "-a-" is not an IPv4 address, an IPv6 address or a DNS name`),
+	Entry("is to be verified without TLS", webService, "{name: web, port: 80, tls: {subjectName: web.example}}",
+		"spec.routes[1].services[0].tls.subjectName Invalid: needs TLS: protocol tls or h2"),
+	Entry("has an authority that does not exist", webService, "{name: web, port: 80, protocol: tls, tls: {caSecret: {name: ca}}}",
+		"spec.routes[1].services[0].tls.caSecret RefNotFound: Secret shop/ca does not exist"),
+	Entry("is to be shown a certificate of others", webService, "{name: web, port: 80, protocol: tls, tls: {clientSecret: {name: pair, namespace: team-b}}}",
+		"spec.routes[1].services[0].tls.clientSecret RefNotPermitted: Secret team-b/pair may not be named from namespace shop: a ReferenceGrant in namespace team-b must allow it (from kind GatewayHost of namespace shop, to kind Secret)"),
+	Entry("has a weight of nothing", webService, "{name: web, port: 80, weight: 1000001}", "spec.routes[1].services[0].weight Invalid: 1000001 is not between 0 and 1000000"),
+)
+
+var _ = Describe("An upstream of its own", func() {
+	It("is made for settings, which the fields of a route's Service are", func() {
+		c := newCluster(serviceOf("ports: [{name: http, port: 80}]"), hostOf(`
+  routes:
+  - services:
+    - name: web
+      port: http
+      protocol: h2
+      strategy: least_request
+      tls: {subjectName: web.example, insecure: true}
+      healthCheck: {path: /healthz, host: hc, intervalSeconds: 7, timeoutSeconds: 3, unhealthyThreshold: 4, healthyThreshold: 5}
+      connection: {connectTimeoutSeconds: 1, idleTimeoutSeconds: 0, keepaliveIntervalSeconds: 8}
+      limits: {maxConnections: 11, maxPending: 12, maxRequests: 13, maxRetries: 0}
+      outlier: {threshold: 0, ejectionSeconds: 9}
+      panicThresholdPercent: 50`))
+		step := c.step()
+		Expect(problems(step, "GatewayHost shop/web")).To(BeEmpty())
+		list := upstreamsOf(step)
+		Expect(list).To(HaveLen(1))
+		Expect(list[0].Name).To(MatchRegexp(`^shop\.web\.80\.[0-9a-f]{16}$`))
+		want := &model.Upstream{
+			Name: list[0].Name, IP: "web.shop.svc", Port: 80, Weight: 100, HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
+			HCUnhealthyThresholdCount: 4, HCHealthyThresholdCount: 5, Strategy: "least_request", Protocol: "h2", ValidationSubjectName: "web.example", TLSInsecure: true,
+			ConnectTimeoutSeconds: 1, IdleTimeoutSeconds: 0, KeepaliveIntervalSeconds: 8, MaxConnections: 11, MaxPending: 12, MaxRequests: 13, MaxRetries: 0,
+			OutlierThresholdCount: 0, OutlierEjectionSeconds: 9, PanicThresholdPercent: 50,
+		}
+		Expect(list[0]).To(Equal(want))
+	})
+
+	It("is shared by those with the same settings, and not by those with others", func() {
+		c := newCluster(webService, hostOf(`
+  routes:
+  - {name: a, conditions: [{prefix: /a}], services: [{name: web, port: 80, strategy: random}]}
+  - {name: b, conditions: [{prefix: /b}], services: [{name: web, port: http, strategy: random}]}
+  - {name: c, conditions: [{prefix: /c}], services: [{name: web, port: 80, strategy: maglev}]}
+  - {name: d, conditions: [{prefix: /d}], services: [{name: web, port: 80, strategy: round_robin, weight: 100}]}`))
+		Expect(upstreamsOf(c.step())).To(HaveExactElements(
+			HaveField("Name", "shop.web.80"), HaveField("Strategy", Or(Equal("random"), Equal("maglev"))), HaveField("Strategy", Or(Equal("random"), Equal("maglev")))))
+	})
+
+	It("is verified by the name of the Service, since its endpoints are addresses", func() {
+		step := newCluster(serviceOf("ports: [{port: 443, appProtocol: https}]"), hostOf("  routes: [{services: [{name: web, port: 443}]}]")).step()
+		Expect(upstreamsOf(step)).To(HaveExactElements(And(HaveField("Name", "shop.web.443"), HaveField("ValidationSubjectName", "web.shop.svc"))))
+	})
+
+	It("keeps its name when its weight changes, so that nothing else does", func() {
+		route := func(weights ...string) string {
+			return hostOf("  routes: [{name: r, services: [{name: web, port: 80, weight: " + weights[0] + "}, {name: next, port: 80, weight: " + weights[1] + "}]}]")
+		}
+		c := newCluster(webService, strings.Replace(webService, "name: web", "name: next", 1), route("90", "10"))
+		step := c.step()
+		Expect(upstreamsOf(step)).To(ConsistOf(
+			And(HaveField("Name", HavePrefix("shop.web.80.")), HaveField("Weight", 90)), And(HaveField("Name", HavePrefix("shop.next.80.")), HaveField("Weight", 10))))
+		c.apply(route("50", "50"))
+		step = c.step()
+		Expect(step.Ops).To(HaveExactElements(HaveField("Object", BeAssignableToTypeOf(&model.Upstream{})), HaveField("Object", BeAssignableToTypeOf(&model.Upstream{}))))
+		Expect(step.Endpoints).To(BeEmpty())
+	})
+
+	It("is made for each time that a route names a Service", func() {
+		c := newCluster(webService, hostOf("  routes: [{name: r, services: [{name: web, port: 80}, {name: web, port: 80, weight: 50}, {name: web, port: 80}]}]"))
+		Expect(upstreamsOf(c.step())).To(ConsistOf(HaveField("Weight", 100), HaveField("Weight", 50), HaveField("Weight", 100)))
+	})
+
+	It("leaves its share to the others if its Service is missing", func() {
+		step := newCluster(webService, hostOf("  routes: [{services: [{name: web, port: 80}, {name: gone, port: 80}]}]")).step()
+		Expect(problems(step, "GatewayHost shop/web")).To(Equal([]string{"spec.routes[0].services[1].name RefNotFound: Service shop/gone does not exist"}))
+		Expect(served(step)).To(Equal([]string{"gatehouse shop.example.com / -> shop.web.80"}))
+	})
+})
