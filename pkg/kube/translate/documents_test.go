@@ -1,5 +1,13 @@
 package translate_test
 
+import (
+	"os"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
 // The documents of the specification, with the group of Gatehouse put in.
 const (
 	oauth = `
@@ -47,3 +55,33 @@ kind: Secret
 metadata: {name: hmac, namespace: idp}
 data: {hmac: AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHgo=}`
 )
+
+var _ = Describe("The examples of docs/kubernetes.md", func() {
+	It("work", func() {
+		text, err := os.ReadFile("../../../docs/kubernetes.md")
+		Expect(err).NotTo(HaveOccurred())
+		_, sections, _ := strings.Cut(string(text), "\n## Hosts and routes\n")
+		sections, _, _ = strings.Cut(sections, "\n## What the conditions say\n")
+		blocks := strings.Split(sections, "```yaml\n")[1:]
+		Expect(blocks).To(HaveLen(5))
+		c := newCluster()
+		for _, block := range blocks {
+			yaml, _, _ := strings.Cut(block, "```")
+			c.apply(yaml)
+		}
+		for _, name := range []string{"shop/web", "shop/orders", "shop/orders-next", "catalog/api"} {
+			namespace, name, _ := strings.Cut(name, "/")
+			c.apply(strings.NewReplacer("name: web, namespace: shop", "name: "+name+", namespace: "+namespace).Replace(webService))
+		}
+		c.put(secret("shop/shop-tls", "tls.crt", pems.cert, "tls.key", pems.key))
+		c.put(secret("shop/payments-ca", "ca.crt", pems.authority))
+		c.put(secret("gatehouse/oauth-client", "client-secret", "x\n"))
+		c.put(secret("gatehouse/oauth-hmac", "hmac", "0123456789abcdef0123456789abcdef"))
+		step := c.step()
+		Expect(step.Objects).To(HaveLen(7))
+		for ref, o := range step.Objects {
+			Expect(o.Problems).To(BeEmpty(), ref.String())
+		}
+		Expect(served(step)).To(ContainElement(HavePrefix("gatehouse catalog.example.com / -> catalog.api.80 behind a login")))
+	})
+})
