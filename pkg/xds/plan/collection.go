@@ -275,9 +275,10 @@ func (c *collection) isSettled() bool {
 	return len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
 }
 
-// usable reports whether a route may name the cluster. If not, until is when
+// usable reports whether a route may name the cluster. assigned says that it is not known to
+// lack its endpoints. If not, until is when
 // the wait for it ends; the zero time means that it waits for a new version.
-func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok bool, until time.Time) {
+func (c *collection) usable(name string, assigned bool, now time.Time, bound time.Duration) (ok bool, until time.Time) {
 	h := c.held.find(name)
 	switch {
 	case h == nil:
@@ -289,7 +290,7 @@ func (c *collection) usable(name string, now time.Time, bound time.Duration) (ok
 			return false, now.Add(bound) // it will be sent by itself
 		}
 		return false, time.Time{}
-	case !h.warms:
+	case !h.warms && assigned:
 		// Envoy reads a stream in order: the cluster is there when the route
 		// is read, and its acknowledgment may be held back by another's
 		// warming.

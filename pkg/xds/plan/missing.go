@@ -19,7 +19,7 @@ func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
 	}
 	refused := false
 	for _, name := range h.Clusters {
-		ok, until := s.clusters.usable(name, now, s.opts.WarmBound)
+		ok, until := s.clusters.usable(name, !s.lacksAssignment(name), now, s.opts.WarmBound)
 		if ok {
 			continue
 		}

@@ -79,13 +79,13 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
-	It("is answered at once when it is a secret that does not exist", func() {
+	It("is answered at once when it does not exist", func() {
 		want(1, 1, nil, nil)
 		next()
 		ackAll()
 		s.Subscribe(snapshot.SecretType, []string{"pair/x"}, nil)
 		s.Subscribe(snapshot.EndpointType, []string{"e"}, nil)
-		Expect(next()).To(Equal([]string{"Secret -pair/x"}))
+		Expect(next()).To(Equal([]string{"Secret -pair/x", "ClusterLoadAssignment -e"}))
 		ackAll()
 		want(2, 1, []*snapshot.Resource{secret("pair/x", "1")}, []*snapshot.Resource{resource(snapshot.EndpointType, "e", "1")})
 		Expect(next()).To(Equal([]string{"Secret +pair/x", "ClusterLoadAssignment +e"}), "and when it comes to exist")

@@ -238,6 +238,9 @@ func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
 		if r, ok := s.clusters.refused[c]; ok {
 			return Lack{Refusal: &r}, false
 		}
+		if r, ok := s.endpoints.refused[c]; ok {
+			return Lack{Refusal: &r}, false
+		}
 	}
 	for _, p := range want.Providers {
 		if r, ok := s.providers.refused[p]; ok {
@@ -265,7 +268,7 @@ func (s *Stream) hasNeeds(h *snapshot.Host, g Goal) bool {
 	if g.Newest {
 		revision = math.MaxInt64
 	}
-	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) }) &&
+	return !slices.ContainsFunc(h.Clusters, func(c string) bool { return !s.clusters.has(c, revision) || s.lacksAssignment(c) }) &&
 		!slices.ContainsFunc(h.Secrets, func(name string) bool { return !s.secrets.hasNewest(name) }) &&
 		!slices.ContainsFunc(h.Providers, func(name string) bool {
 			ok, _ := s.providers.ready(name, s.want.Providers)

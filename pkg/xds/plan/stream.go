@@ -53,8 +53,11 @@ type Stream struct {
 	certificates []*snapshot.Certificate
 	providers    providers
 	keeper       keeper
-	flights      map[string]*flight
-	nonce        int
+	// unassigned are the clusters that were sent, and whose assignment the Envoy is not known
+	// to have read since: by name, the number of the flight.
+	unassigned map[string]int
+	flights    map[string]*flight
+	nonce      int
 	// overdue are the secrets and providers for which the bound of the wait ran out,
 	// until somebody asks.
 	overdue []Overdue
@@ -84,6 +87,7 @@ func NewStream(opts Options) *Stream {
 		extensions: newNamed(snapshot.ExtensionType),
 		endpoints:  newNamed(snapshot.EndpointType),
 		providers:  newProviders(),
+		unassigned: map[string]int{},
 		flights:    map[string]*flight{},
 		room:       math.MaxInt,
 	}
@@ -97,9 +101,10 @@ func (s *Stream) SetRoom(names int) { s.room = names }
 // Foreign is how many such names are kept.
 func (s *Stream) Foreign() int {
 	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.countForeign(s.want)
-	for _, named := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
+	for _, named := range []*named{&s.secrets, &s.extensions} {
 		n += len(named.gone) + named.countForeign()
 	}
+	n += s.countForeignAssignments()
 	for _, f := range s.flights {
 		n += f.gone
 	}
@@ -119,8 +124,9 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.providers.want(want.Providers)
 	certificates := !slices.Equal(s.certificates, want.Certificates)
 	s.certificates, s.secrets.lookup = want.Certificates, want.Certificate
+	s.wantAssignments(want.Endpoints)
 	for n, all := range map[*named][]*snapshot.Resource{
-		&s.secrets: want.Secrets, &s.extensions: want.Extensions, &s.endpoints: want.Endpoints,
+		&s.secrets: want.Secrets, &s.extensions: want.Extensions,
 	} {
 		if n == &s.extensions && want.ExtensionName() != "" {
 			continue // see chooseExtensions
@@ -168,6 +174,8 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 	case typeURL == snapshot.RouteType:
 		s.keeper.replaced = len(initial) > 0
 		return s.routes.subscribe(names, initial, s.want, &s.room)
+	case n == &s.endpoints:
+		return s.subscribeAssignments(names, initial)
 	case n != nil:
 		revision := int64(0)
 		if s.want != nil {
@@ -220,6 +228,8 @@ func (s *Stream) Ack(nonce string) *Message {
 		s.keeper.replaced = true
 	case snapshot.ExtensionType:
 		s.providers.ack(f, s.want.ExtensionName())
+	case snapshot.EndpointType:
+		s.noteAssigned(f)
 	}
 	return &f.Message
 }
@@ -282,6 +292,7 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		s.clusters.remove(removed)
 		messages = append(messages, s.send(&flight{Message: Message{Type: snapshot.ClusterType, Removed: removed}, gone: len(removed)}))
 	}
+	s.leaveUnassigned()
 	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
 		removed := s.removable(n, now, &next)
 		n.remove(removed)
@@ -366,6 +377,9 @@ func (s *Stream) send(f *flight) Message {
 	if f.Type != snapshot.RouteType {
 		s.collection(f.Type).unanswered++
 	}
+	if f.Type == snapshot.ClusterType {
+		s.noteUnassigned(f)
+	}
 	s.flights[f.Nonce] = f
 	return f.Message
 }
@@ -374,13 +388,13 @@ func (s *Stream) send(f *flight) Message {
 // while it is on the way to the one it should have, or was refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
 	if s.want == nil || !s.clusters.isSettled() || !s.listeners.isSettled() ||
-		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.endpoints.isSettled() ||
+		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.isAssigned() ||
 		s.secrets.isAwaited() || len(s.secrets.hopeless) > 0 || !s.hasNamedSecrets() {
 		return 0, false
 	}
 	for _, f := range s.flights {
-		if f.Type == snapshot.SecretType {
-			continue // see isAwaited
+		if f.Type == snapshot.SecretType || f.Type == snapshot.EndpointType {
+			continue // see isAwaited, isAssigned
 		}
 		if f.Type != snapshot.ClusterType && len(f.Resources) > 0 {
 			return 0, false
@@ -431,11 +445,11 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	return s.clusters.pastGrace(now, s.opts.Grace, next, named)
 }
 
-// removable are the secrets, extension configs and endpoints that nothing
+// removable are the secrets and extension configs that nothing
 // wants, when everything that was written since is there and the grace is over:
-// then nothing that the Envoy has names them.
+// then nothing that the Envoy has names them. An assignment goes with its cluster.
 func (s *Stream) removable(n *named, now time.Time, next *due) []string {
-	if len(n.gone) == 0 {
+	if len(n.gone) == 0 || n == &s.endpoints {
 		return nil
 	}
 	if _, applied := s.Applied(); !applied {

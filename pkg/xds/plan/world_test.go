@@ -9,10 +9,12 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -29,6 +31,39 @@ func cluster(name string, edition int, warms bool) *snapshot.Resource {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS}
 	}
 	r, err := snapshot.NewCluster(c, upstream(c.GetName()))
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// discovered makes a cluster that has its endpoints in an assignment; checked adds a health
+// check.
+func discovered(name string, edition int, checked bool) *snapshot.Resource {
+	c := &clusterv3.Cluster{
+		Name:                 name,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		ConnectTimeout:       durationpb.New(time.Duration(edition) * time.Second),
+	}
+	if checked {
+		c.HealthChecks = []*corev3.HealthCheck{{
+			Timeout: durationpb.New(time.Second), Interval: durationpb.New(time.Second),
+			UnhealthyThreshold: wrapperspb.UInt32(1), HealthyThreshold: wrapperspb.UInt32(1),
+			HealthChecker: &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: &corev3.HealthCheck_TcpHealthCheck{}},
+		}}
+	}
+	r, err := snapshot.NewCluster(c, upstream(name))
+	Expect(err).NotTo(HaveOccurred())
+	return r
+}
+
+// assignment makes the assignment of a cluster; edition changes its content.
+func assignment(name string, edition int) *snapshot.Resource {
+	r, err := snapshot.NewAssignment(&endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+				Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(edition)}, //nolint:gosec // of a test
+			}}},
+		}}}},
+	}}}, upstream(name))
 	Expect(err).NotTo(HaveOccurred())
 	return r
 }
@@ -75,12 +110,20 @@ func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 
 // world makes a snapshot of hosts behind one listener.
 func world(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
+	return assignedWorld(revision, nil, hosts...)
+}
+
+// assignedWorld is world with assignments.
+func assignedWorld(revision int64, assignments []*snapshot.Resource, hosts ...*snapshot.Parts) *snapshot.Snapshot {
 	head, err := snapshot.NewRouteHead(&routev3.RouteConfiguration{Name: "rc"}, unavailable(), nil)
 	Expect(err).NotTo(HaveOccurred())
 	b := snapshot.NewBuilder(head, nil)
 	b.SetListeners([]*snapshot.Resource{listener("http")}, snapshot.Named{})
 	for _, h := range hosts {
 		b.SetHost(h.Host.Name, h)
+	}
+	for _, a := range assignments {
+		b.SetAssignment(a.Name, a)
 	}
 	return b.Snapshot(revision)
 }

@@ -204,8 +204,11 @@ func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
 
 // isCheap reports whether a request is one of many that an Envoy may send: one by one, for
 // the certificates that its clients ask for, of which those that do not exist are not kept,
-// and for the secrets of logins that its hosts name.
+// for the secrets of logins that its hosts name, and for the endpoints of its clusters.
 func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
+	if req.GetTypeUrl() == snapshot.EndpointType {
+		return !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool { return !st.plan.Serves(name) })
+	}
 	return req.GetTypeUrl() == snapshot.SecretType && !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool {
 		return strings.Contains(name, "/") && name != snapshot.DefaultCertificate && (st.have == nil || !st.have.HasSecret(name))
 	})

@@ -303,6 +303,12 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	return s
 }
 
+// Merge returns a list that is sorted by name with changes made; a nil change removes. The
+// list itself stays as it is.
+func Merge(list []*Resource, changes map[string]*Resource) []*Resource {
+	return merge(list, changes, resourceName)
+}
+
 // merge returns the sorted list with the changes made; a nil change removes.
 // What lies between two changes is copied and not looked at.
 func merge[T any](list []*T, changes map[string]*T, name func(*T) string) []*T {

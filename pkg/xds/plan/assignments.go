@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+// The endpoints of some clusters are resources of their own, assignments, which the Envoy asks
+// for by the names of the clusters when it has read these. It does not use such a cluster, in
+// a new form or at all, before it has read the assignment that was sent after it. Its answer to
+// the assignment says that; that to the cluster may be held back by another cluster.
+//
+// An Envoy is told of an assignment what is new, at any time: that other endpoints are there is
+// part of no revision, and nobody waits for it.
+
+// noteUnassigned notes that clusters are sent, or removed.
+func (s *Stream) noteUnassigned(f *flight) {
+	for _, r := range f.Resources {
+		delete(s.unassigned, r.Name)
+		if r.Discovered && has(s.want.Endpoints, r.Name) {
+			s.unassigned[r.Name] = f.number
+		}
+	}
+	for _, name := range f.Removed {
+		delete(s.unassigned, name)
+	}
+}
+
+// noteAssigned notes that the Envoy has read assignments.
+func (s *Stream) noteAssigned(f *flight) {
+	for _, r := range f.Resources {
+		if number, ok := s.unassigned[r.Name]; ok && number < f.number {
+			delete(s.unassigned, r.Name)
+		}
+	}
+}
+
+// lacksAssignment reports whether a cluster may not have its endpoints yet.
+func (s *Stream) lacksAssignment(cluster string) bool {
+	_, lacks := s.unassigned[cluster]
+	return lacks
+}
+
+// isAssigned reports whether no cluster that is wanted lacks its endpoints, and none were
+// refused.
+func (s *Stream) isAssigned() bool {
+	for name := range s.unassigned {
+		if s.endpoints.exists(name) {
+			return false
+		}
+	}
+	return len(s.endpoints.refused) == 0
+}
+
+// wantAssignments takes the new list of assignments. What lies between two that differ is not
+// looked into.
+func (s *Stream) wantAssignments(all []*snapshot.Resource) {
+	n := &s.endpoints
+	old := n.all
+	n.all = all
+	changes := map[string]*snapshot.Resource{}
+	for len(old) > 0 || len(all) > 0 {
+		switch {
+		case len(old) > 0 && len(all) > 0 && old[0] == all[0]: // nearly all
+			old, all = old[1:], all[1:]
+		case len(all) == 0 || len(old) > 0 && old[0].Name < all[0].Name:
+			changes[old[0].Name] = nil
+			old = old[1:]
+		case len(old) == 0 || all[0].Name < old[0].Name:
+			changes[all[0].Name] = all[0]
+			all = all[1:]
+		default:
+			changes[all[0].Name] = all[0]
+			old, all = old[1:], all[1:]
+		}
+	}
+	s.changeAssignments(changes)
+}
+
+// changeAssignments takes what is different: nil for an assignment that is gone.
+func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
+	n := &s.endpoints
+	for name, r := range changes {
+		switch {
+		case r == nil:
+			if n.names[name] && n.held.find(name) == nil {
+				n.unknown = append(n.unknown, name) // the cluster still waits for it
+			}
+		case !n.names[name]:
+			delete(changes, name)
+		}
+	}
+	if len(changes) == 0 {
+		return
+	}
+	wanted := snapshot.Merge(n.wanted, changes)
+	if slices.Equal(wanted, n.all) {
+		wanted = n.all // all streams share it
+	}
+	n.want(wanted)
+	for name, r := range changes {
+		number, lacks := s.unassigned[name]
+		switch h := n.held.find(name); {
+		case !lacks || r == nil || n.refused[name].Version == r.Version:
+		case number > 0 && (h == nil || h.sentIn < number):
+			n.todo[name] = r // it may be what the Envoy has, from before the cluster
+		case h != nil && h.acked == r.Version && h.sent == r.Version:
+			delete(s.unassigned, name) // which it came with
+		}
+	}
+}
+
+// subscribeAssignments notes that the Envoy asks for assignments. One that it asks for again,
+// and of which it does not report a version, is sent again. It returns false when there is no
+// room for a name that does not exist.
+func (s *Stream) subscribeAssignments(names []string, initial map[string]string) bool {
+	n := &s.endpoints
+	n.subscribed = true
+	changes := map[string]*snapshot.Resource{}
+	var again []*snapshot.Resource
+	add := func(name string) bool {
+		r, _ := n.find(name)
+		if r == nil && !n.names[name] && s.clusters.held.find(name) == nil && !takeRoom(&s.room) {
+			return false
+		}
+		n.names[name] = true
+		if r != nil {
+			changes[name] = r
+		}
+		return true
+	}
+	for name, version := range initial {
+		if !add(name) {
+			continue
+		}
+		if n.held.find(name) == nil {
+			n.held.set(name, &resourceState{sent: version, acked: version})
+		}
+		if r := changes[name]; r != nil && r.Version != version {
+			s.unassigned[name] = 0 // which any answer tells
+		}
+	}
+	for _, name := range names {
+		if !add(name) {
+			return false
+		}
+		r, h := changes[name], n.held.own(name)
+		switch {
+		case h == nil && r == nil:
+			n.unknown = append(n.unknown, name)
+		case h != nil && initial[name] == "":
+			h.sent = ""
+			if r != nil {
+				again = append(again, r)
+			}
+		}
+	}
+	s.changeAssignments(changes)
+	for _, r := range again {
+		n.need(r)
+	}
+	return true
+}
+
+// Serves reports whether a name is that of a cluster of the Envoy, or of an assignment.
+func (s *Stream) Serves(name string) bool {
+	return s.clusters.held.find(name) != nil || s.endpoints.exists(name)
+}
+
+// leaveUnassigned forgets to answer that an assignment does not exist where the Envoy would
+// take its endpoints from a cluster that it uses in an older form.
+func (s *Stream) leaveUnassigned() {
+	s.endpoints.unknown = slices.DeleteFunc(s.endpoints.unknown, func(name string) bool {
+		h := s.clusters.held.find(name)
+		return h != nil && h.acked != ""
+	})
+}
+
+// countForeignAssignments counts the names that neither an assignment nor a cluster has.
+func (s *Stream) countForeignAssignments() int {
+	n := &s.endpoints
+	if len(n.names) == len(n.wanted) {
+		return 0
+	}
+	foreign := 0
+	for name := range n.names {
+		if !has(n.wanted, name) && s.clusters.held.find(name) == nil {
+			foreign++
+		}
+	}
+	return foreign
+}
