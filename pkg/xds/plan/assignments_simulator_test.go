@@ -132,7 +132,7 @@ func (e *edsEnvoy) takeCluster(r *snapshot.Resource, sentAt, now time.Time) {
 		c = &edsCluster{sentAt: sentAt}
 		e.clusters[r.Name] = c
 	}
-	c.version, c.discovered, c.checked, c.excused = r.Version, r.Discovered, r.Warms, false
+	c.version, c.discovered, c.checked, c.excused = r.Version, r.Discovered, r.Warms, c.excused && !c.serves
 	c.warmsSince, c.readyAt = time.Time{}, time.Time{}
 	if !r.Discovered {
 		c.serves, c.assigned = true, ""
