@@ -3,8 +3,10 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -54,20 +56,40 @@ func (g installed) set(values ...string) []string {
 	return args
 }
 
-// host makes a GatewayHost that sends the requests for shop.example.com to the Service echo.
-func (g installed) host() {
+// host makes a GatewayHost that sends the requests for shop.example.com to the Service
+// echo, with these fields of its route.
+func (g installed) host(fields string) {
 	GinkgoHelper()
 	apply(g.ns, `
 apiVersion: gateway.gatehouse.dev/v1
 kind: GatewayHost
 metadata: {name: shop}
 spec:
-  fqdn: shop.example.com
+  virtualhost: {fqdn: shop.example.com}
   routes:
-  - routePath: /
+  - conditions: [{prefix: /}]
     services: [{name: echo, port: 80}]
+    `+fields+`
 `)
-	kubectl("wait", "gatewayhost/shop", "--namespace", g.ns, "--for=condition=Programmed", "--timeout=2m")
+}
+
+// shop asks for shop.example.com on a connection of its own, and returns the status and
+// the path that the backend saw.
+func (g installed) shop(ctx context.Context) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.http+"/", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	req.Host = "shop.example.com"
+	a, err := testkit.Send(req)
+	return fmt.Sprint(a.Status, " ", strings.TrimSpace(a.Body)), err
+}
+
+// answers waits until the backend sees this path whichever Envoy is asked: the port of
+// the node spreads connections over them.
+func (g installed) answers(ctx context.Context, path string) {
+	GinkgoHelper()
+	Eventually(func() (string, error) { return g.shop(ctx) }).MustPassRepeatedly(20).Should(Equal("200 " + path))
 }
 
 // traffic sends 500 requests a second to shop.example.com until it is stopped.

@@ -53,7 +53,7 @@ proxies: [{name: gw, listen_ip: 0.0.0.0, services: [echo]}]
 		Expect(err).NotTo(HaveOccurred())
 		pod := kubectl("get", "pods", "--namespace", ns, "--selector", "app=echo", "--output", "jsonpath={.items[*].metadata.name}")
 		api := testkit.API{URL: "http://" + net.JoinHostPort(nodeAddress, nodePort(ns, "gatehouse", "http"))}
-		Eventually(func() (testkit.Answer, error) { return api.Get(ctx, "/") }).Should(And(
-			HaveField("Status", 200), HaveField("Body", pod+"\n")))
+		Eventually(func() (testkit.Answer, error) { return api.Get(ctx, "/cart") }).Should(And(
+			HaveField("Status", 200), HaveField("Body", "/cart\n"), HaveField("Header", HaveKeyWithValue(testkit.BackendHeader, []string{pod}))))
 	})
 })

@@ -1,5 +1,5 @@
 // Command echo is the backend of the specs of test/cluster: it answers every request
-// with 200, the header X-Backend and a body, both the name of its Pod. GET /wait?for=1s
+// with 200, the name of its Pod in the header X-Backend, and the path in the body. GET /wait?for=1s
 // answers later. Running requests end before it does.
 package main
 
@@ -29,7 +29,7 @@ func serve(addr, name string) error {
 			time.Sleep(wait)
 		}
 		w.Header().Set("X-Backend", name)
-		_, _ = fmt.Fprintln(w, name) // the client may have gone
+		_, _ = fmt.Fprintln(w, r.URL.Path) // the client may have gone
 	})}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
