@@ -200,6 +200,7 @@ FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, logins that come and go, the fuzzers (about an hour)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
+	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/crd -count=1 -timeout 1h -ginkgo.focus random
 	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1 -v -timeout 1h
 	GATEHOUSE_TEST_WINDOWS=30 GATEHOUSE_TEST_FAULTS=20 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'limit of 5 each second|a fault is met|limits hold while'

@@ -20,12 +20,12 @@ import (
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import",
-		Short:   "Create a service from a description of an API",
+		Short:   "Read what other programs describe: an API, or objects of Kubernetes",
 		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newImportOpenAPI())
+	cmd.AddCommand(newImportOpenAPI(), newImportCRD())
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+	"github.com/gatehouse-gateway/gatehouse/pkg/crd"
 	"github.com/gatehouse-gateway/gatehouse/pkg/importer"
 )
 
@@ -73,11 +74,12 @@ func exitCode(ctx context.Context, err error, stderr io.Writer) int {
 	}
 	_, refused := errors.AsType[*client.Error](err)
 	_, unfit := errors.AsType[*importer.Error](err)
+	_, uncarried := errors.AsType[*crd.Error](err)
 	_, lags := errors.AsType[*lagError](err)
 	if lags {
 		code = exitNotLive
 	}
-	if refused || unfit || lags {
+	if refused || unfit || uncarried || lags {
 		// They have a line for everything that is bad.
 		_, _ = fmt.Fprintln(stderr, "gatehouse: "+err.Error())
 		return code

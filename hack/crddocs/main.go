@@ -35,7 +35,7 @@ func write(w io.Writer, files []string) error {
 		return err
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // the files that make crds names
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}

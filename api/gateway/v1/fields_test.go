@@ -159,11 +159,17 @@ var _ = Describe("The fields", func() {
 	})
 
 	It("are explained by kubectl", func(ctx context.Context) {
-		Expect(api.Kubectl(ctx, "explain", "gwh.spec.routes.websocket")).To(ContainSubstring("Whether a client may upgrade to a WebSocket. Default: true."))
-		Expect(api.Kubectl(ctx, "explain", "gwf.spec.routeFilterConfig.config", "--api-version=gateway.gatehouse.dev/v1beta1")).
-			To(ContainSubstring("A JSON object as a text."))
-		Expect(api.Kubectl(ctx, "explain", "gwc.spec.proxy")).To(ContainSubstring("The proxy that it is for."))
-		Expect(api.Kubectl(ctx, "explain", "gwrg.spec.to.name")).To(ContainSubstring("Empty means every object of the kind."))
+		// The API server publishes the schemas some time after it serves the kinds.
+		Eventually(ctx, func() (string, error) { return api.Kubectl(ctx, "explain", "gwh.spec.routes.websocket") }).Should(ContainSubstring("Whether a client may upgrade to a WebSocket. Default: true."))
+		for _, e := range []struct{ field, version, text string }{
+			{"gwf.spec.routeFilterConfig.config", "v1beta1", "A JSON object as a text."},
+			{"gwc.spec.proxy", "v1", "The proxy that it is for."},
+			{"gwrg.spec.to.name", "v1", "Empty means every object of the kind."},
+		} {
+			Eventually(ctx, func() (string, error) {
+				return api.Kubectl(ctx, "explain", e.field, "--api-version=gateway.gatehouse.dev/"+e.version)
+			}).Should(ContainSubstring(e.text))
+		}
 	}, NodeTimeout(time.Minute))
 
 	It("know the types of filters and global configs", func() {

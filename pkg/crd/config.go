@@ -1,0 +1,204 @@
+package crd
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mapNames puts other names into the configuration of a filter or global config. One in which no
+// name changes stays as it is.
+func mapNames(typeName string, config json.RawMessage, change func(path, name string, kind model.Kind) string) (json.RawMessage, error) {
+	changed := false
+	note := func(path, name string, kind model.Kind) string {
+		if name == "" {
+			return ""
+		}
+		other := change(path, name, kind)
+		changed = changed || other != name
+		return other
+	}
+	f, g := model.Filter{Type: typeName, Config: model.JSON(config)}, model.GlobalConfig{Type: typeName, Config: model.JSON(config)}
+	for _, mapped := range []func(func(path, name string, kind model.Kind) string) (model.JSON, error){f.MapNames, g.MapNames} {
+		if out, err := mapped(note); err != nil || changed {
+			return json.RawMessage(out), err
+		}
+	}
+	return config, nil
+}
+
+const (
+	clientSecret     = "client_secret"
+	externalService  = "external_oauth_service"
+	externalName     = externalService + ".name"
+	redactedInString = `"` + model.Redacted + `"`
+)
+
+// namespacesIn are the places in a globalconfig_oauth that name a namespace, which outside a
+// cluster says nothing.
+func namespacesIn() []string {
+	return []string{"openid_connect.client_secret_namespace", "openid_connect.hmac_secret_namespace", externalService + ".namespace"}
+}
+
+// edit puts what change says in place of the value at a path of a JSON object; nil removes it.
+// A path that the object does not have changes nothing.
+func edit(object json.RawMessage, path string, change func(value json.RawMessage) json.RawMessage) json.RawMessage {
+	key, rest, nested := strings.Cut(path, ".")
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return object
+	}
+	out := []byte{'{'}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return object
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return object
+		}
+		if name == key && nested {
+			value = edit(value, rest, change)
+		} else if name == key {
+			if value = change(value); value == nil {
+				continue
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, jsonText(name)...), ':'), value...)
+	}
+	return append(out, '}')
+}
+
+// jsonText is a value in JSON.
+func jsonText(v any) []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // a text
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// textAt is the text at a path; empty if there is none.
+func textAt(object json.RawMessage, path string) (text string) {
+	edit(object, path, func(value json.RawMessage) json.RawMessage {
+		_ = json.Unmarshal(value, &text) // anything else is none
+		return value
+	})
+	return text
+}
+
+// filters makes the RouteFilters.
+func (e *exporter) filters() {
+	for _, key := range e.source.keys(model.KindFilter, "") {
+		f := e.source.objects[key].(*model.Filter)
+		m := e.meta(objectName(f.Name), f.Name, f.Tags)
+		config, original := rawJSON(f.Config), rawJSON(f.Config)
+		if text := textAt(config, clientSecret); f.Type == model.FilterOIDC && text != "" {
+			name := e.inlineSecret(f.Name, text)
+			original = edit(original, clientSecret, func(json.RawMessage) json.RawMessage { return []byte(redactedInString) })
+			config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage { return jsonText(map[string]string{"secret": name}) })
+		}
+		config = e.rename(f.Type, config)
+		noteConfig(&m, config, original)
+		if len(config) > 262144 {
+			e.add("%s: filter_config has %d bytes; a RouteFilter has at most 262144", key.Path(), len(config))
+		}
+		e.out.Filters = append(e.out.Filters, &gatewayv1.RouteFilter{
+			TypeMeta: typeMeta(gatewayv1.KindRouteFilter), ObjectMeta: m,
+			Spec: gatewayv1.RouteFilterSpec{Name: f.Name, Type: f.Type, RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)}},
+		})
+	}
+}
+
+// globalConfigs makes the GlobalConfigs: one for each proxy, or one for all.
+func (e *exporter) globalConfigs() {
+	for _, key := range e.source.keys(model.KindGlobalConfig, "") {
+		g := e.source.objects[key].(*model.GlobalConfig)
+		original := rawJSON(g.Config)
+		config := e.rename(g.Type, original)
+		if g.Type == model.GlobalConfigOAuth {
+			for _, path := range namespacesIn() {
+				config = edit(config, path, func(json.RawMessage) json.RawMessage { return nil })
+			}
+			config = e.externalService(g, config)
+		}
+		if len(config) > 1048576 {
+			e.add("%s: config has %d bytes; a GlobalConfig has at most 1048576", key.Path(), len(config))
+		}
+		e.eachProxy(key, g.Tags, func(m metav1.ObjectMeta, proxy string) {
+			noteConfig(&m, config, original)
+			e.out.GlobalConfigs = append(e.out.GlobalConfigs, &gatewayv1.GlobalConfig{
+				TypeMeta: typeMeta(gatewayv1.KindGlobalConfig), ObjectMeta: m,
+				Spec: gatewayv1.GlobalConfigSpec{Name: g.Name, Type: g.Type, Config: string(config), Proxy: gatewayv1.ProxyName(proxy)},
+			})
+		})
+	}
+}
+
+func rawJSON(j model.JSON) json.RawMessage {
+	if j == "" {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(j)
+}
+
+// rename puts the names of Kubernetes into a configuration.
+func (e *exporter) rename(typeName string, config json.RawMessage) json.RawMessage {
+	out, err := mapNames(typeName, config, func(_, name string, kind model.Kind) string {
+		if kind == model.KindUpstream {
+			return serviceName(name)
+		}
+		return objectName(name)
+	})
+	if err != nil {
+		e.add("a configuration of the type %s: %s", typeName, err)
+	}
+	return out
+}
+
+// externalService makes the Service for the address of the identity provider, which in a cluster
+// is the name of a Service.
+func (e *exporter) externalService(g *model.GlobalConfig, config json.RawMessage) json.RawMessage {
+	c, ok := g.Parse().Spec.(*model.OAuthConfig)
+	if !ok || c.ExternalOAuthService == nil {
+		return config
+	}
+	name := objectNameOfProvider(g.Name)
+	e.reserve(e.services, name, g.Key())
+	if fault := e.service(metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace}, c.ExternalOAuthService.Name, c.ExternalOAuthService.Port); fault != "" {
+		e.add("%s: %s %s", g.Key().Path(), externalName, fault)
+	}
+	return edit(config, externalName, func(json.RawMessage) json.RawMessage { return jsonText(name) })
+}
+
+func objectNameOfProvider(globalConfig string) string { return serviceName(globalConfig + "-provider") }
+
+// noteConfig keeps the configuration with the names of the REST API, where it is another one.
+func noteConfig(m *metav1.ObjectMeta, config, original json.RawMessage) {
+	if bytes.Equal(config, original) {
+		return
+	}
+	annotate(m, gatewayv1.AnnotationConfig, digest(config)+" "+string(original))
+}
+
+// originalOf is the configuration that noteConfig has kept, if the object still has the one that
+// was written.
+func originalOf(m metav1.ObjectMeta, config string) (original string, ok bool) {
+	sum, original, _ := strings.Cut(m.Annotations[gatewayv1.AnnotationConfig], " ")
+	return original, original != "" && sum == digest([]byte(config))
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])[:16]
+}

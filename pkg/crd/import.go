@@ -1,0 +1,311 @@
+package crd
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
+	"github.com/gatehouse-gateway/gatehouse/pkg/document"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// ImportOptions say how objects become a document.
+type ImportOptions struct {
+	// Proxy is that of objects that name none; empty means gatehouse.
+	Proxy string
+	// Values reads what Secrets hold.
+	Values bool
+}
+
+// importer makes the document of objects.
+type importer struct {
+	options ImportOptions
+	in      *Objects
+	// several says that the objects are of more than one namespace, which then begins names.
+	several bool
+	objects map[model.Key]model.Object
+	links   []model.Key
+	// used are the upstreams by what makes them.
+	used map[string]string
+	// specs are those of the GatewayHosts by service, without the proxy.
+	specs map[string]gatewayv1.GatewayHostSpec
+	// inline are the Secrets that are texts of filters.
+	inline   map[string]bool
+	warnings []string
+	problems
+}
+
+// Import makes the document of objects. warnings say what in it is not as it was in the
+// cluster. An error is an *Error.
+func Import(in *Objects, options ImportOptions) (doc *document.Document, warnings []string, err error) {
+	options.Proxy = cmp.Or(options.Proxy, "gatehouse")
+	i := &importer{
+		options: options, in: in, objects: map[model.Key]model.Object{}, used: map[string]string{}, inline: map[string]bool{},
+		specs: map[string]gatewayv1.GatewayHostSpec{},
+	}
+	i.several = i.hasNamespaces()
+	i.settings()
+	i.upstreams()
+	i.filters()
+	i.globalConfigs()
+	i.secrets()
+	i.hosts()
+	if err := i.err("these objects cannot be read as a configuration:"); err != nil {
+		return nil, nil, err
+	}
+	return i.document(), i.warnings, nil
+}
+
+func (i *importer) hasNamespaces() bool {
+	seen := map[string]bool{}
+	for _, h := range i.in.Hosts {
+		seen[namespaceOf(h.ObjectMeta)] = true
+	}
+	for _, f := range i.in.Filters {
+		seen[namespaceOf(f.ObjectMeta)] = true
+	}
+	for _, g := range i.in.GlobalConfigs {
+		seen[namespaceOf(g.ObjectMeta)] = true
+	}
+	return len(seen) > 1
+}
+
+func namespaceOf(m metav1.ObjectMeta) string { return cmp.Or(m.Namespace, metav1.NamespaceDefault) }
+
+// put adds an object; the same one twice is as good as once.
+func (i *importer) put(from string, o model.Object) {
+	if had := i.objects[o.Key()]; had != nil && !reflect.DeepEqual(had, o) {
+		i.add("%s: another object is %s too, and says something else", from, o.Key().Path())
+	}
+	i.objects[o.Key()] = o
+}
+
+// warn says something once.
+func (i *importer) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(i.warnings, text) {
+		i.warnings = append(i.warnings, text)
+	}
+}
+
+func (i *importer) link(key model.Key) {
+	if !slices.Contains(i.links, key) {
+		i.links = append(i.links, key)
+	}
+}
+
+// settings reads the ConfigMap that Export wrote.
+func (i *importer) settings() {
+	for _, m := range i.in.Settings {
+		if m.Annotations[gatewayv1.AnnotationSettings] == "" {
+			continue
+		}
+		for _, entry := range []string{proxiesEntry, secretsEntry} {
+			if m.Data[entry] == "" {
+				continue
+			}
+			part, err := document.Parse([]byte(m.Data[entry]), "")
+			if err != nil {
+				i.add("ConfigMap %s: %s: %s", m.Name, entry, err)
+				continue
+			}
+			for _, item := range part.Items {
+				i.put("ConfigMap "+m.Name, item.Object)
+			}
+		}
+	}
+}
+
+// secretName is the name of the secret that a reference names.
+func (i *importer) secretName(namespace string) func(*gatewayv1.SecretReference) string {
+	return func(ref *gatewayv1.SecretReference) string {
+		if ref == nil {
+			return ""
+		}
+		return i.secretOf(cmp.Or(string(ref.Namespace), namespace), string(ref.Name))
+	}
+}
+
+// secretOf is the name of the secret that a Secret is. One that is not among the objects is a
+// secret without content.
+func (i *importer) secretOf(namespace, name string) string {
+	own := ""
+	if at := slices.IndexFunc(i.in.Secrets, func(s *corev1.Secret) bool { return namespaceOf(s.ObjectMeta) == namespace && s.Name == name }); at >= 0 {
+		own = nameOf(i.in.Secrets[at].ObjectMeta, i.several)
+	}
+	for key := range i.objects {
+		// Those of the ConfigMap have their own name there.
+		if own == "" && key.Kind == model.KindSecret && objectName(key.Name()) == name {
+			own = key.Name()
+		}
+	}
+	if own == "" {
+		own = nameOf(metav1.ObjectMeta{Namespace: namespace, Name: name}, i.several)
+		i.warn("Secret %s/%s is not among the objects: the secret %q has no content", namespace, name, own)
+	}
+	if i.objects[model.SecretKey(own)] == nil {
+		i.objects[model.SecretKey(own)] = &model.Secret{Name: own}
+	}
+	return own
+}
+
+// secrets reads the Secrets. Those that belong to other programs are left out.
+func (i *importer) secrets() {
+	for _, o := range i.in.Secrets {
+		if isForPrograms(o.Type) || i.inline[namespaceOf(o.ObjectMeta)+"/"+o.Name] {
+			continue
+		}
+		s, fault := readSecret(o, nameOf(o.ObjectMeta, i.several), i.options.Values)
+		if fault != "" {
+			i.warn("Secret %s/%s %s: it is left out", namespaceOf(o.ObjectMeta), o.Name, fault)
+			continue
+		}
+		i.objects[s.Key()] = s
+	}
+}
+
+// filters reads the RouteFilters.
+func (i *importer) filters() {
+	for _, o := range i.in.Filters {
+		f := &model.Filter{Name: nameOf(o.ObjectMeta, i.several), Type: o.Spec.Type, Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, o.Spec.Type, o.Spec.RouteFilterConfig.Config)
+		i.put("RouteFilter "+o.Name, f)
+	}
+}
+
+// globalConfigs reads the GlobalConfigs.
+func (i *importer) globalConfigs() {
+	for _, o := range i.in.GlobalConfigs {
+		g := &model.GlobalConfig{Name: nameOf(o.ObjectMeta, i.several), Type: o.Spec.Type, Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, o.Spec.Type, o.Spec.Config)
+		i.put("GlobalConfig "+o.Name, g)
+		if o.Spec.Proxy != "" && o.Spec.Proxy != gatewayv1.Unattached {
+			i.link(model.ProxyGlobalConfigKey(i.proxy(string(o.Spec.Proxy)), g.Name))
+		}
+	}
+}
+
+// proxy makes a proxy unless it is there, and returns its name.
+func (i *importer) proxy(name string) string {
+	name = cmp.Or(name, i.options.Proxy)
+	if i.objects[model.ProxyKey(name)] == nil {
+		i.objects[model.ProxyKey(name)] = model.ProxyKey(name).New()
+	}
+	return name
+}
+
+// hosts reads the GatewayHosts.
+func (i *importer) hosts() {
+	slices.SortFunc(i.in.Hosts, func(a, b *gatewayv1.GatewayHost) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
+	for _, o := range i.in.Hosts {
+		at, namespace, name := "GatewayHost "+o.Name, namespaceOf(o.ObjectMeta), nameOf(o.ObjectMeta, i.several)
+		if !i.isSame(name, o.Spec) {
+			i.add("%s: another GatewayHost is the service %q too, and says something else: they may differ in spec.proxy only", at, name)
+		}
+		s := model.NewService()
+		s.Name, s.FQDN, s.Public, s.Tags = name, o.Spec.VirtualHost.FQDN, o.Spec.Public, model.NewTags(tagsOf(o.ObjectMeta))
+		i.tls(s, namespace, o.Spec.VirtualHost.TLS)
+		i.put(at, s)
+		if o.Spec.Proxy != gatewayv1.Unattached {
+			i.link(model.ProxyServiceKey(i.proxy(string(o.Spec.Proxy)), name))
+		}
+		for _, f := range o.Spec.Filters {
+			i.link(model.ServiceFilterKey(name, i.filterName(at, namespace, string(f.Name))))
+		}
+		for n, r := range o.Spec.Routes {
+			i.route(at+fmt.Sprintf(": spec.routes[%d]", n), namespace, name, cmp.Or(r.Name, fmt.Sprintf("route-%d", n)), r)
+		}
+	}
+}
+
+// isSame reports whether all GatewayHosts of a service so far say the same, but for the proxy.
+func (i *importer) isSame(service string, spec gatewayv1.GatewayHostSpec) bool {
+	spec.Proxy = ""
+	first, ok := i.specs[service]
+	if !ok {
+		i.specs[service] = spec
+	}
+	return !ok || reflect.DeepEqual(first, spec)
+}
+
+// filterName is the name of the filter that a RouteFilter is.
+func (i *importer) filterName(at, namespace, name string) string {
+	for _, f := range i.in.Filters {
+		if namespaceOf(f.ObjectMeta) == namespace && f.Name == name {
+			return nameOf(f.ObjectMeta, i.several)
+		}
+	}
+	i.add("%s: the RouteFilter %s/%s is not among the objects", at, namespace, name)
+	return name
+}
+
+func (i *importer) tls(s *model.Service, namespace string, t *gatewayv1.TLS) {
+	if t == nil {
+		return
+	}
+	s.HTTPS, s.ClientCACertificate = cmp.Or(t.HTTPS, s.HTTPS), i.secretName(namespace)(t.ClientCASecret)
+	if t.HSTSSeconds != nil {
+		s.HSTSSeconds = int(*t.HSTSSeconds)
+	}
+	refs := t.AdditionalSecrets
+	if t.SecretName != "" {
+		refs = append([]gatewayv1.SecretReference{{Name: t.SecretName, Namespace: t.SecretNamespace}}, refs...)
+	}
+	for _, ref := range refs {
+		i.link(model.ServiceSecretKey(s.Name, i.secretName(namespace)(&ref)))
+	}
+}
+
+func (i *importer) route(at, namespace, service, name string, r gatewayv1.Route) {
+	route, err := readRoute(service, name, r)
+	if err != nil {
+		i.add("%s: %s", at, err)
+		return
+	}
+	i.put(at, route)
+	for _, f := range r.Filters {
+		i.link(model.RouteFilterKey(service, name, i.filterName(at, namespace, string(f.Name))))
+	}
+	for n, b := range r.Services {
+		at := fmt.Sprintf("%s.services[%d]", at, n)
+		if u := i.upstream(at, namespace, b); u != "" {
+			i.link(model.RouteUpstreamKey(service, name, u))
+		}
+	}
+}
+
+// document puts the objects and links together, as GET /config does.
+func (i *importer) document() *document.Document {
+	doc, items := &document.Document{}, map[model.Key]*document.Item{}
+	for _, kind := range model.Kinds() {
+		var keys []model.Key
+		for key := range i.objects {
+			if key.Kind == kind {
+				keys = append(keys, key)
+			}
+		}
+		slices.SortFunc(keys, func(a, b model.Key) int { return strings.Compare(a.Text(), b.Text()) })
+		for _, key := range keys {
+			items[key] = &document.Item{Object: i.objects[key], Lists: map[model.Kind][]document.Link{}}
+			doc.Items = append(doc.Items, items[key])
+			for _, link := range key.Kind.OwnedKinds() {
+				if link.Row().Attaches() != "" {
+					items[key].Lists[link] = []document.Link{}
+				}
+			}
+		}
+	}
+	slices.SortFunc(i.links, func(a, b model.Key) int { return strings.Compare(a.Text(), b.Text()) })
+	for _, link := range i.links {
+		owner := items[link.Owner()]
+		owner.Lists[link.Kind] = append(owner.Lists[link.Kind], document.Link{Name: link.Attached().Name()})
+	}
+	return doc
+}

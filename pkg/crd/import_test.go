@@ -1,0 +1,160 @@
+package crd_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/crd"
+)
+
+// inCluster are objects as people write them for a cluster.
+const inCluster = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: gateway.gatehouse.dev/v1
+  kind: GatewayHost
+  metadata: {name: shop, namespace: shop, uid: 1-2-3, resourceVersion: "7", managedFields: []}
+  spec:
+    virtualhost: {fqdn: shop.example.com, tls: {secretName: shop-tls}}
+    routes:
+    - conditions: [{prefix: /api}, {methods: [GET]}, {headers: [{name: x-canary}]}]
+      services:
+      - {name: api, port: http, weight: 10}
+      - {name: api, port: http, strategy: random}
+    - services: [{name: far, port: 443, protocol: tls}]
+      filters: [{name: limit}]
+  status: {proxy: gatehouse, envoys: 2, conditions: []}
+- apiVersion: gateway.gatehouse.dev/v1beta1
+  kind: RouteFilter
+  metadata: {name: limit, namespace: shop}
+  spec: {name: limit, type: route_filter_ratelimit, routeFilterConfig: {config: '{"per": "client", "limit": "5/minute"}'}}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: api, namespace: shop}
+  spec: {selector: {app: api}, ports: [{name: http, port: 80, targetPort: 8080, appProtocol: kubernetes.io/h2c}]}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: far, namespace: shop}
+  spec: {type: ExternalName, externalName: far.example.com}
+- apiVersion: gateway.gatehouse.dev/v1
+  kind: GlobalConfig
+  metadata: {name: login, namespace: shop}
+  spec:
+    type: globalconfig_oauth
+    config: |
+      {"openid_connect": {"provider": {"issuer": "https://idp.example.com"}, "client_id": "a", "client_secret": "client", "hmac_secret": "hmac",
+       "redirect_url": "/callback", "redirect_path_matcher": "/callback"},
+       "external_oauth_service": {"name": "far", "namespace": "shop", "port": 443, "protocol": "tls"}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: api, namespace: shop}, spec: {}}
+- {apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: token, namespace: shop}, data: {token: YQ==}}
+- {apiVersion: v1, kind: Secret, metadata: {name: hmac, namespace: shop}, data: {anything: YWJj}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: kube-root-ca.crt, namespace: shop}, data: {ca.crt: a}}
+`
+
+var _ = Describe("Import", func() {
+	It("reads what people write for a cluster, and says what is not as it was there", func() {
+		objects, skipped, err := crd.Read(strings.NewReader(inCluster))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(skipped).To(Equal([]string{"Deployment"}))
+		doc, warnings, err := crd.Import(objects, crd.ImportOptions{Values: true})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(warnings).To(ConsistOf(
+			`Secret shop/client is not among the objects: the secret "client" has no content`,
+			`Secret shop/shop-tls is not among the objects: the secret "shop-tls" has no content`,
+			"Service shop/api has no address outside the cluster: the upstream is api.shop.svc, which only a gateway in it reaches",
+		))
+		Expect(encode(doc)).To(MatchYAML(`
+version: 1
+upstreams:
+- {upstream_name: api, upstream_ip: api.shop.svc, upstream_port: 80, upstream_protocol: h2c, upstream_weight: 10}
+- {upstream_name: api-2, upstream_ip: api.shop.svc, upstream_port: 80, upstream_protocol: h2c, upstream_strategy: random}
+- {upstream_name: far, upstream_ip: far.example.com, upstream_port: 443, upstream_protocol: tls}
+secrets:
+- {secret_name: client}
+- {secret_name: hmac, secret_type: generic, secret_value: abc}
+- {secret_name: shop-tls}
+filters:
+- {filter_name: limit, filter_type: route_filter_ratelimit, filter_config: {per: client, limit: 5/minute}}
+globalconfigs:
+- globalconfig_name: login
+  globalconfig_type: globalconfig_oauth
+  config:
+    openid_connect:
+      provider: {issuer: "https://idp.example.com"}
+      client_id: a
+      client_secret: client
+      hmac_secret: hmac
+      redirect_url: /callback
+      redirect_path_matcher: /callback
+    external_oauth_service: {name: far.example.com, namespace: shop, port: 443, protocol: tls}
+services:
+- service_name: shop
+  fqdn: shop.example.com
+  filters: []
+  secrets: [shop-tls]
+  routes:
+  - route_name: route-0
+    route_prefix: /api
+    route_config: {methods: [GET], headers: [{name: x-canary}]}
+    upstreams: [api, api-2]
+    filters: []
+  - {route_name: route-1, route_prefix: /, upstreams: [far], filters: [limit]}
+proxies:
+- name: gatehouse
+  http_port: 8080
+  https_port: 8443
+  listen_ip: 0.0.0.0
+  trusted_hops: 0
+  escaped_slashes: redirect
+  underscore_headers: reject
+  tls_min_version: "1.2"
+  services: [shop]
+  globalconfigs: []
+`))
+	})
+
+	It("begins names with the namespace where there is more than one", func() {
+		text, _ := imported(`
+{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: shop, namespace: a}, spec: {proxy: edge, virtualhost: {fqdn: a.example.com}}}
+---
+{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: shop, namespace: b}, spec: {proxy: edge, virtualhost: {fqdn: b.example.com}}}
+`, crd.ImportOptions{})
+		Expect(text).To(And(ContainSubstring("service_name: a.shop"), ContainSubstring("service_name: b.shop"), ContainSubstring("- name: edge\n")))
+	})
+
+	DescribeTable("refuses what is no configuration", func(object string, want ...string) {
+		objects, _, err := crd.Read(strings.NewReader(object))
+		Expect(err).NotTo(HaveOccurred())
+		doc, _, err := crd.Import(objects, crd.ImportOptions{})
+		Expect(doc).To(BeNil())
+		Expect(problemsOf(err)).To(Equal(want))
+	},
+		Entry("a Service that is not there", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}"),
+			"GatewayHost bad: spec.routes[0].services[0]: the Service default/blue is not among the objects"),
+		Entry("a port that is not there", host("{virtualhost: {fqdn: a.example.com}, routes: [{services: [{name: blue, port: 80}]}]}")+
+			"\n---\n{apiVersion: v1, kind: Service, metadata: {name: blue}, spec: {ports: [{port: 81}]}}",
+			"GatewayHost bad: spec.routes[0].services[0]: the Service default/blue has no port 80"),
+		Entry("a filter that is not there", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: limit}]}"),
+			"GatewayHost bad: the RouteFilter default/limit is not among the objects"),
+		Entry("two hosts that would be one service", host("{virtualhost: {fqdn: a.example.com}, proxy: a}")+"\n---\n"+host("{virtualhost: {fqdn: a.example.com}, proxy: b, public: true}"),
+			`GatewayHost bad: another GatewayHost is the service "bad" too, and says something else: they may differ in spec.proxy only`,
+			"GatewayHost bad: another object is /service/bad too, and says something else"),
+		Entry("a configuration that is no JSON", "{apiVersion: gateway.gatehouse.dev/v1, kind: RouteFilter, metadata: {name: bad}, spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}}",
+			"RouteFilter bad: the configuration is not JSON: unexpected end of JSON input"),
+	)
+
+	It("refuses a field that it does not know", func() {
+		_, _, err := crd.Read(strings.NewReader(host("{virtualhost: {fqdn: a.example.com, sni: a}}")))
+		Expect(err).To(MatchError(ContainSubstring(`reading document 1: error unmarshaling JSON: while decoding JSON: json: unknown field "sni"`)))
+		_, _, err = crd.Read(strings.NewReader("a: b"))
+		Expect(err).To(MatchError("reading document 1: has no kind: it is not an object of Kubernetes"))
+	})
+})
+
+// host is a GatewayHost with this spec.
+func host(spec string) string {
+	return "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: bad}, spec: " + spec + "}"
+}
