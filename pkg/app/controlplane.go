@@ -140,6 +140,7 @@ func openControlPlane(
 		Explain: explainer(ads, known, told), Upstreams: told.Upstreams,
 		RateLimits: limitCounts(cfg, limits), LimitsBy: p.limitsBy, Logins: p.logins.conditions,
 	}
+	p.showOthers(&access.Live)
 	if err := addMetrics(&access, registry, p, env.Version); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
@@ -34,6 +35,18 @@ func (p *controlPlane) joinBoard(board replicas.Board, registry *status.Registry
 			return r.WithConditions(p.logins.conditions())
 		},
 	})
+}
+
+// showOthers has the API show the Envoys of the other replicas, too.
+func (p *controlPlane) showOthers(live *inspect.Sources) {
+	if p.replicas == nil {
+		return
+	}
+	live.Others = p.replicas.Others
+	live.Position = func() replicas.Position {
+		mark := p.loop.Published()
+		return replicas.Position{Built: mark.Revision, BuiltID: mark.ID}
+	}
 }
 
 // leaveBoard tells the others that this replica has ended.

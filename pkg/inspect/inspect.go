@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
@@ -36,6 +37,10 @@ type Sources struct {
 	Held func() string
 	// Replica is the name of this process in the status.
 	Replica string
+	// Others tells of the other replicas; nil means that there are none. Position is
+	// what the Envoys of this replica receive, to compare with theirs.
+	Others   func() []replicas.Other
+	Position func() replicas.Position
 	// Now is the clock of limits; nil means time.Now.
 	Now func() time.Time
 }
@@ -105,18 +110,6 @@ func New(s Sources) *Inspector {
 	}
 	s.LimitsBy = cmp.Or(s.LimitsBy, "none")
 	return &Inspector{s}
-}
-
-// observe returns what is known now; nothing without a registry.
-func (in *Inspector) observe() ([]status.Envoy, []model.Condition) {
-	if in.Status == nil {
-		return nil, nil
-	}
-	conditions := in.Status.Conditions()
-	if in.Logins != nil {
-		conditions = append(conditions, in.Logins()...)
-	}
-	return in.Status.Envoys(), conditions
 }
 
 // isApplied reports whether an Envoy has all of the newest configuration that

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -56,7 +57,8 @@ type liveState struct {
 	inspector  *Inspector
 	stored     int64
 	built      int64
-	envoys     map[string][]status.Envoy // by proxy
+	envoys     map[string][]seenEnvoy // by proxy
+	others     []replicas.Other
 	conditions map[model.Key][]model.Condition
 }
 
@@ -64,13 +66,14 @@ type liveState struct {
 func (in *Inspector) readLiveState(stored int64) liveState {
 	seen := liveState{
 		inspector: in, stored: stored, built: in.Snapshots.Revision(),
-		envoys: map[string][]status.Envoy{}, conditions: map[model.Key][]model.Condition{},
+		envoys: map[string][]seenEnvoy{}, conditions: map[model.Key][]model.Condition{},
 	}
-	envoys, conditions := in.observe()
-	for _, e := range envoys {
+	known := in.observe(stored)
+	seen.others = known.others
+	for _, e := range known.envoys {
 		seen.envoys[e.Proxy] = append(seen.envoys[e.Proxy], e)
 	}
-	for _, c := range conditions {
+	for _, c := range known.conditions {
 		for _, k := range subjects(c.Key) {
 			seen.conditions[k] = append(seen.conditions[k], c)
 		}
@@ -152,34 +155,39 @@ func unattachedMessage(k model.Key) string {
 // lags lists the Envoys of a proxy that lack the object, and says in what words
 // one refused it.
 func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
-	add := func(e status.Envoy, reason, format string, args ...any) {
-		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	add := func(e seenEnvoy, reason, format string, args ...any) {
+		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Replica: e.replica, Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}
 	if s.built < s.stored {
-		add(status.Envoy{}, status.Slow, "revision %d is stored; Envoys get revision %d so far", s.stored, s.built)
+		add(seenEnvoy{}, status.Slow, "revision %d is stored; Envoys get revision %d so far", s.stored, s.built)
 		return lags, ""
 	}
-	if len(s.envoys[proxy]) == 0 {
-		add(status.Envoy{}, status.NotConnected, "no Envoy of proxy %q is connected", proxy)
+	lags = s.replicaLags(proxy)
+	hidden := slices.ContainsFunc(s.others, func(o replicas.Other) bool { return o.Unheard || o.More[proxy] > 0 })
+	if len(s.envoys[proxy]) == 0 && !hidden {
+		add(seenEnvoy{}, status.NotConnected, "no Envoy of proxy %q is connected", proxy)
 	}
 	for _, e := range s.envoys[proxy] {
-		if r, own, ok := refusalOf(e, k, in); ok {
+		if e.unheard || e.behind {
+			continue // replicaLags has them
+		}
+		if r, own, ok := refusalOf(e.Envoy, k, in); ok {
 			what := "it"
 			if !own {
 				what = fmt.Sprintf("service %q", r.Resource)
 			}
-			add(e, status.Refused, "the Envoy at %s refused %s: %s", e.Address, what, r.Text)
+			add(e, status.Refused, "%s refused %s: %s", e.label(), what, r.Text)
 			if own && rejected == "" {
 				rejected = r.Text
 			}
 			continue
 		}
-		if w, ok := waitOf(e, k, in); ok {
-			add(e, status.Waiting, "the Envoy at %s does not have service %q yet: it waits for %s", e.Address, w.Host, awaitedList(w))
+		if w, ok := waitOf(e.Envoy, k, in); ok {
+			add(e, status.Waiting, "%s does not have service %q yet: it waits for %s", e.label(), w.Host, awaitedList(w))
 			continue
 		}
-		if !s.inspector.isApplied(e) && !isExplained(e) {
-			add(e, status.Slow, "the Envoy at %s has not answered yet", e.Address)
+		if !e.current && !e.explained {
+			add(e, status.Slow, "%s has not answered yet", e.label())
 		}
 	}
 	return lags, rejected

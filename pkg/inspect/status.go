@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
@@ -14,14 +15,15 @@ import (
 type (
 	// Status is the status of the process, or of one proxy, as StatusOf returns it.
 	Status struct {
-		Replica      string         `json:"replica"`
-		Revision     int64          `json:"revision"`
-		Built        int64          `json:"built_revision"`
-		Held         string         `json:"held,omitempty"`
-		Proxies      []proxyStatus  `json:"proxies"`
-		WaitingNodes []waitingNode  `json:"waiting_nodes"`
-		LimitsBy     string         `json:"rate_limits,omitempty"`
-		Engines      []engineStatus `json:"ratelimit_engines,omitempty"`
+		Replica      string          `json:"replica"`
+		Revision     int64           `json:"revision"`
+		Built        int64           `json:"built_revision"`
+		Held         string          `json:"held,omitempty"`
+		Replicas     []replicaStatus `json:"replicas,omitempty"`
+		Proxies      []proxyStatus   `json:"proxies"`
+		WaitingNodes []waitingNode   `json:"waiting_nodes"`
+		LimitsBy     string          `json:"rate_limits,omitempty"`
+		Engines      []engineStatus  `json:"ratelimit_engines,omitempty"`
 		// Upstreams are those that fail.
 		Upstreams     []upstreamStatus  `json:"upstreams,omitempty"`
 		MoreUpstreams int               `json:"more_upstreams,omitempty"`
@@ -32,6 +34,7 @@ type (
 		Envoys []envoyStatus `json:"envoys"`
 	}
 	envoyStatus struct {
+		Replica   string          `json:"replica,omitempty"`
 		Address   string          `json:"address"`
 		Version   string          `json:"version"`
 		Connected model.Time      `json:"connected_ts"`
@@ -43,6 +46,7 @@ type (
 		Types     []typeStatus    `json:"types"`
 	}
 	engineStatus struct {
+		Replica      string        `json:"replica,omitempty"`
 		Address      string        `json:"address"`
 		Connected    model.Time    `json:"connected_ts"`
 		Identity     string        `json:"identity,omitempty"`
@@ -84,6 +88,7 @@ type (
 		Message   string     `json:"message,omitempty"`
 	}
 	waitingNode struct {
+		Replica   string     `json:"replica,omitempty"`
 		Node      string     `json:"node"`
 		Address   string     `json:"address"`
 		Version   string     `json:"version"`
@@ -140,42 +145,57 @@ func OfProxy(r store.Reader, proxy string) (Scope, error) {
 // rate-limit engines.
 func (in *Inspector) StatusOf(ctx context.Context, scope Scope) Status {
 	view := Status{Replica: in.Replica, Revision: scope.revision, Held: in.Held(), WaitingNodes: []waitingNode{}}
-	envoys, conditions := in.observe()
-	in.fillStatus(&view, scope.proxies, envoys)
+	view.Built = in.Snapshots.Revision()
+	known := in.observe(view.Built)
+	view.Replicas = in.replicaStatuses(known.others, view.Built)
+	in.fillStatus(&view, scope.proxies, known.envoys)
 	view.Upstreams, view.MoreUpstreams = in.failing(ctx, view.Proxies)
 	if scope.parts == nil {
-		view.LimitsBy, view.Engines = in.LimitsBy, in.engines()
-		view.WaitingNodes = waitingNodes(scope.proxies, envoys)
-		view.Conditions = conditionViews(conditions, func(model.Condition) bool { return true })
+		view.LimitsBy, view.Engines = in.LimitsBy, in.engines(known.others)
+		view.WaitingNodes = waitingNodes(scope.proxies, known.envoys)
+		view.Conditions = conditionViews(known.conditions, func(model.Condition) bool { return true })
 		return view
 	}
 	proxy := scope.proxies[0]
-	view.Conditions = conditionViews(conditions, func(c model.Condition) bool {
+	view.Conditions = conditionViews(known.conditions, func(c model.Condition) bool {
 		return (c.Proxies == nil || slices.Contains(c.Proxies, proxy)) && isBelow(c.Key, proxy, scope.parts)
 	})
 	return view
 }
 
 // engines lists the connected rate-limit engines.
-func (in *Inspector) engines() (list []engineStatus) {
+func (in *Inspector) engines(others []replicas.Other) (list []engineStatus) {
 	if in.Status == nil {
 		return nil
 	}
 	for _, e := range in.Status.Engines() {
-		v := engineStatus{Address: e.Address, Connected: model.At(e.Connected), Identity: e.Identity, State: status.Slow}
-		for _, t := range e.Types { // there is one at most
-			v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
-			switch {
-			case t.Sent.At.After(t.Acked.At) && t.Sent.At.After(t.Rejected.At):
-			case t.Rejected.At.After(t.Acked.At):
-				v.State = status.Refused
-			default:
-				v.State = current
+		list = append(list, engineView("", e.Address, e.Connected, e.Identity, e.Types))
+	}
+	for _, o := range others {
+		for _, e := range o.Engines {
+			v := engineView(o.Replica, e.Address, e.Connected, e.Identity, e.Types)
+			if o.Unheard {
+				v.State = status.Unheard
 			}
+			list = append(list, v)
 		}
-		list = append(list, v)
 	}
 	return list
+}
+
+func engineView(replica, address string, connected time.Time, identity string, types map[string]status.Answers) engineStatus {
+	v := engineStatus{Replica: replica, Address: address, Connected: model.At(connected), Identity: identity, State: status.Slow}
+	for _, t := range types { // there is one at most
+		v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
+		switch {
+		case t.Sent.At.After(t.Acked.At) && t.Sent.At.After(t.Rejected.At):
+		case t.Rejected.At.After(t.Acked.At):
+			v.State = status.Refused
+		default:
+			v.State = current
+		}
+	}
+	return v
 }
 
 // addBelow adds the services of a proxy and the global configs that hold for it.
@@ -228,8 +248,7 @@ func conditionViews(list []model.Condition, show func(model.Condition) bool) []c
 }
 
 // fillStatus adds the proxies and their Envoys.
-func (in *Inspector) fillStatus(view *Status, proxies []string, envoys []status.Envoy) {
-	view.Built = in.Snapshots.Revision()
+func (in *Inspector) fillStatus(view *Status, proxies []string, envoys []seenEnvoy) {
 	view.Proxies = make([]proxyStatus, len(proxies))
 	at := make(map[string]int, len(proxies))
 	for i, p := range proxies {
@@ -238,26 +257,22 @@ func (in *Inspector) fillStatus(view *Status, proxies []string, envoys []status.
 	}
 	for _, e := range envoys {
 		if i, ok := at[e.Proxy]; ok {
-			view.Proxies[i].Envoys = append(view.Proxies[i].Envoys, in.envoyStatus(e, view.Built))
+			view.Proxies[i].Envoys = append(view.Proxies[i].Envoys, envoyView(e, view.Built))
 		}
 	}
 }
 
-func (in *Inspector) envoyStatus(e status.Envoy, built int64) envoyStatus {
-	v := envoyStatus{
-		Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity, Applied: e.Applied,
-		Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
+// envoyView shows an Envoy. built is what those of this replica receive.
+func envoyView(e seenEnvoy, built int64) envoyStatus {
+	if e.replica != "" {
+		built = e.built
 	}
-	switch {
-	case len(e.Refused) > 0:
-		v.State = status.Refused
-	case in.isApplied(e):
-		// What came later changed nothing for this proxy.
-		v.State, v.Applied = current, max(v.Applied, built)
-	case len(e.Waiting) > 0:
-		v.State = status.Waiting
-	default:
-		v.State = status.Slow
+	v := envoyStatus{
+		Replica: e.replica, Address: e.Address, Version: e.Version, Connected: model.At(e.Connected), Identity: e.Identity,
+		Applied: e.Applied, State: e.state(), Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
+	}
+	if e.current && len(e.Refused) == 0 {
+		v.Applied = max(v.Applied, built) // what came later changed nothing for this proxy
 	}
 	for _, w := range e.Waiting {
 		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since)}
@@ -277,7 +292,7 @@ func (in *Inspector) envoyStatus(e status.Envoy, built int64) envoyStatus {
 	}
 	for _, r := range e.Refused {
 		v.Refused = append(v.Refused, refusedStatus{
-			paths(objectsOf(e, r)), r.Text, status.TypeName(r.TypeURL), r.Resource, r.Revision, model.At(r.At),
+			paths(objectsOf(e.Envoy, r)), r.Text, status.TypeName(r.TypeURL), r.Resource, r.Revision, model.At(r.At),
 		})
 	}
 	for _, typeURL := range slices.Sorted(maps.Keys(e.Types)) {
@@ -295,7 +310,7 @@ func answerOf(a status.Answer) *answerStatus {
 }
 
 // waitingNodes lists the Envoys whose node id names no proxy.
-func waitingNodes(proxies []string, envoys []status.Envoy) []waitingNode {
+func waitingNodes(proxies []string, envoys []seenEnvoy) []waitingNode {
 	nodes := []waitingNode{}
 	for _, e := range envoys {
 		if _, known := slices.BinarySearch(proxies, e.Proxy); known {
@@ -305,7 +320,7 @@ func waitingNodes(proxies []string, envoys []status.Envoy) []waitingNode {
 		if p := (&model.Proxy{Name: e.Proxy}); slices.ContainsFunc(p.Validate(), func(f model.FieldError) bool { return f.Field == "Name" }) {
 			create = "none: no proxy can have this name; set node.id in the Envoy's bootstrap to the name of a proxy"
 		}
-		nodes = append(nodes, waitingNode{e.Proxy, e.Address, e.Version, model.At(e.Connected), e.Identity, create})
+		nodes = append(nodes, waitingNode{e.replica, e.Proxy, e.Address, e.Version, model.At(e.Connected), e.Identity, create})
 	}
 	return nodes
 }

@@ -28,7 +28,7 @@ var _ = Describe("The state of an Envoy", func() {
 
 	DescribeTable("is", func(e status.Envoy, state string, applied int) {
 		e.Proxy = "gw"
-		got := in.envoyStatus(e, 7)
+		got := envoyView(seenEnvoy{Envoy: e, current: in.isApplied(e)}, 7)
 		Expect(got.State).To(Equal(state))
 		Expect(got.Applied).To(BeEquivalentTo(applied))
 	},
@@ -39,9 +39,9 @@ var _ = Describe("The state of an Envoy", func() {
 	)
 
 	It("names the proxy for what was refused and made from nothing", func() {
-		got := in.envoyStatus(status.Envoy{Proxy: "gw", Progress: status.Progress{Refused: []status.Refusal{
+		got := envoyView(seenEnvoy{Envoy: status.Envoy{Proxy: "gw", Progress: status.Progress{Refused: []status.Refusal{
 			{TypeURL: ListenerType, Resource: "http", Text: "no"}, {Objects: []model.Key{model.RouteKey("shop", "root")}},
-		}}}, 7)
+		}}}}, 7)
 		Expect(got.Refused[0].Objects).To(Equal([]string{"/proxy/gw"}))
 		Expect(got.Refused[1].Objects).To(Equal([]string{"/service/shop/route/root"}))
 	})
@@ -62,7 +62,7 @@ var _ = Describe("The state of an Envoy", func() {
 
 var _ = Describe("The Envoys without a proxy", func() {
 	It("are listed with the call that would serve them, if there is one", func() {
-		got := waitingNodes([]string{"gw"}, []status.Envoy{{Proxy: "gw"}, {Proxy: "edge"}, {Proxy: "a b"}})
+		got := waitingNodes([]string{"gw"}, []seenEnvoy{{Envoy: status.Envoy{Proxy: "gw"}}, {Envoy: status.Envoy{Proxy: "edge"}}, {Envoy: status.Envoy{Proxy: "a b"}}})
 		Expect(got).To(HaveLen(2))
 		Expect(got[0].Create).To(Equal("POST /proxy with Name=edge"))
 		Expect(got[1].Create).To(HavePrefix("none: no proxy can have this name"))

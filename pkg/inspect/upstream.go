@@ -137,10 +137,11 @@ func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 	if len(names) > maxAsked {
 		names = nil
 	}
-	envoys, _ := in.observe()
 	var proxies []string
-	for _, e := range envoys {
-		proxies = append(proxies, e.Proxy)
+	if in.Status != nil {
+		for _, e := range in.Status.Envoys() {
+			proxies = append(proxies, e.Proxy)
+		}
 	}
 	slices.Sort(proxies)
 	var warnings []string

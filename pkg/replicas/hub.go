@@ -332,6 +332,7 @@ func (h *Hub) update(o *other, n Notice) {
 			r = &Report{}
 		}
 		r.Replica = n.Replica
+		r.noteFirst(o.report, h.opts.Now())
 		o.report, o.versions.Report = r, n.Versions.Report
 		h.tell(r)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
@@ -18,25 +19,46 @@ type Report struct {
 	// Replica is its name, which no other process has or will have.
 	Replica string    `json:"replica"`
 	Started time.Time `json:"started"`
-	// Built is the newest revision that its Envoys receive, and BuiltID the ID of
-	// that revision (model.Mark). Where each replica counts revisions of its
-	// own, as with Kubernetes, they say nothing to others: Seen does.
-	Built   int64  `json:"built"`
-	BuiltID string `json:"built_id,omitempty"`
-	// Seen says up to which resourceVersion of each kind the Envoys receive what
-	// Kubernetes says; nil without Kubernetes.
-	Seen map[string]int64 `json:"seen,omitempty"`
+	Position
 	// Held says why its Envoys are not answered; empty means that they are.
 	Held string `json:"held,omitempty"`
 	// Envoys are those connected to it, the longest connected first.
 	Envoys []Envoy `json:"envoys,omitempty"`
-	// More counts, by proxy, the Envoys for which there was no room.
-	More    map[string]int `json:"more,omitempty"`
-	Engines []Engine       `json:"engines,omitempty"`
+	// More counts, by proxy, the Envoys for which there was no room, and MoreLagging
+	// those of them that are not current.
+	More        map[string]int `json:"more,omitempty"`
+	MoreLagging map[string]int `json:"more_lagging,omitempty"`
+	Engines     []Engine       `json:"engines,omitempty"`
 	// Conditions are those that only this replica knows, such as logins that fail.
 	Conditions []Condition `json:"conditions,omitempty"`
 	// Events are the last that the others are told of, numbered without gaps.
 	Events []Event `json:"events,omitempty"`
+}
+
+// Position says what the Envoys of a replica receive.
+type Position struct {
+	// Built is the newest revision that they receive, and BuiltID the ID of that
+	// revision (model.Mark); empty means any. Where each replica counts revisions
+	// of its own, as with Kubernetes, they say nothing to others: Seen does.
+	Built   int64  `json:"built"`
+	BuiltID string `json:"built_id,omitempty"`
+	// Seen says up to which resourceVersion of each kind they receive what
+	// Kubernetes says; nil without Kubernetes.
+	Seen map[string]int64 `json:"seen,omitempty"`
+}
+
+// Covers reports whether p has everything that q has. A revision that is newer than
+// q's is believed to come after it.
+func (p Position) Covers(q Position) bool {
+	if p.Seen == nil && q.Seen == nil {
+		return p.Built > q.Built || p.Built == q.Built && (p.BuiltID == q.BuiltID || q.BuiltID == "")
+	}
+	for kind, version := range q.Seen {
+		if p.Seen[kind] < version {
+			return false
+		}
+	}
+	return true
 }
 
 // Envoy is one connected Envoy.
@@ -63,6 +85,10 @@ type Envoy struct {
 	Types   map[string]status.Answers `json:"types,omitempty"`
 	// Cut says that there was no room for all of these.
 	Cut bool `json:"cut,omitempty"`
+
+	// first is when another replica heard of it first, by the clock of that one; zero
+	// if it was there when the other was.
+	first time.Time
 }
 
 // Engine is one connected rate-limit engine.
@@ -113,17 +139,21 @@ const (
 // wanted tells in which revision what a proxy's Envoys should have became what it
 // is; 0 means that there is nothing yet.
 func Observe(registry *status.Registry, built model.Mark, wanted func(proxy string) int64) Report {
-	r := Report{Built: built.Revision, BuiltID: built.ID}
+	r := Report{Position: Position{Built: built.Revision, BuiltID: built.ID}}
 	room := maxDetails
 	for _, e := range registry.Envoys() {
-		if len(r.Envoys) == maxEnvoys {
-			if r.More == nil {
-				r.More = map[string]int{}
-			}
-			r.More[e.Proxy]++
+		v := observeEnvoy(e, wanted(e.Proxy), &room)
+		if len(r.Envoys) < maxEnvoys {
+			r.Envoys = append(r.Envoys, v)
 			continue
 		}
-		r.Envoys = append(r.Envoys, observeEnvoy(e, wanted(e.Proxy), &room))
+		if r.More == nil {
+			r.More, r.MoreLagging = map[string]int{}, map[string]int{}
+		}
+		r.More[e.Proxy]++
+		if !v.Current {
+			r.MoreLagging[e.Proxy]++
+		}
 	}
 	for _, e := range registry.Engines() {
 		if len(r.Engines) < maxEngines {
@@ -190,7 +220,7 @@ func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	return text[:maxText] + "..."
+	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
 // WithConditions returns the report with what only this replica knows of objects.

@@ -16,6 +16,8 @@ type explainView struct {
 	// Basis is envoys or wanted.
 	Basis  string   `json:"basis"`
 	Envoys []string `json:"envoys"`
+	// Elsewhere tells of the Envoys of other replicas.
+	Elsewhere []inspect.Elsewhere `json:"elsewhere,omitempty"`
 	explain.Answer
 }
 
@@ -28,10 +30,15 @@ func (s *server) explainRequest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	n, err := pathNames(c)
+	if err != nil {
+		return err
+	}
+	elsewhere := s.live.ElsewhereOf(n[model.KindProxy])
 	views := make([]explainView, len(list))
 	for i, e := range list {
 		basis, envoys := e.Basis()
-		views[i] = explainView{basis, envoys, e.Answer}
+		views[i] = explainView{basis, envoys, elsewhere, e.Answer}
 	}
 	s.answer(c, s.word+"_explain", views)
 	return nil

@@ -2,7 +2,8 @@ package status
 
 // Lag says why an Envoy, or a proxy without one, does not have a revision.
 type Lag struct {
-	Proxy string `json:"proxy"`
+	// Proxy is empty where nothing is known of a whole replica.
+	Proxy string `json:"proxy,omitempty"`
 	// Envoy is the address that it connected from; empty when none is.
 	Envoy string `json:"envoy,omitempty"`
 	// Replica is where it is connected; empty means here.
