@@ -105,7 +105,7 @@ func (in *Inspector) isUpToDate(o replicas.Other, stored int64) bool {
 			want.BuiltID = own.BuiltID
 		}
 	}
-	return o.Covers(want)
+	return o.Position().Covers(want)
 }
 
 // stateOf is how an Envoy is.

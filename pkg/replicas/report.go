@@ -19,7 +19,14 @@ type Report struct {
 	// Replica is its name, which no other process has or will have.
 	Replica string    `json:"replica"`
 	Started time.Time `json:"started"`
-	Position
+	// Built is the newest revision that its Envoys receive, and BuiltID the ID of
+	// that revision (model.Mark). Where each replica counts revisions of its
+	// own, as with Kubernetes, they say nothing to others: Seen does.
+	Built   int64  `json:"built"`
+	BuiltID string `json:"built_id,omitempty"`
+	// Seen says up to which resourceVersion of each kind the Envoys receive what
+	// Kubernetes says; nil without Kubernetes.
+	Seen map[string]int64 `json:"seen,omitempty"`
 	// Held says why its Envoys are not answered; empty means that they are.
 	Held string `json:"held,omitempty"`
 	// Envoys are those connected to it, the longest connected first.
@@ -35,17 +42,16 @@ type Report struct {
 	Events []Event `json:"events,omitempty"`
 }
 
-// Position says what the Envoys of a replica receive.
+// Position says what the Envoys of a replica receive: Report.Built, BuiltID and Seen. An
+// empty BuiltID means any.
 type Position struct {
-	// Built is the newest revision that they receive, and BuiltID the ID of that
-	// revision (model.Mark); empty means any. Where each replica counts revisions
-	// of its own, as with Kubernetes, they say nothing to others: Seen does.
-	Built   int64  `json:"built"`
-	BuiltID string `json:"built_id,omitempty"`
-	// Seen says up to which resourceVersion of each kind they receive what
-	// Kubernetes says; nil without Kubernetes.
-	Seen map[string]int64 `json:"seen,omitempty"`
+	Built   int64
+	BuiltID string
+	Seen    map[string]int64
 }
+
+// Position returns that of the replica.
+func (r *Report) Position() Position { return Position{r.Built, r.BuiltID, r.Seen} }
 
 // Covers reports whether p has everything that q has. A revision that is newer than
 // q's is believed to come after it.
@@ -139,7 +145,7 @@ const (
 // wanted tells in which revision what a proxy's Envoys should have became what it
 // is; 0 means that there is nothing yet.
 func Observe(registry *status.Registry, built model.Mark, wanted func(proxy string) int64) Report {
-	r := Report{Position: Position{Built: built.Revision, BuiltID: built.ID}}
+	r := Report{Built: built.Revision, BuiltID: built.ID}
 	room := maxDetails
 	for _, e := range registry.Envoys() {
 		v := observeEnvoy(e, wanted(e.Proxy), &room)

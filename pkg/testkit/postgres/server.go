@@ -188,6 +188,22 @@ func (s *Server) Stop() error {
 	return errors.New("stopping PostgreSQL: it does not end")
 }
 
+// Crash ends the server as a crash would, and starts it on the same port: tables
+// without a write-ahead log are empty then.
+func (s *Server) Crash(ctx context.Context) error {
+	// "Immediate shutdown", which needs recovery.
+	if err := s.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return fmt.Errorf("crashing PostgreSQL: %w", err)
+	}
+	select {
+	case <-s.exited:
+		s.cmd = nil
+		return s.start(ctx)
+	case <-ctx.Done():
+		return fmt.Errorf("crashing PostgreSQL: %w", ctx.Err())
+	}
+}
+
 // Restart stops the server, if it runs, and starts it on the same port.
 func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {
