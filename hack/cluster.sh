@@ -62,7 +62,10 @@ cannot() {
 
 unpack() {
 	log "fetching containerd and the network tools of the node"
-	unpack_pinned_programs "$1" < <(pinned)
+	unpack_pinned_debs "$1" < <(pinned)
+	# Of iproute2 only ip: the libraries of the others are many.
+	find "$1/out/bin" "$1/out/sbin" -type f ! -name ip -delete
+	complete_programs "$1"
 }
 
 # check ends the script where a node cannot run.

@@ -47,7 +47,8 @@ cannot() {
 # unpack SCRATCH leaves the programs in SCRATCH/out.
 unpack() {
 	log "fetching the Docker engine $version"
-	unpack_pinned_programs "$1" < <(pinned)
+	unpack_pinned_debs "$1" < <(pinned)
+	complete_programs "$1"
 }
 
 # fetch prints the directory of the programs.

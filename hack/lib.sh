@@ -162,13 +162,11 @@ lacking() {
 	) | awk '/=> not found/ { print $1 }' | sort -u
 }
 
-# unpack_pinned_programs SCRATCH is unpack_pinned_debs for packages of programs that run
-# without being installed: the libraries that the machine lacks come with them.
-unpack_pinned_programs() {
+# complete_programs SCRATCH makes the programs in SCRATCH/out run without being installed:
+# the libraries that the machine lacks come with them.
+complete_programs() {
 	local library package
 	local -A got=()
-	cat >"$1/pins"
-	unpack_pinned_debs "$1" <"$1/pins"
 	while library=$(lacking "$1/out" | head -n 1) && [ -n "$library" ]; do
 		package=$(package_of "$library")
 		[ -z "${got[$package]:-}" ] || fail "$package does not have $library, which is needed"
