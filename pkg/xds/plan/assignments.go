@@ -105,7 +105,7 @@ func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 		case !lacks || r == nil || n.refused[name].Version == r.Version:
 		case number > 0 && (h == nil || h.sentIn < number):
 			n.todo[name] = r // it may be what the Envoy has, from before the cluster
-		case h != nil && h.acked == r.Version && h.sent == r.Version:
+		case h != nil && h.sent == r.Version && h.sentIn == h.readIn:
 			delete(s.unassigned, name) // which it came with
 		}
 	}
