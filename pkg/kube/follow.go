@@ -36,7 +36,8 @@ func newFollower(ctx context.Context, config *rest.Config, namespaces []string, 
 	if err != nil {
 		return nil, err
 	}
-	f := &follower{faults: newFaults(log), queue: newQueue()}
+	f := &follower{queue: newQueue()}
+	f.faults = newFaults(log, f.queue.changed)
 	options := cache.Options{Scheme: types, Mapper: mapper(), ByObject: map[client.Object]cache.ByObject{}, NewInformer: f.newInformer}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}

@@ -26,22 +26,21 @@ const (
 // reader asks for the objects of a kind, and asks again until it gets an answer. An informer that
 // was told of each failure would wait up to a minute, and list everything again.
 type reader struct {
-	kind      kind
-	namespace string
-	inner     toolscache.ListerWatcherWithContext
-	faults    *faults
+	kind   kind
+	inner  toolscache.ListerWatcherWithContext
+	faults *faults
 }
 
 func (r *reader) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return again(ctx, r, "list", func() (runtime.Object, error) { return r.inner.ListWithContext(ctx, o) })
+	return again(ctx, r, func() (runtime.Object, error) { return r.inner.ListWithContext(ctx, o) })
 }
 
 func (r *reader) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return again(ctx, r, "watch", func() (watch.Interface, error) { return r.inner.WatchWithContext(ctx, o) })
+	return again(ctx, r, func() (watch.Interface, error) { return r.inner.WatchWithContext(ctx, o) })
 }
 
 // again asks until there is an answer, or one that the informer has to know.
-func again[T any](ctx context.Context, r *reader, verb string, ask func() (T, error)) (T, error) {
+func again[T any](ctx context.Context, r *reader, ask func() (T, error)) (T, error) {
 	delay := firstRetry
 	for {
 		answer, err := ask()
@@ -52,7 +51,7 @@ func again[T any](ctx context.Context, r *reader, verb string, ask func() (T, er
 		if ctx.Err() != nil || isForInformer(err) {
 			return answer, err
 		}
-		r.faults.set(r, &fault{r.kind, verb, r.namespace, err})
+		r.faults.set(r, &fault{r.kind, err})
 		select {
 		case <-ctx.Done():
 			return answer, ctx.Err()
@@ -70,10 +69,8 @@ func isForInformer(err error) bool {
 
 // fault is why a kind cannot be read.
 type fault struct {
-	kind      kind
-	verb      string
-	namespace string // empty means all
-	err       error
+	kind kind
+	err  error
 }
 
 // isDenied reports whether the API server has answered, and does not let the kind be read: it has no such kind, or this
@@ -91,10 +88,12 @@ func (f fault) sentence() string {
 	switch {
 	case apierrors.IsNotFound(f.err):
 		return fmt.Sprintf("the kind %s is not installed (%s): apply the CRDs of the chart", f.kind.gvk.Kind, what)
-	case apierrors.IsForbidden(f.err) && f.namespace != "":
-		return fmt.Sprintf("%ss cannot be read: the Role in namespace %s lacks get, list and watch of %s", f.kind.gvk.Kind, f.namespace, what)
 	case apierrors.IsForbidden(f.err):
-		return fmt.Sprintf("%ss cannot be read: the ClusterRole lacks get, list and watch of %s", f.kind.gvk.Kind, what)
+		why := f.err.Error()
+		if _, after, ok := strings.Cut(why, "forbidden: "); ok {
+			why = strings.ReplaceAll(after, `cannot watch resource`, `cannot list resource`) // both are needed, whichever was asked first
+		}
+		return fmt.Sprintf("%ss cannot be read: %s; allow get, list and watch", f.kind.gvk.Kind, why)
 	case apierrors.IsUnauthorized(f.err):
 		return "the kube-apiserver does not accept the credentials of this process"
 	}
@@ -113,11 +112,15 @@ func cause(err error) string {
 // faults keeps why kinds cannot be read. It is safe for many goroutines.
 type faults struct {
 	log *slog.Logger
+	// changed is signalled when there are others.
+	changed chan struct{}
 	mu  sync.Mutex
 	by  map[*reader]fault
 }
 
-func newFaults(log *slog.Logger) *faults { return &faults{log: log, by: map[*reader]fault{}} }
+func newFaults(log *slog.Logger, changed chan struct{}) *faults {
+	return &faults{log: log, changed: changed, by: map[*reader]fault{}}
+}
 
 // set notes why a reader cannot read; nil says that it can.
 func (f *faults) set(r *reader, now *fault) {
@@ -127,10 +130,12 @@ func (f *faults) set(r *reader, now *fault) {
 	switch {
 	case now == nil && was:
 		delete(f.by, r)
+		signal(f.changed)
 		f.log.Info("objects of Kubernetes can be read again", "kind", r.kind.gvk.Kind)
 	case now != nil:
 		f.by[r] = *now
 		if !was || before.sentence() != now.sentence() {
+			signal(f.changed)
 			f.log.Warn("objects of Kubernetes cannot be read; what is live stays live", "kind", r.kind.gvk.Kind, "reason", now.sentence(), "without", r.kind.without)
 		}
 	}

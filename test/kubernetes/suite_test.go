@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -140,6 +141,8 @@ spec:
 type gateway struct {
 	*testkit.Gatehouse
 	port int
+	// args are those that it was started with.
+	args []string
 }
 
 // serveArgs are the arguments of a control plane that reads the namespace, for a proxy that listens on a port.
@@ -165,7 +168,8 @@ func (p place) serve(more ...string) gateway {
 func (p place) spawn(more ...string) gateway {
 	GinkgoHelper()
 	port := freePort()
-	g, err := testkit.StartGatehouse(limit(), nil, p.serveArgs(port, more...)...)
+	args := p.serveArgs(port, more...)
+	g, err := testkit.StartGatehouse(limit(), nil, args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		select {
@@ -175,7 +179,7 @@ func (p place) spawn(more ...string) gateway {
 		}
 		Expect(g.Stderr.String()).NotTo(Or(ContainSubstring("goroutine "), ContainSubstring("panic"), ContainSubstring("DATA RACE")))
 	}, NodeTimeout(time.Minute))
-	return gateway{g, port}
+	return gateway{g, port, args}
 }
 
 // envoy runs an Envoy of the proxy until the end of the spec.
@@ -185,6 +189,16 @@ func (g gateway) envoy() *testkit.Envoy {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(e.Kill)
 	return e
+}
+
+// again starts the control plane again, at the same address, and returns when it is ready.
+func (g gateway) again() gateway {
+	GinkgoHelper()
+	started, err := testkit.StartGatehouse(limit(), nil, append(slices.Clone(g.args), "--xds-addr", g.XDSAddr)...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(started.Kill)
+	Expect(started.WaitReady(limit())).To(Succeed(), started.Stderr.String)
+	return gateway{started, g.port, g.args}
 }
 
 // request asks the gateway for a path of a host, and returns the status and the backend that answered.
