@@ -11,5 +11,5 @@
 //   - No upstream reaches the build loop without its endpoints.
 //   - A Secret that no object names, or may name, is never read.
 //   - An object that cannot be stored is left out, and harms no other one.
-//   - While the API server is away, each kind asks for it every few seconds, and lists nothing again.
+//   - While the API server is away, each kind asks for it every few seconds. What was read is not listed again, unless the server ends a watch.
 package kube

@@ -114,8 +114,8 @@ type faults struct {
 	log *slog.Logger
 	// changed is signalled when there are others.
 	changed chan struct{}
-	mu  sync.Mutex
-	by  map[*reader]fault
+	mu      sync.Mutex
+	by      map[*reader]fault
 }
 
 func newFaults(log *slog.Logger, changed chan struct{}) *faults {

@@ -250,4 +250,54 @@ spec:
 		g.expect("same.example", "200 blue")
 		Expect(g.Records("an object of Kubernetes is left out, because the store refuses what it became")).To(BeEmpty())
 	})
+
+	It("closes what a login protects when a Secret of the login is deleted, and opens it when it is there again", func() {
+		p := newPlace(cluster)
+		p.service("web", backend("blue"))
+		secret := func(name string) {
+			p.kubectl("create", "secret", "generic", name, "--from-literal=value=8Jc1vF3h0yQm2Wd7Zt5Rk9Xb4Ns6Lp0A")
+		}
+		secret("oauth-client")
+		secret("oauth-hmac")
+		p.host("shop", "shop.example", "web")
+		p.apply(`
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: public}
+spec:
+  virtualhost: {fqdn: public.example}
+  public: true
+  routes: [{conditions: [{prefix: /}], services: [{name: web, port: 80}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: login}
+spec: {type: ExternalName, externalName: localhost, ports: [{port: 443}]}
+---
+apiVersion: gateway.gatehouse.dev/v1
+kind: GlobalConfig
+metadata: {name: oauth}
+spec:
+  name: oauth
+  type: globalconfig_oauth
+  config: |
+    {"openid_connect": {
+       "provider": {"authorization_endpoint": "https://login.example.com/auth", "token_endpoint": "https://login.example.com/token"},
+       "client_id": "gateway", "client_secret": "oauth-client", "hmac_secret": "oauth-hmac", "scopes": ["email"],
+       "redirect_url": "%%REQ(x-forwarded-proto)%%://%%REQ(:authority)%%/oauth2/callback", "redirect_path_matcher": "/oauth2/callback", "default_signout_path": "/signout"},
+     "external_oauth_service": {"name": "login", "port": 443, "protocol": "tls"}}
+`)
+		g := p.serve()
+		g.envoy()
+		g.expect("public.example", "200 blue")
+		g.expect("shop.example", "302")
+
+		for _, name := range []string{"oauth-hmac", "oauth-client"} {
+			p.kubectl("delete", "secret", name)
+			g.expect("shop.example", "503")
+			Expect(g.request("public.example", "/")).To(Equal("200 blue"))
+			secret(name)
+			g.expect("shop.example", "302")
+		}
+	})
 })
