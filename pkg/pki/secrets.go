@@ -13,8 +13,10 @@ import (
 // The keys of a Secret of Kubernetes: those of type kubernetes.io/tls, and ca.crt as
 // cert-manager has it.
 const (
-	SecretCert, SecretKey, SecretCA = "tls.crt", "tls.key", "ca.crt"
-	secretCAKey                     = "ca.key"
+	secretCert  = "tls.crt"
+	secretKey   = "tls.key"
+	secretCA    = "ca.crt"
+	secretCAKey = "ca.key"
 )
 
 // Lifetimes say how long certificates are valid, and how long before their end they
@@ -49,17 +51,17 @@ type SecretPair struct {
 }
 
 func refreshAuthority(data map[string][]byte, now time.Time, l Lifetimes) (*Authority, map[string][]byte, error) {
-	if len(data[SecretCA]) == 0 && len(data[secretCAKey]) == 0 {
+	if len(data[secretCA]) == 0 && len(data[secretCAKey]) == 0 {
 		a, err := NewAuthority(now, l.Authority)
 		if err != nil {
 			return nil, nil, err
 		}
 		key, err := keyPEM(a.key)
-		return a, with(data, map[string][]byte{SecretCA: certificatePEM(a.Cert), secretCAKey: key}), err
+		return a, with(data, map[string][]byte{secretCA: certificatePEM(a.Cert), secretCAKey: key}), err
 	}
-	cert, err := parseCertificate(data[SecretCA])
+	cert, err := parseCertificate(data[secretCA])
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s of the authority: %w", SecretCA, err)
+		return nil, nil, fmt.Errorf("reading %s of the authority: %w", secretCA, err)
 	}
 	key, err := parseKey(data[secretCAKey])
 	if err != nil {
@@ -69,7 +71,7 @@ func refreshAuthority(data map[string][]byte, now time.Time, l Lifetimes) (*Auth
 		return nil, nil, errors.New("the key of the authority is not that of its certificate")
 	}
 	if cert.NotAfter.Before(now.Add(l.Certificate)) {
-		return nil, nil, fmt.Errorf("the authority ends on %s: remove %s and %s from its Secret, and a new one is made", cert.NotAfter.UTC().Format(time.DateOnly), SecretCA, secretCAKey)
+		return nil, nil, fmt.Errorf("the authority ends on %s: remove %s and %s from its Secret, and a new one is made", cert.NotAfter.UTC().Format(time.DateOnly), secretCA, secretCAKey)
 	}
 	return &Authority{cert, key}, maps.Clone(data), nil
 }
@@ -78,7 +80,7 @@ func refreshAuthority(data map[string][]byte, now time.Time, l Lifetimes) (*Auth
 func (a *Authority) refresh(p SecretPair, now time.Time, l Lifetimes) (map[string][]byte, error) {
 	ca := certificatePEM(a.Cert)
 	cert, key, right := a.present(p)
-	if right && cert.NotAfter.After(now.Add(l.RenewWithin)) && bytes.Equal(p.Data[SecretCA], ca) {
+	if right && cert.NotAfter.After(now.Add(l.RenewWithin)) && bytes.Equal(p.Data[secretCA], ca) {
 		return maps.Clone(p.Data), nil
 	}
 	if !right {
@@ -89,17 +91,17 @@ func (a *Authority) refresh(p SecretPair, now time.Time, l Lifetimes) (map[strin
 		return nil, err
 	}
 	text, err := keyPEM(pair.Key)
-	return with(p.Data, map[string][]byte{SecretCert: certificatePEM(pair.Cert), SecretKey: text, SecretCA: ca}), err
+	return with(p.Data, map[string][]byte{secretCert: certificatePEM(pair.Cert), secretKey: text, secretCA: ca}), err
 }
 
 // present returns the pair that a Secret has, and whether it is one of this authority
 // for the identity.
 func (a *Authority) present(p SecretPair) (pair *x509.Certificate, key crypto.Signer, right bool) {
-	cert, err := parseCertificate(p.Data[SecretCert])
+	cert, err := parseCertificate(p.Data[secretCert])
 	if err != nil {
 		return nil, nil, false
 	}
-	if key, err = parseKey(p.Data[SecretKey]); err != nil || !belongs(key, cert) || cert.CheckSignatureFrom(a.Cert) != nil {
+	if key, err = parseKey(p.Data[secretKey]); err != nil || !belongs(key, cert) || cert.CheckSignatureFrom(a.Cert) != nil {
 		return nil, nil, false
 	}
 	i, ok := identityOf(cert)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -174,6 +176,16 @@ var _ = Describe("The chart", Ordered, func() {
 		} {
 			out, errOut, err := helm("install", "gatehouse", chart, "--namespace=gw", "--dry-run=server", "--skip-crds", "--kubeconfig="+kubernetes.Kubeconfig, values(text))
 			Expect(err).NotTo(HaveOccurred(), errOut)
+			if text == "" {
+				_, example, _ := strings.Cut(out, "kubectl apply -f - <<END\n")
+				example, _, _ = strings.Cut(example, "  END\n")
+				crds, _, err := helm("show", "crds", chart)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(kubernetes.Apply(limit(), crds, "--server-side")).NotTo(BeEmpty())
+				Eventually(func() (string, error) {
+					return kubernetes.Apply(limit(), strings.ReplaceAll(example, "YOUR-SERVICE", "hello"), "--dry-run=server", "--validate=strict")
+				}).WithTimeout(30 * time.Second).Should(ContainSubstring("gatewayhost.gateway.gatehouse.dev/hello"))
+			}
 			Expect(out).To(And(ContainSubstring("rollout status deployment/gatehouse-control-plane"), ContainSubstring("helm test gatehouse -n gw"), ContainSubstring(words)))
 		}
 	})

@@ -10,7 +10,7 @@ var _ = Describe("What the chart renders", func() {
 		Expect(render("").names()).To(ConsistOf(
 			"Deployment/gatehouse-control-plane", "ConfigMap/gatehouse-proxies", "Service/gatehouse-api", "Service/gatehouse-xds",
 			"ServiceAccount/gatehouse-control-plane", "ClusterRole/gw-gatehouse-control-plane", "ClusterRoleBinding/gw-gatehouse-control-plane",
-			"Role/gatehouse-control-plane", "RoleBinding/gatehouse-control-plane",
+			"Role/gatehouse-control-plane", "RoleBinding/gatehouse-control-plane", "Lease/gatehouse-status-gatehouse",
 			"Deployment/gatehouse-envoy-gatehouse", "Service/gatehouse-envoy-gatehouse",
 			"Deployment/gatehouse-ratelimit", "Service/gatehouse-ratelimit", "StatefulSet/gatehouse-redis", "Service/gatehouse-redis",
 			"PodDisruptionBudget/gatehouse-control-plane", "PodDisruptionBudget/gatehouse-envoy-gatehouse", "PodDisruptionBudget/gatehouse-ratelimit",
@@ -74,7 +74,8 @@ var _ = Describe("What the chart renders", func() {
 	It("lets each proxy say what differs", func() {
 		list := render(variants()["two proxies"])
 		Expect(list.get("Deployment/gatehouse-control-plane").environment()).To(HaveKeyWithValue("GATEHOUSE_KUBERNETES_PROXIES", "edge,inner"))
-		Expect(list.get("ConfigMap/gatehouse-proxies").at("data.proxies|yaml")).To(Equal(`proxies:
+		Expect(list.get("ConfigMap/gatehouse-proxies").at("data.proxies|yaml")).To(Equal(`version: 1
+proxies:
 - name: edge
   http_port: 8080
   https_port: 8443

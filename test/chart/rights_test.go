@@ -67,8 +67,9 @@ var _ = Describe("The rights of the parts", func() {
 	const secretsOfJob = "gatehouse-secrets in gw: get update secrets named gatehouse-ca gatehouse-control-plane-tls gatehouse-envoy-gatehouse-tls " +
 		"gatehouse-ratelimit-tls gatehouse-api-token gatehouse-redis"
 	inRelease := []string{
-		"gatehouse-control-plane in gw: get create update leases.coordination.k8s.io",
-		"gatehouse-control-plane in gw: get list watch create update patch delete configmaps",
+		"gatehouse-control-plane in gw: create leases.coordination.k8s.io",
+		"gatehouse-control-plane in gw: get update leases.coordination.k8s.io named gatehouse-status-gatehouse",
+		"gatehouse-control-plane in gw: get list watch create patch delete configmaps",
 		secretsOfJob,
 	}
 	reads := func(who string) (lines []string) {
@@ -80,9 +81,9 @@ var _ = Describe("The rights of the parts", func() {
 			"get list watch routefilters.gateway.gatehouse.dev",
 			"get list watch secrets",
 			"get list watch services",
-			"patch update gatewayhosts/status.gateway.gatehouse.dev",
-			"patch update globalconfigs/status.gateway.gatehouse.dev",
-			"patch update routefilters/status.gateway.gatehouse.dev",
+			"patch gatewayhosts/status.gateway.gatehouse.dev",
+			"patch globalconfigs/status.gateway.gatehouse.dev",
+			"patch routefilters/status.gateway.gatehouse.dev",
 		} {
 			lines = append(lines, who+": "+r)
 		}
