@@ -65,6 +65,7 @@ type serverStatus struct {
 		Proxy  string
 		Envoys []envoyStatus
 	}
+	Replicas     []struct{ Replica, State string }
 	WaitingNodes []struct{ Node, Address, Version, Create, Identity string } `json:"waiting_nodes"`
 	LimitsBy     string                                                      `json:"rate_limits"`
 	Engines      []struct {
@@ -80,9 +81,9 @@ type serverStatus struct {
 }
 
 type envoyStatus struct {
-	Address, Version, State, Identity string
-	Applied                           int64 `json:"applied_revision"`
-	Waiting                           []struct {
+	Address, Version, State, Identity, Replica string
+	Applied                                    int64 `json:"applied_revision"`
+	Waiting                                    []struct {
 		Object, Until string
 		For           []struct{ Objects []string }
 	}
@@ -100,6 +101,9 @@ func (r *remote) showStatus(s serverStatus) error {
 	if s.Held != "" {
 		p.line("ENVOYS ARE HELD: %s", client.Printable(s.Held))
 	}
+	for _, o := range s.Replicas {
+		p.line("replica %s: %s", client.Printable(o.Replica), client.Printable(o.State))
+	}
 	if s.LimitsBy != "" {
 		p.line("rate limits: %s", client.Printable(s.LimitsBy))
 	}
@@ -110,6 +114,9 @@ func (r *remote) showStatus(s serverStatus) error {
 			envoys = append(envoys, []string{proxy.Proxy, "", "", "", "", "no Envoy is connected"})
 		}
 		for _, e := range proxy.Envoys {
+			if e.Replica != "" {
+				e.Address += " at " + e.Replica
+			}
 			behind := strconv.FormatInt(max(0, s.Built-e.Applied), 10)
 			envoys = append(envoys, []string{proxy.Proxy, e.Address, e.Version, strconv.FormatInt(e.Applied, 10), behind, e.State, e.Identity})
 			for _, x := range e.Refused {
