@@ -77,7 +77,6 @@ type replica struct {
 	events   status.Cursor
 	store    *sqlstore.Store
 	built    model.Mark
-	wait     func(ctx context.Context, revision int64, changed []model.Key) []status.Lag
 	// stop ends it without a word to the others.
 	stop func()
 }

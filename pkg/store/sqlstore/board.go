@@ -17,8 +17,10 @@ const boardChannel = "gatehouse_replicas"
 // one write. Two signs of life in a row may be lost before a replica is not heard.
 // One that is not heard is forgotten after a minute: by then its process is dead and
 // its Envoys have connected elsewhere, which takes them seconds.
-var boardPace = replicas.Pace{
-	Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
+func boardPace() replicas.Pace {
+	return replicas.Pace{
+		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
+	}
 }
 
 // board is a table of PostgreSQL without a write-ahead log. After a crash of the
@@ -63,7 +65,7 @@ func (b *board) signal(replica string) {
 func (b *board) Changed() <-chan struct{} { return b.changed }
 
 // Pace implements replicas.Board.
-func (b *board) Pace() replicas.Pace { return boardPace }
+func (b *board) Pace() replicas.Pace { return boardPace() }
 
 // publishPost keeps the columns for which it gets NULL, but for a new row. Its
 // second part is never empty, so that the announcement is made.
@@ -110,7 +112,7 @@ func (b *board) Read(ctx context.Context, replica string, have map[string]replic
 		return nil, false, fmt.Errorf("reading what other replicas know: %w", err)
 	}
 	if old {
-		_, err = b.pool.ExecContext(ctx, "DELETE FROM replica_report WHERE heard < clock_timestamp() - make_interval(secs => $1)", boardPace.Gone.Seconds())
+		_, err = b.pool.ExecContext(ctx, "DELETE FROM replica_report WHERE heard < clock_timestamp() - make_interval(secs => $1)", boardPace().Gone.Seconds())
 	}
 	return list, kept, err
 }
@@ -133,7 +135,7 @@ func (b *board) readPosts(ctx context.Context, replica string, have map[string]r
 			return nil, false, false, err
 		}
 		n.Age = time.Duration(max(0, age) * float64(time.Second))
-		old = old || n.Age > boardPace.Gone
+		old = old || n.Age > boardPace().Gone
 		if n.Replica == replica {
 			kept = true
 		} else {
