@@ -13,7 +13,7 @@ import (
 // boardChannel is where posts on the board are announced, by the name of the replica.
 const boardChannel = "gatehouse_replicas"
 
-// boardPace: a report waits for half a second, so that many answers of Envoys are
+// boardPace is how often the table is used. A report waits for half a second, so that many answers of Envoys are
 // one write. Two signs of life in a row may be lost before a replica is not heard.
 // One that is not heard is forgotten after a minute: by then its process is dead and
 // its Envoys have connected elsewhere, which takes them seconds.
