@@ -125,6 +125,21 @@ proxies:
 		Expect(text).To(And(ContainSubstring("service_name: a.shop"), ContainSubstring("service_name: b.shop"), ContainSubstring("- name: edge\n")))
 	})
 
+	It("keeps what was changed in the cluster", func() {
+		objects := exported(parse(`
+version: 1
+upstreams: [{upstream_name: Idp_1, upstream_ip: idp.example.com, upstream_port: 443}]
+secrets: [{secret_name: Cookies_1}, {secret_name: client}]
+filters:
+- filter_name: login
+  filter_type: http_filter_oidc
+  filter_config: {client_id: a, client_secret: {secret: client}, cookie_secret: Cookies_1, redirect_uri: "https://a.example.com/callback", issuer: "https://idp.example.com", upstream: Idp_1}
+`), crd.ExportOptions{})
+		Expect(objects).To(ContainSubstring(`"client_id":"a","client_secret":{"secret":"client"},"cookie_secret":"cookies-1-`))
+		text, _ := imported(strings.Replace(objects, `config: '{"client_id":"a"`, `config: '{"client_id":"b"`, 1), crd.ImportOptions{})
+		Expect(text).To(And(ContainSubstring("client_id: b\n"), ContainSubstring("cookie_secret: Cookies_1\n"), ContainSubstring("upstream: Idp_1\n")))
+	})
+
 	DescribeTable("refuses what is no configuration", func(object string, want ...string) {
 		objects, _, err := crd.Read(strings.NewReader(object))
 		Expect(err).NotTo(HaveOccurred())

@@ -18,10 +18,12 @@ type maker struct {
 	*rand.Rand
 	names map[model.Kind][]string
 	items map[model.Key]*document.Item
+	// noSecrets makes none, nor what needs one.
+	noSecrets bool
 }
 
 func newMaker(seed uint64) *maker {
-	return &maker{rand.New(rand.NewPCG(seed, 18)), map[model.Kind][]string{}, map[model.Key]*document.Item{}} //nolint:gosec // a seeded test
+	return &maker{Rand: rand.New(rand.NewPCG(seed, 18)), names: map[model.Kind][]string{}, items: map[model.Key]*document.Item{}} //nolint:gosec // a seeded test
 }
 
 func (m *maker) coin() bool { return m.IntN(2) == 0 }
@@ -91,7 +93,9 @@ func (m *maker) links(kind model.Kind) []document.Link {
 // document makes a whole configuration.
 func (m *maker) document() *document.Document {
 	for range m.IntN(4) {
-		m.add(m.secret())
+		if !m.noSecrets {
+			m.add(m.secret())
+		}
 	}
 	for range m.IntN(6) {
 		m.add(m.upstream())
@@ -126,6 +130,16 @@ func (m *maker) document() *document.Document {
 		}
 	}
 	return doc
+}
+
+// routesNamed are the routes of that name.
+func (m *maker) routesNamed(name string) (keys []model.Key) {
+	for key := range m.items {
+		if key.Kind == model.KindRoute && key.Name() == name {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (m *maker) secret() *model.Secret {
