@@ -114,7 +114,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 				old.Close()
 				old = next
 			}
-			Expect(len(stop().Backends)).To(Equal(7))
+			Expect(stop().Backends).To(HaveLen(7))
 			after := g.ads.Snapshot("gw")
 			Expect(after.Clusters).To(Equal(before.Clusters))
 			Expect(after.Hosts).To(Equal(before.Hosts))
