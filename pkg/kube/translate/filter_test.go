@@ -63,6 +63,16 @@ var _ = Describe("A RouteFilter", func() {
 		Expect(served(append(s, c.step())...)).To(Equal(open))
 	})
 
+	It("is left alone if only GatewayHosts of other installations name it", func() {
+		c := newCluster(webService, filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`))
+		Expect(objectIn(c.step(), "RouteFilter shop/limit").Ignored).To(BeFalse(), "nobody names it")
+		elsewhere := strings.Replace(hostOf(limited), "spec:", "spec:\n  proxy: elsewhere", 1)
+		c.apply(elsewhere)
+		Expect(objectIn(c.step(), "RouteFilter shop/limit").Ignored).To(BeTrue())
+		c.apply(strings.Replace(hostOf(limited), "name: web, namespace", "name: ours, namespace", 1))
+		Expect(objectIn(c.step(), "RouteFilter shop/limit").Ignored).To(BeFalse())
+	})
+
 	It("of another namespace is another one", func() {
 		step := newCluster(webService, webSlice, strings.Replace(filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`), "namespace: shop", "namespace: team-b", 1), hostOf(limited)).step()
 		Expect(problems(step, "GatewayHost shop/web")).To(HaveLen(1))

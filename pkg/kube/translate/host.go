@@ -3,6 +3,7 @@ package translate
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
@@ -17,6 +18,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	proxy := s.world.proxyOf(string(h.Spec.Proxy))
 	if proxy == "" {
 		s.ignored = true
+		s.useFilters(h) // so that another installation may say what became of them
 		return
 	}
 	s.proxies = []string{proxy}
@@ -45,6 +47,17 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	}
 	for _, r := range routes {
 		s.route(r)
+	}
+}
+
+// useFilters notes the RouteFilters that a host and its routes name.
+func (s *scope) useFilters(h *gatewayv1.GatewayHost) {
+	list := slices.Clone(h.Spec.Filters)
+	for _, r := range h.Spec.Routes {
+		list = append(list, r.Filters...)
+	}
+	for _, f := range list {
+		s.use(Ref{gatewayv1.KindRouteFilter, s.of.Namespace, string(f.Name)})
 	}
 }
 

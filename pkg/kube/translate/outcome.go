@@ -211,17 +211,23 @@ func (w *World) say(u *unit) *Object {
 	r := u.result
 	o := &Object{Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(), Problems: r.told()}
 	if u.ref.Kind == gatewayv1.KindRouteFilter {
-		proxies := map[string]bool{}
-		for user := range w.users[u.ref] {
-			if r := w.resultOf(user); r != nil {
-				for _, p := range r.proxies {
-					proxies[p] = true
-				}
-			}
-		}
-		o.Proxies = slices.Sorted(maps.Keys(proxies))
+		o.Proxies = w.proxiesUsing(u.ref)
+		o.Ignored = len(o.Proxies) == 0 && len(w.users[u.ref]) > 0 // by hosts of other installations only
 	}
 	return o
+}
+
+// proxiesUsing lists the proxies of the GatewayHosts that name a RouteFilter, sorted.
+func (w *World) proxiesUsing(filter Ref) []string {
+	proxies := map[string]bool{}
+	for user := range w.users[filter] {
+		if r := w.resultOf(user); r != nil {
+			for _, p := range r.proxies {
+				proxies[p] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(proxies))
 }
 
 // cloneOf is a copy that a store may write to.

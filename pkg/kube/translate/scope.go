@@ -125,6 +125,10 @@ func (s *scope) permits(path string, to Ref) bool {
 			return true
 		}
 	}
+	if why := s.world.unreadable[gatewayv1.KindReferenceGrant]; why != "" {
+		s.problem(path, RefNotPermitted, "%s may not be named from namespace %s, because no ReferenceGrant can be read: %s", to, s.of.Namespace, why)
+		return false
+	}
 	s.problem(path, RefNotPermitted, "%s may not be named from namespace %s: a ReferenceGrant in namespace %s must allow it (from kind %s of namespace %s, to kind %s)",
 		to, s.of.Namespace, to.Namespace, s.of.Kind, s.of.Namespace, to.Kind)
 	return false

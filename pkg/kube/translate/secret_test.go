@@ -176,6 +176,14 @@ var _ = Describe("A ReferenceGrant", func() {
 		Entry("to another kind", "GlobalConfig", "{kind: Secret}", false),
 	)
 
+	It("lets nobody in while ReferenceGrants cannot be read", func() {
+		c := newCluster(webService, hostWith)
+		c.SetUnreadable("ReferenceGrant", "the service account may not list referencegrants")
+		Expect(problems(c.step(), "GatewayHost shop/web")).To(Equal([]string{
+			named + " RefNotPermitted: Secret team-b/pair may not be named from namespace shop, because no ReferenceGrant can be read: the service account may not list referencegrants",
+		}))
+	})
+
 	It("is for its own namespace and for those that it names, and works as long as it is there", func() {
 		for _, text := range []string{
 			strings.Replace(grant("GatewayHost", "{kind: Secret}"), "namespace: shop", "namespace: shop-2", 1),

@@ -52,8 +52,8 @@ type Op struct {
 // Object is what became of a GatewayHost, RouteFilter or GlobalConfig. It is immutable.
 type Object struct {
 	Generation int64
-	// Ignored says that the object names a proxy of another installation: nothing may be
-	// written to it.
+	// Ignored says that the object names a proxy of another installation, or that only GatewayHosts
+	// that do name the RouteFilter: nothing may be written to it.
 	Ignored bool
 	// Proxies are those that it is for, sorted; of a RouteFilter, those of the GatewayHosts
 	// that name it.
