@@ -3,6 +3,7 @@ package v1_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"time"
 
@@ -55,6 +56,21 @@ routefilter.gateway.gatehouse.dev/ratelimit created
 			for _, version := range []string{"v1", "v1beta1"} {
 				Expect(specOf(get(ctx, o.resource, version, "shop", o.name))).To(Equal(written[o.kind+"/"+o.name]), "%s in %s", o.name, version)
 			}
+		}
+	}, NodeTimeout(time.Minute))
+
+	It("accepts the examples of docs/kubernetes.md", func(ctx context.Context) {
+		text, err := os.ReadFile("../../../docs/kubernetes.md")
+		Expect(err).NotTo(HaveOccurred())
+		_, sections, _ := strings.Cut(string(text), "\n## Hosts and routes\n")
+		sections, _, _ = strings.Cut(sections, "\n## What the conditions say\n")
+		for _, namespace := range []string{"shop", "catalog", "gatehouse"} {
+			Expect(api.Namespace(ctx, "docs-"+namespace)).To(Succeed())
+			sections = strings.ReplaceAll(sections, "\n  namespace: "+namespace+"\n", "\n  namespace: docs-"+namespace+"\n")
+		}
+		for _, block := range strings.Split(sections, "```yaml\n")[1:] {
+			example, _, _ := strings.Cut(block, "```")
+			Expect(api.Apply(ctx, example, "--dry-run=server")).NotTo(BeEmpty())
 		}
 	}, NodeTimeout(time.Minute))
 
