@@ -20,8 +20,9 @@ var _ = Describe("The documents of the specification", func() {
 	It("ask for a login at a host with a certificate, until they are changed and deleted", func() {
 		p := newPlace(cluster)
 		httpPort, httpsPort := freePort(), freePort()
-		g := gateway{p.serve("--kubernetes-proxy-settings", file("ports.yaml", fmt.Sprintf(
-			"version: 1\nproxies:\n- name: gatehouse\n  http_port: %d\n  https_port: %d\n  listen_ip: 127.0.0.1\n", httpPort, httpsPort))).Gatehouse, httpPort}
+		g := p.serve("--kubernetes-proxy-settings", file("ports.yaml", fmt.Sprintf(
+			"version: 1\nproxies:\n- name: gatehouse\n  http_port: %d\n  https_port: %d\n  listen_ip: 127.0.0.1\n", httpPort, httpsPort)))
+		g.port = httpPort
 		g.envoy()
 		authority, err := testkit.NewAuthority("specification")
 		Expect(err).NotTo(HaveOccurred())
