@@ -340,22 +340,22 @@ func (w *World) translate(u *unit) {
 			}
 		}
 	}
-	old := u.result
+	old, now := u.result, s.result
 	if old == nil {
 		old = newResult()
 	}
-	w.replaceUses(u.ref, old.uses, s.result.uses)
-	w.replace(old, s.result)
-	u.result = s.result
-	if u.ref.Kind == gatewayv1.KindRouteFilter && (old.filter != s.result.filter || old.closed() != s.result.closed()) {
+	w.replaceUses(u.ref, old.uses, now.uses)
+	w.replace(old, now)
+	u.result = now
+	if u.ref.Kind == gatewayv1.KindRouteFilter && (old.filter != now.filter || old.closed() != now.closed()) {
 		w.markUsers(u.ref)
 	}
 	if u.ref.Kind == kindProxy {
 		return
 	}
 	w.touched[u.ref] = struct{}{}
-	if !slices.Equal(old.proxies, s.result.proxies) || !maps.Equal(old.uses, s.result.uses) {
-		for _, uses := range []map[Ref]struct{}{old.uses, s.result.uses} {
+	if !slices.Equal(old.proxies, now.proxies) || !maps.Equal(old.uses, now.uses) {
+		for _, uses := range []map[Ref]struct{}{old.uses, now.uses} {
 			for dep := range uses {
 				if dep.Kind == gatewayv1.KindRouteFilter {
 					w.touched[dep] = struct{}{} // its proxies are those of its users
