@@ -72,6 +72,8 @@ type controlPlane struct {
 	replica string
 	// replicas hears of the other replicas; nil if there can be none.
 	replicas *replicas.Hub
+	// told writes what became of objects into Kubernetes; nil if the configuration does not come from there.
+	told *kubeStatus
 }
 
 // openControlPlane binds the addresses and opens the store. newProxy gives the
@@ -132,7 +134,9 @@ func openControlPlane(
 	}
 	p.readOnly(&access)
 	wait := waiter{p.loop, p.providers, ads, registry, cfg.RateLimitAddress != ""}
-	p.joinBoard(p.store.Board(), registry, ads, wait)
+	if err := p.joinBoard(cfg, registry, ads, wait); err != nil {
+		return nil, err
+	}
 	access.Wait = wait.everywhere(p.replicas)
 	told := upstreams{ads, own, &handshakes{}}
 	access.Live = inspect.Sources{
@@ -243,12 +247,15 @@ func (p *controlPlane) apiURL(addr string) string {
 // run serves until ctx ends or a part fails.
 func (p *controlPlane) run(ctx context.Context) error {
 	defer p.close()
+	group, ctx := errgroup.WithContext(ctx)
+	if p.told != nil {
+		p.told.run(ctx, group)
+	}
 	if p.replicas != nil {
 		p.replicas.Join(ctx) // before the first Envoy is answered
 		// After the last stream of an Envoy has ended.
 		defer p.leaveBoard(ctx)
 	}
-	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.store.Run(ctx) })
 	group.Go(func() error { return p.loop.Run(ctx) })
 	group.Go(func() error { return p.expiry.run(ctx) })

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/kube"
@@ -58,7 +60,8 @@ func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, so
 	if cfg.Mode != config.ModeKubernetes {
 		return nil
 	}
-	klog.SetSlogLogger(p.log) // the libraries of Kubernetes have one log for the process
+	klog.SetSlogLogger(p.log) // the libraries of Kubernetes have one log for the process, and controller-runtime another
+	ctrllog.SetLogger(logr.FromSlogHandler(p.log.Handler()))
 	where, err := kube.Config(cfg.Kubernetes.Config)
 	if err != nil {
 		return err

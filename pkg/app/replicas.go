@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 	"github.com/gatehouse-gateway/gatehouse/pkg/inspect"
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
@@ -19,22 +20,31 @@ const leaveTime = 2 * time.Second
 
 // joinBoard makes the hub that tells the other replicas of this one. Without a board
 // there are none.
-func (p *controlPlane) joinBoard(board replicas.Board, registry *status.Registry, ads *server.Server, wait waiter) {
+func (p *controlPlane) joinBoard(cfg config.Config, registry *status.Registry, ads *server.Server, wait waiter) error {
 	p.replica = replicaName(p.api)
-	if board == nil {
-		return
+	board := p.store.Board()
+	if p.kube == nil && board == nil {
+		return nil
 	}
 	// One that is started again in the same place is another one: its Envoys
 	// are others.
 	p.replica += "-" + strings.ToLower(rand.Text()[:5])
+	report := func() replicas.Report {
+		r := replicas.Observe(registry, p.loop.Published(), snapshots{ads}.Wanted)
+		r.Held = ads.Held()
+		return r.WithConditions(p.logins.conditions())
+	}
+	if p.kube != nil {
+		var err error
+		if p.told, err = p.openKubeStatus(cfg, registry, report); err != nil {
+			return err
+		}
+		board, report = p.told.board, p.told.report
+	}
 	p.replicas = replicas.New(replicas.Options{
-		Replica: p.replica, Board: board, Registry: registry, Wait: wait.answer, Log: p.log,
-		Report: func() replicas.Report {
-			r := replicas.Observe(registry, p.loop.Published(), snapshots{ads}.Wanted)
-			r.Held = ads.Held()
-			return r.WithConditions(p.logins.conditions())
-		},
+		Replica: p.replica, Board: board, Registry: registry, Wait: wait.answer, Log: p.log, Report: report,
 	})
+	return nil
 }
 
 // showOthers has the API show the Envoys of the other replicas, too.
@@ -45,7 +55,11 @@ func (p *controlPlane) showOthers(live *inspect.Sources) {
 	live.Others = p.replicas.Others
 	live.Position = func() replicas.Position {
 		mark := p.loop.Published()
-		return replicas.Position{Built: mark.Revision, BuiltID: mark.ID}
+		position := replicas.Position{Built: mark.Revision, BuiltID: mark.ID}
+		if p.kube != nil { // where each replica counts revisions of its own
+			position.Seen = p.kube.Seen(mark.Revision)
+		}
+		return position
 	}
 }
 

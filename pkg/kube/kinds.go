@@ -110,6 +110,7 @@ func mapper() meta.RESTMapper {
 	for _, k := range kinds() {
 		r := k.gvk.GroupVersion().WithResource(k.resource)
 		m.AddSpecific(k.gvk, r, r, meta.RESTScopeNamespace)
+		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, meta.RESTScopeNamespace) // the cache asks for it
 	}
 	return m
 }

@@ -116,7 +116,10 @@ func (w *Watch) Objects() map[translate.Ref]*translate.Object {
 
 // Seen returns up to which resourceVersion of each kind a revision of the mirror has what Kubernetes says; nil if that
 // is not known. While an informer lists its objects again, it may be ahead of them for the moment that this takes.
-func (w *Watch) Seen(revision int64) map[string]uint64 { return w.positions.at(revision) }
+func (w *Watch) Seen(revision int64) map[string]int64 { return w.positions.at(revision) }
+
+// HasRead reports whether all objects of a kind were read once.
+func (w *Watch) HasRead(kind string) bool { return w.follower.isSynced(kind) }
 
 // Waiting says why there is no complete configuration yet; empty means that there is.
 func (w *Watch) Waiting() string {

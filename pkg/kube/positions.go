@@ -11,7 +11,7 @@ const mostPositions = 256
 // position is up to where a revision of the mirror has what Kubernetes says.
 type position struct {
 	revision int64
-	seen     map[string]uint64
+	seen     map[string]int64
 }
 
 // positions says for each revision of the mirror up to which resourceVersion of each kind it has what Kubernetes says.
@@ -22,7 +22,7 @@ type positions struct {
 }
 
 // add notes what a revision has. The same revision has more when nothing of it changed the mirror.
-func (p *positions) add(revision int64, seen map[string]uint64) {
+func (p *positions) add(revision int64, seen map[string]int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.list); n > 0 {
@@ -42,7 +42,7 @@ func (p *positions) add(revision int64, seen map[string]uint64) {
 }
 
 // at returns what a revision has, by kind; nil if that is not known.
-func (p *positions) at(revision int64) map[string]uint64 {
+func (p *positions) at(revision int64) map[string]int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := len(p.list) - 1; i >= 0; i-- {

@@ -19,17 +19,17 @@ type queue struct {
 	// objects are nil where an object is gone.
 	objects map[translate.Ref]client.Object
 	// seen is the newest resourceVersion of each kind that was told of.
-	seen map[string]uint64
+	seen map[string]int64
 }
 
 func newQueue() *queue {
-	return &queue{changed: make(chan struct{}, 1), objects: map[translate.Ref]client.Object{}, seen: map[string]uint64{}}
+	return &queue{changed: make(chan struct{}, 1), objects: map[translate.Ref]client.Object{}, seen: map[string]int64{}}
 }
 
 // put notes an object of a kind as it is now, or that it is gone. same says that nothing that is read is different.
 func (q *queue) put(kind string, obj client.Object, gone, same bool) {
 	q.mu.Lock()
-	if version, err := strconv.ParseUint(obj.GetResourceVersion(), 10, 64); err == nil {
+	if version, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil {
 		q.seen[kind] = max(q.seen[kind], version)
 	}
 	if !same {
@@ -47,7 +47,7 @@ func (q *queue) put(kind string, obj client.Object, gone, same bool) {
 type batch struct {
 	objects map[translate.Ref]client.Object
 	// seen is up to which resourceVersion of each kind the batch, with those before, has everything.
-	seen map[string]uint64
+	seen map[string]int64
 }
 
 // name says what the batch is, for the change log.
@@ -64,7 +64,7 @@ func (b batch) name() string {
 func (q *queue) take() batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	b := batch{q.objects, make(map[string]uint64, len(q.seen))}
+	b := batch{q.objects, make(map[string]int64, len(q.seen))}
 	for kind, version := range q.seen {
 		b.seen[kind] = version
 	}

@@ -51,6 +51,8 @@ const (
 	TLSDirectory = "TLSDirectory"
 	// KubernetesUnreadable: a kind of Kubernetes objects cannot be read.
 	KubernetesUnreadable = "KubernetesUnreadable"
+	// KubernetesUnwritable: the conditions of Kubernetes objects cannot be written.
+	KubernetesUnwritable = "KubernetesUnwritable"
 	// NotStored: an object of Kubernetes became what the rules of the store refuse.
 	NotStored = "NotStored"
 	// CertificateExpires: a certificate ends within 30 days.

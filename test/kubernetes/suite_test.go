@@ -169,7 +169,7 @@ func (p place) spawn(more ...string) gateway {
 	GinkgoHelper()
 	port := freePort()
 	args := p.serveArgs(port, more...)
-	g, err := testkit.StartGatehouse(limit(), nil, args...)
+	g, err := testkit.StartGatehouse(limit(), []string{"POD_NAMESPACE=" + p.namespace}, args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		select {

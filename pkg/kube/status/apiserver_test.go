@@ -103,7 +103,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 			leading, ended := newClosable(), newClosable()
 			w, err := New(Options{
 				Config: config(k.Kubeconfig), Changed: nil, Fault: faults.set, Log: slog.New(slog.DiscardHandler),
-				Look: func(ctx context.Context) []Object { return list(ctx, "GatewayHost") },
+				Look: func(ctx context.Context) ([]Object, bool) { return list(ctx, "GatewayHost"), true },
 			})
 			Expect(err).NotTo(HaveOccurred())
 			e := Election{
@@ -146,8 +146,8 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		faults := &faults{}
 		w, err := New(Options{
 			Config: config(user), Fault: faults.set, Log: slog.New(slog.DiscardHandler),
-			Look: func(ctx context.Context) []Object {
-				return append(list(ctx, "GatewayHost"), list(ctx, "RouteFilter")...)
+			Look: func(ctx context.Context) ([]Object, bool) {
+				return append(list(ctx, "GatewayHost"), list(ctx, "RouteFilter")...), true
 			},
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -174,7 +174,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		changed := channel()
 		w, err := New(Options{
 			Config: config(k.Kubeconfig), Changed: changed, Fault: (&faults{}).set, Log: slog.New(slog.DiscardHandler),
-			Look: func(ctx context.Context) []Object { mu.Lock(); defer mu.Unlock(); return stale },
+			Look: func(context.Context) ([]Object, bool) { mu.Lock(); defer mu.Unlock(); return stale, true },
 		})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = k.Kubectl(ctx, "delete", "gatewayhost", "h00", "--namespace", "shop")

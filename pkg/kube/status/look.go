@@ -37,6 +37,7 @@ type Looker struct {
 	from    Sources
 	first   map[Ref]first
 	changed chan struct{}
+	failed  bool // the last look
 }
 
 // first is when a generation was there first, as far as this replica knows.
@@ -90,13 +91,17 @@ func (l *Looker) Run(ctx context.Context) error {
 	}
 }
 
-// Look returns all objects that belong to this installation.
-func (l *Looker) Look(ctx context.Context) (objects []Object) {
+// Look returns all objects that belong to this installation. Ok is false where they cannot be listed now.
+func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	cached, err := l.from.Objects(ctx)
 	if err != nil {
-		l.from.Log.Warn("the objects whose conditions are written cannot be listed", "err", err)
-		return nil
+		if ctx.Err() == nil && !l.failed {
+			l.from.Log.Warn("the objects whose conditions are written cannot be listed, trying again", "err", err)
+		}
+		l.failed = true
+		return nil, false
 	}
+	l.failed = false
 	own := l.from.Report()
 	k := known{served: l.from.Proxies, replicas: []heard{hear(&own, false)}, conditions: byObject(l.from.Registry.Conditions())}
 	for _, o := range l.from.Others() {
@@ -118,8 +123,8 @@ func (l *Looker) Look(ctx context.Context) (objects []Object) {
 			f = first{string(o.UID), o.Generation, o.ResourceVersion}
 			l.first[o.Ref] = f
 		}
-		facts, ok := k.factsOf(o, b, f.version)
-		o.Facts, o.Pending = facts, !ok
+		facts, built := k.factsOf(o, b, f.version)
+		o.Facts, o.Pending = facts, !built
 		objects = append(objects, o.Object)
 	}
 	for ref := range l.first {
@@ -127,7 +132,7 @@ func (l *Looker) Look(ctx context.Context) (objects []Object) {
 			delete(l.first, ref)
 		}
 	}
-	return objects
+	return objects, true
 }
 
 // isOurs reports whether this installation writes the status of an object. What several installations use is written by

@@ -50,8 +50,9 @@ type Object struct {
 // Options of a Writer. All are required.
 type Options struct {
 	Config *rest.Config
-	// Look returns all objects that belong to this installation. It is called by one goroutine.
-	Look func(ctx context.Context) []Object
+	// Look returns all objects that belong to this installation; ok is false where they are not known now. It is called by
+	// one goroutine.
+	Look func(ctx context.Context) (objects []Object, ok bool)
 	// Changed receives when Look may return something else. It has capacity 1 and one reader.
 	Changed <-chan struct{}
 	// Fault is told why the status of a kind cannot be written, and with an empty text that it can again.
@@ -112,7 +113,10 @@ func (w *Writer) Run(ctx context.Context) {
 			look.Reset(max(0, every-w.opts.Now().Sub(lastLook)))
 		case <-look.C:
 			began := w.opts.Now()
-			again := q.take(w.opts.Look(ctx), began)
+			again := time.Duration(0)
+			if objects, ok := w.opts.Look(ctx); ok {
+				again = q.take(objects, began)
+			}
 			lastLook = w.opts.Now()
 			every = max(roundEvery, roundShare*lastLook.Sub(began))
 			if again > 0 {

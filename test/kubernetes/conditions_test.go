@@ -1,0 +1,244 @@
+package kubernetes_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// row is what kubectl get prints of an object, its columns separated by one space, without its age.
+func (p place) row(kind, name string) func() string {
+	return func() string {
+		text, err := p.Kubectl(limit(), "-n", p.namespace, "get", kind, name, "--no-headers")
+		if err != nil {
+			return err.Error()
+		}
+		columns := strings.Fields(text)
+		return strings.Join(columns[:len(columns)-1], " ")
+	}
+}
+
+// condition is a condition of an object, as STATUS REASON (GENERATION): MESSAGE.
+func (p place) condition(kind, name, condition string) func() string {
+	return func() string {
+		path := fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status} {.reason} ({.observedGeneration}): {.message}{end}`, condition)
+		text, err := p.Kubectl(limit(), "-n", p.namespace, "get", kind, name, "--output", "jsonpath="+path)
+		if err != nil {
+			return err.Error()
+		}
+		return text
+	}
+}
+
+// versions are the resourceVersions of all objects of a kind, by name.
+func (p place) versions(kind string) map[string]string {
+	GinkgoHelper()
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name, ResourceVersion string }
+		}
+	}
+	Expect(json.Unmarshal([]byte(p.kubectl("get", kind, "--output", "json")), &list)).To(Succeed())
+	versions := map[string]string{}
+	for _, i := range list.Items {
+		versions[i.Metadata.Name] = i.Metadata.ResourceVersion
+	}
+	return versions
+}
+
+// leader is the index of the replica that holds the Lease.
+func (p place) leader(all ...gateway) int {
+	GinkgoHelper()
+	found := -1
+	Eventually(func() int {
+		holder := p.kubectl("get", "lease", "gatehouse-status-gatehouse", "--output", "jsonpath={.spec.holderIdentity}")
+		found = slices.IndexFunc(all, func(g gateway) bool { return holder != "" && g.replica() == holder })
+		return found
+	}).ShouldNot(Equal(-1))
+	return found
+}
+
+// replica is the name of a replica.
+func (g gateway) replica() string {
+	GinkgoHelper()
+	a, err := g.API.Get(limit(), "/status")
+	Expect(err).NotTo(HaveOccurred())
+	found := regexp.MustCompile(`"replica":"([^"]+)"`).FindStringSubmatch(a.Body) // its own comes first
+	Expect(found).NotTo(BeNil(), a.Body)
+	return found[1]
+}
+
+const filterYAML = `
+apiVersion: gateway.gatehouse.dev/v1
+kind: RouteFilter
+metadata: {name: headers}
+spec: {name: headers, type: route_filter_headers, routeFilterConfig: {config: %q}}
+`
+
+var _ = Describe("The conditions of objects", func() {
+	It("say what kubectl shows, with the field and what to do", func() {
+		p := newPlace(cluster)
+		g := p.serve()
+		p.service("web", backend("blue"))
+		p.host("good", "good.example", "web")
+		Eventually(p.row("gatewayhost", "good")).Should(Equal("good good.example gatehouse False NotConnected"))
+		Expect(p.condition("gatewayhost", "good", "Programmed")()).To(Equal("False NotConnected (1): no Envoy of proxy gatehouse is connected"))
+
+		g.envoy()
+		Eventually(p.row("gatewayhost", "good")).Should(Equal("good good.example gatehouse True Programmed"))
+		Expect(p.condition("gatewayhost", "good", "Accepted")()).To(Equal("True Accepted (1): it is a part of the configuration"))
+		Expect(p.condition("gatewayhost", "good", "ResolvedRefs")()).To(Equal("True ResolvedRefs (1): every object that it names is there and may be used"))
+		Expect(p.condition("gatewayhost", "good", "Programmed")()).To(Equal("True Programmed (1): every connected Envoy has it"))
+		Expect(p.kubectl("get", "gatewayhost", "good", "--output", "jsonpath={.status.envoys} {.status.observedGeneration}")).To(Equal("1 1"))
+
+		By("a Service that is not there")
+		p.host("lost", "lost.example", "nowhere")
+		Eventually(p.row("gatewayhost", "lost")).Should(Equal("lost lost.example gatehouse False RefNotFound"))
+		Expect(p.condition("gatewayhost", "lost", "ResolvedRefs")()).To(MatchRegexp(`^False RefNotFound \(1\): spec.routes\[0\].services\[0\].name: .*nowhere`))
+		Expect(p.condition("gatewayhost", "lost", "Accepted")()).To(HavePrefix("True Accepted"))
+		p.service("nowhere", backend("green"))
+		Eventually(p.row("gatewayhost", "lost")).Should(Equal("lost lost.example gatehouse True Programmed"))
+
+		By("a Secret that is not there")
+		p.apply(`
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: sealed}
+spec:
+  virtualhost: {fqdn: sealed.example, tls: {secretName: absent}}
+  routes: [{conditions: [{prefix: /}], services: [{name: web, port: 80}]}]
+`)
+		Eventually(p.row("gatewayhost", "sealed")).Should(Equal("sealed sealed.example gatehouse False RefNotFound"))
+		Expect(p.condition("gatewayhost", "sealed", "ResolvedRefs")()).To(MatchRegexp(`^False RefNotFound \(1\): spec.virtualhost.tls.secretName: .*absent`))
+
+		By("a reference that is not permitted")
+		p.apply(`
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: abroad}
+spec:
+  virtualhost: {fqdn: abroad.example}
+  routes: [{conditions: [{prefix: /}], services: [{name: web, namespace: elsewhere, port: 80}]}]
+`)
+		Eventually(p.row("gatewayhost", "abroad")).Should(Equal("abroad abroad.example gatehouse False RefNotPermitted"))
+		Expect(p.condition("gatewayhost", "abroad", "ResolvedRefs")()).To(MatchRegexp(`spec.routes\[0\].services\[0\].namespace: .*ReferenceGrant.*elsewhere|ReferenceGrant`))
+
+		By("a host that another has")
+		p.host("twice", "good.example", "web")
+		Eventually(p.row("gatewayhost", "twice")).Should(Equal("twice good.example gatehouse False HostConflict"))
+		Expect(p.condition("gatewayhost", "twice", "Accepted")()).To(ContainSubstring(p.namespace + "/good"))
+
+		By("JSON of a filter that cannot be read: on the filter, and on the host that uses it")
+		p.apply(filterYAML, `{"nonsense": 1}`)
+		Consistently(p.row("routefilter", "headers")).WithTimeout(time.Second).Should(Equal("headers route_filter_headers"), "nobody uses it")
+		p.apply(`
+apiVersion: gateway.gatehouse.dev/v1
+kind: GatewayHost
+metadata: {name: filtered}
+spec:
+  virtualhost: {fqdn: filtered.example}
+  routes: [{conditions: [{prefix: /}], services: [{name: web, port: 80}], filters: [{name: headers}]}]
+`)
+		Eventually(p.row("routefilter", "headers")).Should(Equal("headers route_filter_headers False False Invalid"))
+		Expect(p.condition("routefilter", "headers", "Accepted")()).To(MatchRegexp(`^False Invalid \(1\): spec.routeFilterConfig.config.*nonsense`))
+		Eventually(p.row("gatewayhost", "filtered")).Should(MatchRegexp(`^filtered filtered.example gatehouse False (Invalid|RefNotFound)$`))
+		Expect(p.condition("gatewayhost", "filtered", "Programmed")()).To(MatchRegexp(`spec.routes\[0\].filters\[0\].*headers`))
+		p.apply(filterYAML, `{"request": {"set": {"x-a": "b"}}}`)
+		Eventually(p.row("routefilter", "headers"), "10s").Should(Equal("headers route_filter_headers True True Programmed"), p.condition("routefilter", "headers", "Accepted"))
+		Eventually(p.row("gatewayhost", "filtered")).Should(Equal("filtered filtered.example gatehouse True Programmed"))
+
+		By("the others stayed as they were")
+		Expect(p.row("gatewayhost", "good")()).To(Equal("good good.example gatehouse True Programmed"))
+	})
+
+	It("leave objects of another installation alone", func() {
+		p := newPlace(cluster)
+		g := p.serve()
+		g.envoy()
+		p.service("web", backend("blue"))
+		p.host("ours", "ours.example", "web")
+		p.apply("%s", strings.Replace(hostYAML("theirs", "theirs.example", "web"), "spec:\n", "spec:\n  proxy: other\n", 1))
+		Eventually(p.row("gatewayhost", "ours")).Should(Equal("ours ours.example gatehouse True Programmed"))
+		Expect(p.row("gatewayhost", "theirs")()).To(Equal("theirs theirs.example"))
+	})
+
+	It("say what all replicas' Envoys have, and which lacks a new generation", func() {
+		p := newPlace(cluster)
+		p.service("web", backend("blue"))
+		p.host("old", "old.example", "web")
+		p.host("web", "web.example", "web")
+		a, b := p.serve(), p.serve()
+		a.envoy()
+		ofB := b.envoy()
+		Eventually(func() string {
+			return p.kubectl("get", "gatewayhost", "web", "--output", "jsonpath={.status.envoys}")
+		}).Should(Equal("2"))
+		Eventually(p.row("gatewayhost", "web")).Should(Equal("web web.example gatehouse True Programmed"))
+		Eventually(p.row("gatewayhost", "old")).Should(Equal("old old.example gatehouse True Programmed"))
+		before := p.kubectl("get", "gatewayhost", "old", "--output", "jsonpath={.status}")
+
+		By("an Envoy of the other replica that does not answer")
+		Expect(ofB.Freeze()).To(Succeed())
+		thaw := func() { Expect(ofB.Thaw()).To(Succeed()) }
+		DeferCleanup(thaw)
+		p.host("web", "new.example", "web")
+		Eventually(p.row("gatewayhost", "web")).Should(Equal("web new.example gatehouse False Waiting"))
+		Expect(p.condition("gatewayhost", "web", "Programmed")()).To(MatchRegexp(
+			`^False Waiting \(2\): the Envoy at 127\.0\.0\.1:\d+ \(replica ` + regexp.QuoteMeta(b.replica()) + `\) has not answered yet$`))
+		Expect(p.row("gatewayhost", "old")()).To(Equal("old old.example gatehouse True Programmed"))
+		thaw()
+		Eventually(p.row("gatewayhost", "web")).Should(Equal("web new.example gatehouse True Programmed"))
+		Expect(p.kubectl("get", "gatewayhost", "old", "--output", "jsonpath={.status}")).To(Equal(before))
+
+		By("the leader is killed: the other follows, and nothing that was true changes")
+		both := []gateway{a, b}
+		leader := p.leader(both...)
+		left, name := both[1-leader], both[leader].replica()
+		conditions := func() string {
+			return p.kubectl("get", "gatewayhosts", "old", "web", "--output", "jsonpath={.items[*].status.conditions}")
+		}
+		were := conditions()
+		Expect(both[leader].Kill()).To(Succeed())
+		Eventually(func(g Gomega) string {
+			g.Expect(conditions()).To(Equal(were))
+			return p.kubectl("get", "lease", "gatehouse-status-gatehouse", "--output", "jsonpath={.spec.holderIdentity}")
+		}).Should(Equal(left.replica()))
+		p.host("next", "next.example", "web")
+		Eventually(p.condition("gatewayhost", "next", "Programmed")).Should(
+			Equal("Unknown ReplicaUnheard (1): replica " + name + " is not heard of: nobody knows what its Envoys have"))
+		Expect(conditions()).To(Equal(were))
+	})
+
+	It("are written once for the one of 500 hosts that is changed", func() {
+		p := newPlace(cluster)
+		p.service("web", backend("blue"))
+		var all strings.Builder
+		for n := range 500 {
+			all.WriteString(hostYAML(fmt.Sprintf("h%03d", n), fmt.Sprintf("h%03d.example", n), "web") + "---\n")
+		}
+		p.apply("%s", all.String())
+		g := p.serve()
+		g.envoy()
+		began := time.Now()
+		Eventually(func() int {
+			return strings.Count(p.kubectl("get", "gatewayhosts", "--no-headers"), " True ")
+		}).Should(Equal(500))
+		AddReportEntry("until 500 hosts say Programmed", time.Since(began).Round(time.Millisecond))
+		before := p.versions("gatewayhosts")
+		p.host("h250", "changed.example", "web")
+		changed := p.versions("gatewayhosts")["h250"]
+		Eventually(p.condition("gatewayhost", "h250", "Programmed")).Should(HavePrefix("True Programmed (2)"))
+		after := p.versions("gatewayhosts")
+		Expect(after["h250"]).NotTo(Equal(changed))
+		delete(after, "h250")
+		delete(before, "h250")
+		Expect(after).To(Equal(before))
+		Expect(p.kubectl("get", "gatewayhost", "h250", "--show-managed-fields", "--output", "jsonpath={range .metadata.managedFields[*]}{.subresource} {end}")).To(ContainSubstring("status"))
+	})
+})
