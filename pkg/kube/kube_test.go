@@ -11,23 +11,23 @@ var _ = Describe("Positions", func() {
 	It("say what a revision has, and of one that is not known what the one before it has", func() {
 		p := &kube.Positions{}
 		Expect(p.At(1)).To(BeNil())
-		p.Add(1, map[string]uint64{"GatewayHost": 10})
-		p.Add(4, map[string]uint64{"GatewayHost": 12})
-		p.Add(4, map[string]uint64{"GatewayHost": 15}) // what changed nothing
+		p.Add(1, map[string]int64{"GatewayHost": 10})
+		p.Add(4, map[string]int64{"GatewayHost": 12})
+		p.Add(4, map[string]int64{"GatewayHost": 15}) // what changed nothing
 		Expect(p.At(0)).To(BeNil())
-		Expect(p.At(1)).To(Equal(map[string]uint64{"GatewayHost": 10}))
-		Expect(p.At(3)).To(Equal(map[string]uint64{"GatewayHost": 10}))
-		Expect(p.At(4)).To(Equal(map[string]uint64{"GatewayHost": 15}))
-		Expect(p.At(9)).To(Equal(map[string]uint64{"GatewayHost": 15}))
+		Expect(p.At(1)).To(Equal(map[string]int64{"GatewayHost": 10}))
+		Expect(p.At(3)).To(Equal(map[string]int64{"GatewayHost": 10}))
+		Expect(p.At(4)).To(Equal(map[string]int64{"GatewayHost": 15}))
+		Expect(p.At(9)).To(Equal(map[string]int64{"GatewayHost": 15}))
 	})
 
 	It("are kept in a bounded number, the newest", func() {
 		p := &kube.Positions{}
 		for i := range 1000 {
-			p.Add(int64(i), map[string]uint64{"Service": uint64(i)})
+			p.Add(int64(i), map[string]int64{"Service": int64(i)})
 		}
 		Expect(p.At(10)).To(BeNil())
-		Expect(p.At(990)).To(Equal(map[string]uint64{"Service": 990}))
+		Expect(p.At(990)).To(Equal(map[string]int64{"Service": 990}))
 	})
 })
 
