@@ -120,8 +120,9 @@ var _ = Describe("serve --mode kubernetes, when something fails", func() {
 		Expect(report.Failures).To(BeEmpty())
 		Eventually(g.ready).Should(Equal(`200 {"status":"ok"}`))
 		after := auditOf(k)
+		// One that starts knows no history: who has seen nothing newer than what was written last, such as a Lease, lists once.
 		for _, resource := range []string{"services", "endpointslices", "secrets"} {
-			Expect(after).To(HaveKeyWithValue("list "+resource, lists["list "+resource]))
+			Expect(after).To(HaveKeyWithValue("list "+resource, BeNumerically("<=", lists["list "+resource]+1)))
 		}
 		// A kube-apiserver that starts ends the watches of custom resources once or twice.
 		for _, resource := range []string{"gatewayhosts", "globalconfigs", "routefilters", "referencegrants"} {
