@@ -168,7 +168,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 	}, NodeTimeout(2*time.Minute))
 
 	It("goes on when the API server comes back, and writes nothing into what has taken a name", func(ctx context.Context) {
-		create(ctx, "GatewayHost", "away")
+		create(ctx, "GatewayHost", "away", "again")
 		stale := list(ctx, "GatewayHost")
 		var mu sync.Mutex
 		changed := channel()
@@ -177,22 +177,22 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 			Look: func(context.Context) ([]Object, bool) { mu.Lock(); defer mu.Unlock(); return stale, true },
 		})
 		Expect(err).NotTo(HaveOccurred())
-		_, err = k.Kubectl(ctx, "delete", "gatewayhost", "h00", "--namespace", "shop")
+		_, err = k.Kubectl(ctx, "delete", "gatewayhost", "again", "--namespace", "shop")
 		Expect(err).NotTo(HaveOccurred())
-		create(ctx, "GatewayHost", "h00")
+		create(ctx, "GatewayHost", "again")
 		Expect(k.Stop()).To(Succeed())
 		running, stop := context.WithCancel(ctx)
 		done := newClosable()
 		go func() { defer done.close(); w.Run(running) }()
 		Expect(k.Start(ctx)).To(Succeed())
 		Eventually(ready(ctx, "gatewayhost", "away")).WithTimeout(60 * time.Second).Should(ContainSubstring("True"))
-		Expect(ready(ctx, "gatewayhost", "h00")()).NotTo(ContainSubstring("True"))
+		Expect(ready(ctx, "gatewayhost", "again")()).NotTo(ContainSubstring("True"))
 		fresh := list(ctx, "GatewayHost")
 		mu.Lock()
 		stale = fresh
 		mu.Unlock()
 		changed <- struct{}{}
-		Eventually(ready(ctx, "gatewayhost", "h00")).WithTimeout(20 * time.Second).Should(ContainSubstring("True"))
+		Eventually(ready(ctx, "gatewayhost", "again")).WithTimeout(20 * time.Second).Should(ContainSubstring("True"))
 		stop()
 		Eventually(done.c).WithTimeout(10 * time.Second).Should(BeClosed())
 	}, NodeTimeout(3*time.Minute))
