@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,6 +84,9 @@ func New(o Options) (*Writer, error) {
 	return &Writer{opts: o, client: client}, nil
 }
 
+// uidPath is what a patch tests.
+const uidPath = "/metadata/uid"
+
 // result is how a patch ended.
 type result struct {
 	job
@@ -156,10 +160,10 @@ func maxTime(a, b time.Time) time.Time {
 // write patches the status of one object.
 func (w *Writer) write(ctx context.Context, j job) result {
 	r := result{job: j}
-	body, err := json.Marshal(map[string]any{
-		// An object that was made again under the name is another one.
-		"metadata": map[string]any{"uid": j.uid},
-		"status":   patchOf(j.status),
+	body, err := json.Marshal([]map[string]any{
+		// An object that was made again under the name is another one. (A merge patch of a status ignores the uid.)
+		{"op": "test", "path": uidPath, "value": j.uid},
+		{"op": "add", "path": "/status", "value": j.status},
 	})
 	if err != nil {
 		r.err = err
@@ -167,25 +171,13 @@ func (w *Writer) write(ctx context.Context, j job) result {
 	}
 	resource := schema.GroupVersionResource{Group: gatewayv1.GroupVersion().Group, Version: gatewayv1.GroupVersion().Version, Resource: resourceOf(j.ref.Kind)}
 	o, err := w.client.Resource(resource).Namespace(j.ref.Namespace).
-		Patch(ctx, j.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "gatehouse"}, "status")
+		Patch(ctx, j.ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "gatehouse"}, "status")
 	if err != nil {
 		r.err = err
 		return r
 	}
 	r.version = ParseVersion(o.GetResourceVersion())
 	return r
-}
-
-// patchOf has every field, so that what is empty now is removed.
-func patchOf(s gatewayv1.Status) map[string]any {
-	p := map[string]any{"conditions": s.Conditions, "observedGeneration": s.ObservedGeneration, "proxy": nil, "envoys": nil}
-	if s.Proxy != "" {
-		p["proxy"] = s.Proxy
-	}
-	if s.Envoys != nil {
-		p["envoys"] = *s.Envoys
-	}
-	return p
 }
 
 // settle notes how a patch ended.
@@ -195,7 +187,7 @@ func (w *Writer) settle(q *queue, r result) {
 	case r.err == nil:
 		q.wrote(r.job, r.version, now)
 		w.opts.Fault(r.ref.Kind, "")
-	case apierrors.IsNotFound(r.err), apierrors.IsConflict(r.err):
+	case apierrors.IsNotFound(r.err), strings.Contains(r.err.Error(), uidPath): // it is gone, or another one
 		q.drop(r.job)
 	case apierrors.IsForbidden(r.err):
 		q.retry(r.job, time.Time{})
