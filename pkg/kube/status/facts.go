@@ -128,7 +128,8 @@ func lackOf(e *replicas.Envoy, made map[model.Key]string, built, had bool) (l co
 			return l, true
 		}
 	}
-	return l, !(built && (e.Current || e.Answered && !e.Cut))
+	has := built && (e.Current || e.Answered && !e.Cut)
+	return l, !has
 }
 
 // awaited names the first of what a host waits for.
