@@ -101,13 +101,7 @@ func openControlPlane(
 	}
 	registry := status.NewRegistry()
 	source := newAnnouncer(p.store, registry, env.Log)
-	ads := server.New(server.Options{
-		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
-		Status: registry, Log: env.Log, Own: own.proxy(), Failing: own.failing,
-		Held: lost, AllowEmpty: cfg.AllowEmpty || p.mirror != nil, Configured: source.configured.Load,
-		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
-	})
-	p.held, p.grpc = ads.Held, p.xds.server(ads)
+	ads := p.newServer(cfg, registry, own, lost, source.configured.Load)
 	p.logins = &loginWatch{registry: registry, log: env.Log, refresh: func(k model.Key) { p.providers.Refresh(k) }, now: time.Now}
 	known := &knownLimits{}
 	p.expiry = watchCertificates(source, registry, env.Log, time.Now)
@@ -153,6 +147,21 @@ func openControlPlane(
 	}
 	opened = true
 	return p, nil
+}
+
+// newServer makes the xDS server. lost says why the database seems to be lost, configured
+// whether it ever had a configuration.
+func (p *controlPlane) newServer(
+	cfg config.Config, registry *status.Registry, own *ownEnvoy, lost string, configured func() bool,
+) *server.Server {
+	ads := server.New(server.Options{
+		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
+		Status: registry, Log: p.log, Own: own.proxy(), Failing: own.failing,
+		Held: lost, AllowEmpty: cfg.AllowEmpty || p.mirror != nil, Configured: configured,
+		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
+	})
+	p.held, p.grpc = ads.Held, p.xds.server(ads)
+	return ads
 }
 
 // compileSettings are the settings of the process that shape every proxy.
