@@ -191,8 +191,7 @@ func (b *Board) signal() {
 // Changed implements replicas.Board.
 func (b *Board) Changed() <-chan struct{} { return b.changed }
 
-// Pace implements replicas.Board. A beat writes the whole ConfigMap into etcd: some 1 kB with a few Envoys, 30 kB with
-// 1,000 (ADR 0067).
+// Pace implements replicas.Board. A beat writes the whole ConfigMap into etcd (ADR 0067).
 func (b *Board) Pace() replicas.Pace {
 	return replicas.Pace{
 		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
