@@ -28,6 +28,7 @@ func newModule() module {
 	write(m.dir, "hack/systemd/gatehouse.service", "[Service]\nExecStart=/usr/local/bin/gatehouse serve\n")
 	// What the linter says to its users, and no finding.
 	m.program("bin/tools/golangci-lint", "echo 'level=info msg=cache' >&2; echo '0 issues.'")
+	m.program("hack/crds.sh", "")
 	for _, name := range []string{"hack/lint.sh", "hack/lib.sh"} {
 		text, err := os.ReadFile("../../" + name)
 		Expect(err).NotTo(HaveOccurred())
@@ -109,7 +110,8 @@ var _ = Describe("make lint", func() {
 		code, lines, said := m.lint()
 		Expect(said).To(ContainSubstring("go: downloading example.com/dep v1.0.0"), "else this proves nothing")
 		Expect(lines).To(Equal([]string{
-			"ok    gofmt", "ok    go.mod (go mod tidy)", "ok    ratelimit/go.mod (go mod tidy)", "ok    shell syntax", "ok    units of systemd", "ok    golangci-lint",
+			"ok    gofmt", "ok    go.mod (go mod tidy)", "ok    ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
+			"ok    shell syntax", "ok    units of systemd", "ok    golangci-lint",
 		}), said)
 		Expect(code).To(BeZero())
 	})
@@ -119,10 +121,12 @@ var _ = Describe("make lint", func() {
 		write(m.dir, "m.go", "package m\nimport   \"os\"\n")
 		write(m.dir, "ratelimit/m.go", "package m\n")
 		write(m.dir, "hack/broken.sh", "if true; then\n")
+		m.program("hack/crds.sh", "echo 'they are stale'")
 		m.program("bin/tools/golangci-lint", "echo 'm.go:1:1: bad'; echo '1 issues:'; exit 1")
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
-			"WRONG gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint",
+			"WRONG gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "WRONG CustomResourceDefinitions (make crds)",
+			"WRONG shell syntax", "ok    units of systemd", "WRONG golangci-lint",
 		}), said)
 		Expect(said).To(And(ContainSubstring("\nm.go\n"), ContainSubstring("-require example.com/dep v1.0.0\n"), ContainSubstring("hack/broken.sh: line "),
 			ContainSubstring("m.go:1:1: bad\n"), HaveSuffix("error: make lint found something\n")))
@@ -143,7 +147,8 @@ var _ = Describe("make lint", func() {
 		m.program("bin/tools/golangci-lint", "echo 'no memory' >&2; exit 3")
 		code, lines, said := m.lint()
 		Expect(lines).To(Equal([]string{
-			"ok    gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint",
+			"ok    gofmt", "WRONG go.mod (go mod tidy)", "WRONG ratelimit/go.mod (go mod tidy)", "ok    CustomResourceDefinitions (make crds)",
+			"ok    shell syntax", "ok    units of systemd", "WRONG golangci-lint",
 		}), said)
 		Expect(said).To(ContainSubstring("no memory"))
 		Expect(code).To(Equal(1))

@@ -73,7 +73,7 @@ var _ = Describe("SQLite", func() {
 	It("says that the database is away while another program locks it", func(ctx SpecContext) {
 		path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
 		s := openStore(ctx, "sqlite://"+path)
-		other, err := sql.Open("sqlite", path)
+		other, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)") // the store may be writing
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(other.Close)
 		conn, err := other.Conn(ctx)
