@@ -9,7 +9,9 @@ CREATE UNLOGGED TABLE replica_report (
     heard        TIMESTAMPTZ NOT NULL,
     ended        BOOLEAN NOT NULL DEFAULT false,
     version      BIGINT NOT NULL,
-    report       BYTEA STORAGE EXTERNAL NOT NULL,
+    report       BYTEA NOT NULL,
     mail_version BIGINT NOT NULL,
-    mail         BYTEA STORAGE EXTERNAL NOT NULL
+    mail         BYTEA NOT NULL
 ) WITH (fillfactor = 50);
+ALTER TABLE replica_report ALTER COLUMN report SET STORAGE EXTERNAL;
+ALTER TABLE replica_report ALTER COLUMN mail SET STORAGE EXTERNAL;
