@@ -28,31 +28,32 @@ func migrate(ctx context.Context, log *slog.Logger, db *sql.DB, d goose.Dialect,
 	if err != nil {
 		return fmt.Errorf("reading the embedded migrations: %w", err)
 	}
-	if err := refuseNewer(ctx, provider); err != nil {
+	had, err := version(ctx, provider)
+	if err != nil {
 		return err
 	}
 	done, err := provider.Up(ctx)
 	if err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
-	if n := len(done); n > 0 {
-		log.Info("migrated the database", "version", done[n-1].Source.Version)
+	if n := len(done); n > 0 && had > 0 { // an empty database has nothing to migrate
+		log.Info("migrated the database", "from", had, "version", done[n-1].Source.Version)
 	}
 	return nil
 }
 
-// refuseNewer returns an error if the database has a migration that this program
-// does not know: what it means for what this program would write, nobody knows.
-func refuseNewer(ctx context.Context, provider *goose.Provider) error {
-	has, err := provider.GetDBVersion(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the version of the schema: %w", err)
+// version returns the version of the database's schema; 0 means that it has none. It is an
+// error if this program does not know it: what it means for what this program would
+// write, nobody knows.
+func version(ctx context.Context, provider *goose.Provider) (has int64, err error) {
+	if has, err = provider.GetDBVersion(ctx); err != nil {
+		return 0, fmt.Errorf("reading the version of the schema: %w", err)
 	}
 	sources := provider.ListSources()
 	if known := sources[len(sources)-1].Version; has > known {
-		return newerError("the database", has, known)
+		return 0, newerError("the database", has, known)
 	}
-	return nil
+	return has, nil
 }
 
 // knownSchema is the newest version of the schema that this program knows.

@@ -1,9 +1,11 @@
 package sqlstore_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -43,13 +45,16 @@ var beforeTrustedHops = []string{
 var _ = Describe("A database of a version that knew no trusted hops", func() {
 	DescribeTable("opens, with none, and so does its history", func(ctx SpecContext, driver string, locate func(context.Context) (url, dsn string)) {
 		url, dsn := locate(ctx)
-		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url})
+		var log bytes.Buffer
+		logger := slog.New(slog.NewJSONHandler(&log, nil))
+		s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url, Log: logger})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = s.Write(ctx, store.Origin{Actor: "tester"}, func(w store.Writer) error {
 			return errors.Join(w.Insert(&model.Proxy{Name: "gw"}), w.Insert(&model.Service{Name: "shop", FQDN: "*"}), w.Insert(&model.Upstream{Name: "blue"}))
 		})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.Close()).To(Succeed())
+		Expect(log.String()).NotTo(ContainSubstring("migrated"), "it was empty")
 		db, err := sql.Open(driver, dsn)
 		Expect(err).NotTo(HaveOccurred())
 		for _, statement := range beforeTrustedHops {
@@ -66,6 +71,10 @@ var _ = Describe("A database of a version that knew no trusted hops", func() {
 		}
 		Expect(db.Close()).To(Succeed())
 
+		s, err = sqlstore.Open(ctx, sqlstore.Options{URL: url, Log: logger})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.Close()).To(Succeed())
+		Expect(log.String()).To(MatchRegexp(`"msg":"migrated the database","from":4,"version":\d+`))
 		newer := openStore(ctx, url)
 		hops := func() (n int) {
 			GinkgoHelper()
