@@ -15,8 +15,6 @@ import (
 // kind is a kind of objects that is followed.
 type kind struct {
 	gvk schema.GroupVersionKind
-	// resource is its name in rules of RBAC.
-	resource string
 	// object is an empty object of the type that is followed.
 	object client.Object
 	// needed says that nothing can be served before it was read once. Without a GatewayHost, Service or
@@ -29,6 +27,9 @@ type kind struct {
 	slim func(client.Object)
 }
 
+// resource is its name in rules of RBAC.
+func (k kind) resource() string { return gatewayv1.Resource(k.gvk.Kind) }
+
 // kinds are all kinds that are followed, in the order of what is said of them.
 func kinds() []kind {
 	own := gatewayv1.GroupVersion()
@@ -37,27 +38,27 @@ func kinds() []kind {
 	secret.SetGroupVersionKind(core.WithKind("Secret"))
 	return []kind{
 		{
-			gvk: own.WithKind(gatewayv1.KindGatewayHost), resource: "gatewayhosts", object: &gatewayv1.GatewayHost{}, needed: true,
+			gvk: own.WithKind(gatewayv1.KindGatewayHost), object: &gatewayv1.GatewayHost{}, needed: true,
 			without: "no Envoy is answered",
 		},
 		{
-			gvk: own.WithKind(gatewayv1.KindGlobalConfig), resource: "globalconfigs", object: &gatewayv1.GlobalConfig{}, needed: true,
+			gvk: own.WithKind(gatewayv1.KindGlobalConfig), object: &gatewayv1.GlobalConfig{}, needed: true,
 			without: "no Envoy is answered, because nobody knows what asks for a login",
 		},
 		{
-			gvk: own.WithKind(gatewayv1.KindRouteFilter), resource: "routefilters", object: &gatewayv1.RouteFilter{},
+			gvk: own.WithKind(gatewayv1.KindRouteFilter), object: &gatewayv1.RouteFilter{},
 			without: "routes and hosts with a filter are closed",
 		},
 		{
-			gvk: own.WithKind(gatewayv1.KindReferenceGrant), resource: "referencegrants", object: &gatewayv1.ReferenceGrant{},
+			gvk: own.WithKind(gatewayv1.KindReferenceGrant), object: &gatewayv1.ReferenceGrant{},
 			without: "references to other namespaces are refused",
 		},
-		{gvk: core.WithKind("Service"), resource: "services", object: &corev1.Service{}, needed: true, without: "no Envoy is answered", slim: slimService},
+		{gvk: core.WithKind("Service"), object: &corev1.Service{}, needed: true, without: "no Envoy is answered", slim: slimService},
 		{
-			gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), resource: "endpointslices", object: &discoveryv1.EndpointSlice{}, needed: true,
+			gvk: discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), object: &discoveryv1.EndpointSlice{}, needed: true,
 			without: "no Envoy is answered", slim: slimSlice,
 		},
-		{gvk: core.WithKind("Secret"), resource: "secrets", object: secret, without: "what needs a Secret is closed"},
+		{gvk: core.WithKind("Secret"), object: secret, without: "what needs a Secret is closed"},
 	}
 }
 
@@ -108,7 +109,7 @@ func scheme() (*runtime.Scheme, error) {
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds() {
-		r := k.gvk.GroupVersion().WithResource(k.resource)
+		r := k.gvk.GroupVersion().WithResource(k.resource())
 		m.AddSpecific(k.gvk, r, r, meta.RESTScopeNamespace)
 		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, meta.RESTScopeNamespace) // the cache asks for it
 	}

@@ -81,7 +81,7 @@ func (f fault) isDenied() bool {
 
 // sentence says what is wrong and what to do.
 func (f fault) sentence() string {
-	what := f.kind.resource
+	what := f.kind.resource()
 	if g := f.kind.gvk.Group; g != "" {
 		what += "." + g
 	}

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -169,7 +168,7 @@ func (w *Writer) write(ctx context.Context, j job) result {
 		r.err = err
 		return r
 	}
-	resource := schema.GroupVersionResource{Group: gatewayv1.GroupVersion().Group, Version: gatewayv1.GroupVersion().Version, Resource: resourceOf(j.ref.Kind)}
+	resource := gatewayv1.GroupVersion().WithResource(gatewayv1.Resource(j.ref.Kind))
 	o, err := w.client.Resource(resource).Namespace(j.ref.Namespace).
 		Patch(ctx, j.ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: "gatehouse"}, "status")
 	if err != nil {
@@ -193,7 +192,7 @@ func (w *Writer) settle(q *queue, r result) {
 		q.retry(r.job, time.Time{})
 		q.forbidden[r.ref.Kind] = now.Add(forbiddenWait)
 		w.opts.Fault(r.ref.Kind, fmt.Sprintf(
-			"conditions are not written: this program may not patch %s/status of group %s: %v", resourceOf(r.ref.Kind), gatewayv1.GroupVersion().Group, r.err))
+			"conditions are not written: this program may not patch %s/status of group %s: %v", gatewayv1.Resource(r.ref.Kind), gatewayv1.Group, r.err))
 	case apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err):
 		q.retry(r.job, now.Add(refusedWait))
 		w.opts.Log.Error("the status of an object is refused", "object", r.ref.String(), "err", r.err)
@@ -201,15 +200,4 @@ func (w *Writer) settle(q *queue, r result) {
 		q.away(r.job, now)
 		w.opts.Log.Debug("the status of an object is not written, trying again", "object", r.ref.String(), "err", r.err)
 	}
-}
-
-// resourceOf is the name of a kind in the API.
-func resourceOf(kind string) string {
-	switch kind {
-	case "RouteFilter":
-		return "routefilters"
-	case "GlobalConfig":
-		return "globalconfigs"
-	}
-	return "gatewayhosts"
 }
