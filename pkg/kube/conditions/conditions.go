@@ -190,7 +190,7 @@ func (f Facts) Have() (n int, ok bool) {
 			continue
 		}
 		if r.Built {
-			n += r.Envoys - len(r.Lacks)
+			n += r.Envoys - len(r.Lacks) - r.Moved
 		}
 	}
 	return max(n, 0), true

@@ -38,6 +38,9 @@ type Replica struct {
 	Unheard bool
 	// Envoys is how many Envoys of the object's proxies are connected to it.
 	Envoys int
+	// Moved is how many of these have the object, and are connected to another replica by now, as it seems: this one was not
+	// heard since. They count once, and what this one has not built is not said to be theirs before it is known.
+	Moved int
 	// Built says that the replica has built the configuration that has the object's generation.
 	Built bool
 	// Lacks are the Envoys that do not have the object as it was built, sorted by address.

@@ -37,16 +37,30 @@ type heard struct {
 	// envoys counts those of each proxy; notable are those that do not have everything.
 	envoys  map[string]int
 	notable map[string][]*replicas.Envoy
+	// gone are the addresses of those that are connected elsewhere by now, as it seems; moved counts those of them
+	// that have everything.
+	gone  map[string]bool
+	moved map[string]int
 }
 
-// hear reads a report.
-func hear(r *replicas.Report, unheard bool) heard {
-	h := heard{Report: r, unheard: unheard, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}}
+// hear reads a report. still are the Envoys of it that have not moved on.
+func hear(r *replicas.Report, still []replicas.Envoy, unheard bool) heard {
+	h := heard{
+		Report: r, unheard: unheard, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
+	}
+	for _, e := range r.Envoys {
+		h.gone[e.Address] = true
+	}
+	for _, e := range still {
+		delete(h.gone, e.Address)
+	}
 	for i := range r.Envoys {
 		e := &r.Envoys[i]
 		h.envoys[e.Proxy]++
 		if !e.Current || len(e.Refused) > 0 {
 			h.notable[e.Proxy] = append(h.notable[e.Proxy], e)
+		} else if h.gone[e.Address] {
+			h.moved[e.Proxy]++
 		}
 	}
 	for proxy, more := range r.More {
@@ -89,10 +103,12 @@ func (k known) factsOf(o Cached, became *translate.Object, since int64) (f condi
 	for _, r := range k.replicas {
 		v := conditions.Replica{Name: r.Replica, Unheard: r.unheard, Built: r.Seen[o.Kind] >= since}
 		for _, proxy := range became.Proxies {
-			v.Envoys += r.envoys[proxy]
+			v.Envoys, v.Moved = v.Envoys+r.envoys[proxy], v.Moved+r.moved[proxy]
 			for _, e := range r.notable[proxy] {
 				if l, lacks := lackOf(e, made, v.Built, e.Seen[o.Kind] >= since || settled && e.Applied > 0); lacks {
 					v.Lacks = append(v.Lacks, l)
+				} else if r.gone[e.Address] {
+					v.Moved++
 				}
 			}
 		}

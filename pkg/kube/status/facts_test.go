@@ -31,7 +31,7 @@ var _ = Describe("The facts about an object", func() {
 		return e
 	}
 	report := func(name string, version int64, envoys ...replicas.Envoy) heard {
-		return hear(&replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}, false)
+		return hear(&replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}, envoys, false)
 	}
 
 	It("are those of its proxy's Envoys at all replicas, and the conditions of what it became", func() {
@@ -92,6 +92,24 @@ var _ = Describe("The facts about an object", func() {
 			e.Current, e.Answered, e.Refused = false, true, []status.Refusal{{Objects: []model.Key{otherService}}}
 		}),
 	)
+
+	It("count an Envoy once that has moved to another replica", func() {
+		list := []replicas.Envoy{
+			envoy("1", nil), envoy("2", nil), // has moved
+			envoy("3", func(e *replicas.Envoy) { e.Current, e.Seen = false, seen(50) }),              // has moved, and lacks something else
+			envoy("4", func(e *replicas.Envoy) { e.Current, e.Applied, e.Seen = false, 0, seen(0) }), // has moved, and lacks it
+		}
+		killed := &replicas.Report{Replica: "b", Seen: seen(50), Envoys: list}
+		k := known{replicas: []heard{report("a", 50, envoy("5", nil), envoy("6", nil), envoy("7", nil)), hear(killed, list[:1], false)}}
+		f, ok := k.factsOf(web, became, 50)
+		Expect(ok).To(BeTrue())
+		Expect(f.Replicas).To(HaveExactElements(
+			conditions.Replica{Name: "a", Envoys: 3, Built: true},
+			conditions.Replica{Name: "b", Envoys: 4, Moved: 2, Built: true, Lacks: []conditions.Lack{{Envoy: "4"}}}))
+		have, ok := f.Have()
+		Expect(ok).To(BeTrue())
+		Expect(have).To(Equal(4))
+	})
 
 	DescribeTable("are written by one installation", func(o Cached, b translate.Object, ours bool) {
 		Expect(known{served: []string{"gatehouse"}}.isOurs(o, &b)).To(Equal(ours))

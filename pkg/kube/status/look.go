@@ -103,12 +103,13 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	}
 	l.failed = false
 	own := l.from.Report()
-	k := known{served: l.from.Proxies, replicas: []heard{hear(&own, false)}, conditions: byObject(l.from.Registry.Conditions())}
-	for _, o := range l.from.Others() {
-		k.replicas = append(k.replicas, hear(o.Report, o.Unheard))
+	k := known{served: l.from.Proxies, replicas: []heard{hear(&own, own.Envoys, false)}, conditions: byObject(l.from.Registry.Conditions())}
+	others := l.from.Others()
+	for i, still := range replicas.WithoutMoved(l.from.Registry.Envoys(), others) {
+		k.replicas = append(k.replicas, hear(others[i].Report, still.Envoys, still.Unheard))
 	}
 	if !l.from.Heard() {
-		k.replicas = append(k.replicas, hear(&replicas.Report{Replica: "(others)"}, true))
+		k.replicas = append(k.replicas, hear(&replicas.Report{Replica: "(others)"}, nil, true))
 	}
 	became := l.from.Became()
 	there := make(map[Ref]bool, len(cached))
