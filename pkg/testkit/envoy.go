@@ -37,6 +37,24 @@ func StartEnvoyOnPort(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, 
 	return RunEnvoy(ctx, dir, bootstrap)
 }
 
+// LargeExpression is a regular expression that Gatehouse allows, and that an Envoy of
+// StartStrictEnvoy refuses.
+const LargeExpression = "/item/[a-z]{1,64}/[0-9a-f]{40}"
+
+// StartStrictEnvoy is the same as StartEnvoy with an Envoy that takes smaller regular
+// expressions only than Gatehouse's bootstrap says.
+func StartStrictEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
+	const generous, strict = "re2.max_program_size.error_level: 10000", "re2.max_program_size.error_level: 50"
+	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-socket", filepath.Join(dir, "admin.sock"))
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(bootstrap, generous) {
+		return nil, fmt.Errorf("the bootstrap has no %s to change", generous)
+	}
+	return RunEnvoy(ctx, dir, strings.Replace(bootstrap, generous, strict, 1))
+}
+
 // RunEnvoy runs an Envoy with any bootstrap that has an admin endpoint, and
 // returns when it has its configuration. dir is an empty directory, args are more
 // arguments.

@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,28 +9,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// The expression is one that Gatehouse allows, and that an Envoy refuses whose
-// limit is lower than that of Gatehouse's bootstrap.
-const largeExpression = "/item/[a-z]{1,64}/[0-9a-f]{40}"
-
-// strictEnvoy runs an Envoy with such a limit until the end of the spec.
-func strictEnvoy(proxy, xdsAddr string) {
-	GinkgoHelper()
-	dir := GinkgoT().TempDir()
-	bootstrap, err := testkit.PrintBootstrap(limit(), proxy, xdsAddr, "--admin-socket", filepath.Join(dir, "admin.sock"))
-	Expect(err).NotTo(HaveOccurred())
-	const generous = "re2.max_program_size.error_level: 10000"
-	Expect(bootstrap).To(ContainSubstring(generous))
-	e, err := testkit.RunEnvoy(limit(), dir, strings.Replace(bootstrap, generous, "re2.max_program_size.error_level: 50", 1))
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(e.Kill)
-}
-
 var _ = Describe("What an Envoy refuses", func() {
 	It("harms nobody else: the guilty host is found, the others change on", func() {
 		g := serve()
 		gw := gateway{g.API, freePort()}
-		strictEnvoy("gw", g.XDSAddr)
+		strict, err := testkit.StartStrictEnvoy(limit(), GinkgoT().TempDir(), "gw", g.XDSAddr)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(strict.Kill)
 		addUpstream(gw.api, backend("blue"))
 		addProxy(gw.api, "gw", gw.port)
 		for i := range 10 {
@@ -44,9 +27,9 @@ var _ = Describe("What an Envoy refuses", func() {
 		post(gw.api, "/proxy/gw/service/bad")
 		gw.expect("bad.example", "/", "blue")
 
-		addRoute(gw.api, "bad", "large", largeExpression, `{"match":"regex"}`, "blue")
+		addRoute(gw.api, "bad", "large", testkit.LargeExpression, `{"match":"regex"}`, "blue")
 		addService(gw.api, "worse", "worse.example", "blue")
-		addRoute(gw.api, "worse", "large", largeExpression, `{"match":"regex"}`, "blue")
+		addRoute(gw.api, "worse", "large", testkit.LargeExpression, `{"match":"regex"}`, "blue")
 		post(gw.api, "/proxy/gw/service/worse")
 		for i := range 10 {
 			addRoute(gw.api, fmt.Sprintf("good%d", i), "new", "/new", `{"rewrite":{"host":"changed"}}`, "blue")

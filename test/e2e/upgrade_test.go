@@ -2,12 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
-	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -73,7 +70,10 @@ var _ = Describe("An update with several control planes on one PostgreSQL", func
 		post(a.API, "/upstream", "Upstream_name=shop", "Upstream_ip="+blue.IP, "Upstream_port="+strconv.Itoa(blue.Port))
 		addService(a.API, "shop", "*", "shop")
 		addProxy(a.API, "gw", gw.port, "shop")
-		envoyFor("gw", balance(one, two))
+		balancer, err := testkit.StartBalancer(one, two)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(balancer.Close)
+		envoyFor("gw", balancer.Addr)
 		gw.expect("shop.example", "/", "blue")
 		_, stopTraffic := gw.traffic("shop.example", 200)
 		leadTo := func(g *testkit.Gatehouse, to *testkit.Backend) {
@@ -94,42 +94,3 @@ var _ = Describe("An update with several control planes on one PostgreSQL", func
 		stopTraffic()
 	})
 })
-
-// balance returns an address that leads to the first of some that accepts a
-// connection, as a load balancer for TCP does.
-func balance(addrs ...string) string {
-	GinkgoHelper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	var group sync.WaitGroup
-	DeferCleanup(func() {
-		Expect(l.Close()).To(Succeed())
-		group.Wait()
-	})
-	pipe := func(client net.Conn) {
-		for _, addr := range addrs {
-			server, err := net.Dial("tcp", addr)
-			if err != nil {
-				continue
-			}
-			group.Go(func() {
-				_, _ = io.Copy(server, client) // until one of them is gone
-				_ = server.Close()
-			})
-			_, _ = io.Copy(client, server)
-			_ = server.Close()
-			break
-		}
-		_ = client.Close()
-	}
-	group.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			group.Go(func() { pipe(client) })
-		}
-	})
-	return l.Addr().String()
-}
