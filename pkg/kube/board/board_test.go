@@ -59,7 +59,8 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	}, NodeTimeout(2*time.Minute))
 
-	open := func(ctx context.Context, o board.Options) *board.Board {
+	// run starts a board; stop ends what it reads.
+	run := func(ctx context.Context, o board.Options) (b *board.Board, stop func()) {
 		GinkgoHelper()
 		var err error
 		o.Config, err = clientcmd.BuildConfigFromFlags("", account)
@@ -68,12 +69,18 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		if o.Installation == "" {
 			o.Installation = "gatehouse"
 		}
-		b, err := board.New(o)
+		b, err = board.New(o)
 		Expect(err).NotTo(HaveOccurred())
-		running, stop := context.WithCancel(context.WithoutCancel(ctx))
+		running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		var group sync.WaitGroup
 		group.Go(func() { _ = b.Run(running) })
-		DeferCleanup(func() { stop(); group.Wait() })
+		stop = func() { cancel(); group.Wait() }
+		DeferCleanup(stop)
+		return b, stop
+	}
+	open := func(ctx context.Context, o board.Options) *board.Board {
+		GinkgoHelper()
+		b, _ := run(ctx, o)
 		return b
 	}
 	names := func(ctx context.Context) string {
@@ -91,7 +98,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 	}
 
 	It("has what each replica has published, once, for the replicas of its installation only", func(ctx context.Context) {
-		clock := &clock{}
+		clock, oldClock := &clock{}, &clock{}
 		a := open(ctx, board.Options{Replica: "a-1", Now: clock.now})
 		b := open(ctx, board.Options{Replica: "b-1", Pod: "gatehouse-0", PodUID: "5a1c6f0e-8f58-4f3a-9a5c-0d5f9a7b1c2d"})
 		other := open(ctx, board.Options{Replica: "c-1", Installation: "other"})
@@ -108,6 +115,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 			Replica: "b-1", Versions: replicas.Versions{Report: 1, Mail: 1}, Report: []byte("r1"), Mail: []byte("m1"),
 		})))
 		Expect(read(ctx, b, "b-1")()).To(BeEmpty())
+		Consistently(b.Changed()).WithTimeout(300*time.Millisecond).ShouldNot(Receive(), "by its own post")
 		Expect(names(ctx)).To(Equal("configmap/gatehouse-replica-c-1\nconfigmap/gatehouse-replica-gatehouse-0\n"))
 		Expect(k.Kubectl(ctx, "get", "configmap", "gatehouse-replica-gatehouse-0", "--namespace", "gate", "--output",
 			"jsonpath={.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].uid}")).
@@ -148,8 +156,14 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
 		Expect(names(ctx)).To(Equal("configmap/gatehouse-replica-c-1\n"))
 
+		By("a replica that left, and comes back")
+		Expect(again.Publish(ctx, replicas.Post{Replica: "b-2"})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(HaveField("Post", replicas.Post{Replica: "b-2"}), Equal(ended("b-1"))))
+		Expect(again.End(ctx, "b-2")).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
+
 		By("a replica that is gone")
-		old := open(ctx, board.Options{Replica: "Old_1"})
+		old := open(ctx, board.Options{Replica: "Old_1", Now: oldClock.now})
 		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
 		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-old-1"))
@@ -159,14 +173,51 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(ended("b-1"), ended("b-2")))
 		Expect(old.Beat(ctx, "Old_1")).To(BeFalse())
+		isKept := func() bool {
+			GinkgoHelper()
+			_, kept, err := old.Read(ctx, "Old_1", nil)
+			Expect(err).NotTo(HaveOccurred())
+			return kept
+		}
+		oldClock.advance(6 * time.Second)
+		Eventually(isKept).Should(BeFalse())
 		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1", Report: []byte("old")})).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
-		_, kept, err := old.Read(ctx, "Old_1", nil)
+		Eventually(isKept).Should(BeTrue())
+
+		By("one whose ConfigMap somebody takes from the installation")
+		_, err = k.Kubectl(ctx, "label", "configmap", "gatehouse-replica-old-1", "--namespace", "gate", "--overwrite", board.Label+"=nobody")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(kept).To(BeTrue())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(2))
+		Expect(old.Beat(ctx, "Old_1")).To(BeFalse())
+		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1"})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
+
 		clock.advance(61 * time.Second)
 		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
 		Eventually(func() string { return names(ctx) }).Should(Equal("configmap/gatehouse-replica-c-1\n"))
+	}, NodeTimeout(time.Minute))
+
+	It("removes nothing that has changed since it was read", func(ctx context.Context) {
+		clock := &clock{}
+		a, stop := run(ctx, board.Options{Replica: "a-1", Now: clock.now, Installation: "stale"})
+		b := open(ctx, board.Options{Replica: "b-1", Installation: "stale"})
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1"})).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(HaveLen(1))
+		stop()
+		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
+		clock.advance(61 * time.Second)
+		Expect(read(ctx, a, "a-1")()).To(BeEmpty())
+		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-b-1"))
+		Expect(b.End(ctx, "b-1")).To(Succeed())
+		Expect(read(ctx, a, "a-1")()).To(BeEmpty(), "it is gone")
+	}, NodeTimeout(time.Minute))
+
+	It("has a name for a Pod with the longest of names", func(ctx context.Context) {
+		b := open(ctx, board.Options{Replica: "b-1", Pod: strings.Repeat("p", 253), Installation: "long"})
+		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1"})).To(Succeed())
+		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
+		Expect(b.End(ctx, "b-1")).To(Succeed())
 	}, NodeTimeout(time.Minute))
 
 	It("hears nobody while the API server is away, and everybody after it", func(ctx context.Context) {

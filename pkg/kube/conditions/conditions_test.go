@@ -111,6 +111,20 @@ var _ = Describe("The conditions of an object", func() {
 		Entry("a replica has not built it, and has no Envoys", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b"} }),
 		Entry("a replica is not heard of", func(f *conditions.Facts) { f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true} },
 			"Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
+		Entry("a replica is not heard of that had Envoys", func(f *conditions.Facts) {
+			f.Replicas[1] = conditions.Replica{Name: "b", Unheard: true, Envoys: 2}
+		}, "Programmed=Unknown ReplicaUnheard: replica b is not heard of: nobody knows what its Envoys have"),
+		Entry("more Envoys refuse it than a message holds", func(f *conditions.Facts) {
+			for _, name := range []string{"v", "w", "x", "y", "z"} {
+				f.Replicas[0].Lacks = append(f.Replicas[0].Lacks, conditions.Lack{Envoy: name, Refused: true, Message: "no"})
+			}
+		}, "Programmed=False Refused: the Envoy at v (replica a) refused it: no; the Envoy at w (replica a) refused it: no; "+
+			"the Envoy at x (replica a) refused it: no; and 2 more"),
+		Entry("more Envoys lack it than a message holds", func(f *conditions.Facts) {
+			for _, name := range []string{"v", "w", "x", "y", "z"} {
+				f.Replicas[0].Lacks = append(f.Replicas[0].Lacks, conditions.Lack{Envoy: name, Message: "waits"})
+			}
+		}, "Programmed=False Waiting: the Envoy at v (replica a) waits; the Envoy at w (replica a) waits; the Envoy at x (replica a) waits; and 2 more"),
 		Entry("no Envoy is connected", func(f *conditions.Facts) { f.Replicas[0].Envoys, f.Replicas[1].Envoys = 0, 0 },
 			"Programmed=False NotConnected: no Envoy of proxy gatehouse is connected"),
 	)
@@ -159,6 +173,15 @@ var _ = Describe("The conditions of an object", func() {
 		}, "Programmed=False NotConnected: no Envoy of proxy gatehouse is connected"),
 	)
 
+	It("have no grace for a generation that not every Envoy had yet", func() {
+		f, before := live(), good(4)
+		before[2] = condition("Programmed", "False", "Waiting", "replica a has not built it yet", 4, start)
+		f.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", For: time.Second}}
+		list, again := conditions.Conditions(f, before, later)
+		Expect(short(list)).To(Equal([]string{"Programmed=False Waiting: the Envoy at x (replica a) has not answered yet"}))
+		Expect(again).To(BeZero())
+	})
+
 	It("keep the moment of the last transition, and what others wrote", func() {
 		before := append(good(3), condition("Verified", "True", "ByHand", "", 1, start))
 		list, _ := conditions.Conditions(live(), before, later)
@@ -195,5 +218,48 @@ var _ = Describe("Two lists of conditions", func() {
 		Expect(conditions.SayTheSame(good(4), other)).To(BeTrue())
 		Expect(conditions.SayTheSame(good(4), good(5))).To(BeFalse())
 		Expect(conditions.SayTheSame(good(4), good(4)[:2])).To(BeFalse())
+		other = good(4)
+		other[2].Reason = "Other"
+		Expect(conditions.SayTheSame(good(4), other)).To(BeFalse())
+		other = good(4)
+		other[2].Status = metav1.ConditionUnknown
+		Expect(conditions.SayTheSame(good(4), other)).To(BeFalse())
+	})
+})
+
+var _ = Describe("The problems of the mirror", func() {
+	noUpstream := conditions.Problem{Path: "spec.routes[0]", Reason: model.NoUpstream, Message: "it answers 503"}
+	invalid := conditions.Problem{Path: "spec.routes[0]", Reason: "Invalid", Message: "no"}
+
+	It("come after those of the translation, each once", func() {
+		Expect(conditions.WithMirror([]conditions.Problem{invalid}, []conditions.Problem{noUpstream, invalid, noUpstream})).
+			To(Equal([]conditions.Problem{invalid, noUpstream}))
+	})
+})
+
+var _ = Describe("The Envoys of an object", func() {
+	It("are counted at the replicas that are heard of", func() {
+		f := live()
+		f.Replicas[0].Envoys, f.Replicas[0].Lacks = 3, []conditions.Lack{{Envoy: "x"}}
+		f.Replicas = append(f.Replicas,
+			conditions.Replica{Name: "c", Built: true, Unheard: true, Envoys: 10}, conditions.Replica{Name: "d", Envoys: 20})
+		Expect(f.Connected()).To(Equal(24))
+		n, ok := f.Have()
+		Expect(ok).To(BeTrue())
+		Expect(n).To(Equal(3), "the others lack it, are not heard of, or their replica has not built it")
+	})
+
+	It("do not have what is closed, or what nothing uses", func() {
+		f := live()
+		f.Proxies = nil
+		_, ok := f.Have()
+		Expect(ok).To(BeFalse())
+		f = live()
+		f.Problems = []conditions.Problem{{"", "RefNotFound", "a route of it answers 503"}}
+		_, ok = f.Have()
+		Expect(ok).To(BeTrue())
+		f.Problems = []conditions.Problem{{"", "Invalid", "no"}}
+		_, ok = f.Have()
+		Expect(ok).To(BeFalse())
 	})
 })

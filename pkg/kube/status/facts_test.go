@@ -64,6 +64,21 @@ var _ = Describe("The facts about an object", func() {
 		Expect(ok).To(BeFalse())
 	})
 
+	It("count the Envoys beyond those that a report names", func() {
+		r := report("a", 50, envoy("1", nil))
+		r.More = map[string]int{"gatehouse": 40, "other": 7}
+		f, ok := known{replicas: []heard{hear(r.Report, r.Envoys, false)}}.factsOf(web, became, 50)
+		Expect(ok).To(BeTrue())
+		Expect(f.Replicas).To(Equal([]conditions.Replica{{Name: "a", Envoys: 41, Built: true}}))
+	})
+
+	It("say that an Envoy lacks what its replica has not built", func() {
+		behind := envoy("2", func(e *replicas.Envoy) { e.Current, e.Answered = false, true })
+		f, ok := known{replicas: []heard{report("a", 50), report("b", 49, behind)}}.factsOf(web, became, 50)
+		Expect(ok).To(BeTrue())
+		Expect(f.Replicas[1].Lacks).To(Equal([]conditions.Lack{{Envoy: "2"}}))
+	})
+
 	DescribeTable("say what an Envoy lacks", func(o Cached, change func(*replicas.Envoy), lacks ...conditions.Lack) {
 		k := known{replicas: []heard{report("a", 50, envoy("1", change))}}
 		f, ok := k.factsOf(o, became, 50)
@@ -87,6 +102,9 @@ var _ = Describe("The facts about an object", func() {
 		}, conditions.Lack{Envoy: "1"}),
 		Entry("it refused a part of it", settled, func(e *replicas.Envoy) {
 			e.Current, e.Refused = false, []status.Refusal{{Objects: []model.Key{otherService, route}, Text: "bad regex"}}
+		}, conditions.Lack{Envoy: "1", Refused: true, Message: "bad regex"}),
+		Entry("it refused a part of it, and answered what came later", web, func(e *replicas.Envoy) {
+			e.Refused = []status.Refusal{{Objects: []model.Key{route}, Text: "bad regex"}}
 		}, conditions.Lack{Envoy: "1", Refused: true, Message: "bad regex"}),
 		Entry("it refused another host", web, func(e *replicas.Envoy) {
 			e.Current, e.Answered, e.Refused = false, true, []status.Refusal{{Objects: []model.Key{otherService}}}
@@ -118,6 +136,8 @@ var _ = Describe("The facts about an object", func() {
 		Entry("a host that was another's", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "other"}}},
 			translate.Object{Proxies: []string{"gatehouse"}}, true),
 		Entry("a host of another", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}}}, translate.Object{Ignored: true}, false),
+		Entry("a host that another has taken", Cached{Object: Object{Ref: Ref{Kind: "GatewayHost"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
+			translate.Object{Ignored: true}, false),
 		Entry("a filter that nobody uses", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}}}, translate.Object{}, false),
 		Entry("a filter that nobody uses any more", Cached{Object: Object{Ref: Ref{Kind: "RouteFilter"}, Status: gatewayv1.Status{Proxy: "gatehouse"}}},
 			translate.Object{}, true),

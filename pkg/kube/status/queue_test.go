@@ -120,6 +120,71 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(drain(q, after(22))).To(HaveLen(1))
 	})
 
+	It("holds back that Envoys refused what was before", func() {
+		refused := with(host("web", 2), func(o *Object) {
+			o.Facts.Replicas[0].Lacks = []conditions.Lack{{Envoy: "x", Refused: true, Message: "no"}}
+		})
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		Expect(drain(q, start)).To(HaveLen(1))
+		q.take([]Object{refused}, after(10))
+		Expect(drain(q, after(11.9))).To(BeEmpty())
+		Expect(drain(q, after(12))).To(HaveLen(1))
+	})
+
+	It("writes nothing about a generation that is not built here", func() {
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		q.take([]Object{with(host("web", 2), func(o *Object) { o.Pending = true })}, start)
+		Expect(drain(q, after(60))).To(BeEmpty())
+		q.take([]Object{host("web", 2)}, after(61))
+		Expect(drain(q, after(61))).To(Equal([]string{"web"}))
+	})
+
+	It("writes nothing that is no longer wanted", func() {
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		Expect(drain(q, start)).To(HaveLen(1))
+		q.take([]Object{with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Envoys = 2 })}, after(1))
+		q.take([]Object{host("web", 1)}, after(2))
+		Expect(drain(q, after(60))).To(BeEmpty())
+	})
+
+	It("has an object that a user changes again before what changed meanwhile", func() {
+		q := newQueue()
+		q.away(job{}, start)
+		q.take([]Object{host("web", 1)}, start)
+		q.take([]Object{host("web", 1), host("api", 1)}, after(0.1))
+		q.take([]Object{host("web", 2), host("api", 1)}, after(0.2))
+		Expect(drain(q, after(1))).To(Equal([]string{"web", "api"}))
+	})
+
+	It("writes at once that another proxy has an object", func() {
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		Expect(drain(q, start)).To(HaveLen(1))
+		q.take([]Object{with(host("web", 1), func(o *Object) { o.Facts.Proxies = []string{"inner"} })}, after(1))
+		j, _ := q.next(after(1))
+		Expect(j.status.Proxy).To(Equal("inner"))
+	})
+
+	It("tells that Envoys stay away, counted from the last of them", func() {
+		gone := func() []Object {
+			return []Object{with(host("web", 1), func(o *Object) { o.Facts.Replicas[0].Envoys = 0 })}
+		}
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		Expect(drain(q, start)).To(HaveLen(1))
+		Expect(q.take(gone(), after(10))).To(Equal(30 * time.Second))
+		Expect(q.take(gone(), after(25))).To(Equal(15 * time.Second))
+		Expect(q.take([]Object{host("web", 1)}, after(26))).To(BeZero())
+		Expect(q.take(gone(), after(30))).To(Equal(30 * time.Second))
+		Expect(drain(q, after(30))).To(HaveLen(1), "the number of Envoys")
+		q.take(gone(), after(60))
+		j, _ := q.next(after(60))
+		Expect(j.status.Conditions[2].Reason).To(Equal("NotConnected"))
+	})
+
 	It("bounds how often the number of Envoys is written", func() {
 		q := newQueue()
 		q.take([]Object{host("web", 1)}, start)
@@ -167,7 +232,50 @@ var _ = Describe("The queue of statuses", func() {
 		Expect(wait).To(Equal(2 * time.Second))
 		Expect(drain(q, after(3))).To(HaveLen(2))
 
-		By("a kind that is forbidden holds up no other")
+		By("the wait has a bound, and is as short as ever when the API server was there")
+		q.take([]Object{host("web", 2), host("api", 2)}, after(4))
+		at := after(4)
+		for _, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
+			j, _ = q.next(at)
+			q.away(*j, at)
+			_, wait = q.next(at)
+			Expect(wait).To(Equal(time.Duration(seconds) * time.Second))
+			at = at.Add(wait)
+		}
+		j, _ = q.next(at)
+		q.wrote(*j, 99, at)
+		j, _ = q.next(at)
+		q.away(*j, at)
+		_, wait = q.next(at)
+		Expect(wait).To(Equal(time.Second))
+	})
+
+	It("tries again an object, or a kind, without holding up others", func() {
+		q := newQueue()
+		q.take([]Object{host("web", 1)}, start)
+		j, _ := q.next(start)
+		q.retry(*j, after(60))
+		q.take([]Object{host("web", 1), host("api", 1)}, after(1))
+		Expect(drain(q, after(1))).To(Equal([]string{"api"}))
+		Expect(drain(q, after(59.9))).To(BeEmpty())
+		Expect(drain(q, after(60))).To(Equal([]string{"web"}))
+
+		By("a newer status is not lost with the patch of an older one")
+		q.take([]Object{host("web", 2)}, after(70))
+		j, _ = q.next(after(70))
+		q.take([]Object{host("web", 3)}, after(71))
+		q.retry(*j, time.Time{})
+		j, _ = q.next(after(71))
+		Expect(j.status.ObservedGeneration).To(Equal(int64(3)))
+
+		By("an answer that comes late does not undo what the cache has")
+		q.take([]Object{with(host("web", 4), func(o *Object) { o.ResourceVersion = 200 })}, after(72))
+		q.wrote(*j, 199, after(72))
+		Expect(drain(q, after(72))).To(Equal([]string{"web"}))
+		Expect(q.known[host("web", 1).Ref].version).To(Equal(int64(201)))
+
+		By("a kind that is forbidden")
+		q = newQueue()
 		q.take([]Object{host("web", 2), with(host("f", 1), func(o *Object) { o.Kind = "RouteFilter" })}, after(10))
 		q.forbidden["GatewayHost"] = after(25)
 		Expect(drain(q, after(10))).To(Equal([]string{"f"}))
@@ -179,8 +287,10 @@ var _ = Describe("The queue of statuses", func() {
 		q.take([]Object{host("web", 1)}, start)
 		j, _ := q.next(start)
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.UID, o.ResourceVersion = "2", 12 })}, after(1))
-		q.wrote(*j, 11, after(1)) // of the one before
 		other, _ := q.next(after(1))
+		Expect(other).To(BeNil(), "the patch of the one before is on its way")
+		q.wrote(*j, 11, after(1)) // of the one before
+		other, _ = q.next(after(1))
 		Expect(string(other.uid)).To(Equal("2"))
 		q.drop(*other)
 		q.take(nil, after(2))
