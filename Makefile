@@ -177,6 +177,11 @@ chart-docs: kubernetes ## write the table of values in the README of the Helm ch
 crds: ## write the CustomResourceDefinitions and the generated Go code again, from api/gateway
 	@hack/crds.sh
 
+.PHONY: types
+types: ## write what repeats the types of filters and global configs in pkg/model: schemas, a table, the CustomResourceDefinitions
+	go run ./hack/configtypes
+	@hack/crds.sh
+
 .PHONY: endpoints
 endpoints: ## write docs/endpoints.md again, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update

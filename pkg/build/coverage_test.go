@@ -57,10 +57,10 @@ func configKeys() (entries []TableEntry) {
 			entries = append(entries, Entry("of a "+name, kind, keysOfType(reflect.TypeOf(spec), at)))
 		}
 	}
-	for _, name := range allowed(&model.Filter{Type: "?"}, "Filter_type") {
+	for _, name := range model.ConfigTypes(model.KindFilter) {
 		add(model.KindFilter, name, "filter_config.", (&model.Filter{Type: name, Config: "{}"}).Parse().Spec)
 	}
-	for _, name := range allowed(&model.GlobalConfig{Type: "?"}, "globalconfig_type") {
+	for _, name := range model.ConfigTypes(model.KindGlobalConfig) {
 		add(model.KindGlobalConfig, name, "config.", (&model.GlobalConfig{Type: name, Config: "{}"}).Parse().Spec)
 	}
 	return entries
@@ -141,8 +141,8 @@ var _ = Describe("The golden cases", func() {
 		Entry("of Upstream_protocol", model.KindUpstream, "Upstream_protocol", model.Protocols()),
 		Entry("of Escaped_slashes", model.KindProxy, "Escaped_slashes", allowed(&model.Proxy{EscapedSlashes: "?"}, "Escaped_slashes")),
 		Entry("of Underscore_headers", model.KindProxy, "Underscore_headers", allowed(&model.Proxy{UnderscoreHeaders: "?"}, "Underscore_headers")),
-		Entry("of Filter_type", model.KindFilter, "Filter_type", allowed(&model.Filter{Type: "?"}, "Filter_type")),
-		Entry("of globalconfig_type", model.KindGlobalConfig, "globalconfig_type", allowed(&model.GlobalConfig{Type: "?"}, "globalconfig_type")),
+		Entry("of Filter_type", model.KindFilter, "Filter_type", model.ConfigTypes(model.KindFilter)),
+		Entry("of globalconfig_type", model.KindGlobalConfig, "globalconfig_type", model.ConfigTypes(model.KindGlobalConfig)),
 	)
 
 	It("name every field that an Envoy gets in an expectation", func() {

@@ -266,22 +266,22 @@ var _ = Describe("A login of a service", func() {
 
 var _ = Describe("A login that Envoy would refuse", func() {
 	const good = `{"client_id":"b","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere","redirect_uri":"/own","upstream":"nowhere","issuer":"https://idp.test"}`
-	service := func(config string, change func(*model.OIDCConfig)) error {
+	service := func(config string, change func(*model.OIDCFilter)) error {
 		f := (&model.Filter{Name: "staff", Type: model.FilterOIDC, Config: model.JSON(config)}).Parse()
-		change(f.Spec.(*model.OIDCConfig))
+		change(f.Spec.(*model.OIDCFilter))
 		return build.ServiceRefusal(&model.ServiceTree{Service: &model.Service{Name: "shop", FQDN: "shop.test"}, Filters: []*model.ParsedFilter{f}})
 	}
 	global := func(config string) error {
 		return build.GlobalConfigRefusal(&model.GlobalConfig{Name: "login", Type: model.GlobalConfigOAuth, Config: model.JSON(config)})
 	}
 	It("is refused at the write, whatever becomes of its secrets, upstream and provider", func() {
-		nothing := func(*model.OIDCConfig) {}
+		nothing := func(*model.OIDCFilter) {}
 		Expect(service(good, nothing)).To(Succeed())
 		Expect(service(strings.Replace(good, `"issuer":"https://idp.test"`, `"authorization_endpoint":"http://idp.test/a","token_endpoint":"http://idp.test/t"`, 1), nothing)).To(Succeed())
 		By("what no check knows of: all that is known is refused before")
-		Expect(service(good, func(c *model.OIDCConfig) { c.ClaimHeaders = map[string]string{"x\ny": "email"} })).
+		Expect(service(good, func(c *model.OIDCFilter) { c.ClaimHeaders = map[string]string{"x\ny": "email"} })).
 			To(MatchError(ContainSubstring("invalid JwtClaimToHeader.HeaderName: value does not match")))
-		Expect(service(good, func(c *model.OIDCConfig) { c.RedirectURI = "" })).To(MatchError(ContainSubstring("invalid OAuth2Config.RedirectUri")))
+		Expect(service(good, func(c *model.OIDCFilter) { c.RedirectURI = "" })).To(MatchError(ContainSubstring("invalid OAuth2Config.RedirectUri")))
 		Expect(global(oauthText)).To(Succeed())
 		Expect(global(`{"colour":"red"}`)).To(MatchError(ContainSubstring("cannot be read")))
 	})

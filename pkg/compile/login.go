@@ -28,7 +28,7 @@ type Place struct {
 }
 
 // addLogin adds the login of a filter to its host, or says why it cannot.
-func addLogin(h *ir.Host, c *model.OIDCConfig, at Place) error {
+func addLogin(h *ir.Host, c *model.OIDCFilter, at Place) error {
 	if h.Login != nil {
 		return errors.New("another http_filter_oidc is on the service too, and nobody could say which of them asks for the login")
 	}

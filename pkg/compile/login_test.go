@@ -195,7 +195,7 @@ var _ = Describe("A login", func() {
 		tree := &model.ServiceTree{Service: &model.Service{Name: "shop", FQDN: "shop.test"}, Filters: []*model.ParsedFilter{f.Parse()}, Named: c.objects}
 		_, closed := compile.Host(tree, nil, c.settings, nil)
 		Expect(closed).To(BeNil())
-		tree.Filters[0].Spec.(*model.OIDCConfig).Require = map[string][]string{"groups": {"staff"}}
+		tree.Filters[0].Spec.(*model.OIDCFilter).Require = map[string][]string{"groups": {"staff"}}
 		host, closed := compile.Host(tree, nil, c.settings, nil)
 		Expect(host.Login).To(BeNil())
 		Expect(closed.Message).To(ContainSubstring("claims can be used only if the id_token is verified"))

@@ -115,7 +115,7 @@ func (e *exporter) filters() {
 		}
 		e.out.Filters = append(e.out.Filters, &gatewayv1.RouteFilter{
 			TypeMeta: typeMeta(gatewayv1.KindRouteFilter), ObjectMeta: m,
-			Spec: gatewayv1.RouteFilterSpec{Name: f.Name, Type: f.Type, RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)}},
+			Spec: gatewayv1.RouteFilterSpec{Name: f.Name, Type: gatewayv1.RouteFilterType(f.Type), RouteFilterConfig: gatewayv1.RouteFilterConfig{Config: string(config)}},
 		})
 	}
 }
@@ -139,7 +139,7 @@ func (e *exporter) globalConfigs() {
 			noteConfig(&m, config, original)
 			e.out.GlobalConfigs = append(e.out.GlobalConfigs, &gatewayv1.GlobalConfig{
 				TypeMeta: typeMeta(gatewayv1.KindGlobalConfig), ObjectMeta: m,
-				Spec: gatewayv1.GlobalConfigSpec{Name: g.Name, Type: g.Type, Config: string(config), Proxy: gatewayv1.ProxyName(proxy)},
+				Spec: gatewayv1.GlobalConfigSpec{Name: g.Name, Type: gatewayv1.GlobalConfigType(g.Type), Config: string(config), Proxy: gatewayv1.ProxyName(proxy)},
 			})
 		})
 	}

@@ -172,8 +172,8 @@ func (i *importer) secrets() {
 // filters reads the RouteFilters.
 func (i *importer) filters() {
 	for _, o := range i.in.Filters {
-		f := &model.Filter{Name: nameOf(o.ObjectMeta, i.several), Type: o.Spec.Type, Tags: model.NewTags(tagsOf(o.ObjectMeta))}
-		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, o.Spec.Type, o.Spec.RouteFilterConfig.Config)
+		f := &model.Filter{Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		f.Config = i.config("RouteFilter "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.RouteFilterConfig.Config)
 		i.put("RouteFilter "+o.Name, f)
 	}
 }
@@ -181,8 +181,8 @@ func (i *importer) filters() {
 // globalConfigs reads the GlobalConfigs.
 func (i *importer) globalConfigs() {
 	for _, o := range i.in.GlobalConfigs {
-		g := &model.GlobalConfig{Name: nameOf(o.ObjectMeta, i.several), Type: o.Spec.Type, Tags: model.NewTags(tagsOf(o.ObjectMeta))}
-		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, o.Spec.Type, o.Spec.Config)
+		g := &model.GlobalConfig{Name: nameOf(o.ObjectMeta, i.several), Type: string(o.Spec.Type), Tags: model.NewTags(tagsOf(o.ObjectMeta))}
+		g.Config = i.config("GlobalConfig "+o.Name, o.ObjectMeta, string(o.Spec.Type), o.Spec.Config)
 		i.put("GlobalConfig "+o.Name, g)
 		if o.Spec.Proxy != "" && o.Spec.Proxy != gatewayv1.Unattached {
 			i.link(model.ProxyGlobalConfigKey(i.proxy(string(o.Spec.Proxy)), g.Name))

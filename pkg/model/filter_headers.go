@@ -6,20 +6,25 @@ import (
 	"strings"
 )
 
-// HeadersFilter is the JSON of a route_filter_headers: which headers change on
-// the way to the backend, and on the way back.
+// HeadersFilter changes headers of requests, and of answers. At least one header changes.
+// +page=headers.md
+// +example={request: {set: {x-team: shop}, remove: [x-debug]}, response: {set: {x-frame-options: DENY}}}
 type HeadersFilter struct {
 	Request  HeaderChanges `json:"request"`
 	Response HeaderChanges `json:"response"`
 }
 
-// HeaderChanges are made in this order: Remove, Set, Add.
+// HeaderChanges are made in this order: first remove, then set, then add. Not :path and the like, host,
+// headers of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
 type HeaderChanges struct {
-	// Set replaces all values of a header, or makes the header; Add adds a value
-	// to those that are there. Both have values by header name.
+	// Replaces all values of a header, or makes the header.
+	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Set map[string]string `json:"set"`
+	// Adds a value to those of a header.
+	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Add map[string]string `json:"add"`
-	// Remove lists names.
+	// Names of headers.
+	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
 	Remove []string `json:"remove"`
 }
 

@@ -2,25 +2,34 @@ package model
 
 import "strings"
 
-// OIDCConfig is the JSON of an http_filter_oidc (specification, "OIDC filter
-// configuration"; rest-api.md, "Filters and global configs").
-type OIDCConfig struct {
-	Name     string `json:"name,omitempty"`
+// OIDCFilter asks users for a login with an identity provider. Either issuer or both endpoints are needed.
+// At most 64 KiB.
+// +page=login.md
+// +example={client_id: shop, client_secret: {secret: shop-client}, issuer: "https://login.example.com",
+// redirect_uri: "https://shop.example.com/callback", cookie_secret: cookie, logout_uri: /logout, scopes: [email],
+// claim_headers: {x-user: email}, require: {groups: [staff]}}
+type OIDCFilter struct { // specification, "OIDC filter configuration"; rest-api.md, "Filters and global configs"
+	// Kept; says nothing.
+	Name string `json:"name,omitempty"`
+	// +required
+	// +minLength=1
+	// +maxLength=maxWord
 	ClientID string `json:"client_id"`
-	// ClientSecret is stored sealed.
+	// +required
 	ClientSecret          ClientSecret `json:"client_secret"`
-	AuthorizationEndpoint string       `json:"authorization_endpoint,omitempty"`
-	TokenEndpoint         string       `json:"token_endpoint,omitempty"`
-	// RedirectURI is a URL, a path, or a template (see ParseRedirect).
-	RedirectURI string `json:"redirect_uri"`
-	// CookieSecret names the secret with the key for the HMAC of the cookies.
+	AuthorizationEndpoint LoginURL     `json:"authorization_endpoint,omitempty"`
+	TokenEndpoint         LoginURL     `json:"token_endpoint,omitempty"`
+	// +required
+	RedirectURI RedirectURI `json:"redirect_uri"`
+	// Name of the secret with the key of the cookies.
+	// +required
 	CookieSecret string `json:"cookie_secret"`
-	LogoutURI    string `json:"logout_uri,omitempty"`
-	// Issuer stands for both endpoints: they come from its discovery document.
-	Issuer string   `json:"issuer,omitempty"`
-	Scopes []string `json:"scopes,omitempty"`
-	// Upstream names the identity provider's upstream; without it one is
-	// derived from the token endpoint.
+	// Path that logs a user out.
+	// +example=/logout
+	LogoutURI string `json:"logout_uri,omitempty"`
+	Issuer    Issuer `json:"issuer,omitempty"`
+	Scopes    Scopes `json:"scopes,omitempty"`
+	// Name of the identity provider's upstream. Without it the provider is at the host of the token endpoint.
 	Upstream string `json:"upstream,omitempty"`
 	LoginOptions
 
@@ -28,14 +37,14 @@ type OIDCConfig struct {
 }
 
 func readOIDC(v *validator, at, _ string, config JSON) Spec {
-	var c OIDCConfig
+	var c OIDCFilter
 	if v.login(at, config, &c) {
 		c.check(v, at)
 	}
 	return &c
 }
 
-func (c *OIDCConfig) check(v *validator, at string) {
+func (c *OIDCFilter) check(v *validator, at string) {
 	v.clientID(at+".client_id", c.ClientID)
 	v.clientSecret(at+".client_secret", c.ClientSecret)
 	v.redirect(at+".redirect_uri", c.RedirectURI, at+".logout_uri", c.LogoutURI)
@@ -68,16 +77,16 @@ func oidcNames() map[string]Kind {
 	return map[string]Kind{clientSecretKey + ".secret": KindSecret, "cookie_secret": KindSecret, "upstream": KindUpstream}
 }
 
-func (c *OIDCConfig) uses() []Key { return c.Login().uses() }
+func (c *OIDCFilter) uses() []Key { return c.Login().uses() }
 
-func (c *OIDCConfig) learn(p *Provider) Spec {
+func (c *OIDCFilter) learn(p *Provider) Spec {
 	known := *c
 	known.provider = p
 	return &known
 }
 
 // Login is the login that it is.
-func (c *OIDCConfig) Login() *Login {
+func (c *OIDCFilter) Login() *Login {
 	redirect, _ := ParseRedirect(c.RedirectURI) // which check has seen
 	return &Login{
 		ClientID: c.ClientID, ClientSecret: c.ClientSecret, CookieSecret: c.CookieSecret,

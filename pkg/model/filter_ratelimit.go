@@ -11,16 +11,23 @@ import (
 	"strings"
 )
 
-// RateLimitFilter is the JSON of a route_filter_ratelimit: what of a request is
-// counted, as descriptors that the rules of a domain match.
+// RateLimitFilter says which attributes of a request are counted. A descriptor with several keys counts their
+// combination.
+// +page=ratelimit.md
+// +or=StatedLimit
+// +example={descriptors: [{remote_address: client}, {request_headers: {header_name: x-api-key, descriptor_key: api_key}}]}
 type RateLimitFilter struct {
-	// Domain is the domain of a globalconfig_ratelimit; empty means the proxy's
-	// domain.
-	Domain      string
-	Descriptors []RateLimitDescriptor
+	// Counts in the globalconfig_ratelimit of this domain that applies to the proxy; absent means the first by name.
+	// +minLength=1
+	Domain string `json:"domain"`
+	// Each descriptor counts by itself. Nested levels of descriptors change nothing.
+	// +required
+	// +anyOf=[{$ref: "#/components/schemas/RateLimitDescriptors"}, {$ref: "#/components/schemas/RateLimitNested"},
+	// {type: array, minItems: 1, items: {$ref: "#/components/schemas/RateLimitNested"}}]
+	Descriptors []RateLimitDescriptor `json:"descriptors"` // those schemas are written by hand, as readDescriptors is
 	// Stated is the rule that the descriptors meet where the filter states its
 	// limit itself, in StatedDomain; nil means that a global config has it.
-	Stated *RateLimitRule
+	Stated *RateLimitRule `json:"-"`
 }
 
 // RateLimitDescriptor is counted as a whole: its entries, in order, are one key.

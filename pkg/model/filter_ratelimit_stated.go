@@ -20,15 +20,20 @@ const (
 	statedAbsent = "without"
 )
 
-// StatedLimit is the short form of a route_filter_ratelimit: a limit and whom it
-// counts, without a global config (rest-api.md, "Filters and global configs").
-type StatedLimit struct {
-	// Per is client (by address), header:NAME (by the value of a header, and by
-	// address where a request has none) or all (every request together).
+// StatedLimit is the short form of a rate limit. The filter states the limit itself; no global config is needed.
+// +example={per: client, limit: 5/minute}
+type StatedLimit struct { // rest-api.md, "Filters and global configs"
+	// Whom the limit is for: client counts by client address; header:NAME by the value of a header, and by client
+	// address if a request has none. claim:NAME counts by a claim of the id_token that a login of the service verifies, and only
+	// requests that have one. all counts all requests together.
+	// +required
+	// +pattern="^(client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
 	Per string `json:"per"`
-	// Limit is NUMBER/UNIT, such as 5/minute.
+	// Requests in a unit of time.
+	// +required
+	// +pattern="^[0-9]{1,9}/(second|minute|hour|day|week|month|year)$"
 	Limit string `json:"limit"`
-	// Shadow counts and never limits.
+	// Count and never limit.
 	Shadow bool `json:"shadow"`
 }
 

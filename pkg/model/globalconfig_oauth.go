@@ -5,39 +5,68 @@ import (
 	"strings"
 )
 
-// OAuthConfig is the JSON of a globalconfig_oauth (specification, "Global
-// config of type globalconfig_oauth").
-type OAuthConfig struct {
+// OAuthConfig asks for a login on every service of a proxy, but public ones and those with a login filter of
+// their own. At most 64 KiB.
+// +page=login.md
+// +example={openid_connect: {provider: {authorization_endpoint: "https://login.example.com/authorize",
+// token_endpoint: "https://login.example.com/token"}, client_id: shop, client_secret: shop-client,
+// hmac_secret: cookie, client_secret_namespace: gateway, hmac_secret_namespace: gateway, scopes: [email],
+// redirect_url: "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback", redirect_path_matcher: /callback,
+// default_signout_path: /signout}, external_oauth_service: {name: login.example.com, namespace: gateway, port: 443, protocol: tls}}
+type OAuthConfig struct { // specification, "Global config of type globalconfig_oauth"
+	// +required
 	OpenIDConnect struct {
+		// Either issuer or both endpoints are needed.
+		// +required
 		Provider struct {
-			AuthorizationEndpoint string `json:"authorization_endpoint,omitempty"`
-			TokenEndpoint         string `json:"token_endpoint,omitempty"`
-			// Issuer stands for both endpoints: they come from its discovery document.
-			Issuer string `json:"issuer,omitempty"`
+			AuthorizationEndpoint LoginURL `json:"authorization_endpoint,omitempty"`
+			TokenEndpoint         LoginURL `json:"token_endpoint,omitempty"`
+			Issuer                Issuer   `json:"issuer,omitempty"`
 		} `json:"provider"`
+		// +required
+		// +minLength=1
+		// +maxLength=maxWord
 		ClientID string `json:"client_id"`
-		// ClientSecret and HMACSecret name secrets.
+		// Name of the secret with the client secret.
+		// +required
 		ClientSecret string `json:"client_secret"`
-		HMACSecret   string `json:"hmac_secret"`
-		// The namespaces are those of a Kubernetes cluster: here they are kept and say nothing.
-		ClientSecretNamespace string   `json:"client_secret_namespace,omitempty"`
-		HMACSecretNamespace   string   `json:"hmac_secret_namespace,omitempty"`
-		Scopes                []string `json:"scopes,omitempty"`
-		// RedirectURL is a URL, a path, or a template (see ParseRedirect).
-		RedirectURL string `json:"redirect_url"`
-		// RedirectPathMatcher is the path in RedirectURL.
+		// Name of the secret with the key of the cookies.
+		// +required
+		HMACSecret string `json:"hmac_secret"`
+		// Kept; says nothing.
+		// +maxLength=253
+		ClientSecretNamespace string `json:"client_secret_namespace,omitempty"` // of a Kubernetes cluster
+		// Kept; says nothing.
+		// +maxLength=253
+		HMACSecretNamespace string `json:"hmac_secret_namespace,omitempty"`
+		Scopes              Scopes `json:"scopes,omitempty"`
+		// +required
+		RedirectURL RedirectURI `json:"redirect_url"`
+		// The path of redirect_url.
+		// +required
+		// +example=/callback
 		RedirectPathMatcher string `json:"redirect_path_matcher"`
-		DefaultSignoutPath  string `json:"default_signout_path,omitempty"`
-		// Upstream names the identity provider's upstream, in place of
-		// external_oauth_service.
+		// Path that logs a user out.
+		// +example=/signout
+		DefaultSignoutPath string `json:"default_signout_path,omitempty"`
+		// Name of the identity provider's upstream, in place of external_oauth_service.
 		Upstream string `json:"upstream,omitempty"`
 		LoginOptions
 	} `json:"openid_connect"`
+	// Where the provider is, if not at the host of its token endpoint.
 	ExternalOAuthService *struct {
-		Name      string `json:"name"`
+		// Host name or IP address.
+		// +required
+		Name string `json:"name"`
+		// Kept; says nothing.
+		// +maxLength=253
 		Namespace string `json:"namespace,omitempty"`
-		Port      int    `json:"port"`
-		// Protocol is tls or, in the clear, tcp; empty means tls.
+		// +required
+		// +minimum=1
+		// +maximum=65535
+		Port int `json:"port"`
+		// tcp is in the clear. Default: tls.
+		// +enum=[tls, tcp]
 		Protocol string `json:"protocol,omitempty"`
 	} `json:"external_oauth_service,omitempty"`
 

@@ -5,41 +5,54 @@ import (
 	"slices"
 )
 
-// RateLimitConfig is the JSON of a globalconfig_ratelimit: the limits of a
-// domain (specification, "Rate-limit global config").
-type RateLimitConfig struct {
+// RateLimitConfig says how many requests may pass: the limits of a domain. Two sibling rules with the same key
+// and value are refused.
+// +page=ratelimit.md
+// +example={domain: shop, on_error: deny, headers: true, status: 429, shadow: false, descriptors: [
+// {key: remote_address, rate_limit: {unit: second, requests_per_unit: 10}},
+// {key: api_key, value: gold, rate_limit: {unlimited: true}}]}
+type RateLimitConfig struct { // specification, "Rate-limit global config"
+	// +required
+	// +minLength=1
 	Domain      string          `json:"domain"`
 	Descriptors []RateLimitRule `json:"descriptors"`
-	// OnError says what happens to a request when the engine does not answer:
-	// allow (empty means that) or deny, with 503.
+	// What happens to a request while the rate-limit engine does not answer; deny answers 503. Default: allow.
+	// +enum=[allow, deny]
 	OnError string `json:"on_error,omitempty"`
-	// Headers adds x-ratelimit headers to answers; nil means true.
+	// Add x-ratelimit headers to answers. Default: true.
 	Headers *bool `json:"headers,omitempty"`
-	// Status is the status of the answer to a request over its limit; 0 means 429. A
-	// parsed config has none that Envoy refuses.
-	Status int `json:"status,omitempty"`
-	// Shadow counts and never limits. A parsed config has it in each rule.
-	Shadow bool `json:"shadow,omitempty"`
+	// Status of the answer to a request over its limit. Default: 429.
+	// +minimum=400
+	// +maximum=599
+	Status int `json:"status,omitempty"` // a parsed config has none that Envoy refuses
+	// Count and never limit.
+	Shadow bool `json:"shadow,omitempty"` // a parsed config has it in each rule
 }
 
 // RateLimitRule matches a part of a descriptor. It has a limit, or rules for the
 // next part, or both.
 type RateLimitRule struct {
+	// The key that a filter sends, such as remote_address.
+	// +required
+	// +minLength=1
 	Key string `json:"key"`
-	// Value restricts the rule to one value; empty means each value by itself.
+	// Only this value; without it each value counts by itself.
 	Value       string          `json:"value,omitempty"`
 	RateLimit   *RateLimit      `json:"rate_limit,omitempty"`
 	Descriptors []RateLimitRule `json:"descriptors,omitempty"`
-	// ShadowMode counts and never limits.
+	// Count and never limit.
 	ShadowMode bool `json:"shadow_mode,omitempty"`
 }
 
 // RateLimit is a number of requests in a window of time.
 type RateLimit struct {
-	Name            string `json:"name,omitempty"`
-	Unit            string `json:"unit,omitempty"`
-	RequestsPerUnit int64  `json:"requests_per_unit,omitempty"`
-	Unlimited       bool   `json:"unlimited,omitempty"`
+	Name string `json:"name,omitempty"`
+	// +enum=RateLimitUnits
+	Unit string `json:"unit,omitempty"`
+	// +minimum=0
+	// +maximum=4294967295
+	RequestsPerUnit int64 `json:"requests_per_unit,omitempty"`
+	Unlimited       bool  `json:"unlimited,omitempty"`
 }
 
 // RateLimitUnits lists the allowed values of RateLimit.Unit.

@@ -47,29 +47,59 @@ type ProviderAddress struct {
 	TLS  bool
 }
 
+// LoginURL is an http or https URL without user and fragment.
+// +maxLength=maxURL
+// +example=https://login.example.com/token
+type LoginURL = string
+
+// Issuer is the provider's name for itself, a URL, exactly as in its discovery document. That document then
+// has what is not given here: the endpoints and the keys that verify the id_token.
+// +maxLength=maxURL
+// +example=https://login.example.com
+type Issuer = string
+
+// RedirectURI is where the provider sends users back to: a URL, a path on the host of the request, or a
+// template: %REQ(x-forwarded-proto)% or a scheme, "://%REQ(:authority)%" and a path. The gateway answers this path.
+// +minLength=1
+// +maxLength=maxRedirect
+// +example="%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback"
+type RedirectURI = string // see ParseRedirect
+
+// Scopes are what is asked for beside openid. With offline_access the gateway renews sessions.
+// +maxItems=maxScopes
+// +items={type: string, minLength: 1, maxLength: maxWord}
+// +example=[email]
+type Scopes = []string
+
 // LoginOptions are the fields of a login that the specification does not have.
 type LoginOptions struct {
-	// JWKSURI is where the provider's keys are, if discovery does not say so.
+	// Where the provider's keys are, if issuer is not given or its discovery document does not say so.
+	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri,omitempty"`
-	// EndSessionEndpoint signs a user out at the provider too.
+	// Signs a user out at the provider too. Without it that of the discovery document, if there is one.
+	// +maxLength=maxURL
 	EndSessionEndpoint string `json:"end_session_endpoint,omitempty"`
-	// Audiences are those that an id_token may be for beside the client itself.
+	// Audiences (aud) that an id_token may be for beside client_id.
+	// +maxItems=maxAudiences
+	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Audiences []string `json:"audiences,omitempty"`
-	// ClaimHeaders tell the backend claims of the id_token: by header, the claim, with
-	// dots between its steps.
+	// Claims of the id_token that the upstream is told: by header, the claim, with dots between its steps.
+	// +maxProperties=maxClaimHeaders
+	// +additionalProperties={type: string, minLength: 1, maxLength: maxWord}
+	// +example={x-user: email}
 	ClaimHeaders map[string]string `json:"claim_headers,omitempty"`
-	// Require lists, by claim, the values of which the id_token must have one; others
-	// are answered with 403.
+	// By claim, the values of which a user needs one; others get 403. All claims must hold.
+	// +maxProperties=maxRequired
+	// +additionalProperties={type: array, minItems: 1, maxItems: maxRequiredValues, items: {type: string, minLength: 1, maxLength: maxWord}}
+	// +example={groups: [staff, admins]}
 	Require map[string][]string `json:"require,omitempty"`
-	// ForwardTokens leaves the tokens in the Cookie header, and puts the access token into
-	// Authorization, on the way to the backend.
+	// The upstream gets the tokens: in the Cookie header, and the access token in Authorization. Default: false.
 	ForwardTokens bool `json:"forward_tokens,omitempty"`
-	// AccessTokenCookie keeps the access token in a cookie; nil means true. Without it the
-	// cookies are smaller, and no backend can have the token.
-	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"`
-	// TokenEndpointAuthMethod is how the client proves itself: ClientSecretPost or
-	// ClientSecretBasic (OpenID Connect Core 1.0 section 9); empty means the first.
-	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`
+	// Keep the access token in a cookie. Default: true.
+	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"` // without it cookies are smaller, and no backend can have the token
+	// How the gateway proves itself at the token endpoint. Default: client_secret_post.
+	// +enum=[ClientSecretPost, ClientSecretBasic]
+	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"` // OpenID Connect Core 1.0 section 9
 }
 
 // How a client proves itself at the token endpoint.
@@ -78,7 +108,10 @@ const (
 	ClientSecretBasic = "client_secret_basic"
 )
 
-// ClientSecret is the text of a secret, or the name of the secret with it.
+// ClientSecret is the secret itself, which is stored sealed and reads <redacted>, or the object with the name
+// of a secret that has it. A text that is the name of a secret is stored as that name, and a warning says so.
+// +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
+// additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type ClientSecret struct {
 	// Text is stored sealed.
 	Text string
@@ -104,7 +137,7 @@ func (c *ClientSecret) UnmarshalJSON(b []byte) error {
 // NameSecret puts {"secret": NAME} in place of a client secret that is the name of a
 // secret which exists, and returns the name; empty means that nothing was changed.
 func (f *Filter) NameSecret(exists func(name string) (bool, error)) (name string, err error) {
-	c, ok := f.Parse().Spec.(*OIDCConfig)
+	c, ok := f.Parse().Spec.(*OIDCFilter)
 	if !ok {
 		return "", nil
 	}
@@ -123,7 +156,7 @@ func (f *Filter) NameSecret(exists func(name string) (bool, error)) (name string
 // DetachClientSecret puts {"secret": NAME} in place of a client secret that is a text, and
 // returns the text. Empty means that there is none, and that nothing was changed.
 func (f *Filter) DetachClientSecret(name string) (text string, err error) {
-	c, ok := f.Parse().Spec.(*OIDCConfig)
+	c, ok := f.Parse().Spec.(*OIDCFilter)
 	if !ok || c.ClientSecret.Text == "" {
 		return "", nil
 	}
@@ -131,7 +164,7 @@ func (f *Filter) DetachClientSecret(name string) (text string, err error) {
 	return c.ClientSecret.Text, err
 }
 
-// clientSecretKey is the key of OIDCConfig.ClientSecret in JSON.
+// clientSecretKey is the key of OIDCFilter.ClientSecret in JSON.
 const clientSecretKey = "client_secret"
 
 // replaceValue puts another value under a key of an object.

@@ -67,6 +67,14 @@ const (
 	GlobalConfigOAuth     = "globalconfig_oauth"
 )
 
+// ConfigTypes lists the types of filters, or of global configs.
+func ConfigTypes(kind Kind) []string {
+	if kind == KindGlobalConfig {
+		return typeNames(globalConfigTypes())
+	}
+	return typeNames(filterTypes())
+}
+
 func findType(types []configType, name string) (configType, bool) {
 	at := slices.IndexFunc(types, func(t configType) bool { return t.name == name })
 	if at < 0 {

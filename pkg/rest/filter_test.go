@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 const (
@@ -71,7 +73,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.revision()).To(BeZero())
 	},
 		Entry(nil, "", "Filter_type", "is required"),
-		Entry(nil, "Filter_type=lua", "Filter_type", `\"lua\" is not one of route_filter_ratelimit, http_filter_oidc, route_filter_headers`),
+		Entry(nil, "Filter_type=lua", "Filter_type", `\"lua\" is not one of `+strings.Join(model.ConfigTypes(model.KindFilter), ", ")),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"request":{"set":{"Host":"a",":path":"/","x-a":"","x b":"c","Content-Length":"1"},"remove":["x-forwarded-for","X-Envoy-Internal","te","x-c","X-C"]}}`,
 			"Filter_config.request.set.:path", `\":path\" cannot be changed; the rewrite of Route_config changes path and host`,
 			"Filter_config.request.set.Content-Length", `\"Content-Length\" belongs to the connection and cannot be changed`,
@@ -92,10 +94,7 @@ var _ = Describe("Filters", func() {
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"response":{}}`,
 			"Filter_config", `changes no header; give request or response, such as {\"request\":{\"set\":{\"x-team\":\"shop\"}}}`),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"request":{"replace":{}}}`, "Filter_config", `unknown field \"replace\"`),
-		Entry(nil, "Filter_type=http_filter_jwt&Filter_config={}", "Filter_type", `\"http_filter_jwt\" is not supported yet`),
-		Entry(nil, "Filter_type=http_filter_lua", "Filter_type", `\"http_filter_lua\" is not supported yet`),
-		Entry(nil, "Filter_type=vh_filter_cors", "Filter_type", `\"vh_filter_cors\" is not supported yet`),
-		Entry(nil, "Filter_type=route_filter_redirect", "Filter_type", `\"route_filter_redirect\" is not supported yet`),
+		Entry(nil, "Filter_type=http_filter_healthcheck&Filter_config={}", "Filter_type", `\"http_filter_healthcheck\" is not supported yet`),
 		Entry(nil, "Filter_type=route_filter_ratelimit&Filter_config=[]", "Filter_config", "must be a JSON object"),
 		Entry(nil, "Filter_type=route_filter_ratelimit", "Filter_config.descriptors",
 			`must be a list of at least one descriptor, such as [{\"remote_address\":\"client\"}]`),

@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 const (
@@ -47,7 +49,7 @@ var _ = Describe("Global configs", func() {
 		Entry(nil, "", "globalconfig_type", "is required", "config", "is required"),
 		Entry(nil, "globalconfig_type=globalconfig_accesslog&config={}", "globalconfig_type", `\"globalconfig_accesslog\" is not supported yet`),
 		Entry(nil, "globalconfig_type=globalconfig_globals&config={}", "globalconfig_type", `\"globalconfig_globals\" is not supported yet`),
-		Entry(nil, "globalconfig_type=x&config={}", "globalconfig_type", `\"x\" is not one of globalconfig_ratelimit, globalconfig_oauth`),
+		Entry(nil, "globalconfig_type=x&config={}", "globalconfig_type", `\"x\" is not one of `+strings.Join(model.ConfigTypes(model.KindGlobalConfig), ", ")),
 		Entry(nil, "globalconfig_type=globalconfig_ratelimit&config={}", "config.domain", "is required"),
 		Entry(nil, `globalconfig_type=globalconfig_ratelimit&config={"domain":"d","on_error":"close","status":200}`,
 			"config.on_error", `\"close\" is not one of allow, deny`, "config.status", "200 is not between 400 and 599"),

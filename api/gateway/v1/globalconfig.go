@@ -41,10 +41,8 @@ type GlobalConfigSpec struct {
 	// A name for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
-	// What it sets: globalconfig_ratelimit or globalconfig_oauth.
-	// +kubebuilder:validation:Enum=globalconfig_ratelimit;globalconfig_oauth
-	Type string `json:"type"`
+	Name string           `json:"name,omitempty"`
+	Type GlobalConfigType `json:"type"`
 	// The configuration of the type: a JSON object as a text. The controller reads it; the condition
 	// Accepted says what is wrong with it.
 	// +kubebuilder:validation:MinLength=1

@@ -7,6 +7,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
 // host is a GatewayHost with this spec, in YAML flow style.
@@ -20,6 +22,9 @@ func backend(b string) string { return route("{services: [" + b + "]}") }
 
 // virtualHost is a host with this virtualhost.
 func virtualHost(v string) string { return host("{virtualhost: " + v + "}") }
+
+// quoted lists words as Kubernetes does.
+func quoted(words []string) string { return `"` + strings.Join(words, `", "`) + `"` }
 
 func filter(spec string) string {
 	return "{apiVersion: gateway.gatehouse.dev/v1beta1, kind: RouteFilter, metadata: {name: bad, namespace: default}, spec: " + spec + "}"
@@ -118,12 +123,12 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 		"spec.routes[0].services[0].panicThresholdPercent: Invalid value: 101: spec.routes[0].services[0].panicThresholdPercent in body should be less than or equal to 100"),
 	Entry("too many routes", host("{virtualhost: {fqdn: a.example.com}, routes: ["+strings.Repeat("{}, ", 1001)+"]}"), "spec.routes: Too many: 1001: must have at most 1000 items"),
 	Entry("a filter of an unknown type", filter(`{type: route_filter_cors, routeFilterConfig: {config: "{}"}}`),
-		`spec.type: Unsupported value: "route_filter_cors": supported values: "route_filter_ratelimit", "http_filter_oidc", "route_filter_headers"`),
+		`spec.type: Unsupported value: "route_filter_cors": supported values: `+quoted(model.ConfigTypes(model.KindFilter))),
 	Entry("a filter without a configuration", filter("{type: route_filter_headers, routeFilterConfig: {}}"), "spec.routeFilterConfig.config: Required value"),
 	Entry("a filter with an object for a text", filter("{type: route_filter_headers, routeFilterConfig: {config: {}}}"),
 		`spec.routeFilterConfig.config: Invalid value: "object": spec.routeFilterConfig.config in body must be of type string: "object"`),
 	Entry("a global config of an unknown type", globalConfig(`{type: globalconfig_accesslog, config: "{}"}`),
-		`spec.type: Unsupported value: "globalconfig_accesslog": supported values: "globalconfig_ratelimit", "globalconfig_oauth"`),
+		`spec.type: Unsupported value: "globalconfig_accesslog": supported values: `+quoted(model.ConfigTypes(model.KindGlobalConfig))),
 	Entry("a global config without a configuration", globalConfig("{type: globalconfig_oauth}"), "spec.config: Required value"),
 	Entry("a grant for nobody", grant("{from: [], to: [{kind: Secret}]}"), "spec.from: Invalid value: 0: spec.from in body should have at least 1 items"),
 	Entry("a grant for a Pod", grant("{from: [{kind: Pod, namespace: a}], to: [{kind: ConfigMap}]}"),

@@ -40,11 +40,8 @@ type RouteFilterSpec struct {
 	// A name for people. GatewayHosts name the filter by metadata.name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
-	// What the filter does: route_filter_ratelimit, route_filter_headers, or http_filter_oidc, which
-	// is for hosts only.
-	// +kubebuilder:validation:Enum=route_filter_ratelimit;http_filter_oidc;route_filter_headers
-	Type string `json:"type"`
+	Name string          `json:"name,omitempty"`
+	Type RouteFilterType `json:"type"`
 	// The configuration of the type.
 	RouteFilterConfig RouteFilterConfig `json:"routeFilterConfig"`
 }

@@ -25,8 +25,8 @@ type filterState struct {
 // left out: what names it is closed.
 func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	const at = "spec.routeFilterConfig.config"
-	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: o.Spec.Type}
-	s.filter = filterState{exists: true, typeName: o.Spec.Type, onRoutes: f.FitsOn(model.KindRoute)}
+	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type)}
+	s.filter = filterState{exists: true, typeName: string(o.Spec.Type), onRoutes: f.FitsOn(model.KindRoute)}
 	config, err := model.CompactJSON(o.Spec.RouteFilterConfig.Config)
 	if err != nil {
 		s.problem(at, Invalid, "%s", err)
@@ -56,7 +56,7 @@ func (s *scope) clientSecret(at string, f *model.Filter) bool {
 	name := ownName(s.of.Namespace, s.of.Name, "client-secret")
 	text, err := f.DetachClientSecret(name)
 	if err == nil && text != "" {
-		if c, ok := f.Parse().Spec.(*model.OIDCConfig); !ok || c.ClientSecret.Text != "" {
+		if c, ok := f.Parse().Spec.(*model.OIDCFilter); !ok || c.ClientSecret.Text != "" {
 			s.problem(at, Invalid, "client_secret is there more than once")
 			return false
 		}
@@ -120,7 +120,7 @@ func (s *scope) refuses(obj model.Confidential, fields map[string]string) bool {
 // loginOf is the login that a configuration is; nil if it is none.
 func loginOf(spec model.Spec) *model.Login {
 	switch c := spec.(type) {
-	case *model.OIDCConfig:
+	case *model.OIDCFilter:
 		return c.Login()
 	case *model.OAuthConfig:
 		return c.Login()

@@ -29,7 +29,7 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 	g := &model.GlobalConfig{
 		// The domains of rate limits have the ID in their names, and all replicas must mean the same by them.
 		ID: idOf(s.of), CreateTS: model.At(o.CreationTimestamp.Time),
-		Name: objectName(s.of.Namespace, s.of.Name), Type: o.Spec.Type,
+		Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type),
 	}
 	isLogin := o.Spec.Type == model.GlobalConfigOAuth
 	if isLogin && !s.takesLogin(u) {

@@ -134,7 +134,7 @@ func (u *universe) filter() gatewayv1.RouteFilterSpec {
 }
 
 func (u *universe) globalConfig() gatewayv1.GlobalConfigSpec {
-	s := gatewayv1.GlobalConfigSpec{Type: one(u, "globalconfig_ratelimit", "globalconfig_oauth", "globalconfig_oauth"), Proxy: one[gatewayv1.ProxyName](u, "", "", "edge", "elsewhere")}
+	s := gatewayv1.GlobalConfigSpec{Type: one[gatewayv1.GlobalConfigType](u, "globalconfig_ratelimit", "globalconfig_oauth", "globalconfig_oauth"), Proxy: one[gatewayv1.ProxyName](u, "", "", "edge", "elsewhere")}
 	s.Config = `{"domain":"d","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":1}}]}`
 	if s.Type == "globalconfig_oauth" {
 		s.Config = fmt.Sprintf(`{"openid_connect":{"provider":{"authorization_endpoint":"https://idp.example/a","token_endpoint":"https://idp.example/t"},"client_id":"x",`+
