@@ -172,7 +172,7 @@ spec:
 		p := newPlace(cluster)
 		config, err := p.User(limit(), "no-configs-"+p.namespace, rightsBut("globalconfigs")...)
 		Expect(err).NotTo(HaveOccurred())
-		g := p.spawn("--kubeconfig", config)
+		g := p.spawn("", "--kubeconfig", config)
 		Eventually(g.ready).Should(And(HavePrefix("503 "), ContainSubstring(
 			"not ready: waiting for the kube-apiserver: GlobalConfigs cannot be read: User ")))
 	})
@@ -181,7 +181,7 @@ spec:
 		k := startCluster(testkit.KubernetesOptions{})
 		p := newPlace(k)
 		p.service("web", backend("blue"))
-		g := p.spawn()
+		g := p.spawn("")
 		Eventually(g.ready).Should(And(HavePrefix("503 "), ContainSubstring("the kind GatewayHost is not installed (gatewayhosts.gateway.gatehouse.dev): apply the CRDs of the chart")))
 		applyCRDs(k)
 		p.host("shop", "shop.example", "web")

@@ -2,12 +2,14 @@ package kubernetes_test
 
 import (
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 var _ = Describe("serve --mode kubernetes", func() {
 	It("serves a GatewayHost at the endpoints of its Service, and follows both", func() {
 		p := newPlace(cluster)
 		g := p.serve()
+		Expect(g.Records("migrated the database")).To(BeEmpty(), "its copy of the configuration was never another version's")
 		g.envoy()
 		blue, green := backend("blue"), backend("green")
 

@@ -3,7 +3,6 @@ package kubernetes_test
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -20,8 +19,7 @@ var _ = Describe("The documents of the specification", func() {
 	It("ask for a login at a host with a certificate, until they are changed and deleted", func() {
 		p := newPlace(cluster)
 		httpPort, httpsPort := freePort(), freePort()
-		g := p.serve("--kubernetes-proxy-settings", file("ports.yaml", fmt.Sprintf(
-			"version: 1\nproxies:\n- name: gatehouse\n  http_port: %d\n  https_port: %d\n  listen_ip: 127.0.0.1\n", httpPort, httpsPort)))
+		g := p.serve("--kubernetes-proxy-settings", proxySettings(httpPort, httpsPort))
 		g.port = httpPort
 		g.envoy()
 		authority, err := testkit.NewAuthority("specification")
@@ -67,18 +65,22 @@ var _ = Describe("The documents of the specification", func() {
 	})
 })
 
-// overTLS asks a host over HTTPS, and returns the status and where the answer leads.
-func overTLS(authority *testkit.Authority, port int, host string) string {
-	client := &http.Client{
+// clientOf is a client for whom every host is at a port, and who trusts an authority.
+func clientOf(port int, authority *testkit.Authority) *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{
-			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), ServerName: host, MinVersion: tls.VersionTLS12},
+			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: authority.Pool(), MinVersion: tls.VersionTLS12},
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, network, "127.0.0.1:"+strconv.Itoa(port))
 			},
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	res, err := client.Get("https://" + host + "/")
+}
+
+// overTLS asks a host over HTTPS, and returns the status and where the answer leads.
+func overTLS(authority *testkit.Authority, port int, host string) string {
+	res, err := clientOf(port, authority).Get("https://" + host + "/")
 	if err != nil {
 		return err.Error()
 	}

@@ -141,35 +141,48 @@ spec:
 type gateway struct {
 	*testkit.Gatehouse
 	port int
-	// args are those that it was started with.
-	args []string
+	// env and args are those that it was started with.
+	env, args []string
 }
 
 // serveArgs are the arguments of a control plane that reads the namespace, for a proxy that listens on a port.
 func (p place) serveArgs(port int, more ...string) []string {
 	GinkgoHelper()
-	settings := file("proxies.yaml", fmt.Sprintf("version: 1\nproxies:\n- name: gatehouse\n  http_port: %d\n  https_port: %d\n  listen_ip: 127.0.0.1\n", port, freePort()))
 	return append([]string{
-		"serve", "--mode", "kubernetes", "--kubeconfig", p.Kubeconfig, "--kubernetes-namespaces", p.namespace, "--kubernetes-proxy-settings", settings,
+		"serve", "--mode", "kubernetes", "--kubeconfig", p.Kubeconfig, "--kubernetes-namespaces", p.namespace,
+		"--kubernetes-proxy-settings", proxySettings(port, freePort()),
 		"--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
 	}, more...)
+}
+
+// proxySettings is the file of a proxy that listens on these ports.
+func proxySettings(port, securePort int) string {
+	GinkgoHelper()
+	return file("proxies.yaml", fmt.Sprintf(
+		"version: 1\nproxies:\n- name: gatehouse\n  http_port: %d\n  https_port: %d\n  listen_ip: 127.0.0.1\n", port, securePort))
 }
 
 // serve runs a control plane that reads the namespace until it is ready.
 func (p place) serve(more ...string) gateway {
 	GinkgoHelper()
-	g := p.spawn(more...)
+	return p.serveIn("", more...)
+}
+
+// serveIn does the same in a Pod of that name; none if it is empty.
+func (p place) serveIn(pod string, more ...string) gateway {
+	GinkgoHelper()
+	g := p.spawn(pod, more...)
 	Expect(g.WaitReady(limit())).To(Succeed(), g.Stderr.String)
 	return g
 }
 
-// spawn runs a control plane that reads the namespace. At the end of the spec it has to obey SIGTERM, unless it has
+// spawn runs a control plane that reads the namespace, in a Pod if it has a name. At the end of the spec it has to obey SIGTERM, unless it has
 // ended before.
-func (p place) spawn(more ...string) gateway {
+func (p place) spawn(pod string, more ...string) gateway {
 	GinkgoHelper()
 	port := freePort()
-	args := p.serveArgs(port, more...)
-	g, err := testkit.StartGatehouse(limit(), []string{"POD_NAMESPACE=" + p.namespace}, args...)
+	env, args := []string{"POD_NAMESPACE=" + p.namespace, "POD_NAME=" + pod}, p.serveArgs(port, more...)
+	g, err := testkit.StartGatehouse(limit(), env, args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		select {
@@ -179,13 +192,19 @@ func (p place) spawn(more ...string) gateway {
 		}
 		Expect(g.Stderr.String()).NotTo(Or(ContainSubstring("goroutine "), ContainSubstring("panic"), ContainSubstring("DATA RACE")))
 	}, NodeTimeout(time.Minute))
-	return gateway{g, port, args}
+	return gateway{g, port, env, args}
 }
 
 // envoy runs an Envoy of the proxy until the end of the spec.
 func (g gateway) envoy() *testkit.Envoy {
 	GinkgoHelper()
-	e, err := testkit.StartEnvoy(limit(), GinkgoT().TempDir(), "gatehouse", g.XDSAddr)
+	return envoyOf("gatehouse", g.XDSAddr)
+}
+
+// envoyOf runs an Envoy of a proxy, whose control plane has the address.
+func envoyOf(proxy, xdsAddr string) *testkit.Envoy {
+	GinkgoHelper()
+	e, err := testkit.StartEnvoy(limit(), GinkgoT().TempDir(), proxy, xdsAddr)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(e.Kill)
 	return e
@@ -194,11 +213,11 @@ func (g gateway) envoy() *testkit.Envoy {
 // again starts the control plane again, at the same address, and returns when it is ready.
 func (g gateway) again() gateway {
 	GinkgoHelper()
-	started, err := testkit.StartGatehouse(limit(), nil, append(slices.Clone(g.args), "--xds-addr", g.XDSAddr)...)
+	started, err := testkit.StartGatehouse(limit(), g.env, append(slices.Clone(g.args), "--xds-addr", g.XDSAddr)...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(started.Kill)
 	Expect(started.WaitReady(limit())).To(Succeed(), started.Stderr.String)
-	return gateway{started, g.port, g.args}
+	return gateway{started, g.port, g.env, g.args}
 }
 
 // request asks the gateway for a path of a host, and returns the status and the backend that answered.
