@@ -20,6 +20,9 @@ type filterType struct {
 	host func(*ir.Host, model.Spec, Place) error
 	// route adds a filter to a route, which may answer by itself.
 	route func(*ir.Route, model.Spec)
+	// together says that what a route has takes the place of what its host has, and that both
+	// count: a route with filters of its own gets those of the service too.
+	together bool
 	// needs is what a route needs of the listener.
 	needs func(*ir.Route) ir.Needs
 }
@@ -30,6 +33,7 @@ func filterTypes() []filterType {
 	return []filterType{
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
+		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }
@@ -45,6 +49,11 @@ func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, ro
 			return nil
 		}
 	}
+	return ft
+}
+
+func (ft filterType) addingUp() filterType {
+	ft.together = true
 	return ft
 }
 
@@ -146,7 +155,7 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 	}
 	for _, ft := range types {
 		own := t.Filters
-		if ft.host == nil {
+		if ft.host == nil || ft.together && slices.ContainsFunc(own, func(f *model.ParsedFilter) bool { return f.Type == ft.name }) {
 			addTo(r, ft.name, ft.route, t.ServiceFilters)
 			// One that is on the service is on this route already.
 			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(t.ServiceFilters, f) })

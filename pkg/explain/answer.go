@@ -66,6 +66,7 @@ const (
 	SignedOut      = "signed_out"      // 302: the session ends
 	// 403: clients have to show a certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
+	AddressRefused      = "address_refused" // 403: a vh_filter_ipaccess does not let the address in
 )
 
 // Seen is the request after Envoy has made it plain.

@@ -165,11 +165,14 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		a.endWith(NoRoute, http.StatusNotFound, "route", fmt.Sprintf(noRoute, a.Service))
 		return nil
 	}
+	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
+	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
+	if passes, err := a.passIPAccess(s, l, vh, chosen); !passes {
+		return err
+	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err
 	}
-	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
-	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
 	if answered, err := a.askForLogin(s, l, vh, chosen); answered || err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func knownFilters() []knownFilter {
 		{name: hostFilter},    // passHost
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
+		{name: ipFilter, describe: (*Filter).describeIPAccess}, // passIPAccess
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: spoofFilter, describe: (*Filter).describeSpoofed},
 		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin

@@ -62,6 +62,9 @@ type Host struct {
 	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others; they differ from proxy to proxy.
 	First []*Route `json:"first,omitempty"`
+	// IPAccess says whose requests pass on routes that have none of their own; nil means
+	// everybody's.
+	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
@@ -79,6 +82,8 @@ type Route struct {
 	Redirect *Redirect `json:"redirect,omitempty"`
 	// Public says that nobody has to log in for the route.
 	Public bool `json:"public,omitempty"`
+	// IPAccess takes the place of the host's.
+	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for

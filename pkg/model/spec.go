@@ -37,6 +37,7 @@ func filterTypes() []configType {
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
+		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
 	}
 }
 
@@ -61,6 +62,7 @@ func laterTypes() []string {
 // The types of filters and global configs.
 const (
 	FilterHeaders         = "route_filter_headers"
+	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterOIDC            = "http_filter_oidc"
 	GlobalConfigRateLimit = "globalconfig_ratelimit"

@@ -51,6 +51,18 @@ var _ = Describe("Warnings", func() {
 	with := func(more ...model.Object) []model.Object { return append(append([]model.Object{}, world...), more...) }
 	path, method := filter(`{"descriptors":[{"path":"x"}]}`), filter(`{"descriptors":[{"method":"x"}]}`)
 
+	office := &model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.0/24"]}`}
+	served := &model.ProxyService{Proxy: "edge", Service: "shop"}
+	trusting := func(ip string) *model.Proxy {
+		p := model.NewProxy()
+		p.Name, p.ListenIP, p.TrustedHops = "edge", ip, 1
+		return p
+	}
+	notTrusting := model.NewProxy()
+	notTrusting.Name = "edge"
+	const chosen = "compares the address that X-Forwarded-For names, because proxy edge has Trusted_hops 1 and listens on 0.0.0.0: " +
+		"a client that reaches that port directly chooses its address; let only the proxies in front reach it"
+
 	DescribeTable("tells of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
 		list, _ := warned(stored, change)
 		Expect(list).To(HaveExactElements(want))
@@ -73,6 +85,16 @@ var _ = Describe("Warnings", func() {
 		Entry("not what was so before", with(rates("a", byPath), method, link), replace(rates("a", `{"domain":"shop","descriptors":[{"key":"path","rate_limit":{"unit":"week"}}]}`))),
 		Entry("a rate that is attached to another proxy", with(rates("a", byPath), path, link, other()), insert(&model.ProxyGlobalConfig{Proxy: "other", GlobalConfig: "a"}),
 			`/service/shop/route/root/filter/limit limits nothing: no globalconfig_ratelimit holds (proxy gw)`),
+		Entry("ranges with bits behind their length", world, insert(&model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.9/24","192.0.2.9"],"deny":["2001:db8::1/64"]}`}),
+			"/filter/office allow has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone",
+			"/filter/office deny has 2001:db8::1/64, which is all of 2001:db8::/64: write that, or the address alone"),
+		Entry("addresses that clients choose, with the filter", with(office, trusting("0.0.0.0"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"}),
+			"/service/shop/filter/office "+chosen),
+		Entry("addresses that clients choose, with the proxy", with(office, &model.RouteFilter{Service: "shop", Route: "root", Filter: "office"}, notTrusting, served), replace(trusting("0.0.0.0")),
+			"/service/shop/route/root/filter/office "+chosen),
+		Entry("addresses that clients choose, with the service", with(office, &model.ServiceFilter{Service: "shop", Filter: "office"}, trusting("0.0.0.0")), insert(served),
+			"/service/shop/filter/office "+chosen),
+		Entry("nothing where only the own network may reach the port", with(office, trusting("10.0.0.1"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"})),
 		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {
 			return errors.Join(insert(link)(w), w.Remove(link.Key()), w.Remove(method.Key()))
 		}),

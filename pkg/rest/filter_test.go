@@ -152,7 +152,7 @@ var _ = Describe("Filters", func() {
 		a.given(filters()...)
 		const path = "/service/shop/route/root/filter/login"
 		a.post(path, "").expectProblem(422, cannotWork(path, `a filter of type \"http_filter_oidc\" cannot be attached to a route; `+
-			`http_ and vh_ filters are for services, route_ filters for routes and services`))
+			`it works for whole services; attach it to the service`))
 		a.given("/service/shop/route/root/filter/limit", "")
 		a.put("/filter/limit", "Filter_type=http_filter_oidc&Filter_config="+loginConfig).expectProblem(422, cannotWork("/filter/limit",
 			`filter \"limit\" is attached to /service/shop/route/root, where the type \"http_filter_oidc\" cannot be; detach it there first`))

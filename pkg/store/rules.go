@@ -132,7 +132,7 @@ func checkFits(r Reader, link model.Key, filter string, kind model.Kind) error {
 	return &model.Error{
 		Kind: model.Unworkable, Path: link.Path(),
 		Message: `a filter of type "` + f.Type + `" cannot be attached to a ` + string(kind),
-		Hint:    "http_ and vh_ filters are for services, route_ filters for routes and services",
+		Hint:    "it works for whole services; attach it to the service",
 	}
 }
 

@@ -45,6 +45,7 @@ type Exchange struct {
 	// Backend is what BackendHeader says, Location the header of that name.
 	Backend, Location string
 	Body              []byte
+	Header            http.Header
 }
 
 // Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it
@@ -283,6 +284,7 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	if resp.Close {
 		c.close()
 	}
-	e.Status, e.Backend, e.Location = resp.StatusCode, resp.Header.Get(BackendHeader), resp.Header.Get("Location")
+	e.Status, e.Header = resp.StatusCode, resp.Header
+	e.Backend, e.Location = resp.Header.Get(BackendHeader), resp.Header.Get("Location")
 	return nil
 }

@@ -14,15 +14,15 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// recipe is a section of the documentation: a document, and what requests then
+// recipe is a section of a page of the documentation: a document, and what requests then
 // get.
 type recipe struct{ name, document, requests string }
 
 var section = regexp.MustCompile("(?s)\n### ([^\n]+)\n.*?```yaml\n(.*?)```\n```requests\n(.*?)```")
 
 // recipes reads them where users do.
-func recipes() []recipe {
-	text, err := os.ReadFile("../../docs/ratelimit.md")
+func recipes(page string) []recipe {
+	text, err := os.ReadFile("../../docs/" + page)
 	if err != nil {
 		return nil // too few of them fail a spec
 	}
@@ -58,18 +58,24 @@ func sendFrom(gw gateway, from, method, target, name, value string) (*http.Respo
 	return resp, resp.Body.Close()
 }
 
-var _ = Describe("A recipe of docs/ratelimit.md", func() {
+var (
+	_ = Describe("A recipe of docs/ratelimit.md", func() {
+		tryRecipes("ratelimit.md", "Per IP", "Per API key", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling")
+	})
+	_ = Describe("A recipe of docs/ipaccess.md", func() { tryRecipes("ipaccess.md", "An office", "An admin area") })
+)
+
+// tryRecipes has a spec for each recipe of a page.
+func tryRecipes(page string, want ...string) {
 	It("is there for each need", func() {
 		var names []string
-		for _, r := range recipes() {
+		for _, r := range recipes(page) {
 			names = append(names, r.name)
 		}
-		Expect(names).To(Equal([]string{
-			"Per IP", "Per API key", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling",
-		}))
+		Expect(names).To(Equal(want))
 	})
 
-	for _, r := range recipes() {
+	for _, r := range recipes(page) {
 		It("does what the page says: "+r.name, func() {
 			_, gw, _ := shop()
 			a, err := gw.api.Do(limit(), http.MethodPut, "/config?wait=applied", "application/yaml", r.document)
@@ -91,4 +97,4 @@ var _ = Describe("A recipe of docs/ratelimit.md", func() {
 			}
 		})
 	}
-})
+}

@@ -2,13 +2,16 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -65,6 +68,9 @@ func httpFilters() []httpFilter {
 		// Both before anything is asked about the request.
 		{name: AnybodyFilter, listener: anybodyFilter, disabled: true, host: anybodyOfHost, route: anybodyOfRoute, replies: certificateReplies},
 		{name: VerifiedFilter, listener: verifiedFilter, host: verifiedOfHost},
+		// The cheapest refusal of all. By its own name, since the message of a route takes the
+		// place of the host's.
+		{name: IPFilter, listener: ipFilter, disabled: true, host: ipOfHost, route: ipOfRoute, replies: ipReplies},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
@@ -178,6 +184,19 @@ func ListenerResources(l ir.Listener) (Resources, error) {
 	return all, nil
 }
 
+// CheckOverride refuses what Envoy would take from a host or route for "no filter": a name that
+// no row has, and an empty message. An empty FilterConfig turns a filter on as the listener has it.
+func CheckOverride(name string, m proto.Message) error {
+	isRow := func(f httpFilter) bool { return name == f.name || strings.HasPrefix(name, f.name+"/") }
+	if !slices.ContainsFunc(httpFilters(), isRow) {
+		return fmt.Errorf("configuring filter %s: no listener has a filter of that name", name)
+	}
+	if _, turnsOn := m.(*routev3.FilterConfig); !turnsOn && proto.Size(m) == 0 {
+		return fmt.Errorf("configuring filter %s: an empty message would turn it off", name)
+	}
+	return nil
+}
+
 func hostFilters(h *ir.Host) (map[string]*anypb.Any, error) {
 	return perFilter(h, func(f httpFilter) func(*ir.Host) ([]filterConfig, error) { return f.host })
 }
@@ -200,6 +219,9 @@ func perFilter[T any](of T, hook func(httpFilter) func(T) ([]filterConfig, error
 			return nil, err
 		}
 		for _, c := range list {
+			if err := CheckOverride(c.name, c.config); err != nil {
+				return nil, err
+			}
 			config, err := f.pack(c)
 			if err != nil {
 				return nil, err

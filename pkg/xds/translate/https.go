@@ -117,20 +117,21 @@ func anybodyFilter(l ir.Listener) []filterConfig {
 	if chainCA(l) != "" {
 		return nil
 	}
-	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBAC{Rules: refuseAll()}}}
+	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
 }
 
 func verifiedFilter(l ir.Listener) []filterConfig {
 	if chainCA(l) == "" {
 		return nil
 	}
-	return []filterConfig{{name: verifiedBy(chainCA(l)), config: &rbacv3.RBAC{Rules: refuseAll()}}}
+	return []filterConfig{{name: verifiedBy(chainCA(l)), config: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}
 }
 
 func verifiedBy(secret string) string { return VerifiedFilter + "/" + secret }
 
-func refuseAll() *rbacconfigv3.RBAC {
-	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{certificateRequired: {
+// refuseAll refuses every request, by a policy of that name.
+func refuseAll(policy string) *rbacconfigv3.RBAC {
+	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{policy: {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
 	}}}
@@ -140,7 +141,7 @@ func anybodyOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.ClientCA == "" {
 		return nil, nil
 	}
-	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll()}}}}, nil
+	return []filterConfig{{name: AnybodyFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: refuseAll(certificateRequired)}}}}, nil
 }
 
 func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {

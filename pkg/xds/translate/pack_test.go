@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
@@ -51,6 +54,20 @@ var _ = Describe("The message of a filter", func() {
 		}))
 		Expect(r.GetTypedPerFilterConfig()).To(HaveKey("envoy.filters.http.header_mutation"))
 	})
+
+	DescribeTable("is refused where Envoy would take it for no filter", func(name string, m proto.Message, why string) {
+		err := translate.CheckOverride(name, m)
+		if why == "" {
+			Expect(err).NotTo(HaveOccurred())
+		} else {
+			Expect(err).To(MatchError("configuring filter " + name + ": " + why))
+		}
+	},
+		Entry("emptied", translate.IPFilter, &rbacv3.RBACPerRoute{}, "an empty message would turn it off"),
+		Entry("under another name", "envoy.filters.http.rbac/pi", &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, "no listener has a filter of that name"),
+		Entry("not as it should be", translate.IPFilter, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{}}, ""),
+		Entry("not an empty one that turns it on", translate.IPFilter, &routev3.FilterConfig{}, ""),
+	)
 })
 
 var _ = Describe("What is packed", func() {

@@ -1,0 +1,140 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// mistake is made in the messages of a host or route by the name of the filter.
+type mistake struct {
+	what string
+	make func(messages object, filter string)
+	// caught says that Envoy takes the message for none, so that translate must not make it.
+	caught bool
+}
+
+func mistakes() []mistake {
+	const typed = "type.googleapis.com/envoy."
+	return []mistake{
+		{"a FilterConfig with an empty message", func(m object, f string) {
+			m[f] = object{"@type": typed + "config.route.v3.FilterConfig", "config": object{}}
+		}, false},
+		{"a message of another type", func(m object, f string) {
+			m[f] = object{"@type": typed + "extensions.filters.http.buffer.v3.BufferPerRoute", "buffer": object{"max_request_bytes": 1000}}
+		}, false},
+		{"an empty message", func(m object, f string) { m[f] = object{"@type": m[f].(object)["@type"]} }, true},
+		{"a misspelt name", func(m object, f string) {
+			m[strings.TrimSuffix(f, f[len(f)-1:])] = m[f]
+			delete(m, f)
+		}, true},
+	}
+}
+
+// breakMessages gives what the Envoys have to another Envoy, with mistakes that only a fault of
+// the program would make.
+func breakMessages(p policy) {
+	GinkgoHelper()
+	w := newWorld(p)
+	w.attach(onShop, onMoved, onRoute)
+	var resources []struct {
+		Type, Name string
+		Resource   json.RawMessage
+	}
+	w.read("/proxy/gw/xds", "core_db_xds", &resources)
+	for _, m := range mistakes() {
+		By(m.what)
+		var listener, routes object
+		var clusters []any
+		for _, r := range resources {
+			var of object
+			Expect(json.Unmarshal(r.Resource, &of)).To(Succeed())
+			switch {
+			case r.Type == "listener" && strings.HasPrefix(r.Name, "http-"):
+				listener = of
+			case r.Type == "route":
+				routes = of
+			case r.Type == "cluster":
+				clusters = append(clusters, of)
+			}
+		}
+		changed := 0
+		for _, vh := range routes["virtual_hosts"].([]any) {
+			for _, of := range append([]any{vh}, vh.(object)["routes"].([]any)...) {
+				if messages, _ := of.(object)["typed_per_filter_config"].(object); messages[p.filter] != nil {
+					m.make(messages, p.filter)
+					changed++
+					if m.caught {
+						expectCaught(messages)
+					}
+				}
+			}
+		}
+		Expect(changed).To(Equal(3), "two services and a route have a message")
+		if !m.caught {
+			port := runStatic(listener, routes, clusters)
+			for _, r := range p.requests {
+				if r.on != r.off {
+					Expect(sendTo(port, r).status).To(Equal(p.denies), "%s: %s", m.what, r.what)
+				}
+			}
+		}
+	}
+}
+
+// expectCaught checks that one of the messages is such as the program refuses to make.
+func expectCaught(messages object) {
+	GinkgoHelper()
+	var refused []error
+	for name := range maps.Keys(messages) {
+		text, err := json.Marshal(messages[name])
+		Expect(err).NotTo(HaveOccurred())
+		var packed anypb.Any
+		Expect(protojson.Unmarshal(text, &packed)).To(Succeed())
+		m, err := packed.UnmarshalNew()
+		Expect(err).NotTo(HaveOccurred())
+		if err := translate.CheckOverride(name, m); err != nil {
+			refused = append(refused, err)
+		}
+	}
+	Expect(refused).To(HaveLen(1))
+}
+
+// runStatic runs an Envoy with the listener, on another port, and without what it would have to
+// ask a control plane for.
+func runStatic(listener, routes object, clusters []any) (port int) {
+	GinkgoHelper()
+	port, err := testkit.FreePort()
+	Expect(err).NotTo(HaveOccurred())
+	listener["address"].(object)["socket_address"].(object)["port_value"] = port
+	hcm := listener["filter_chains"].([]any)[0].(object)["filters"].([]any)[0].(object)["typed_config"].(object)
+	delete(hcm, "rds")
+	hcm["route_config"] = routes
+	var filters []any
+	for _, f := range hcm["http_filters"].([]any) {
+		if f.(object)["config_discovery"] == nil {
+			filters = append(filters, f)
+		}
+	}
+	hcm["http_filters"] = filters
+	bootstrap, err := json.Marshal(object{
+		"node": object{"id": "gw", "cluster": "gw"}, "static_resources": object{"listeners": []any{listener}, "clusters": clusters},
+		"admin": object{"address": object{"socket_address": object{"address": "127.0.0.1", "port_value": 0}}},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	e, err := testkit.RunEnvoy(limit(), GinkgoT().TempDir(), string(bootstrap))
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(e.Kill)
+	return port
+}

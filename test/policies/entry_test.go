@@ -1,0 +1,85 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// policies are the entries of all types.
+func policies() []policy { return []policy{ipAccess(), headers()} }
+
+// policy is what the harness tries of one type of filter.
+type policy struct {
+	// kind is the Filter_type, filter the name of the filter in Envoy.
+	kind, filter string
+	// denies is the status of a request for which Envoy does not understand the message of a
+	// host or route; 0 says that the type protects nothing.
+	denies int
+	// config and changed are two configurations.
+	config, changed string
+	// says tells of an answer what the type may change; nil stands for its status.
+	says func(answer) string
+	// requests are tried each time.
+	requests []request
+	// refusals are configurations that get 400.
+	refusals []refusal
+}
+
+// request is one that is sent to the world of newWorld, with what says has to tell.
+type request struct {
+	what string
+	// method is GET, host shop.test and path /shop where they are empty. from is the address
+	// of the client; empty means 127.0.0.1.
+	method, host, path, from string
+	// header has lines of the form "Name: value".
+	header []string
+	// off is without the filter, on with its config on the service, changed with the other one
+	// there, and both with config on the service and the other one on the route.
+	off, on, changed, both string
+}
+
+// onRoute reports whether the request is one of the route that filters are attached to.
+func (r request) onRoute() bool { return r.host == "" && r.path == "" }
+
+// refusal is a configuration with what is said of it.
+type refusal struct{ config, field, message string }
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	// seen are the headers that the backend saw; nil where none answered.
+	seen http.Header
+}
+
+func answerOf(status int, header http.Header, body []byte) answer {
+	var echo testkit.Echo
+	if header.Get(testkit.BackendHeader) == "" || json.Unmarshal(body, &echo) != nil {
+		return answer{status, header, nil}
+	}
+	return answer{status, header, echo.Headers}
+}
+
+// tell is what the entry says of an answer.
+func (p policy) tell(a answer) string {
+	if p.says == nil {
+		return strconv.Itoa(a.status)
+	}
+	return p.says(a)
+}
+
+// each compares the answers to all requests, and those of explain with them.
+func (w *world) each(p policy, want func(request) string) {
+	GinkgoHelper()
+	for _, r := range p.requests {
+		a := w.send(r)
+		Expect(p.tell(a)).To(Equal(want(r)), r.what)
+		Expect(w.explained(r)).To(Equal(a.status), "explain of: "+r.what)
+	}
+}

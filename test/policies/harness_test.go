@@ -1,0 +1,87 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+const (
+	onShop  = "/service/shop/filter/f"
+	onMoved = "/service/moved/filter/f"
+	onRoute = "/service/shop/route/root/filter/f"
+)
+
+func off(r request) string     { return r.off }
+func on(r request) string      { return r.on }
+func changed(r request) string { return r.changed }
+func both(r request) string    { return r.both }
+
+// there is what a request says with a filter on its route alone.
+func there(with func(request) string) func(request) string {
+	return func(r request) string {
+		if r.onRoute() {
+			return with(r)
+		}
+		return r.off
+	}
+}
+
+var _ = Describe("A filter of the type", func() {
+	for _, p := range policies() {
+		Describe(p.kind, func() {
+			It("works on a service and on a route, is changed and removed, and touches no listener", func() {
+				w := newWorld(p)
+				before := w.listeners()
+				Expect(before).To(ContainElement("listener_manager.listener_added: 1"))
+				w.each(p, off)
+				w.attach(onShop, onMoved)
+				w.each(p, on)
+				w.configure(p.changed)
+				w.each(p, changed)
+				w.detach(onShop, onMoved)
+				w.each(p, off)
+
+				By("on a route alone")
+				w.attach(onRoute)
+				w.each(p, there(changed))
+				w.configure(p.config)
+				w.each(p, there(on))
+
+				By("with another one on the route")
+				w.detach(onRoute)
+				w.attach(onShop, onMoved, "/service/shop/route/root/filter/g")
+				w.each(p, both)
+				w.detach(onShop, onMoved, "/service/shop/route/root/filter/g")
+				w.each(p, off)
+				Expect(w.listeners()).To(Equal(before))
+			})
+
+			It("is refused where its configuration is wrong, before anything is stored", func() {
+				w := newWorld(p)
+				Expect(p.refusals).NotTo(BeEmpty())
+				for _, r := range p.refusals {
+					a, err := w.api.Post(limit(), "/filter", "Filter_name=wrong", "Filter_type="+p.kind, "Filter_config="+r.config)
+					Expect(err).NotTo(HaveOccurred())
+					Expect(a.Status).To(Equal(http.StatusBadRequest), "%s: %s", r.config, a.Body)
+					var problem struct {
+						Errors []struct{ Field, Message string }
+					}
+					Expect(json.Unmarshal([]byte(a.Body), &problem)).To(Succeed())
+					Expect(problem.Errors).To(ConsistOf(struct{ Field, Message string }{r.field, r.message}), r.config)
+				}
+				a, err := w.api.Get(limit(), "/filter/wrong")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(a.Status).To(Equal(http.StatusNotFound))
+			})
+
+			It("is switched on and off under load, without a wrong answer and without a change of the listener", func() { switchUnderLoad(p) })
+
+			if p.denies > 0 {
+				It("is never open where a message for it is not what it should be", func() { breakMessages(p) })
+			}
+		})
+	}
+})
