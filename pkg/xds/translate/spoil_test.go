@@ -171,6 +171,7 @@ var _ = Describe("What is packed", func() {
 			"envoy.config.route.v3.FilterConfig",
 			"envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
 			"envoy.extensions.matching.common_inputs.network.v3.ServerNameInput",
+			"envoy.extensions.matching.common_inputs.network.v3.SourceIPInput",
 			"envoy.extensions.matching.common_inputs.network.v3.TransportProtocolInput",
 			"envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate",
 			"google.protobuf.StringValue",
