@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -141,9 +142,20 @@ export crd" prints them, and writes the configuration document that
 
 func importCRD(cmd *cobra.Command, files []string) error {
 	all := &crd.Objects{}
+	var skipped []string
 	for _, file := range files {
-		if err := readObjects(cmd, file, all); err != nil {
+		others, err := readObjects(cmd, file, all)
+		if err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		skipped = append(skipped, others...)
+	}
+	if none := all.Foreign(skipped); none != "" {
+		if len(all.Secrets) == 0 {
+			return errors.New(none)
+		}
+		if err := printEach(cmd.ErrOrStderr(), "warning: ", []string{none}); err != nil {
+			return err
 		}
 	}
 	doc, warnings, err := crd.Import(all, crd.ImportOptions{Proxy: text(cmd, "proxy"), Values: isSet(cmd, "secret-values")})
@@ -156,24 +168,28 @@ func importCRD(cmd *cobra.Command, files []string) error {
 	return crd.Encode(cmd.OutOrStdout(), doc)
 }
 
-// readObjects adds the objects of a file to others.
-func readObjects(cmd *cobra.Command, file string, all *crd.Objects) error {
+// readObjects adds the objects of a file to others, and returns the kinds of those that it left out.
+func readObjects(cmd *cobra.Command, file string, all *crd.Objects) (skipped []string, err error) {
 	in := cmd.InOrStdin()
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer func() { _ = f.Close() }() // it was only read
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return nil, errors.New("it is a directory; name the files in it")
+		}
 		in = f
 	}
 	objects, skipped, err := crd.Read(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	all.Add(objects)
+	warnings := make([]string, len(skipped))
 	for i, kind := range skipped {
-		skipped[i] = "objects of the kind " + kind + " are left out"
+		warnings[i] = "objects of the kind " + kind + " are left out"
 	}
-	return printEach(cmd.ErrOrStderr(), "warning: ", skipped)
+	return skipped, printEach(cmd.ErrOrStderr(), "warning: ", warnings)
 }

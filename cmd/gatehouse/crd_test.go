@@ -50,7 +50,15 @@ var _ = Describe("export crd and import crd", func() {
 		objects := good("export", "crd", filepath.Join(dir, "a.yaml"))
 		Expect(os.WriteFile(filepath.Join(dir, "objects.yaml"), []byte(objects), 0o600)).To(Succeed())
 		Expect(good("import", "crd", filepath.Join(dir, "objects.yaml"))).To(ContainSubstring("upstream_name: blue"))
-		Expect(run1("{kind: Deployment, apiVersion: apps/v1}", "import", "crd", "-")).To(Equal(result{0, "version: 1\n", "warning: objects of the kind Deployment are left out\n"}))
+		Expect(run1(objects+"---\n{kind: Deployment, apiVersion: apps/v1}", "import", "crd", "-").stderr).To(Equal("warning: objects of the kind Deployment are left out\n"))
+		const advice = `: "kubectl get gatehouse,services,endpointslices,secrets,configmaps -o yaml" prints what is needed` + "\n"
+		Expect(run1("{kind: Deployment, apiVersion: apps/v1}\n---\n{kind: Service, apiVersion: v1, metadata: {name: web}}", "import", "crd", "-")).To(Equal(result{exitBadUsage, "",
+			"warning: objects of the kind Deployment are left out\n" +
+				"gatehouse: there is no object of group gateway.gatehouse.dev, but Deployment, Service" + advice}))
+		Expect(run1("# nothing", "import", "crd", "-")).To(Equal(result{exitBadUsage, "", "gatehouse: there is no object of group gateway.gatehouse.dev, but nothing" + advice}))
+		Expect(run1("{kind: Secret, apiVersion: v1, metadata: {name: a}, data: {value: YQ==}}", "import", "crd", "-").stderr).To(
+			Equal("warning: there is no object of group gateway.gatehouse.dev, but Secret" + advice))
+		Expect(run1("", "import", "crd", dir)).To(Equal(result{exitBadUsage, "", "gatehouse: reading " + dir + ": it is a directory; name the files in it\n"}))
 	})
 
 	It("write what secrets hold where the key is given", func() {

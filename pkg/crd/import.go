@@ -38,6 +38,8 @@ type importer struct {
 	// inline are the Secrets that are texts of filters.
 	inline   map[string]bool
 	warnings []string
+	// unnamed says that an object names no proxy.
+	unnamed bool
 	problems
 }
 
@@ -56,6 +58,7 @@ func Import(in *Objects, options ImportOptions) (doc *document.Document, warning
 	i.globalConfigs()
 	i.secrets()
 	i.hosts()
+	i.warnOfProxies()
 	if err := i.err("these objects cannot be read as a configuration:"); err != nil {
 		return nil, nil, err
 	}
@@ -192,11 +195,26 @@ func (i *importer) globalConfigs() {
 
 // proxy makes a proxy unless it is there, and returns its name.
 func (i *importer) proxy(name string) string {
+	i.unnamed = i.unnamed || name == ""
 	name = cmp.Or(name, i.options.Proxy)
 	if i.objects[model.ProxyKey(name)] == nil {
 		i.objects[model.ProxyKey(name)] = model.ProxyKey(name).New()
 	}
 	return name
+}
+
+// warnOfProxies tells of objects that name no proxy beside others that name another than they get.
+func (i *importer) warnOfProxies() {
+	var others []string
+	for key := range i.objects {
+		if key.Kind == model.KindProxy && key.Name() != i.options.Proxy {
+			others = append(others, key.Name())
+		}
+	}
+	if i.unnamed && len(others) > 0 {
+		slices.Sort(others)
+		i.warn("different proxy names: objects that name none belong to %q (--proxy names another), the others to %s", i.options.Proxy, strings.Join(others, ", "))
+	}
 }
 
 // hosts reads the GatewayHosts.
@@ -207,7 +225,7 @@ func (i *importer) hosts() {
 	for _, o := range i.in.Hosts {
 		at, namespace, name := "GatewayHost "+o.Name, namespaceOf(o.ObjectMeta), nameOf(o.ObjectMeta, i.several)
 		if !i.isSame(name, o.Spec) {
-			i.add("%s: another GatewayHost is the service %q too, and says something else: they may differ in spec.proxy only", at, name)
+			i.add("%s: another GatewayHost is the service %q too, and says something else: GatewayHosts with different proxy names may differ in spec.proxy only", at, name)
 		}
 		s := model.NewService()
 		s.Name, s.FQDN, s.Public, s.Tags = name, o.Spec.VirtualHost.FQDN, o.Spec.Public, model.NewTags(tagsOf(o.ObjectMeta))

@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -155,15 +156,39 @@ filters:
 		Entry("a filter that is not there", host("{virtualhost: {fqdn: a.example.com}, filters: [{name: limit}]}"),
 			"GatewayHost bad: the RouteFilter default/limit is not among the objects"),
 		Entry("two hosts that would be one service", host("{virtualhost: {fqdn: a.example.com}, proxy: a}")+"\n---\n"+host("{virtualhost: {fqdn: a.example.com}, proxy: b, public: true}"),
-			`GatewayHost bad: another GatewayHost is the service "bad" too, and says something else: they may differ in spec.proxy only`,
+			`GatewayHost bad: another GatewayHost is the service "bad" too, and says something else: GatewayHosts with different proxy names may differ in spec.proxy only`,
 			"GatewayHost bad: another object is /service/bad too, and says something else"),
 		Entry("a configuration that is no JSON", "{apiVersion: gateway.gatehouse.dev/v1, kind: RouteFilter, metadata: {name: bad}, spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}}",
 			"RouteFilter bad: the configuration is not JSON: unexpected end of JSON input"),
 	)
 
+	It("names the proxies where some objects name none", func() {
+		one := func(name, proxy string) string {
+			return fmt.Sprintf("---\n{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: %s}, spec: {virtualhost: {fqdn: %s.example.com}%s}}\n", name, name, proxy)
+		}
+		warnings := func(text string) []string {
+			in, _, err := crd.Read(strings.NewReader(text))
+			Expect(err).NotTo(HaveOccurred())
+			_, warnings, err := crd.Import(in, crd.ImportOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			return warnings
+		}
+		Expect(warnings(one("a", "") + one("b", ", proxy: inner") + one("c", ", proxy: edge"))).To(Equal([]string{
+			`different proxy names: objects that name none belong to "gatehouse" (--proxy names another), the others to edge, inner`,
+		}))
+		Expect(warnings(one("a", "") + one("b", ""))).To(BeEmpty())
+		Expect(warnings(one("a", ", proxy: inner") + one("b", ", proxy: edge"))).To(BeEmpty())
+	})
+
 	It("refuses a field that it does not know", func() {
 		_, _, err := crd.Read(strings.NewReader(host("{virtualhost: {fqdn: a.example.com, sni: a}}")))
 		Expect(err).To(MatchError(ContainSubstring(`reading document 1: error unmarshaling JSON: while decoding JSON: json: unknown field "sni"`)))
+		for _, text := range []string{"hello", "[a]", "7"} {
+			_, _, err = crd.Read(strings.NewReader(text))
+			Expect(err).To(MatchError("reading document 1: is not an object of Kubernetes, which has an apiVersion and a kind"))
+		}
+		_, _, err = crd.Read(strings.NewReader("{kind: List, items: [{kind: Pod}, {a: b}]}"))
+		Expect(err).To(MatchError("reading document 1: items[1]: has no kind: it is not an object of Kubernetes"))
 		_, _, err = crd.Read(strings.NewReader("a: b"))
 		Expect(err).To(MatchError("reading document 1: has no kind: it is not an object of Kubernetes"))
 	})

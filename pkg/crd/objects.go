@@ -3,6 +3,7 @@ package crd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,24 @@ func (o *Objects) Add(other *Objects) {
 	o.Settings, o.Secrets, o.Services = append(o.Settings, other.Settings...), append(o.Secrets, other.Secrets...), append(o.Services, other.Services...)
 	o.Slices, o.Filters = append(o.Slices, other.Slices...), append(o.Filters, other.Filters...)
 	o.GlobalConfigs, o.Hosts = append(o.GlobalConfigs, other.GlobalConfigs...), append(o.Hosts, other.Hosts...)
+}
+
+// Foreign says what there is where no object is of our group, nor one that Export has written;
+// else it is empty. skipped are kinds that were left out.
+func (o *Objects) Foreign(skipped []string) string {
+	if len(o.Hosts)+len(o.Filters)+len(o.GlobalConfigs) > 0 ||
+		slices.ContainsFunc(o.Settings, func(m *corev1.ConfigMap) bool { return m.Annotations[gatewayv1.AnnotationSettings] != "" }) ||
+		slices.ContainsFunc(o.Services, func(s *corev1.Service) bool { return s.Annotations[gatewayv1.AnnotationUpstream] != "" }) {
+		return ""
+	}
+	kinds := slices.Clone(skipped)
+	for _, object := range o.all() {
+		kinds = append(kinds, object.GetObjectKind().GroupVersionKind().Kind)
+	}
+	slices.Sort(kinds)
+	found := cmp.Or(strings.Join(slices.Compact(kinds), ", "), "nothing")
+	return fmt.Sprintf("there is no object of group %s, but %s: "+
+		`"kubectl get gatehouse,services,endpointslices,secrets,configmaps -o yaml" prints what is needed`, gatewayv1.Group, found)
 }
 
 // Write writes the objects as YAML documents, for kubectl apply, with comments in front.
@@ -113,6 +132,9 @@ func (o *Objects) add(text []byte, skipped *[]string) error {
 		Kind       string            `json:"kind"`
 		Items      []json.RawMessage `json:"items"`
 	}
+	if len(text) > 0 && text[0] != '{' && string(text) != "null" {
+		return errors.New("is not an object of Kubernetes, which has an apiVersion and a kind")
+	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return err
 	}
@@ -123,9 +145,9 @@ func (o *Objects) add(text []byte, skipped *[]string) error {
 	case head.Kind == "":
 		return errors.New("has no kind: it is not an object of Kubernetes")
 	case strings.HasSuffix(head.Kind, "List"):
-		for _, item := range head.Items {
+		for n, item := range head.Items {
 			if err := o.add(item, skipped); err != nil {
-				return err
+				return fmt.Errorf("items[%d]: %w", n, err)
 			}
 		}
 		return nil
