@@ -155,8 +155,9 @@ func (p *controlPlane) newServer(
 	cfg config.Config, registry *status.Registry, own *ownEnvoy, lost string, configured func() bool,
 ) *server.Server {
 	ads := server.New(server.Options{
-		Plan:   plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
-		Status: registry, Log: p.log, Own: own.proxy(), Failing: own.failing,
+		Elsewhere: p.hasElsewhere,
+		Plan:      plan.Options{WarmBound: cfg.ClusterWait, Grace: cfg.RemovalGrace},
+		Status:    registry, Log: p.log, Own: own.proxy(), Failing: own.failing,
 		Held: lost, AllowEmpty: cfg.AllowEmpty || p.mirror != nil, Configured: configured,
 		Authenticate: p.xds.auth.Authenticate, Refusals: p.xds.refusals,
 	})

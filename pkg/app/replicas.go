@@ -47,6 +47,14 @@ func (p *controlPlane) joinBoard(cfg config.Config, registry *status.Registry, a
 	return nil
 }
 
+// hasElsewhere is server.Options.Elsewhere.
+func (p *controlPlane) hasElsewhere(proxy string) (has bool, moved <-chan struct{}) {
+	if p.replicas == nil {
+		return false, nil
+	}
+	return p.replicas.Has(proxy)
+}
+
 // showOthers has the API show the Envoys of the other replicas, too.
 func (p *controlPlane) showOthers(live *inspect.Sources) {
 	if p.replicas == nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -93,12 +94,15 @@ func (w waiter) everywhere(hub *replicas.Hub) rest.Wait {
 		if len(changed) == 0 {
 			return nil
 		}
+		var proxies []string
 		if limits := w.limited && slices.ContainsFunc(changed, isRate); !limits && len(hub.Others()) > 0 {
-			if reach, err := w.loop.Reach(ctx, changed); err == nil && len(reach) == 0 {
+			reach, err := w.loop.Reach(ctx, changed)
+			if err == nil && len(reach) == 0 {
 				return nil
 			}
+			proxies = slices.Collect(maps.Keys(reach))
 		}
-		return hub.Wait(ctx, revision, changed)
+		return hub.Wait(ctx, revision, changed, proxies)
 	}
 }
 

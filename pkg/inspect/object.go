@@ -163,7 +163,7 @@ func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag
 		return lags, ""
 	}
 	lags = s.replicaLags(proxy)
-	hidden := slices.ContainsFunc(s.others, func(o replicas.Other) bool { return o.Unheard || o.More[proxy] > 0 })
+	hidden := slices.ContainsFunc(s.others, func(o replicas.Other) bool { return o.IsUnknown(proxy) || o.More[proxy] > 0 })
 	if len(s.envoys[proxy]) == 0 && !hidden {
 		add(seenEnvoy{}, status.NotConnected, "no Envoy of proxy %q is connected", proxy)
 	}
@@ -183,7 +183,7 @@ func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag
 			continue
 		}
 		if w, ok := waitOf(e.Envoy, k, in); ok {
-			add(e, status.Waiting, "%s does not have service %q yet: it waits for %s", e.label(), w.Host, awaitedList(w))
+			add(e, status.Waiting, "%s does not have service %q yet: it waits for %s", e.label(), w.Host, w.For())
 			continue
 		}
 		if !e.current && !e.explained {
@@ -221,23 +221,6 @@ func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
 		}
 	}
 	return status.Wait{}, false
-}
-
-// awaitedList names the first of what a host waits for.
-func awaitedList(w status.Wait) string {
-	const most = 3
-	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
-	text := ""
-	for i, a := range all[:min(most, len(all))] {
-		if i > 0 {
-			text += ", "
-		}
-		text += a.Name
-	}
-	if more := len(all) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // isExplained reports whether an Envoy that does not have everything lacks only

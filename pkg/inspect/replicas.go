@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
@@ -137,8 +136,8 @@ func (s liveState) replicaLags(proxy string) (lags []status.Lag) {
 	for _, o := range s.others {
 		lag := status.Lag{Proxy: proxy, Replica: o.Replica, Reason: status.Slow}
 		switch {
-		case o.Unheard:
-			lag.Reason, lag.Message = status.Unheard, UnheardMessage(o)
+		case o.IsUnknown(proxy):
+			lag.Reason, lag.Message = status.Unheard, o.UnheardMessage()
 		case !o.Has(proxy):
 			continue
 		case !s.inspector.isUpToDate(o, s.stored):
@@ -151,11 +150,6 @@ func (s liveState) replicaLags(proxy string) (lags []status.Lag) {
 		lags = append(lags, lag)
 	}
 	return lags
-}
-
-// UnheardMessage says that a replica is not heard.
-func UnheardMessage(o replicas.Other) string {
-	return fmt.Sprintf("replica %s was heard of last at %s: nobody knows what its Envoys have", o.Replica, o.Heard.UTC().Format(time.TimeOnly))
 }
 
 // replicaStatuses lists the others.
@@ -195,8 +189,8 @@ func (in *Inspector) ElsewhereOf(proxy string) (list []Elsewhere) {
 		add := func(envoy, reason, message string) {
 			v.Lagging = append(v.Lagging, status.Lag{Proxy: proxy, Envoy: envoy, Replica: o.Replica, Reason: reason, Message: message})
 		}
-		if o.Unheard {
-			add("", status.Unheard, UnheardMessage(o))
+		if o.IsUnknown(proxy) {
+			add("", status.Unheard, o.UnheardMessage())
 			list = append(list, v)
 			continue
 		}
@@ -210,7 +204,7 @@ func (in *Inspector) ElsewhereOf(proxy string) (list []Elsewhere) {
 			case status.Refused:
 				add(e.Address, status.Refused, fmt.Sprintf("%s refused %s: %s", e.label(), e.Refused[0].Resource, e.Refused[0].Text))
 			case status.Waiting:
-				add(e.Address, status.Waiting, fmt.Sprintf("%s does not have service %q yet: it waits for %s", e.label(), e.Waiting[0].Host, awaitedList(e.Waiting[0])))
+				add(e.Address, status.Waiting, fmt.Sprintf("%s does not have service %q yet: it waits for %s", e.label(), e.Waiting[0].Host, e.Waiting[0].For()))
 			default:
 				add(e.Address, status.Slow, e.label()+" does not have everything yet")
 			}

@@ -125,8 +125,8 @@ var _ = Describe("How far an object is", func() {
 		for i := range 5 {
 			clusters = append(clusters, status.Awaited{Name: strconv.Itoa(i)})
 		}
-		Expect(awaitedList(status.Wait{Clusters: clusters[:3]})).To(Equal("0, 1, 2"))
-		Expect(awaitedList(status.Wait{Clusters: clusters})).To(Equal("0, 1, 2 and 2 more"))
-		Expect(awaitedList(status.Wait{Clusters: clusters[:1], Secrets: clusters[1:2], Providers: clusters[2:]})).To(Equal("0, 1, 2 and 2 more"))
+		Expect(status.Wait{Clusters: clusters[:3]}.For()).To(Equal("0, 1, 2"))
+		Expect(status.Wait{Clusters: clusters}.For()).To(Equal("0, 1, 2 and 2 more"))
+		Expect(status.Wait{Clusters: clusters[:1], Secrets: clusters[1:2], Providers: clusters[2:]}.For()).To(Equal("0, 1, 2 and 2 more"))
 	})
 })

@@ -18,10 +18,13 @@ type Board interface {
 	// replica is still there; if not, the caller publishes it again. A replica that
 	// is not in the list has not ended: a database may lose posts. have tells which
 	// versions the caller has: what these hold need not be returned again. What is
-	// older than Pace.Gone is removed.
+	// older than Pace.Forget is removed.
 	Read(ctx context.Context, replica string, have map[string]Versions) (list []Notice, kept bool, err error)
 	// End says that this replica has ended, with the streams of its Envoys.
 	End(ctx context.Context, replica string) error
+	// Bury says for another replica that it has ended, unless its last sign of life is
+	// younger than Pace.Gone. If it lives, its Beat reports that its post is not kept.
+	Bury(ctx context.Context, replica string) error
 	// Changed receives, without content, after another replica may have published
 	// a post or ended. It has capacity 1 and one reader. A signal may be lost:
 	// the reader also reads every Pace.Read.
@@ -41,8 +44,22 @@ type Pace struct {
 	// Unheard is how old the last sign of life of a replica may be. After that
 	// nobody knows what its Envoys have.
 	Unheard time.Duration
-	// Gone is how old it is when the replica is forgotten.
+	// Gone is how old it is when the process is taken for dead. Only those of its Envoys
+	// count then that have not connected to another replica since.
 	Gone time.Duration
+	// Forget is how old it is when the replica is forgotten with all its Envoys.
+	Forget time.Duration
+}
+
+// DefaultPace is that of the boards that there are. A report waits for half a second,
+// so that many answers of Envoys are one write. Two signs of life in a row may be lost
+// before a replica is not heard. The Envoys of one that has died connect elsewhere within
+// seconds; those of one that is only cut off from the board do not.
+func DefaultPace() Pace {
+	return Pace{
+		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second,
+		Unheard: 15 * time.Second, Gone: time.Minute, Forget: 10 * time.Minute,
+	}
 }
 
 // Versions number what a replica has posted. They only grow.

@@ -38,6 +38,9 @@ type Other struct {
 	Heard time.Time
 	// Unheard says that this is too long ago: nobody knows what its Envoys have.
 	Unheard bool
+	// Gone says that its process is taken for dead (Pace.Gone). The report has only the
+	// Envoys that have not connected to another replica since.
+	Gone bool
 }
 
 // stepTimeout bounds each call of the board.
@@ -104,14 +107,14 @@ func (h *Hub) Name() string { return h.opts.Replica }
 // Others lists the other replicas, sorted by name.
 func (h *Hub) Others() []Other {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	now := h.opts.Now()
 	list := make([]Other, 0, len(h.others))
 	for _, o := range h.others {
-		list = append(list, Other{o.report, o.heard, h.isUnheard(o, now)})
+		list = append(list, Other{o.report, o.heard, h.isUnheard(o, now), h.isGone(o, now)})
 	}
+	h.mu.Unlock()
 	slices.SortFunc(list, func(a, b Other) int { return cmp.Compare(a.Replica, b.Replica) })
-	return list
+	return h.withoutSeen(list)
 }
 
 // isUnheard needs mu. A replica that has not told anything yet is not heard, too.
@@ -184,7 +187,9 @@ func (h *Hub) Run(ctx context.Context) error {
 				waiting = true
 				due.Reset(0)
 			}
-			h.try(ctx, "reading what the other replicas tell", h.readBoard)
+			if h.try(ctx, "reading what the other replicas tell", h.readBoard) {
+				h.try(ctx, "forgetting replicas that are gone", h.buryGone)
+			}
 			h.noteSilence()
 		}
 		h.runAsks(ctx)
@@ -287,7 +292,7 @@ func (h *Hub) take(notices []Notice, asked int64) {
 	defer h.mu.Unlock()
 	now := h.opts.Now()
 	for _, n := range notices {
-		if n.Ended || n.Age > h.pace.Gone {
+		if n.Ended || n.Age > h.pace.Forget {
 			h.forget(n.Replica)
 			continue
 		}
@@ -307,7 +312,7 @@ func (h *Hub) take(notices []Notice, asked int64) {
 		h.noteHeard(o, now)
 	}
 	for name, o := range h.others {
-		if now.Sub(o.heard) > h.pace.Gone {
+		if now.Sub(o.heard) > h.pace.Forget {
 			h.forget(name)
 		}
 	}

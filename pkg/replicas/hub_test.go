@@ -3,12 +3,14 @@ package replicas_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
@@ -65,9 +67,59 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		sqlOn(url, makeOld, "b", 8)
 		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))
 		Eventually(a.told).Should(ContainElement("b replica it is not heard: nobody knows what its Envoys have"))
+
+		By("also when it must be dead: its Envoys are nowhere else")
 		sqlOn(url, makeOld, "b", 60)
+		Eventually(a.Others).Should(ConsistOf(HaveField("Gone", true)))
+		Consistently(a.envoys, "5500ms").Should(Equal([]string{"b: 10.0.0.2:1 unheard"}))
+
+		By("until all that can be is over")
+		sqlOn(url, makeOld, "b", 600)
 		Eventually(a.Others).Should(BeEmpty())
 		Eventually(func() int64 { return query(url, "SELECT count(*) FROM replica_report") }).Should(Equal(int64(1)))
+	})
+
+	It("forget one that must be dead when each of its Envoys has come to another, and one that is newer hears of it", func() {
+		url := newDatabase()
+		a := startReplica(url, "a", options{wait: func(context.Context, int64, []model.Key) []status.Lag { return nil }})
+		b := startReplica(url, "b", options{})
+		b.connect(1, "10.0.0.2:1")
+		b.connect(2, "10.0.0.3:1")
+		Eventually(a.envoys).Should(HaveLen(2))
+		b.stop()
+		sqlOn(url, makeOld, "b", 20)
+		Eventually(a.envoys).Should(HaveEach(HaveSuffix("unheard")))
+		a.connect(1, "10.0.0.2:7")
+		c := startReplica(url, "c", options{})
+		sqlOn(url, makeOld, "b", 60)
+		Eventually(a.envoys).Should(Equal([]string{"b: 10.0.0.3:1 unheard"}))
+		unknown := func(r *replica, proxy string) bool {
+			return slices.ContainsFunc(r.Others(), func(o replicas.Other) bool { return o.IsUnknown(proxy) })
+		}
+		Expect(unknown(a, "gw")).To(BeTrue())
+		Expect(unknown(a, "edge")).To(BeFalse(), "it had no Envoy of it")
+		wait := func(proxies ...string) []status.Lag {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			return a.Wait(ctx, 7, []model.Key{model.ServiceKey("shop")}, proxies)
+		}
+		message := MatchRegexp(`^replica b was heard of last at \d\d:\d\d:\d\d, and not all of its Envoys have connected elsewhere since: nobody knows what they have$`)
+		Expect(wait("gw")).To(ContainElement(And(HaveField("Reason", "unheard"), HaveField("Message", message))))
+		Expect(wait("edge")).NotTo(ContainElement(HaveField("Reason", "unheard")))
+		Expect(wait()).To(ContainElement(HaveField("Reason", "unheard")))
+
+		c.connect(1, "10.0.0.3:9")
+		for _, r := range []*replica{a, c} {
+			Eventually(func() bool {
+				return slices.ContainsFunc(r.Others(), func(o replicas.Other) bool { return o.Replica == "b" })
+			}).Should(BeFalse())
+		}
+		Expect(query(url, "SELECT count(*) FROM replica_report WHERE ended")).To(Equal(int64(1)))
+
+		By("which lives again with its next sign of life")
+		back := startReplica(url, "b", options{})
+		back.connect(1, "10.0.0.4:1")
+		Eventually(a.envoys).Should(ContainElement("b: 10.0.0.4:1 current"))
 	})
 
 	It("tell again what a restart of the database has lost", func() {
@@ -106,7 +158,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 			go func() {
 				ctx, cancel := context.WithTimeout(context.Background(), within)
 				defer cancel()
-				done <- a.Wait(ctx, 7, []model.Key{model.RouteKey("shop", "root")})
+				done <- a.Wait(ctx, 7, []model.Key{model.RouteKey("shop", "root")}, nil)
 			}()
 			return done
 		}
@@ -133,12 +185,12 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		keys := []model.Key{model.ServiceKey("shop")}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		lags := a.Wait(ctx, 7, keys)
+		lags := a.Wait(ctx, 7, keys, nil)
 		Expect(lags).To(HaveLen(1))
 		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "slow"), HaveField("Message", "replica b has not said yet what its Envoys have")))
 
 		sqlOn(url, makeOld, "b", 20)
-		lags = a.Wait(context.Background(), 7, keys)
+		lags = a.Wait(context.Background(), 7, keys, nil)
 		Expect(lags).To(HaveLen(1))
 		Expect(lags[0]).To(And(HaveField("Replica", "b"), HaveField("Reason", "unheard"),
 			HaveField("Message", MatchRegexp(`^replica b was heard of last at \d\d:\d\d:\d\d: nobody knows what its Envoys have$`))))
@@ -147,7 +199,7 @@ var _ = Describe("Replicas on one PostgreSQL", func() {
 		sqlOn(url, "ALTER TABLE replica_report RENAME TO away")
 		ctx, cancel = context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		Expect(a.Wait(ctx, 7, keys)).To(ContainElement(HaveField("Message", HavePrefix("the board of the replicas cannot be read"))))
+		Expect(a.Wait(ctx, 7, keys, nil)).To(ContainElement(HaveField("Message", HavePrefix("the board of the replicas cannot be read"))))
 		sqlOn(url, "ALTER TABLE away RENAME TO replica_report")
 	})
 })

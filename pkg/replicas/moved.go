@@ -43,7 +43,13 @@ func placeOf(proxy, address string) place {
 // one of a replica that was not heard since, is that one until the other replica says
 // that it still has it: a replica that is killed says nothing of the streams that it
 // lost. own are the Envoys of this replica.
+// The reports of those that are gone have no such Envoys.
 func WithoutMoved(own []status.Envoy, others []Other) []Other {
+	return withoutMoved(own, others, func(o Other) bool { return !o.Gone })
+}
+
+// withoutMoved takes Envoys from some of the others.
+func withoutMoved(own []status.Envoy, others []Other, from func(Other) bool) []Other {
 	arrivals := map[place][]arrival{}
 	for _, e := range own {
 		at := placeOf(e.Proxy, e.Address)
@@ -58,6 +64,10 @@ func WithoutMoved(own []status.Envoy, others []Other) []Other {
 	}
 	list := make([]Other, len(others))
 	for i, o := range others {
+		if !from(o) {
+			list[i] = o
+			continue
+		}
 		kept := make([]Envoy, 0, len(o.Envoys))
 		for _, e := range o.Envoys {
 			if !takeArrival(arrivals, placeOf(e.Proxy, e.Address), i, o.Heard) {

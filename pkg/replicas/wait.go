@@ -51,8 +51,33 @@ const (
 
 // Wait returns when the Envoys of all replicas have a revision, as Options.Wait
 // does for those of this one, and then or when ctx ends what lags. A replica that
-// is not heard lags. changed is not empty.
-func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
+// is not heard lags. changed is not empty. proxies are those that the change reaches;
+// none means that they are not known.
+func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key, proxies []string) []status.Lag {
+	lags := h.waitOnce(ctx, revision, changed, proxies)
+	if ctx.Err() == nil && slices.ContainsFunc(lags, h.hasCome) {
+		lags = h.waitOnce(ctx, revision, changed, proxies) // it was on its way from one replica to another
+	}
+	return lags
+}
+
+// hasCome reports whether a proxy that had no Envoy has one.
+func (h *Hub) hasCome(l status.Lag) bool {
+	if l.Reason != status.NotConnected {
+		return false
+	}
+	has, _ := h.Has(l.Proxy)
+	return has || slices.ContainsFunc(h.opts.Registry.Envoys(), func(e status.Envoy) bool { return e.Proxy == l.Proxy })
+}
+
+// Has reports whether another replica that is heard has an Envoy of a proxy, and returns
+// what is closed when that may have changed.
+func (h *Hub) Has(proxy string) (has bool, moved <-chan struct{}) {
+	moved = h.Moved()
+	return slices.ContainsFunc(h.Others(), func(o Other) bool { return !o.Unheard && o.Has(proxy) }), moved
+}
+
+func (h *Hub) waitOnce(ctx context.Context, revision int64, changed []model.Key, proxies []string) []status.Lag {
 	here := make(chan []status.Lag, 1)
 	go func() { here <- h.opts.Wait(ctx, revision, changed) }()
 	id := h.ask(ctx, revision, changed)
@@ -60,7 +85,7 @@ func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key) []s
 	var own []status.Lag
 	waiting := true
 	for {
-		lags, open, moved := h.answersTo(id)
+		lags, open, moved := h.answersTo(id, proxies)
 		if !waiting && !open {
 			return join(own, lags)
 		}
@@ -72,7 +97,7 @@ func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key) []s
 			if waiting {
 				own = <-here // it ends with ctx, too
 			}
-			lags, _, _ = h.answersTo(id)
+			lags, _, _ = h.answersTo(id, proxies)
 			return join(own, lags)
 		}
 	}
@@ -118,7 +143,13 @@ func wake(c chan<- struct{}) {
 
 // answersTo returns what the others say to a question, whether time may bring more,
 // and a channel that is closed when to look again.
-func (h *Hub) answersTo(id string) (lags [][]status.Lag, open bool, moved <-chan struct{}) {
+func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open bool, moved <-chan struct{}) {
+	silent := map[string]Other{}
+	for _, o := range h.Others() {
+		if o.Unheard {
+			silent[o.Replica] = o
+		}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	moved = h.moved
@@ -128,25 +159,21 @@ func (h *Hub) answersTo(id string) (lags [][]status.Lag, open bool, moved <-chan
 			Reason: status.Unheard, Message: "the board of the replicas cannot be read: nobody knows what the Envoys of other replicas have",
 		}}}, true, moved
 	}
-	now := h.opts.Now()
 	for name, o := range h.others {
+		was, unheard := silent[name]
 		i := slices.IndexFunc(o.mail.Answers, func(a Answer) bool { return a.ID == id })
 		switch {
 		case i >= 0:
 			lags = append(lags, of(name, o.mail.Answers[i].Lags))
-		case h.isUnheard(o, now):
-			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: unheardMessage(name, o.heard)}}))
+		case unheard && was.isIrrelevant(proxies): // as if it were not there
+		case unheard:
+			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: was.UnheardMessage()}}))
 		default:
 			open = true
 			lags = append(lags, of(name, []status.Lag{{Reason: status.Slow, Message: fmt.Sprintf("replica %s has not said yet what its Envoys have", name)}}))
 		}
 	}
 	return lags, open, moved
-}
-
-// unheardMessage says since when a replica is not heard.
-func unheardMessage(replica string, heard time.Time) string {
-	return fmt.Sprintf("replica %s was heard of last at %s: nobody knows what its Envoys have", replica, heard.UTC().Format(time.TimeOnly))
 }
 
 // of says of which replica some lags are.

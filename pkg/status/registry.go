@@ -2,8 +2,10 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +65,21 @@ type Wait struct {
 	// Until is when the wait ends at the latest; the zero time means that it
 	// ends with a change of the configuration.
 	Until time.Time `json:"until,omitzero"`
+}
+
+// For names the first of what the host waits for.
+func (w Wait) For() string {
+	const most = 3
+	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
+	names := make([]string, 0, most)
+	for _, a := range all[:min(most, len(all))] {
+		names = append(names, a.Name)
+	}
+	text := strings.Join(names, ", ")
+	if more := len(all) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // Awaited is a cluster, a secret or a jwt provider that an Envoy does not have ready.

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	. "github.com/onsi/ginkgo/v2"
@@ -276,22 +278,38 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		}))
 	})
 
-	It("say that they do not know what the Envoys of one that was killed have, until it is forgotten", func() {
-		i, a, b, _ := pair()
-		name := nameOf(b)
+	It("say that they do not know what the Envoys of one that was killed have, until these are elsewhere", func() {
+		i := newInstallation()
+		a, b := i.replica(), i.replica()
+		addUpstream(a.API, backend("blue"))
+		addService(a.API, "shop", "shop.example", "blue")
+		addProxy(a.API, "gw", freePort(), "shop")
+		envoyFor("gw", b.XDSAddr)
+		Eventually(envoysOf(a)).Should(ConsistOf(nameOf(b) + ": current"))
+		name, weight := nameOf(b), 1
+		change := func(timeout string) []lag {
+			weight++ // what changes nothing waits for nothing
+			return lagging(a.API, "/upstream/blue", timeout, fmt.Sprintf("Upstream_weight=%d", weight))
+		}
 		Expect(b.Kill()).To(Succeed())
-		Expect(lagging(a.API, "/upstream/blue", "1s", "Upstream_weight=2")).To(ConsistOf(And(HaveField("Replica", name), HaveField("Reason", "slow"))))
+		Expect(change("1s")).To(ContainElement(And(HaveField("Replica", name), HaveField("Reason", "slow"))))
 		Eventually(othersOf(a)).Should(Equal([]string{name + ": unheard"}))
-		Expect(envoysOf(a)()).To(ConsistOf("current", name+": unheard"))
-		Expect(lagging(a.API, "/upstream/blue", "20s", "Upstream_weight=3")).To(ConsistOf(And(
+		Expect(envoysOf(a)()).To(ConsistOf(name + ": unheard"))
+		Expect(change("20s")).To(ContainElement(And(
 			HaveField("Replica", name), HaveField("Reason", "unheard"), HaveField("Message", ContainSubstring("nobody knows what its Envoys have")))))
 		Expect(holding(a.API, "/upstream/blue")).NotTo(ContainElement("Programmed"))
 		i.silence(name, 70)
+		Eventually(func() []lag { return change("20s") }).Should(ContainElement(And(
+			HaveField("Reason", "unheard"), HaveField("Message", ContainSubstring("not all of its Envoys have connected elsewhere since")))))
+		Expect(holding(a.API, "/upstream/blue")).NotTo(ContainElement("Programmed"))
+
+		By("one connects from the same host")
+		envoyFor("gw", a.XDSAddr)
 		Eventually(othersOf(a)).Should(BeEmpty())
 		Expect(envoysOf(a)()).To(ConsistOf("current"))
-		Expect(lagging(a.API, "/upstream/blue", "20s", "Upstream_weight=4")).To(BeEmpty())
+		Expect(change("20s")).To(BeEmpty())
 		Expect(holding(a.API, "/upstream/blue")).To(ContainElement("Programmed"))
-		Expect(i.count("SELECT count(*) FROM replica_report")).To(Equal(int64(1)))
+		Expect(i.count("SELECT count(*) FROM replica_report WHERE NOT ended")).To(Equal(int64(1)))
 	})
 
 	It("forget one that stops at once", func() {
@@ -332,6 +350,22 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Expect(<-most).To(Equal(1))
 	})
 
+	It("do not wait for an Envoy to come back that has moved", func() {
+		i := newInstallation()
+		a, b := i.replica(), i.replica()
+		addUpstream(a.API, backend("blue"))
+		addService(a.API, "shop", "shop.example", "blue")
+		addProxy(a.API, "gw", freePort(), "shop")
+		way := newCrossing(b.XDSAddr)
+		envoyFor("gw", way.addr)
+		Eventually(envoysOf(a)).Should(ConsistOf(nameOf(b) + ": current"))
+		way.turn(a.XDSAddr)
+		Eventually(envoysOf(b)).Should(ConsistOf(nameOf(a) + ": current"))
+		began := time.Now()
+		Expect(lagging(a.API, "/upstream/blue", "20s", "Upstream_weight=2")).To(BeEmpty())
+		Expect(time.Since(began)).To(BeNumerically("<", 2*time.Second))
+	})
+
 	It("know of each other after a crash of the database, which keeps nothing of it", func() {
 		i, a, b, _ := pair()
 		Expect(i.database.Crash(limit())).To(Succeed())
@@ -358,5 +392,41 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		_, err := c.Stop(limit())
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(envoysOf(a)).Should(HaveLen(2))
+	})
+})
+
+var _ = Describe("One control plane on SQLite", func() {
+	It("writes nothing of its Envoys", func() {
+		dir := GinkgoT().TempDir()
+		g := serve("--data-dir", dir)
+		addUpstream(g.API, backend("blue"))
+		addService(g.API, "shop", "shop.example", "blue")
+		addProxy(g.API, "gw", freePort(), "shop")
+		db, err := sql.Open("sqlite", filepath.Join(dir, "gatehouse.db"))
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(db.Close)
+		conn, err := db.Conn(limit())
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(conn.Close)
+		number := func(question string) (n int64) {
+			Expect(conn.QueryRowContext(limit(), question).Scan(&n)).To(Succeed())
+			return n
+		}
+		// commits changes with each commit of another connection.
+		commits := func() int64 { return number("PRAGMA data_version") }
+		before := commits()
+		envoyFor("gw", g.XDSAddr)
+		for range 5 {
+			client, err := testkit.DialXDS(g.XDSAddr, "gw", func(r *testkit.XDSResponse) { _ = r.Ack() })
+			Expect(err).NotTo(HaveOccurred())
+			Expect(client.Subscribe("type.googleapis.com/envoy.config.cluster.v3.Cluster")).To(Succeed())
+			Eventually(envoysOf(g)).Should(HaveLen(2))
+			Expect(client.Close()).To(Succeed())
+			Eventually(envoysOf(g)).Should(Equal([]string{"current"}))
+		}
+		Consistently(commits).WithTimeout(6*time.Second).Should(Equal(before), "signs of life and polls come every 5 s")
+		Expect(number("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%replica%'")).To(BeZero())
+		post(g.API, "/upstream", "Upstream_name=green", "Upstream_ip=127.0.0.1", "Upstream_port=1")
+		Expect(commits()).NotTo(Equal(before))
 	})
 })

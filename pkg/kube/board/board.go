@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ const (
 	endedKey      = "ended"
 )
 
-// Options of a Board. All but Pod and PodUID are required.
+// Options of a Board. All but Service, Pod and PodUID are required.
 type Options struct {
 	// Config is how the API server is reached.
 	Config *rest.Config
@@ -45,6 +46,9 @@ type Options struct {
 	// Installation separates the replicas of one installation from those of others in the namespace. It can be the value of
 	// a label.
 	Installation string
+	// Service is the one by which Envoys find the replicas. A Pod that is an endpoint of it and tells nothing is a replica
+	// that is not heard. Empty means that a replica that tells nothing is not known.
+	Service string
 	// Replica is the name of this replica; it names the ConfigMap where there is no Pod.
 	Replica string
 	// Pod and PodUID are the Pod of this replica, which owns the ConfigMap; empty outside a cluster.
@@ -66,13 +70,17 @@ type Board struct {
 	posts cache.Store
 	reads cache.Controller
 
+	// expected are the Pods of the replicas; nil without a Service. absent are those that the last read missed.
+	expected *expected
+	absent   map[string]bool
+
 	// published is when this replica published first.
 	published time.Time
 
 	mu    sync.Mutex
 	heard map[string]sign // by the name of the ConfigMap
-	// ended is when replicas ended, by their names.
-	ended map[string]time.Time
+	// ended is when replicas ended, by their names, left by those of their ConfigMaps.
+	ended, left map[string]time.Time
 }
 
 // sign is the last sign of life of a replica.
@@ -93,6 +101,10 @@ func New(o Options) (*Board, error) {
 	b := &Board{
 		opts: o, client: client.CoreV1().ConfigMaps(o.Namespace), name: configMapName(o.Pod, o.Replica),
 		changed: make(chan struct{}, 1), heard: map[string]sign{}, ended: map[string]time.Time{},
+		left: map[string]time.Time{}, absent: map[string]bool{},
+	}
+	if o.Service != "" {
+		b.expected = expect(client, o.Namespace, o.Service, b.signal)
 	}
 	selector := Label + "=" + o.Installation
 	b.posts, b.reads = cache.NewInformerWithOptions(cache.InformerOptions{
@@ -136,12 +148,20 @@ func configMapName(pod, replica string) string {
 
 // Run watches the posts of all replicas until ctx ends.
 func (b *Board) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	if b.expected != nil {
+		group.Go(func() { b.expected.reads.RunWithContext(ctx) })
+	}
 	b.reads.RunWithContext(ctx)
+	group.Wait()
 	return nil
 }
 
-// Synced reports whether the ConfigMaps of the replicas were read once: before that, nobody knows who there is.
-func (b *Board) Synced() bool { return b.reads.HasSynced() }
+// Synced reports whether the ConfigMaps of the replicas, and which Pods they have, were read once: before that, nobody
+// knows who there is.
+func (b *Board) Synced() bool {
+	return b.reads.HasSynced() && (b.expected == nil || b.expected.reads.HasSynced())
+}
 
 // hear notes a ConfigMap that has changed. One that was only listed again is no sign of life. A replica in whose place is
 // another, as a container that starts again in its Pod, has ended.
@@ -157,9 +177,10 @@ func (b *Board) hear(o any) {
 		b.ended[was.replica] = now
 	}
 	if m.Data[endedKey] != "" {
-		b.ended[replica] = now
+		b.ended[replica], b.left[m.Name] = now, now
 	} else {
 		delete(b.ended, replica)
+		delete(b.left, m.Name)
 	}
 	if !known || was.version != m.ResourceVersion {
 		b.heard[m.Name] = sign{replica, m.ResourceVersion, now}
@@ -192,11 +213,7 @@ func (b *Board) signal() {
 func (b *Board) Changed() <-chan struct{} { return b.changed }
 
 // Pace implements replicas.Board. A beat writes the whole ConfigMap into etcd (ADR 0067).
-func (b *Board) Pace() replicas.Pace {
-	return replicas.Pace{
-		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
-	}
-}
+func (b *Board) Pace() replicas.Pace { return replicas.DefaultPace() }
 
 // Publish implements replicas.Board.
 func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
@@ -205,7 +222,7 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 		WithLabels(map[string]string{Label: b.opts.Installation, "app.kubernetes.io/managed-by": "gatehouse"}).
 		WithAnnotations(map[string]string{beatKey: strconv.FormatInt(b.beats, 10)}).
 		WithData(map[string]string{
-			replicaKey: p.Replica, reportVersion: strconv.FormatInt(p.Versions.Report, 10), mailVersion: strconv.FormatInt(p.Versions.Mail, 10),
+			replicaKey: p.Replica, endedKey: "", reportVersion: strconv.FormatInt(p.Versions.Report, 10), mailVersion: strconv.FormatInt(p.Versions.Mail, 10),
 		})
 	content := map[string][]byte{reportKey: p.Report, mailKey: p.Mail}
 	for key := range content {
@@ -241,7 +258,7 @@ func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("renewing ConfigMap %s/%s, by which the other replicas know that this one lives: %w", b.opts.Namespace, b.name, err)
 	}
-	return m.Data[replicaKey] == replica && m.Labels[Label] == b.opts.Installation, nil
+	return m.Data[replicaKey] == replica && m.Data[endedKey] == "" && m.Labels[Label] == b.opts.Installation, nil
 }
 
 // ownTime is how long after the first post of this replica it may not be among those that are read.
@@ -265,10 +282,8 @@ func (b *Board) Read(ctx context.Context, replica string, have map[string]replic
 			kept = true
 			continue
 		}
-		b.mu.Lock()
-		age := now.Sub(b.heard[m.Name].at)
-		b.mu.Unlock()
-		if age > b.Pace().Gone {
+		age := now.Sub(b.lastSign(m))
+		if age > b.Pace().Forget {
 			err = errors.Join(err, b.removeOld(ctx, m))
 			continue
 		}
@@ -278,13 +293,57 @@ func (b *Board) Read(ctx context.Context, replica string, have map[string]replic
 		}
 		list = append(list, n)
 	}
+	list = append(list, b.unexplained(now)...)
 	return append(list, b.endedNow(now)...), kept, err
+}
+
+// unexplained lists the Pods that are expected to tell of themselves and do not, as replicas of which nothing is known.
+func (b *Board) unexplained(now time.Time) (list []replicas.Notice) {
+	if b.expected == nil {
+		return nil
+	}
+	tells := func(pod string) bool {
+		name := configMapName(pod, "")
+		o, _, _ := b.posts.GetByKey(b.opts.Namespace + "/" + name)
+		m, ok := o.(*corev1.ConfigMap)
+		return name == b.name || ok && m.Data[endedKey] == "" && now.Sub(b.lastSign(m)) <= b.Pace().Gone
+	}
+	left := func(pod string) bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return !b.left[configMapName(pod, "")].IsZero()
+	}
+	absent := map[string]bool{}
+	for _, pod := range b.expected.without(tells, left) {
+		absent[pod] = true
+		list = append(list, replicas.Notice{Post: replicas.Post{Replica: pod}})
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for pod := range b.absent {
+		if !absent[pod] {
+			b.ended[pod] = now
+		}
+	}
+	for pod := range absent {
+		delete(b.ended, pod)
+	}
+	b.absent = absent
+	return list
+}
+
+// lastSign is when the replica of a ConfigMap gave its last sign of life.
+func (b *Board) lastSign(m *corev1.ConfigMap) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard[m.Name].at
 }
 
 // endedNow lists the replicas that have ended lately.
 func (b *Board) endedNow(now time.Time) (list []replicas.Notice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	maps.DeleteFunc(b.left, func(_ string, at time.Time) bool { return now.Sub(at) > b.Pace().Gone })
 	for name, at := range b.ended {
 		if now.Sub(at) > b.Pace().Gone {
 			delete(b.ended, name)
@@ -324,11 +383,32 @@ func (b *Board) End(ctx context.Context, replica string) error {
 	case m.Data[replicaKey] != replica:
 		return nil
 	}
+	return b.end(ctx, m)
+}
+
+// end ends the replica of a ConfigMap, unless that has changed.
+func (b *Board) end(ctx context.Context, m *corev1.ConfigMap) (err error) {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"data":{%q:"true"},"binaryData":null}`, m.UID, m.ResourceVersion, endedKey)
-	if m, err = b.client.Patch(ctx, b.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
-		return fmt.Errorf("telling by ConfigMap %s/%s that this replica has ended: %w", b.opts.Namespace, b.name, err)
+	name := m.Name
+	if m, err = b.client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("telling by ConfigMap %s/%s that its replica has ended: %w", b.opts.Namespace, name, err)
 	}
 	return b.removeOld(ctx, m)
+}
+
+// Bury implements replicas.Board.
+func (b *Board) Bury(ctx context.Context, replica string) error {
+	now := b.opts.Now()
+	for _, o := range b.posts.List() {
+		m, ok := o.(*corev1.ConfigMap)
+		if !ok || m.Data[replicaKey] != replica || m.Data[endedKey] != "" || now.Sub(b.lastSign(m)) <= b.Pace().Gone {
+			continue
+		}
+		if err := b.end(ctx, m); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 var _ replicas.Board = (*Board)(nil)

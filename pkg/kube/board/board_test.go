@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,8 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(k.Namespace(ctx, "gate")).To(Succeed())
 		account, err = k.ServiceAccount(ctx, "gate", "gatehouse", testkit.KubernetesRule{
 			Namespace: "gate", Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		}, testkit.KubernetesRule{
+			Namespace: "gate", Groups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"},
 		})
 		Expect(err).NotTo(HaveOccurred())
 	}, NodeTimeout(2*time.Minute))
@@ -193,7 +196,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(old.Publish(ctx, replicas.Post{Replica: "Old_1"})).To(Succeed())
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(3))
 
-		clock.advance(61 * time.Second)
+		clock.advance(601 * time.Second)
 		Eventually(read(ctx, a, "a-1")).Should(BeEmpty())
 		Eventually(func() string { return names(ctx) }).Should(Equal("configmap/gatehouse-replica-c-1\n"))
 	}, NodeTimeout(time.Minute))
@@ -206,7 +209,7 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Eventually(read(ctx, a, "a-1")).Should(HaveLen(1))
 		stop()
 		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
-		clock.advance(61 * time.Second)
+		clock.advance(601 * time.Second)
 		Expect(read(ctx, a, "a-1")()).To(BeEmpty())
 		Expect(names(ctx)).To(ContainSubstring("gatehouse-replica-b-1"))
 		Expect(b.End(ctx, "b-1")).To(Succeed())
@@ -218,6 +221,79 @@ var _ = Describe("The board of ConfigMaps", Ordered, func() {
 		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1"})).To(Succeed())
 		Expect(b.Beat(ctx, "b-1")).To(BeTrue())
 		Expect(b.End(ctx, "b-1")).To(Succeed())
+	}, NodeTimeout(time.Minute))
+
+	It("misses the Pods of a Service that tell nothing", func(ctx context.Context) {
+		clock := &clock{}
+		// endpoints are those of the Service: POD: CONDITIONS.
+		endpoints := func(pods ...string) {
+			GinkgoHelper()
+			var list []string
+			for i, p := range pods {
+				name, conditions, _ := strings.Cut(p, ": ")
+				list = append(list, fmt.Sprintf("{addresses: [10.0.0.%d], targetRef: {kind: Pod, name: %s}, conditions: {%s}}", i+1, name, conditions))
+			}
+			_, err := k.Apply(ctx, fmt.Sprintf(`
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: xds-1, namespace: gate, labels: {kubernetes.io/service-name: xds}}
+addressType: IPv4
+ports: []
+endpoints: [%s]
+`, strings.Join(list, ", ")), "--server-side", "--force-conflicts")
+			Expect(err).NotTo(HaveOccurred())
+		}
+		missing := func(pod string) replicas.Notice { return replicas.Notice{Post: replicas.Post{Replica: pod}} }
+		ended := func(name string) replicas.Notice {
+			return replicas.Notice{Post: replicas.Post{Replica: name}, Ended: true}
+		}
+		post := replicas.Post{Replica: "b-0:1323-x", Versions: replicas.Versions{Report: 1}, Report: []byte("r1")}
+		endpoints("a-0: ready: true", "b-0: ready: true", "new: ready: false, serving: false")
+		a := open(ctx, board.Options{Replica: "a-0:1323-x", Pod: "a-0", Installation: "expected", Service: "xds", Now: clock.now})
+		b := open(ctx, board.Options{Replica: "b-0:1323-x", Pod: "b-0", Installation: "expected"})
+		all := read(ctx, a, "a-0:1323-x")
+		Eventually(all).Should(ConsistOf(missing("b-0")), "neither this one, nor one that has never served")
+		Expect(a.Synced()).To(BeTrue())
+
+		By("until it tells something")
+		Expect(b.Publish(ctx, post)).To(Succeed())
+		Eventually(all).Should(ConsistOf(HaveField("Post", post), Equal(ended("b-0"))))
+
+		By("again when it has told nothing for long")
+		clock.advance(61 * time.Second)
+		Expect(all()).To(ConsistOf(HaveField("Post", post), Equal(missing("b-0"))))
+		Expect(b.Beat(ctx, "b-0:1323-x")).To(BeTrue())
+		Eventually(all).Should(ConsistOf(HaveField("Post", post), Equal(ended("b-0"))))
+
+		By("one that is not ready any more")
+		endpoints("b-0: ready: true", "new: ready: true")
+		Eventually(all).Should(ContainElement(missing("new")))
+		endpoints("b-0: ready: true", "new: ready: false, serving: false")
+		Consistently(all).WithTimeout(time.Second).Should(ContainElement(missing("new")))
+
+		By("one that terminates, but not when it has said so")
+		endpoints("b-0: ready: false, serving: true, terminating: true", "new: ready: false, serving: true, terminating: true")
+		Expect(b.End(ctx, "b-0:1323-x")).To(Succeed())
+		Eventually(all).Should(ConsistOf(missing("new"), ended("b-0"), ended("b-0:1323-x")))
+		endpoints()
+		Eventually(all).Should(ConsistOf(ended("new"), ended("b-0"), ended("b-0:1323-x")))
+	}, NodeTimeout(time.Minute))
+
+	It("buries one that is gone, which lives again with its next report", func(ctx context.Context) {
+		clock := &clock{}
+		a := open(ctx, board.Options{Replica: "a-1", Installation: "buried", Now: clock.now})
+		b := open(ctx, board.Options{Replica: "b-1", Installation: "buried"})
+		post := replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1}, Report: []byte("r1")}
+		Expect(b.Publish(ctx, post)).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(HaveField("Post", post)))
+		Expect(a.Bury(ctx, "b-1")).To(Succeed())
+		Consistently(read(ctx, a, "a-1")).WithTimeout(time.Second).Should(ConsistOf(HaveField("Post", post)), "it was heard a moment ago")
+		clock.advance(61 * time.Second)
+		Expect(a.Bury(ctx, "b-1")).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(HaveField("Ended", true)))
+		Eventually(func() (bool, error) { return b.Beat(ctx, "b-1") }).Should(BeFalse())
+		Expect(b.Publish(ctx, post)).To(Succeed())
+		Eventually(read(ctx, a, "a-1")).Should(ConsistOf(HaveField("Post", post)))
 	}, NodeTimeout(time.Minute))
 
 	It("hears nobody while the API server is away, and everybody after it", func(ctx context.Context) {

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
-	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
 // Cached is an object as the API server has it.
@@ -32,8 +30,7 @@ type known struct {
 
 // heard is a report, with what is needed of it for many objects.
 type heard struct {
-	*replicas.Report
-	unheard bool
+	replicas.Other
 	// envoys counts those of each proxy; notable are those that do not have everything.
 	envoys  map[string]int
 	notable map[string][]*replicas.Envoy
@@ -44,18 +41,18 @@ type heard struct {
 }
 
 // hear reads a report. still are the Envoys of it that have not moved on.
-func hear(r *replicas.Report, still []replicas.Envoy, unheard bool) heard {
+func hear(o replicas.Other, still []replicas.Envoy) heard {
 	h := heard{
-		Report: r, unheard: unheard, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
+		Other: o, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
 	}
-	for _, e := range r.Envoys {
+	for _, e := range o.Envoys {
 		h.gone[e.Address] = true
 	}
 	for _, e := range still {
 		delete(h.gone, e.Address)
 	}
-	for i := range r.Envoys {
-		e := &r.Envoys[i]
+	for i := range o.Envoys {
+		e := &o.Envoys[i]
 		h.envoys[e.Proxy]++
 		if !e.Current || len(e.Refused) > 0 {
 			h.notable[e.Proxy] = append(h.notable[e.Proxy], e)
@@ -63,7 +60,7 @@ func hear(r *replicas.Report, still []replicas.Envoy, unheard bool) heard {
 			h.moved[e.Proxy]++
 		}
 	}
-	for proxy, more := range r.More {
+	for proxy, more := range o.More {
 		h.envoys[proxy] += more
 	}
 	return h
@@ -101,7 +98,7 @@ func (k known) factsOf(o Cached, became *translate.Object, since int64) (f condi
 	f.Problems = conditions.WithMirror(f.Problems, mirrored)
 	settled := isSettled(o.Status, o.Generation)
 	for _, r := range k.replicas {
-		v := conditions.Replica{Name: r.Replica, Unheard: r.unheard, Built: r.Seen[o.Kind] >= since}
+		v := conditions.Replica{Name: r.Replica, Unheard: slices.ContainsFunc(became.Proxies, r.IsUnknown), Built: r.Seen[o.Kind] >= since}
 		for _, proxy := range became.Proxies {
 			v.Envoys, v.Moved = v.Envoys+r.envoys[proxy], v.Moved+r.moved[proxy]
 			for _, e := range r.notable[proxy] {
@@ -140,25 +137,10 @@ func lackOf(e *replicas.Envoy, made map[model.Key]string, built, had bool) (l co
 	}
 	for _, w := range e.Waiting {
 		if _, ok := made[w.Object]; ok {
-			l.Message = "waits for " + awaited(w)
+			l.Message = "waits for " + w.For()
 			return l, true
 		}
 	}
 	has := built && (e.Current || e.Answered && !e.Cut)
 	return l, !has
-}
-
-// awaited names the first of what a host waits for.
-func awaited(w status.Wait) string {
-	const most = 3
-	var names []string
-	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
-	for _, a := range all[:min(most, len(all))] {
-		names = append(names, a.Name)
-	}
-	text := strings.Join(names, ", ")
-	if more := len(all) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

@@ -103,13 +103,13 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	}
 	l.failed = false
 	own := l.from.Report()
-	k := known{served: l.from.Proxies, replicas: []heard{hear(&own, own.Envoys, false)}, conditions: byObject(l.from.Registry.Conditions())}
+	k := known{served: l.from.Proxies, replicas: []heard{hear(replicas.Other{Report: &own}, own.Envoys)}, conditions: byObject(l.from.Registry.Conditions())}
 	others := l.from.Others()
 	for i, still := range replicas.WithoutMoved(l.from.Registry.Envoys(), others) {
-		k.replicas = append(k.replicas, hear(others[i].Report, still.Envoys, still.Unheard))
+		k.replicas = append(k.replicas, hear(others[i], still.Envoys))
 	}
 	if !l.from.Heard() {
-		k.replicas = append(k.replicas, hear(&replicas.Report{Replica: "(others)"}, nil, true))
+		k.replicas = append(k.replicas, hear(replicas.Other{Report: &replicas.Report{Replica: "(others)"}, Unheard: true}, nil))
 	}
 	became := l.from.Became()
 	there := make(map[Ref]bool, len(cached))

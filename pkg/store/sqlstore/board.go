@@ -13,16 +13,6 @@ import (
 // boardChannel is where posts on the board are announced, by the name of the replica.
 const boardChannel = "gatehouse_replicas"
 
-// boardPace is how often the table is used. A report waits for half a second, so that many answers of Envoys are
-// one write. Two signs of life in a row may be lost before a replica is not heard.
-// One that is not heard is forgotten after a minute: by then its process is dead and
-// its Envoys have connected elsewhere, which takes them seconds.
-func boardPace() replicas.Pace {
-	return replicas.Pace{
-		Publish: 500 * time.Millisecond, Beat: 5 * time.Second, Read: 5 * time.Second, Unheard: 15 * time.Second, Gone: time.Minute,
-	}
-}
-
 // board is a table of PostgreSQL without a write-ahead log. After a crash of the
 // server it is empty, and every replica posts again. The only clock is that of the
 // database.
@@ -65,14 +55,15 @@ func (b *board) signal(replica string) {
 func (b *board) Changed() <-chan struct{} { return b.changed }
 
 // Pace implements replicas.Board.
-func (b *board) Pace() replicas.Pace { return boardPace() }
+func (b *board) Pace() replicas.Pace { return replicas.DefaultPace() }
 
-// publishPost keeps the columns for which it gets NULL, but for a new row. Its
-// second part is never empty, so that the announcement is made.
+// publishPost keeps the columns for which it gets NULL, but for a new row. A replica that
+// was buried lives again with its next report. The second part is never empty, so that
+// the announcement is made.
 const publishPost = `WITH post AS (
 	INSERT INTO replica_report AS r (replica, heard, version, report, mail_version, mail)
 	VALUES ($1, clock_timestamp(), $2, coalesce($3, ''::bytea), $4, coalesce($5, ''::bytea))
-	ON CONFLICT (replica) DO UPDATE SET heard = excluded.heard,
+	ON CONFLICT (replica) DO UPDATE SET heard = excluded.heard, ended = r.ended AND $3 IS NULL,
 		version = excluded.version, report = coalesce($3, r.report),
 		mail_version = excluded.mail_version, mail = coalesce($5, r.mail))
 SELECT pg_notify('` + boardChannel + `', $1::text)`
@@ -88,9 +79,10 @@ func (b *board) Publish(ctx context.Context, p replicas.Post) error {
 	return nil
 }
 
-// Beat implements replicas.Board.
+// Beat implements replicas.Board. A post without a report is one that was buried, or mail
+// that came after the database had lost the rest.
 func (b *board) Beat(ctx context.Context, replica string) (kept bool, err error) {
-	result, err := b.pool.ExecContext(ctx, "UPDATE replica_report SET heard = clock_timestamp() WHERE replica = $1", replica)
+	result, err := b.pool.ExecContext(ctx, "UPDATE replica_report SET heard = clock_timestamp() WHERE replica = $1 AND report <> ''", replica)
 	if err != nil {
 		return false, fmt.Errorf("giving a sign of life: %w", err)
 	}
@@ -112,7 +104,7 @@ func (b *board) Read(ctx context.Context, replica string, have map[string]replic
 		return nil, false, fmt.Errorf("reading what other replicas know: %w", err)
 	}
 	if old {
-		_, err = b.pool.ExecContext(ctx, "DELETE FROM replica_report WHERE heard < clock_timestamp() - make_interval(secs => $1)", boardPace().Gone.Seconds())
+		_, err = b.pool.ExecContext(ctx, "DELETE FROM replica_report WHERE heard < clock_timestamp() - make_interval(secs => $1)", b.Pace().Forget.Seconds())
 	}
 	return list, kept, err
 }
@@ -135,7 +127,7 @@ func (b *board) readPosts(ctx context.Context, replica string, have map[string]r
 			return nil, false, false, err
 		}
 		n.Age = time.Duration(max(0, age) * float64(time.Second))
-		old = old || n.Age > boardPace().Gone
+		old = old || n.Age > b.Pace().Forget
 		if n.Replica == replica {
 			kept = true
 		} else {
@@ -153,6 +145,18 @@ func (b *board) End(ctx context.Context, replica string) error {
 SELECT pg_notify('`+boardChannel+`', $1::text)`, replica)
 	if err != nil {
 		return fmt.Errorf("telling that this replica has ended: %w", err)
+	}
+	return nil
+}
+
+// Bury implements replicas.Board.
+func (b *board) Bury(ctx context.Context, replica string) error {
+	_, err := b.pool.ExecContext(ctx, `WITH buried AS (
+	UPDATE replica_report SET ended = true, report = '', mail = ''
+	WHERE replica = $1 AND NOT ended AND heard < clock_timestamp() - make_interval(secs => $2) RETURNING replica)
+SELECT pg_notify('`+boardChannel+`', replica) FROM buried`, replica, b.Pace().Gone.Seconds())
+	if err != nil {
+		return fmt.Errorf("telling that replica %s is gone: %w", replica, err)
 	}
 	return nil
 }

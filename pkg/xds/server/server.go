@@ -31,6 +31,9 @@ type Options struct {
 	// Own is the proxy whose Envoy this program runs itself, so that one is sure
 	// to come; empty means none.
 	Own string
+	// Elsewhere reports whether an Envoy of a proxy is connected to another replica, and
+	// returns what is closed when that may have changed; nil means that there is none.
+	Elsewhere func(proxy string) (has bool, moved <-chan struct{})
 	// Failing hears of the clusters of which an Envoy reports that requests fail,
 	// with the Parent of the Envoy; nil means nobody does. Its next report waits
 	// for the call.

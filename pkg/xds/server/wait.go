@@ -33,7 +33,9 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 	alarm := time.NewTimer(w.alarmDelay())
 	defer alarm.Stop()
 	for {
+		moved := s.lookElsewhere(w)
 		select {
+		case <-moved:
 		case <-w.done:
 			return w.left
 		case <-ctx.Done():
@@ -47,6 +49,24 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 			alarm.Reset(w.alarmDelay())
 		}
 	}
+}
+
+// lookElsewhere gives up waiting for Envoys that have connected to another replica: that
+// one waits for them. It returns what is closed when to look again.
+func (s *Server) lookElsewhere(w *wait) (moved <-chan struct{}) {
+	if s.opts.Elsewhere == nil {
+		return nil
+	}
+	w.mu.Lock()
+	maps.DeleteFunc(w.coming, func(proxy string, until time.Time) (has bool) {
+		if w.missing[proxy] == nil && !until.IsZero() {
+			has, moved = s.opts.Elsewhere(proxy)
+		}
+		return has
+	})
+	w.mu.Unlock()
+	w.settle()
+	return moved
 }
 
 // wait is one call of Wait. Its fields are under mu; a stream tells it how far

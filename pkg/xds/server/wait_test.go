@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,12 +25,20 @@ var _ = Describe("a wait", func() {
 		s        *server.Server
 		registry *status.Registry
 		addr     string
+		// elsewhere says that another replica has an Envoy of gw; moved tells of that.
+		elsewhere *atomic.Bool
+		moved     chan struct{}
 	)
 	BeforeEach(func() {
 		before := gleak.Goroutines()
 		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
 		registry = status.NewRegistry()
-		s = server.New(server.Options{Status: registry, Log: slog.New(slog.DiscardHandler)})
+		has, more := &atomic.Bool{}, make(chan struct{})
+		elsewhere, moved = has, more
+		s = server.New(server.Options{
+			Status: registry, Log: slog.New(slog.DiscardHandler),
+			Elsewhere: func(proxy string) (bool, <-chan struct{}) { return proxy == "gw" && has.Load(), more },
+		})
 		g := s.GRPC()
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
@@ -117,6 +126,21 @@ var _ = Describe("a wait", func() {
 		Expect(second.Close()).To(Succeed())
 		Eventually(func() []status.Lag { return s.Wait(short(), goal(4)) }).Should(Equal(nobody))
 		Eventually(start(context.Background(), goal(4))).Should(Receive(Equal(nobody)))
+	})
+
+	It("does not wait for an Envoy that has connected to another replica", func() {
+		s.Publish(1, nil)
+		publish(3, "blue")
+		envoy := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })
+		Expect(envoy.Subscribe(snapshot.ListenerType)).To(Succeed())
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(3)) }).Should(BeEmpty())
+		Expect(envoy.Close()).To(Succeed())
+		Eventually(func() []status.Lag { return s.Wait(short(), goal(3)) }).Should(Equal(nobody))
+		answer := start(context.Background(), goal(3))
+		Consistently(answer, "50ms").ShouldNot(Receive())
+		elsewhere.Store(true)
+		close(moved)
+		Eventually(answer, "1s").Should(Receive(Equal(nobody)))
 	})
 
 	It("goes on when the last Envoy leaves without having it", func() {
