@@ -51,7 +51,7 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 	installation := installationLabel(cfg.Kubernetes.Proxies[0])
 	k := &kubeStatus{faults: &writeFaults{registry: registry, log: p.log, by: map[string]string{}}}
 	k.board, err = board.New(board.Options{
-		Config: where, Namespace: namespace, Installation: installation, Replica: p.replica,
+		Config: where, Namespace: namespace, Installation: installation, Replica: p.replica, Service: cfg.Kubernetes.XDSService,
 		Pod: os.Getenv("POD_NAME"), PodUID: os.Getenv("POD_UID"),
 	})
 	if err != nil {

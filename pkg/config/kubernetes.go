@@ -21,6 +21,9 @@ type Kubernetes struct {
 	ProxySettings string
 	// Namespaces are the only ones that are read; none means all.
 	Namespaces []string
+	// XDSService is the Service by which Envoys find the replicas, in the namespace of this
+	// one; empty means that it is not known.
+	XDSService string
 	// Config is the kubeconfig file; empty means the service account of the Pod.
 	Config string
 }
@@ -52,6 +55,12 @@ func kubernetesSettings() []Setting {
 			set:     setter(func(c *Config) *[]string { return &c.Kubernetes.Namespaces }, namespaces),
 		},
 		{
+			Name: "kubernetes-xds-service", Type: "name", commands: serve,
+			Usage:   "Service by which Envoys find the replicas, in the namespace of this Pod: of each Pod behind it the conditions need to know what its Envoys have (default: of each replica that tells it)",
+			allowed: "the name of a Service, such as gatehouse-xds",
+			set:     setter(func(c *Config) *string { return &c.Kubernetes.XDSService }, serviceName),
+		},
+		{
 			Name: "kubeconfig", Type: "file", commands: serve,
 			Usage:   "kubeconfig file (default: the service account of the Pod, else the file in KUBECONFIG)",
 			allowed: "a path",
@@ -70,6 +79,14 @@ func proxyNames(s string) (list []string, err error) {
 		list = append(list, name)
 	}
 	return list, nil
+}
+
+// serviceName reads the name of a Service; nothing is none.
+func serviceName(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return matching(s, `^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 }
 
 // namespaces reads a list with commas; nothing is no list.

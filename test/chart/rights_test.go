@@ -70,6 +70,7 @@ var _ = Describe("The rights of the parts", func() {
 		"gatehouse-control-plane in gw: create leases.coordination.k8s.io",
 		"gatehouse-control-plane in gw: get update leases.coordination.k8s.io named gatehouse-status-gatehouse",
 		"gatehouse-control-plane in gw: get list watch create patch delete configmaps",
+		"gatehouse-control-plane in gw: list watch endpointslices.discovery.k8s.io",
 		secretsOfJob,
 	}
 	reads := func(who string) (lines []string) {

@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
 // row is what kubectl get prints of an object, its columns separated by one space, without its age.
@@ -227,6 +229,41 @@ spec:
 		Eventually(p.condition("gatewayhost", "next", "Programmed")).Should(
 			Equal("Unknown ReplicaUnheard (1): replica " + name + " is not heard of: nobody knows what its Envoys have"))
 		Expect(conditions()).To(Equal(were))
+	})
+
+	It("are Unknown for what is new while a Pod of the control plane tells nothing", func() {
+		p := newPlace(cluster)
+		p.service("web", backend("blue"))
+		p.apply(`
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: xds-1, labels: {kubernetes.io/service-name: xds}}
+addressType: IPv4
+ports: []
+endpoints: [{addresses: [10.0.0.1], targetRef: {kind: Pod, name: mute}}]
+`)
+		leader := p.serve("--kubernetes-xds-service", "xds")
+		leader.envoy()
+		user := "mute-" + p.namespace
+		kubeconfig, err := p.User(limit(), user, rightsBut("")...)
+		Expect(err).NotTo(HaveOccurred())
+		mute, err := testkit.StartGatehouse(limit(), []string{"POD_NAMESPACE=" + p.namespace, "POD_NAME=mute"}, p.serveArgs(freePort(), "--kubeconfig", kubeconfig)...)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(mute.Kill)
+		Expect(mute.WaitReady(limit())).To(Succeed(), mute.Stderr.String)
+		gateway{Gatehouse: mute}.envoy()
+		p.host("web", "web.example", "web")
+		Eventually(p.condition("gatewayhost", "web", "Programmed")).Should(
+			Equal("Unknown ReplicaUnheard (1): replica mute is not heard of: nobody knows what its Envoys have"))
+		Eventually(mute.Stderr.String).Should(ContainSubstring("writing ConfigMap " + p.namespace + "/gatehouse-replica-mute"))
+
+		By("until it may")
+		_, err = p.User(limit(), user, append(rightsBut(""), testkit.KubernetesRule{
+			Namespace: p.namespace, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+		})...)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(p.condition("gatewayhost", "web", "Programmed")).Should(HavePrefix("True Programmed (1)"))
+		Expect(p.kubectl("get", "gatewayhost", "web", "--output", "jsonpath={.status.envoys}")).To(Equal("2"))
 	})
 
 	It("are written once for the one of 500 hosts that is changed", func() {
