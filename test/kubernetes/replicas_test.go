@@ -59,7 +59,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 			}).Should(ContainSubstring("new.example"))
 		}
 		Eventually(asWas(p.condition("gatewayhost", "new", "Programmed"))).Should(MatchRegexp(
-			`^(False Waiting|Unknown ReplicaUnheard) \(1\): replica %s (has not built it yet|is not heard of: nobody knows what its Envoys have)$`, regexp.QuoteMeta(name)))
+			`^Unknown ReplicaUnheard \(1\): replica %s is not heard of: nobody knows what its Envoys have$`, regexp.QuoteMeta(name)))
 
 		By("its container starts again in its Pod")
 		again := killed.again()
