@@ -36,6 +36,9 @@ func ServiceRefusal(t *model.ServiceTree) error {
 			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
 		}
 	}
+	if what := compile.SecondAnswer(t.Filters); what != "" {
+		return errors.New("the service " + what + " and would answer 503")
+	}
 	judged := &model.ServiceTree{Service: t.Service, Named: map[model.Key]model.Object{}}
 	for _, f := range t.Filters {
 		judged.Filters = append(judged.Filters, &model.ParsedFilter{Filter: f.Filter, Spec: withStandIns(f.Spec, judged.Named)})

@@ -31,6 +31,8 @@ type filterType struct {
 // type closes what it is on: nobody would know what is missing.
 func filterTypes() []filterType {
 	return []filterType{
+		filterOf(model.FilterDirectResponse, nil, addDirectResponse, nil),
+		filterOf(model.FilterRedirect, nil, addRedirect, nil),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
@@ -102,6 +104,9 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 			}
 		}
 	}
+	if what := SecondAnswer(t.Filters); what != "" {
+		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + what + " and answers 503"}
+	}
 	types := filterTypes()
 	for _, f := range t.Filters {
 		message := ""
@@ -153,12 +158,16 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 			return what
 		}
 	}
+	ofService := t.ServiceFilters
+	if slices.ContainsFunc(t.Filters, answers) {
+		ofService = slices.DeleteFunc(slices.Clone(ofService), answers)
+	}
 	for _, ft := range types {
 		own := t.Filters
 		if ft.host == nil || ft.together && slices.ContainsFunc(own, func(f *model.ParsedFilter) bool { return f.Type == ft.name }) {
-			addTo(r, ft.name, ft.route, t.ServiceFilters)
+			addTo(r, ft.name, ft.route, ofService)
 			// One that is on the service is on this route already.
-			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(t.ServiceFilters, f) })
+			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(ofService, f) })
 		}
 		addTo(r, ft.name, ft.route, own)
 	}

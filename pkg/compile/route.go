@@ -11,7 +11,11 @@ import (
 // Route compiles one route. A route that has nothing to forward to answers
 // 503, and the condition says so. So does one with an upstream that the settings
 // rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
+// One that answers by itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
+	if what := SecondAnswer(t.Filters); what != "" {
+		return Unavailable(t, model.Quarantined, what)
+	}
 	route, condition := routeAlone(t, s)
 	if what := addFilters(route, t); what != "" {
 		return Unavailable(t, model.Quarantined, what)
@@ -19,10 +23,13 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	return route, condition
 }
 
-// routeAlone is a route without its filters.
+// routeAlone is a route without its filters. If one of them answers, it forwards nothing.
 func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if err := t.Route.Config.Fault(); err != nil {
 		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
+	}
+	if isAnswered(t) {
+		return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Public: t.Route.Config.Public}, nil
 	}
 	with := Credentials{Secrets: t.Secrets, Open: s.Open, System: s.Authorities}
 	if what := unusableTLS(t.Upstreams, with); what != "" {

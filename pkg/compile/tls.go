@@ -204,13 +204,13 @@ func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {
 		redirect   ir.Redirect
 	}{
 		// 308 keeps method and body; 301 is what older clients know.
-		{[]ir.ValueMatch{direct, reads}, ir.Redirect{Status: http.StatusMovedPermanently, Port: p.HTTPSPort}},
-		{[]ir.ValueMatch{direct}, ir.Redirect{Status: http.StatusPermanentRedirect, Port: p.HTTPSPort}},
-		{[]ir.ValueMatch{reads}, ir.Redirect{Status: http.StatusMovedPermanently}},
-		{nil, ir.Redirect{Status: http.StatusPermanentRedirect}},
+		{[]ir.ValueMatch{direct, reads}, ir.Redirect{Status: http.StatusMovedPermanently, Scheme: "https", Port: p.HTTPSPort}},
+		{[]ir.ValueMatch{direct}, ir.Redirect{Status: http.StatusPermanentRedirect, Scheme: "https", Port: p.HTTPSPort}},
+		{[]ir.ValueMatch{reads}, ir.Redirect{Status: http.StatusMovedPermanently, Scheme: "https"}},
+		{nil, ir.Redirect{Status: http.StatusPermanentRedirect, Scheme: "https"}},
 	} {
 		r := plain("https-redirect", variant.conditions...)
-		r.Redirect = &variant.redirect
+		r.Redirect, r.Unverified = &variant.redirect, true
 		list = append(list, r)
 	}
 	return list

@@ -239,7 +239,7 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	case *routev3.Route_DirectResponse:
 		a.Body = action.DirectResponse.GetBody().GetInlineString()
 		status := int(action.DirectResponse.GetStatus())
-		if isForPlain(r) {
+		if isForPlain(r) && status == http.StatusForbidden {
 			a.endWith(DirectResponse, status, "answer", fmt.Sprintf(
 				"service %s is served over HTTPS only (its field Https is only), so plain HTTP gets %d: ask for https://%s", a.Service, status, a.Request.Host))
 			return nil

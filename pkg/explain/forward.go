@@ -13,6 +13,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
@@ -34,9 +35,10 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if host := action.GetHostRewriteLiteral(); host != "" {
 		f.Host = host
 	}
-	if f.Path, err = rewrite(s, r); err != nil {
+	if f.Path, err = rewritePath(s, r, action.GetPrefixRewrite(), action.GetRegexRewrite()); err != nil {
 		return nil, "", err
 	}
+	f.Path += s.query
 	if f.Retries, err = retries(have.Routes, vh, r); err != nil {
 		return nil, "", err
 	}
@@ -44,37 +46,36 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	return f, missing, err
 }
 
-// rewrite is the path with the query as the upstream sees it.
-func rewrite(s subject, r *routev3.Route) (string, error) {
-	action, m := r.GetRoute(), r.GetMatch()
-	if rr := action.GetRegexRewrite(); rr != nil {
-		re, err := regexp.Compile(latin1(rr.GetPattern().GetRegex()))
+// rewritePath is the path of the request after a rewrite: to takes the place of what the route
+// matches, or re changes it.
+func rewritePath(s subject, r *routev3.Route, to string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
+	if re != nil {
+		pattern, err := regexp.Compile(latin1(re.GetPattern().GetRegex()))
 		if err != nil {
 			return "", fmt.Errorf("reading the rewrite of route %q: %w", r.GetName(), err)
 		}
 		text := latin1(s.path)
 		var out strings.Builder
 		last := 0
-		for _, at := range re.FindAllStringSubmatchIndex(text, -1) {
+		for _, at := range pattern.FindAllStringSubmatchIndex(text, -1) {
 			out.WriteString(text[last:at[0]])
-			out.WriteString(substitute(latin1(rr.GetSubstitution()), text, at))
+			out.WriteString(substitute(latin1(re.GetSubstitution()), text, at))
 			last = at[1]
 		}
-		to := fromLatin1(out.String() + text[last:])
-		if to == "" { // which Envoy takes for no rewrite
-			to = s.path
+		if path := fromLatin1(out.String() + text[last:]); path != "" { // which Envoy takes for no rewrite
+			return path, nil
 		}
-		return to + s.query, nil
+		return s.path, nil
 	}
-	to := action.GetPrefixRewrite()
 	if to == "" {
-		return s.path + s.query, nil
+		return s.path, nil
 	}
+	m := r.GetMatch()
 	matched := m.GetPrefix() + m.GetPathSeparatedPrefix() // one of them is set
 	if matched == "" {
 		matched = s.path
 	}
-	return to + s.path[len(matched):] + s.query, nil
+	return to + s.path[len(matched):], nil
 }
 
 // substitute replaces \1 by the first group, and so on.

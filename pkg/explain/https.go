@@ -115,46 +115,7 @@ func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, messag
 func isForPlain(r *routev3.Route) bool {
 	return slices.ContainsFunc(r.GetMatch().GetHeaders(), func(m *routev3.HeaderMatcher) bool {
 		return m.GetName() == ":scheme" && m.GetStringMatch().GetExact() == "http"
-	}) && r.GetDirectResponse().GetStatus() == http.StatusForbidden
-}
-
-// redirect sends the client to HTTPS (RouteEntryImplBase::newUri).
-func (a *Answer) redirect(s subject, r *routev3.Route) error {
-	action := r.GetRedirect()
-	status, known := map[routev3.RedirectAction_RedirectResponseCode]int{
-		routev3.RedirectAction_MOVED_PERMANENTLY:  http.StatusMovedPermanently,
-		routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
-	}[action.GetResponseCode()]
-	if !known || !action.GetHttpsRedirect() || action.GetHostRedirect() != "" || action.GetPathRewriteSpecifier() != nil || action.GetStripQuery() {
-		return fmt.Errorf("explaining route %q: action %T is not known", r.GetName(), r.GetAction())
-	}
-	port := ""
-	if p := action.GetPortRedirect(); p > 0 {
-		port = fmt.Sprintf(":%d", p)
-	}
-	a.Location = "https://" + s.redirectHost(port) + port + s.headers.get(":path")
-	a.endWith(Redirected, status, "redirect", fmt.Sprintf(
-		"service %s is served over HTTPS only (its field Https is redirect), so the client is sent to %s with %d", a.Service, a.Location, status))
-	return nil
-}
-
-// redirectHost is the host of a redirect to https: a port of its own takes the
-// place of the one of the request, and the usual one goes (processRequestHost).
-func (s subject) redirectHost(port string) string {
-	host := s.headers.get(authority)
-	end := strings.LastIndexByte(host, ':')
-	if strings.HasPrefix(host, "[") {
-		if end = strings.LastIndex(host, "]:"); end >= 0 {
-			end++
-		}
-	}
-	if end < 0 {
-		return host
-	}
-	if port != "" || host[end:] == ":80" && s.headers.get("x-forwarded-proto") == "http" {
-		return host[:end]
-	}
-	return host
+	})
 }
 
 // describeHSTS says what browsers are told.

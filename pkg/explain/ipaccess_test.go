@@ -62,6 +62,6 @@ var _ = Describe("The filter that looks at the client's address", func() {
 	})
 
 	It("lets nobody in with a list that is empty", func() {
-		Expect(from("192.0.2.7", &ir.IPAccess{Allow: [][]netip.Prefix{{}}}, nil).Code).To(Equal("address_refused"))
+		Expect(from("192.0.2.7", &ir.IPAccess{Allow: [][]netip.Prefix{{}}, Deny: ranges("198.51.100.0/24")}, nil).Code).To(Equal("address_refused"))
 	})
 })

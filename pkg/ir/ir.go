@@ -84,6 +84,8 @@ type Route struct {
 	Public bool `json:"public,omitempty"`
 	// IPAccess takes the place of the host's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
+	// Unverified says that nobody has to show a certificate for the route.
+	Unverified bool `json:"unverified,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for
@@ -144,13 +146,21 @@ type Forward struct {
 type Respond struct {
 	Status int    `json:"status"`
 	Body   string `json:"body"`
+	// Headers are set on the answer.
+	Headers []HeaderChange `json:"headers,omitempty"`
 }
 
-// Redirect sends the client to the same URL over HTTPS.
+// Redirect sends the client to another URL. What is not given stays as it is in the request.
 type Redirect struct {
-	Status int `json:"status"`
-	// Port takes the place of the port of the request; 0 leaves it as it is.
-	Port int `json:"port,omitempty"`
+	Status int    `json:"status"`
+	Scheme string `json:"scheme,omitempty"`
+	Host   string `json:"host,omitempty"`
+	Port   int    `json:"port,omitempty"`
+	// Path takes the place of the path, and of the query if it has one.
+	Path string `json:"path,omitempty"`
+	// Rewrite changes the path if Path is empty; its Host is empty.
+	Rewrite    Rewrite `json:"rewrite,omitzero"`
+	StripQuery bool    `json:"stripQuery,omitempty"`
 }
 
 // Rewrite changes the request before it is forwarded. At most one of Prefix

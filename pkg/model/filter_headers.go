@@ -101,9 +101,14 @@ func (v *validator) headerText(field, s string) {
 		v.add(field, "is empty; use remove to remove a header")
 	case len(s) > maxHeaderText:
 		v.add(field, "has more than %d bytes", maxHeaderText)
-	case s != strings.Trim(s, " \t") || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+	case !isHeaderText(s):
 		v.add(field, "ends in a space or contains a control character, and no header value can")
 	}
+}
+
+// isHeaderText reports whether s can be the value of a header.
+func isHeaderText(s string) bool {
+	return s == strings.Trim(s, " \t") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // notIn refuses changes of a header that Envoy sets last.

@@ -21,6 +21,9 @@ type configType struct {
 	name string
 	// on lists the kinds that it can be attached to.
 	on []Kind
+	// answers says that a route with it answers by itself. A service or a route has one of all such
+	// filters at most.
+	answers bool
 	// secrets are the paths in its JSON whose text is stored sealed.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
@@ -38,6 +41,8 @@ func filterTypes() []configType {
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
+		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, answers: true, read: readRedirect},
+		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, answers: true, read: readDirectResponse},
 	}
 }
 
@@ -54,16 +59,18 @@ func laterTypes() []string {
 	return []string{
 		"http_filter_jwt", "http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
 		"vh_filter_cors", "vh_filter_rbac", "route_filter_circuitbreakers", "route_filter_outlierdetection",
-		"route_filter_host_rewrite", "route_filter_redirect", "route_filter_directresponse",
+		"route_filter_host_rewrite",
 		"globalconfig_accesslog", "globalconfig_globals",
 	}
 }
 
 // The types of filters and global configs.
 const (
+	FilterDirectResponse  = "route_filter_directresponse"
 	FilterHeaders         = "route_filter_headers"
 	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterRateLimit       = "route_filter_ratelimit"
+	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"
 	GlobalConfigRateLimit = "globalconfig_ratelimit"
 	GlobalConfigOAuth     = "globalconfig_oauth"
@@ -75,6 +82,12 @@ func ConfigTypes(kind Kind) []string {
 		return typeNames(globalConfigTypes())
 	}
 	return typeNames(filterTypes())
+}
+
+// Answers reports whether a route with a filter of a type answers by itself.
+func Answers(filterType string) bool {
+	t, _ := findType(filterTypes(), filterType)
+	return t.answers
 }
 
 func findType(types []configType, name string) (configType, bool) {

@@ -135,7 +135,7 @@ var _ = Describe("Explain", func() {
 		r, err := snapshot.NewRoute(&routev3.Route{
 			Name:   "odd",
 			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
-			Action: &routev3.Route_Redirect{Redirect: &routev3.RedirectAction{}},
+			Action: &routev3.Route_FilterAction{FilterAction: &routev3.FilterAction{}},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		h, err := snapshot.NewHost(vh, []*snapshot.Route{r}, snapshot.ObjectRef{})
@@ -150,6 +150,6 @@ var _ = Describe("Explain", func() {
 		})
 		a.given("/proxy", "Name=gw")
 		Expect(a.get(at(shopURL)).status).To(Equal(500))
-		Expect(a.log.String()).To(ContainSubstring("explaining route \\\"odd\\\": action *routev3.Route_Redirect is not known"))
+		Expect(a.log.String()).To(ContainSubstring("explaining route \\\"odd\\\": action *routev3.Route_FilterAction is not known"))
 	})
 })

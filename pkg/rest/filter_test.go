@@ -202,3 +202,25 @@ var _ = Describe("Filters", func() {
 		Expect(a.delete("/secret/hmac").status).To(Equal(200))
 	})
 })
+
+var _ = Describe("Filters that answer", func() {
+	It("are one for each service and route", func() {
+		a := startAPI(checked)
+		a.given(everything()...)
+		a.given(
+			"/filter", `Filter_name=gone&Filter_type=route_filter_redirect&Filter_config={"path":"/new"}`,
+			"/filter", `Filter_name=ok&Filter_type=route_filter_directresponse&Filter_config={"body":"ok"}`,
+			"/service/shop/filter/gone", "", "/service/shop/route/root/filter/ok", "",
+		)
+		revision := a.revision()
+		for link, why := range map[string]string{
+			"/service/shop/filter/ok":              "/service/shop cannot become a working configuration: the service has filters gone and ok, of which only one can answer",
+			"/service/shop/route/root/filter/gone": "/service/shop/route/root cannot become a working configuration: the route has filters gone and ok, of which only one can answer",
+		} {
+			got := a.post(link, "")
+			Expect(got.status).To(Equal(422), link)
+			Expect(got.body).To(ContainSubstring(why))
+		}
+		Expect(a.revision()).To(Equal(revision))
+	})
+})

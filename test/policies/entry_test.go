@@ -12,7 +12,7 @@ import (
 )
 
 // policies are the entries of all types.
-func policies() []policy { return []policy{ipAccess(), headers()} }
+func policies() []policy { return []policy{ipAccess(), headers(), redirect(), directResponse()} }
 
 // policy is what the harness tries of one type of filter.
 type policy struct {
@@ -54,6 +54,7 @@ type refusal struct{ config, field, message string }
 type answer struct {
 	status int
 	header http.Header
+	body   string
 	// seen are the headers that the backend saw; nil where none answered.
 	seen http.Header
 }
@@ -61,9 +62,9 @@ type answer struct {
 func answerOf(status int, header http.Header, body []byte) answer {
 	var echo testkit.Echo
 	if header.Get(testkit.BackendHeader) == "" || json.Unmarshal(body, &echo) != nil {
-		return answer{status, header, nil}
+		return answer{status, header, string(body), nil}
 	}
-	return answer{status, header, echo.Headers}
+	return answer{status, header, string(body), echo.Headers}
 }
 
 // tell is what the entry says of an answer.
@@ -80,6 +81,10 @@ func (w *world) each(p policy, want func(request) string) {
 	for _, r := range p.requests {
 		a := w.send(r)
 		Expect(p.tell(a)).To(Equal(want(r)), r.what)
-		Expect(w.explained(r)).To(Equal(a.status), "explain of: "+r.what)
+		status, body := w.explained(r)
+		Expect(status).To(Equal(a.status), "explain of: "+r.what)
+		if body != "" {
+			Expect(body).To(Equal(a.body), "explain of: "+r.what)
+		}
 	}
 }

@@ -164,8 +164,9 @@ func (r request) complete() request {
 	return r
 }
 
-// explained is the status that explain predicts; a backend answers 200.
-func (w *world) explained(r request) int {
+// explained is the status that explain predicts, where a backend answers 200, and the body of an
+// answer that the gateway gives by itself, where explain says it.
+func (w *world) explained(r request) (status int, body string) {
 	GinkgoHelper()
 	r = r.complete()
 	query := url.Values{"method": {r.method}, "url": {"http://" + r.host + r.path}, "header": r.header}
@@ -175,11 +176,12 @@ func (w *world) explained(r request) int {
 	var list []struct {
 		Status int    `json:"status"`
 		Code   string `json:"code"`
+		Body   string `json:"body"`
 	}
 	w.read("/proxy/gw/explain?"+query.Encode(), "core_db_explain", &list)
 	Expect(list).To(HaveLen(1))
 	if list[0].Code == "forwarded" {
-		return http.StatusOK
+		return http.StatusOK, ""
 	}
-	return list[0].Status
+	return list[0].Status, list[0].Body
 }

@@ -153,7 +153,7 @@ func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {
 
 // anybodyOfRoute lets a client be sent to HTTPS.
 func anybodyOfRoute(r *ir.Route) ([]filterConfig, error) {
-	if r.Redirect == nil {
+	if !r.Unverified {
 		return nil, nil
 	}
 	return []filterConfig{{name: AnybodyFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil

@@ -103,3 +103,15 @@ var _ = Describe("What is packed", func() {
 		}),
 	)
 })
+
+var _ = Describe("The filter that asks for a client certificate", func() {
+	It("is off only on routes that nobody has to show one for, whatever they answer", func() {
+		off := func(r *ir.Route) bool {
+			_, is := must(translate.Route(r)).GetTypedPerFilterConfig()[translate.AnybodyFilter]
+			return is
+		}
+		to := ir.Redirect{Status: 308, Scheme: "https"}
+		Expect(off(&ir.Route{Name: "r", Redirect: &to})).To(BeFalse())
+		Expect(off(&ir.Route{Name: "r", Redirect: &to, Unverified: true})).To(BeTrue())
+	})
+})

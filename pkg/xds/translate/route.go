@@ -1,11 +1,9 @@
 package translate
 
 import (
-	"net/http"
 	"regexp"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -30,10 +28,11 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 // RouteConfiguration holds no hosts: they are added from bytes that are kept.
 func RouteConfiguration() *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{
-		Name:                     RouteConfigName,
-		IgnorePortInHostMatching: true,
-		ResponseHeadersToRemove:  []string{unhealthy},
-		RequestHeadersToAdd:      defaultRetries(),
+		Name:                           RouteConfigName,
+		IgnorePortInHostMatching:       true,
+		MaxDirectResponseBodySizeBytes: u32(maxDirectResponse),
+		ResponseHeadersToRemove:        []string{unhealthy},
+		RequestHeadersToAdd:            defaultRetries(),
 		// So that a route can remove these headers.
 		MostSpecificHeaderMutationsWins: true,
 		// Clusters are not looked up while the message is read: the planner
@@ -51,31 +50,16 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	}
 	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters}
 	if r.Respond != nil {
-		out.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
-			Status: uint32(r.Respond.Status), //nolint:gosec // a status code
-			Body:   &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: r.Respond.Body}},
-		}}
+		applyDirectResponse(out, r.Respond)
 		return out, nil
 	}
 	if r.Redirect != nil {
-		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect)}
+		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect, r.Match)}
 		return out, nil
 	}
 	action := routeAction(r.Forward, r.Match)
 	out.Action = &routev3.Route_Route{Route: action}
 	return out, applyRetries(out, action, r)
-}
-
-func redirectAction(r *ir.Redirect) *routev3.RedirectAction {
-	out := &routev3.RedirectAction{
-		SchemeRewriteSpecifier: &routev3.RedirectAction_HttpsRedirect{HttpsRedirect: true},
-		PortRedirect:           uint32(r.Port), //nolint:gosec // bounded by validation
-		ResponseCode:           routev3.RedirectAction_MOVED_PERMANENTLY,
-	}
-	if r.Status == http.StatusPermanentRedirect {
-		out.ResponseCode = routev3.RedirectAction_PERMANENT_REDIRECT
-	}
-	return out
 }
 
 func routeMatch(m ir.Match) *routev3.RouteMatch {
@@ -194,23 +178,26 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 	if r.Host != "" {
 		out.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: r.Host}
 	}
+	out.PrefixRewrite, out.RegexRewrite = rewritePath(r, m)
+}
+
+// rewritePath is what changes a path: at most one of a prefix, which takes the place of what the
+// route matches, and a regular expression.
+func rewritePath(r ir.Rewrite, m ir.Match) (to string, re *matcherv3.RegexMatchAndSubstitute) {
 	prefix := strings.TrimRight(m.Path, "/")
 	isPrefix := m.PathKind == ir.PathPrefix || m.PathKind == ir.PathSegment
 	switch {
 	case r.Regex != "":
-		out.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{Pattern: regex(r.Regex), Substitution: r.Substitution}
+		return "", &matcherv3.RegexMatchAndSubstitute{Pattern: regex(r.Regex), Substitution: r.Substitution}
 	case isPrefix && strings.HasSuffix(r.Prefix, "/") && prefix != "":
 		// Envoy would turn /shop/a into //a where /shop becomes /.
-		out.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{
+		return "", &matcherv3.RegexMatchAndSubstitute{
 			Pattern:      regex("^" + regexp.QuoteMeta(prefix) + "/*"),
 			Substitution: strings.ReplaceAll(r.Prefix, `\`, `\\`),
 		}
-	case m.PathKind == ir.PathPrefix && strings.HasSuffix(m.Path, "/") || isPrefix && prefix == "":
+	case r.Prefix != "" && (m.PathKind == ir.PathPrefix && strings.HasSuffix(m.Path, "/") || isPrefix && prefix == ""):
 		// Envoy would turn /a into /v2a where / becomes /v2.
-		if r.Prefix != "" {
-			out.PrefixRewrite = strings.TrimSuffix(r.Prefix, "/") + "/"
-		}
-	case r.Prefix != "":
-		out.PrefixRewrite = r.Prefix
+		return strings.TrimSuffix(r.Prefix, "/") + "/", nil
 	}
+	return r.Prefix, nil
 }

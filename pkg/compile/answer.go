@@ -1,0 +1,46 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// answers reports whether a route with the filter answers by itself.
+func answers(f *model.ParsedFilter) bool { return model.Answers(f.Type) }
+
+// isAnswered reports whether the route answers by itself, with a filter of its own or of its service.
+func isAnswered(t *model.RouteTree) bool {
+	return slices.ContainsFunc(t.Filters, answers) || slices.ContainsFunc(t.ServiceFilters, answers)
+}
+
+// SecondAnswer says, in words that follow the name of what the filters are on, that two of them
+// answer: nobody could say which of them does. Empty means that this is not so.
+func SecondAnswer(filters []*model.ParsedFilter) string {
+	first := slices.IndexFunc(filters, answers)
+	if first < 0 {
+		return ""
+	}
+	second := slices.IndexFunc(filters[first+1:], answers)
+	if second < 0 {
+		return ""
+	}
+	return fmt.Sprintf("has filters %s and %s, of which only one can answer,", filters[first].Name, filters[first+1+second].Name)
+}
+
+func addDirectResponse(r *ir.Route, f *model.DirectResponseFilter) {
+	r.Respond = &ir.Respond{Status: f.Status, Body: f.Body, Headers: headerValues(ir.HeaderSet, f.Headers)}
+	if f.ContentType != "" {
+		r.Respond.Headers = append(r.Respond.Headers, ir.HeaderChange{Action: ir.HeaderSet, Name: "content-type", Value: f.ContentType})
+	}
+}
+
+func addRedirect(r *ir.Route, f *model.RedirectFilter) {
+	r.Redirect = &ir.Redirect{
+		Status: f.Code, Scheme: f.Scheme, Host: strings.ToLower(strings.Trim(f.Host, "[]")), Port: f.Port, Path: f.Path,
+		Rewrite: ir.Rewrite{Prefix: f.Prefix, Regex: f.Regex, Substitution: f.Substitution}, StripQuery: f.StripQuery,
+	}
+}
