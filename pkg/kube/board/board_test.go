@@ -21,6 +21,7 @@ import (
 
 func TestBoard(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
 	RunSpecs(t, "kube/board")
 }
 

@@ -90,6 +90,21 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(reached(2)).To(BeTrue())
 	})
 
+	It("does not stand for that of a new form of the cluster, which was sent after it", func() {
+		bring()
+		want(2, 1, 81)
+		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +a"}))
+		before := nonce["ClusterLoadAssignment"]
+		want(3, 2, 81)
+		Expect(next()).To(Equal([]string{"Cluster +a", "ClusterLoadAssignment +a"}))
+		s.Ack(before)
+		s.Ack(nonce["Cluster"])
+		Expect(applied()).To(BeFalse())
+		Expect(reached(3)).To(BeFalse())
+		s.Ack(nonce["ClusterLoadAssignment"])
+		Expect(applied()).To(BeTrue())
+	})
+
 	It("that is refused leaves the old one, and stands in the way of its host", func() {
 		bring()
 		want(2, 1, 81)
