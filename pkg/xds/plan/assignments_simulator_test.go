@@ -150,14 +150,15 @@ func (e *edsEnvoy) assign(name, version string, rng *rand.Rand, now time.Time) {
 	if c == nil || !e.asked[name] || version == "" && c.warmsSince.IsZero() {
 		return
 	}
-	c.assigned, c.excused = version, c.excused && (version == "" || !c.serves)
+	c.assigned = version
 	if !c.warmsSince.IsZero() {
 		c.warmsSince = time.Time{}
-		if c.checked {
+		if c.checked { // what excuses it holds until it is ready
 			c.readyAt = now.Add(time.Duration(1+rng.IntN(5000)) * time.Millisecond)
 			return
 		}
 	}
+	c.excused = c.excused && (version == "" || !c.serves)
 	c.serves = c.serves || c.readyAt.IsZero()
 }
 
@@ -171,7 +172,7 @@ func (e *edsEnvoy) tick(now time.Time, late func(name string)) {
 			c.warmsSince, c.serves, c.excused = time.Time{}, true, true // with what it had before
 		}
 		if !c.readyAt.IsZero() && !now.Before(c.readyAt) {
-			c.readyAt, c.serves = time.Time{}, true
+			c.readyAt, c.serves, c.excused = time.Time{}, true, c.excused && (c.assigned == "" || !c.serves)
 		}
 		warms = warms || c.warms()
 	}

@@ -210,14 +210,21 @@ func (c *collection) count(r *snapshot.Resource, now time.Time) *resourceState {
 func (c *collection) nack(f *flight, text string, now time.Time) (guilty string) {
 	for i, r := range f.Resources {
 		h := c.held.sentWith(f, i)
-		if h == nil || h.sentIn != f.number {
-			continue // removed or replaced since
+		if h == nil {
+			continue // removed since
+		}
+		// Envoy may have accepted some of several resources, this one too.
+		h.doubtful = h.doubtful || len(f.Resources) > 1
+		if h.sentIn != f.number {
+			continue // replaced since
 		}
 		h.sentAt, h.overdue, h.readRev = time.Time{}, false, 0
-		// Envoy may have accepted some of several resources, this one too.
 		h.sent = ""
 		if len(f.Resources) == 1 {
-			h.sent, h.sentIn = h.acked, h.readIn
+			h.sentIn = h.readIn
+			if !h.doubtful {
+				h.sent = h.acked
+			}
 			c.refused[r.Name] = Refusal{
 				Type: c.typeURL, Resource: r.Name, Version: r.Version, Objects: r.Objects, Revision: f.Revision, Text: text, At: now,
 			}

@@ -45,6 +45,9 @@ type resourceState struct {
 	sentAt  time.Time // of the first version since a refusal
 	overdue bool      // the bound of the wait for it ran out
 	of      *group    // which it was sent with; nil: none
+	// doubtful says that the Envoy refused a message with a newer version than acked and other resources since:
+	// it may have taken that version.
+	doubtful bool
 }
 
 // read notes that the Envoy has read a flight.
@@ -173,7 +176,7 @@ func (s *resourceStates) isUnread(f *flight, i int) bool {
 func (s *resourceStates) read(f *flight, acked bool) {
 	note := func(r *snapshot.Resource, h *resourceState) {
 		if acked {
-			h.acked = r.Version
+			h.acked, h.doubtful = r.Version, false
 		}
 		if acked || !r.Warms {
 			h.read(f)

@@ -288,6 +288,40 @@ var _ = Describe("a stream", func() {
 			Expect(messages[1].Resources[0].Version).To(Equal(fixed.Version))
 		})
 
+		DescribeTable("sends the version of before again, in place of one that may have been taken from a refused message", func(late bool) {
+			of := func(revision int64, edition int, more ...*snapshot.Parts) *snapshot.Snapshot {
+				return world(revision, append(more, host("shop", cluster("a", edition, false)))...)
+			}
+			subscribe()
+			live(of(1, 1))
+			s.Want(of(2, 2, host("blog", cluster("bad", 1, false))))
+			Expect(next()).To(ContainElement("clusters +a +bad"))
+			both := last["clusters"]
+			if !late {
+				s.Nack(both, "bad", now)
+			}
+			s.Want(of(3, 3))
+			Expect(next()).To(ContainElement("clusters +a"))
+			if late {
+				s.Nack(both, "bad", now)
+			}
+			s.Nack(last["clusters"], "a", now)
+			next()
+			s.Want(of(4, 1))
+			Expect(next()).To(ContainElement("clusters +a"), "the Envoy may have edition 2")
+			s.Ack(last["clusters"])
+
+			By("an answer says which it has")
+			s.Want(of(5, 4))
+			next()
+			s.Nack(last["clusters"], "a", now)
+			s.Want(of(6, 1))
+			Expect(next()).NotTo(ContainElement(HavePrefix("clusters +")))
+		},
+			Entry("refused before the next one is sent", false),
+			Entry("refused after it", true),
+		)
+
 		It("lets only the hosts wait that name a refused cluster", func() {
 			subscribe()
 			live(world(1, host("shop", a())))
