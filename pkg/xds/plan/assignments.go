@@ -173,7 +173,7 @@ func (s *Stream) Serves(name string) bool {
 func (s *Stream) leaveUnassigned() {
 	s.endpoints.unknown = slices.DeleteFunc(s.endpoints.unknown, func(name string) bool {
 		h := s.clusters.held.find(name)
-		return h != nil && h.acked != ""
+		return h != nil && (h.acked != "" || h.serves)
 	})
 }
 

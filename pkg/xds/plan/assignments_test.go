@@ -159,6 +159,22 @@ var _ = Describe("The assignment of a cluster", func() {
 		Expect(next()).To(BeEmpty())
 	})
 
+	It("that does not exist is not said to a cluster that has served without any, though another holds the answer back", func() {
+		b := []*snapshot.Resource{assignment("b", 80)}
+		s.Want(assignedWorld(1, b, host("shop", cluster("a", 1, false)), host("blog", discovered("b", 1, false))))
+		Expect(next()).To(Equal([]string{"Cluster +a +b", "Listener +http"}))
+		s.Ack(nonce["Listener"])
+		s.Subscribe(snapshot.EndpointType, []string{"b"}, nil)
+		Expect(next()).To(Equal([]string{"ClusterLoadAssignment +b"}))
+		s.Ack(nonce["ClusterLoadAssignment"])
+		Expect(next()).To(Equal([]string{"RouteConfiguration +rc"}), "before the answer to the clusters")
+		s.Ack(nonce["RouteConfiguration"])
+		s.Want(assignedWorld(2, b, host("shop", discovered("a", 2, false)), host("blog", discovered("b", 1, false))))
+		Expect(next()).To(Equal([]string{"Cluster +a"}))
+		s.Subscribe(snapshot.EndpointType, []string{"a"}, nil)
+		Expect(next()).To(BeEmpty())
+	})
+
 	It("is asked for by thousands of names at once", func() {
 		var assignments []*snapshot.Resource
 		var clusters []*snapshot.Resource

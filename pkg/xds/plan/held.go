@@ -42,6 +42,9 @@ type resourceState struct {
 	// readRev is the newest revision whose form of the resource it has read.
 	readRev int64
 	warms   bool
+	// serves says of a cluster that the Envoy has read a form of it that waits for nothing, so that it is in use.
+	// The answer to it may be held back by another cluster.
+	serves  bool
 	sentAt  time.Time // of the first version since a refusal
 	overdue bool      // the bound of the wait for it ran out
 	of      *group    // which it was sent with; nil: none
@@ -66,7 +69,7 @@ func (g *group) state(r *snapshot.Resource) *resourceState {
 		h.acked = r.Version
 	}
 	if g.isRead(r) {
-		h.readIn, h.readRev = g.number, g.revision
+		h.readIn, h.readRev, h.serves = g.number, g.revision, !r.Discovered
 	}
 	return h
 }
@@ -180,6 +183,7 @@ func (s *resourceStates) read(f *flight, acked bool) {
 		}
 		if acked || !r.Warms {
 			h.read(f)
+			h.serves = h.serves || !r.Discovered
 		}
 	}
 	if f.group == nil {
