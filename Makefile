@@ -203,8 +203,8 @@ FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
 soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, logins that come and go, the fuzzers (about an hour)
-	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h
-	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h
+	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
+	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/crd -count=1 -timeout 1h -ginkgo.focus random
 	GATEHOUSE_TEST_REQUESTS=20000 go test ./test/ratelimit -count=1 -v -timeout 1h
 	GATEHOUSE_TEST_WINDOWS=30 GATEHOUSE_TEST_FAULTS=20 \
@@ -212,7 +212,7 @@ soak: build envoy postgres redis ratelimit providers ## run for long what make t
 	GATEHOUSE_TEST_ATTACKS=all go test ./test/attack -count=1 -timeout 1h
 	GATEHOUSE_TEST_CLIENTS=60s go test ./test/e2e -count=1 -ginkgo.focus '50 clients'
 	GATEHOUSE_TEST_STORM=5m GATEHOUSE_TEST_KILLS=50 GATEHOUSE_TEST_CHANGES=1000 GATEHOUSE_TEST_RATIO=1.5 \
-		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
+		go test ./test/e2e -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'A storm of changes|wait=applied|never gets ready'
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	GATEHOUSE_TEST_POLICY_RATE=1000 GATEHOUSE_TEST_POLICY_SWITCHES=100 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'under load'
