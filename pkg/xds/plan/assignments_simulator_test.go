@@ -153,13 +153,14 @@ func (e *edsEnvoy) assign(name, version string, rng *rand.Rand, now time.Time) {
 	c.assigned = version
 	if !c.warmsSince.IsZero() {
 		c.warmsSince = time.Time{}
-		if c.checked { // what excuses it holds until it is ready
+		if c.checked {
 			c.readyAt = now.Add(time.Duration(1+rng.IntN(5000)) * time.Millisecond)
-			return
 		}
 	}
-	c.excused = c.excused && (version == "" || !c.serves)
-	c.serves = c.serves || c.readyAt.IsZero()
+	if !c.readyAt.IsZero() {
+		return // what excuses it holds until it is ready
+	}
+	c.excused, c.serves = c.excused && (version == "" || !c.serves), true
 }
 
 // tick ends what time ends, and lets the answers go that nothing holds back.
