@@ -29,7 +29,8 @@ type file struct {
 // into each container.
 func content(image string) map[string]file {
 	GinkgoHelper()
-	name := docker("create", image)
+	// Without a network, since the engine warns of one on a machine that forwards nothing.
+	name := docker("create", "--network", "none", image)
 	DeferCleanup(func() { docker("rm", "--force", "--volumes", name) })
 	cmd := exec.CommandContext(limit(), "docker", "export", name)
 	out, err := cmd.StdoutPipe()
