@@ -13,6 +13,23 @@ import (
 
 const routerFilter = "envoy.filters.http.router"
 
+// Those that are on every listener and that no route turns on yet.
+const (
+	corsFilter       = "envoy.filters.http.cors"
+	compressFilter   = "envoy.filters.http.compressor"
+	csrfFilter       = "envoy.filters.http.csrf"
+	basicAuthFilter  = "envoy.filters.http.basic_auth"
+	accessFilter     = "envoy.filters.http.rbac/access"
+	extAuthzFilter   = "envoy.filters.http.ext_authz"
+	extProcFilter    = "envoy.filters.http.ext_proc"
+	decompressFilter = "envoy.filters.http.decompressor/gzip"
+	bufferFilter     = "envoy.filters.http.buffer"
+	faultFilter      = "envoy.filters.http.fault"
+	affinityFilter   = "envoy.filters.http.stateful_session"
+	grpcWebFilter    = "envoy.filters.http.grpc_web"
+	grpcJSONFilter   = "envoy.filters.http.grpc_json_transcoder"
+)
+
 // knownFilter is an HTTP filter that this package knows.
 type knownFilter struct {
 	name string
@@ -40,16 +57,29 @@ func knownFilters() []knownFilter {
 		{name: hostFilter},    // passHost
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
+		{name: corsFilter},
+		{name: compressFilter, several: true},
 		{name: ipFilter, describe: (*Filter).describeIPAccess}, // passIPAccess
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
+		{name: csrfFilter},
 		{name: spoofFilter, describe: (*Filter).describeSpoofed},
 		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin
 		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
+		{name: basicAuthFilter},
 		{name: claimsFilter, describe: (*Filter).describeClaims},
+		{name: accessFilter},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
+		{name: extAuthzFilter, several: true},
+		{name: extProcFilter},
+		{name: decompressFilter},
+		{name: bufferFilter},
+		{name: faultFilter},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
+		{name: affinityFilter},
+		{name: grpcWebFilter},
+		{name: grpcJSONFilter},
 		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }

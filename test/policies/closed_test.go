@@ -83,7 +83,7 @@ func breakMessages(p policy) {
 		}
 		Expect(changed).To(Equal(3), "two services and a route have a message")
 		if !m.caught {
-			port := runStatic(listener, routes, clusters)
+			port := runStatic(p.filter, listener, routes, clusters)
 			for _, r := range p.requests {
 				if r.on != r.off {
 					Expect(sendTo(port, r).status).To(Equal(p.denies), "%s: %s", m.what, r.what)
@@ -111,9 +111,9 @@ func expectCaught(messages object) {
 	Expect(refused).To(HaveLen(1))
 }
 
-// runStatic runs an Envoy with the listener, on another port, and without what it would have to
-// ask a control plane for.
-func runStatic(listener, routes object, clusters []any) (port int) {
+// runStatic runs an Envoy with the listener, on another port, with one of the filters that are
+// switched off, and without what it would have to ask a control plane for.
+func runStatic(filter string, listener, routes object, clusters []any) (port int) {
 	GinkgoHelper()
 	port, err := testkit.FreePort()
 	Expect(err).NotTo(HaveOccurred())
@@ -123,7 +123,8 @@ func runStatic(listener, routes object, clusters []any) (port int) {
 	hcm["route_config"] = routes
 	var filters []any
 	for _, f := range hcm["http_filters"].([]any) {
-		if f.(object)["config_discovery"] == nil {
+		of := f.(object)
+		if of["config_discovery"] == nil && (of["disabled"] == nil || of["name"] == filter) {
 			filters = append(filters, f)
 		}
 	}

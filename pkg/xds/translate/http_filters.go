@@ -68,27 +68,47 @@ func httpFilters() []httpFilter {
 		// Both before anything is asked about the request.
 		{name: AnybodyFilter, listener: anybodyFilter, disabled: true, host: anybodyOfHost, route: anybodyOfRoute, replies: certificateReplies},
 		{name: VerifiedFilter, listener: verifiedFilter, host: verifiedOfHost},
+		// Answers a preflight before anybody asks who sends it, and what others refuse has its headers too.
+		{name: CORSFilter, listener: corsFilter, disabled: true},
+		// What comes back passes it after all that may change a body.
+		{name: CompressFilter, listener: compressFilters, disabled: true},
 		// The cheapest refusal of all. By its own name, since the message of a route takes the
 		// place of the host's.
 		{name: IPFilter, listener: ipFilter, disabled: true, host: ipOfHost, route: ipOfRoute, replies: ipReplies},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
+		// Needs nobody's name.
+		{name: CSRFFilter, listener: csrfFilter, disabled: true},
 		// In this order: the login finds the token that is verified, and it has the claims.
 		// Before them, what only they may set is removed, and behind them what nobody else
 		// needs to see.
 		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost},
 		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: publicRoute(OAuth2Filter), replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: publicRoute(JWTFilter)},
+		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: publicRoute(ClaimsFilter)},
+		{name: AccessFilter, listener: accessFilter, disabled: true},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost},
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
+		// The dearest: others ask, and may need all that was found before.
+		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true},
+		{name: ExtProcFilter, listener: extProcFilter, disabled: true},
+		// In this order: what is counted is what comes out.
+		{name: DecompressFilter, listener: decompressFilter, disabled: true},
+		{name: BufferFilter, listener: bufferFilter, disabled: true},
+		// Strangers do not see experiments.
+		{name: FaultFilter, listener: faultFilter, disabled: true},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},
 		// Before the user's own changes of what comes back, which have the last word.
 		{name: HSTSFilter, listener: hstsFilter, disabled: true, host: hstsOfHost},
+		// Change where a request goes, and what of it.
+		{name: AffinityFilter, listener: affinityFilter, disabled: true},
+		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true},
+		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true},
 		// Is always the last.
 		{name: routerFilter, listener: router},
 	}

@@ -170,6 +170,8 @@ var _ = Describe("What is packed", func() {
 		Expect(unbreakable).To(Equal([]string{
 			"envoy.config.route.v3.FilterConfig",
 			"envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter",
+			"envoy.extensions.filters.http.cors.v3.Cors",
+			"envoy.extensions.filters.http.grpc_web.v3.GrpcWeb",
 			"envoy.extensions.matching.common_inputs.network.v3.ServerNameInput",
 			"envoy.extensions.matching.common_inputs.network.v3.SourceIPInput",
 			"envoy.extensions.matching.common_inputs.network.v3.TransportProtocolInput",
