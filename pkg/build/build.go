@@ -46,7 +46,7 @@ type service struct {
 // route is what was made of one route.
 type route struct {
 	ir        *ir.Route
-	encoded   *snapshot.Route
+	encoded   []*snapshot.Route
 	named     snapshot.Named
 	condition *model.Condition
 	// unverified are the conditions of upstreams whose certificate is not verified.
@@ -386,7 +386,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		if r.err != nil {
 			broken = r.err
 		}
-		encoded = append(encoded, r.encoded)
+		encoded = append(encoded, r.encoded...)
 		named.add(r.named)
 	}
 	login, needs, err := encodeLogin(host.Login, in.clusters)

@@ -12,17 +12,31 @@ import (
 
 // An error of these functions says what Envoy would refuse.
 
-// encode makes the bytes of a route and of the clusters that it names.
+// encode makes the bytes of a route with those before it, and of the clusters that they name.
 func (r *route) encode(cache *clusterCache) error {
-	r.named = snapshot.Named{}
-	out, err := translate.Route(r.ir)
+	r.named, r.encoded = snapshot.Named{}, nil
+	for _, one := range r.ir.All() {
+		if err := r.encodeOne(one, cache); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
+	out, err := translate.Route(one)
 	if err != nil {
 		return err
 	}
-	if r.encoded, err = snapshot.NewRoute(out); err != nil || r.ir.Forward == nil {
+	encoded, err := snapshot.NewRoute(out)
+	if err != nil {
 		return err
 	}
-	for _, c := range r.ir.Forward.Clusters {
+	r.encoded = append(r.encoded, encoded)
+	if one.Forward == nil {
+		return nil
+	}
+	for _, c := range one.Forward.Clusters {
 		named, err := cache.encode(c.Cluster)
 		if err != nil {
 			return err

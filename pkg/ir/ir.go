@@ -1,6 +1,9 @@
 package ir
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Gateway is all that one proxy must do.
 type Gateway struct {
@@ -94,7 +97,12 @@ type Route struct {
 	// DomainLimits are the same in a named domain. A listener that does not
 	// know the domain ignores them.
 	DomainLimits map[string][]RateLimit `json:"domainLimits,omitempty"`
+	// Before are routes for some of its requests, in the order in which they are tried: all come before it.
+	Before []*Route `json:"before,omitempty"`
 }
+
+// All are the route and those before it, in their order.
+func (r *Route) All() []*Route { return append(slices.Clone(r.Before), r) }
 
 // PathKind says how a path is compared.
 type PathKind string
