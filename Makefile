@@ -202,7 +202,7 @@ bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a 
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, floods of handshakes, logins that come and go, the fuzzers (about an hour)
+soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (about an hour)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/crd -count=1 -timeout 1h -ginkgo.focus random
@@ -216,6 +216,7 @@ soak: build envoy postgres redis ratelimit providers ## run for long what make t
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	GATEHOUSE_TEST_POLICY_RATE=1000 GATEHOUSE_TEST_POLICY_SWITCHES=100 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'under load'
+	GATEHOUSE_TEST_COMBINATIONS=100000 go test ./test/policies -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'combined at random'
 	GATEHOUSE_TEST_STREAMS=1000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'xDS port that are renewed'
 	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'
 	GATEHOUSE_TEST_TEMPLATES=10000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Redirects that are made up'

@@ -107,7 +107,9 @@ func (w *world) configure(config string) {
 // read makes a call of the API and reads the list in its answer.
 func (w *world) read(path, key string, into any) {
 	GinkgoHelper()
-	a, err := w.api.Get(limit(), path)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	a, err := w.api.Get(ctx, path)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 	var found struct{ Data map[string]json.RawMessage }
@@ -132,11 +134,12 @@ func sendTo(port int, r request) answer {
 		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(r.from)}
 	}
 	client := &http.Client{
+		Timeout:       time.Minute,
 		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	r = r.complete()
-	req, err := http.NewRequestWithContext(limit(), r.method, fmt.Sprintf("http://127.0.0.1:%d%s", port, r.path), http.NoBody)
+	req, err := http.NewRequestWithContext(context.Background(), r.method, fmt.Sprintf("http://127.0.0.1:%d%s", port, r.path), http.NoBody)
 	Expect(err).NotTo(HaveOccurred())
 	req.Host = r.host
 	for _, h := range r.header {
