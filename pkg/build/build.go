@@ -389,11 +389,11 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		encoded = append(encoded, r.encoded...)
 		named.add(r.named)
 	}
-	login, needs, err := encodeLogin(host.Login, in.clusters)
+	used, needs, err := encodeUsed(host, in.clusters)
 	if err != nil {
 		broken = err
 	}
-	named.add(login)
+	named.add(used)
 	reserved, err := encodeRoutes(host.Reserved)
 	if err != nil {
 		broken = err

@@ -28,7 +28,12 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 	if err != nil {
 		return err
 	}
-	encoded, err := snapshot.NewRoute(out)
+	named, asked, err := cache.encodeAsked(one.Asked)
+	if err != nil {
+		return err
+	}
+	r.named.Clusters, r.named.Secrets = append(r.named.Clusters, named.Clusters...), append(r.named.Secrets, named.Secrets...)
+	encoded, err := snapshot.NewRoute(out, asked...)
 	if err != nil {
 		return err
 	}
@@ -37,14 +42,29 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 		return nil
 	}
 	for _, c := range one.Forward.Clusters {
-		named, err := cache.encode(c.Cluster)
-		if err != nil {
+		if err := cache.encodeInto(&r.named, c.Cluster); err != nil {
 			return err
 		}
-		r.named.Clusters = append(r.named.Clusters, named.Clusters...)
-		r.named.Secrets = append(r.named.Secrets, named.Secrets...)
 	}
 	return nil
+}
+
+// encodeAsked makes the clusters that filters ask, and returns their names too.
+func (c *clusterCache) encodeAsked(asked []*ir.Cluster) (named snapshot.Named, names []string, err error) {
+	for _, one := range asked {
+		if err := c.encodeInto(&named, one); err != nil {
+			return named, nil, err
+		}
+		names = append(names, one.Name)
+	}
+	return named, names, nil
+}
+
+func (c *clusterCache) encodeInto(all *snapshot.Named, one *ir.Cluster) error {
+	named, err := c.encode(one)
+	all.Clusters = append(all.Clusters, named.Clusters...)
+	all.Secrets = append(all.Secrets, named.Secrets...)
+	return err
 }
 
 func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err error) {

@@ -172,7 +172,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 				want[h.Login.Token.Name] = ""
 			}
 		}
-		all := slices.Clone(h.Reserved)
+		asked, all := h.Asked, slices.Clone(h.Reserved)
 		for _, r := range h.Routes {
 			all = append(all, r.All()...)
 		}
@@ -180,12 +180,16 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))
 			Expect(err).NotTo(HaveOccurred())
 			routes = append(routes, encoded)
+			asked = append(asked, r.Asked...)
 			if r.Forward == nil {
 				continue
 			}
 			for _, c := range r.Forward.Clusters {
 				add(snapshot.NewCluster(must(translate.Cluster(c.Cluster))))
 			}
+		}
+		for _, c := range asked {
+			add(snapshot.NewCluster(must(translate.Cluster(c))))
 		}
 		host, err := snapshot.NewHost(must(translate.VirtualHost(h)), routes, snapshot.ObjectRef{})
 		Expect(err).NotTo(HaveOccurred())

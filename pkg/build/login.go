@@ -12,6 +12,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
+// encodeUsed makes what the filters of a host name: its login, and the clusters that others ask.
+func encodeUsed(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
+	if named, needs, err = encodeLogin(h.Login, cache); err != nil {
+		return named, needs, err
+	}
+	asked, names, err := cache.encodeAsked(h.Asked)
+	named.Clusters, named.Secrets = append(named.Clusters, asked.Clusters...), append(named.Secrets, asked.Secrets...)
+	needs.Clusters = append(needs.Clusters, names...)
+	return named, needs, err
+}
+
 // encodeLogin makes what the login of a host names; nothing if it has none.
 func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
 	if l == nil {
@@ -21,7 +32,7 @@ func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs 
 	if named, err = cache.encode(l.Cluster); err != nil {
 		return named, needs, err
 	}
-	named = snapshot.Named{Clusters: named.Clusters, Secrets: slices.Clone(named.Secrets)}
+	named = snapshot.Named{Clusters: slices.Clone(named.Clusters), Secrets: slices.Clone(named.Secrets)}
 	needs.Clusters = []string{l.Cluster.Name}
 	for _, s := range translate.SecretsOfLogin(l) {
 		r, err := snapshot.NewSecret(s, objectRef(from))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/compile"
@@ -40,6 +41,7 @@ func ServiceRefusal(t *model.ServiceTree) error {
 		return errors.New("the service " + what + " and would answer 503")
 	}
 	judged := &model.ServiceTree{Service: t.Service, Named: map[model.Key]model.Object{}}
+	maps.Copy(judged.Named, t.Named)
 	for _, f := range t.Filters {
 		judged.Filters = append(judged.Filters, &model.ParsedFilter{Filter: f.Filter, Spec: withStandIns(f.Spec, judged.Named)})
 	}
@@ -49,7 +51,7 @@ func ServiceRefusal(t *model.ServiceTree) error {
 
 // hostRefusal says why a host cannot become a working configuration, its routes left aside.
 func hostRefusal(h *ir.Host, from model.Key) error {
-	_, needs, err := encodeLogin(h.Login, newClusterCache(newSecretCache()))
+	_, needs, err := encodeUsed(h, newClusterCache(newSecretCache()))
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,9 @@ type filterType struct {
 	// service. Without it, filters of the service are added to each of its routes,
 	// before the route's own.
 	host func(*ir.Host, model.Spec, Place) error
-	// route adds a filter to a route, which may answer by itself.
-	route func(*ir.Route, model.Spec)
+	// route adds a filter to a route, which may answer by itself, or says why it cannot, which
+	// closes the route.
+	route func(*ir.Route, model.Spec, Place) error
 	// together says that what a route has takes the place of what its host has, and that both
 	// count: a route with filters of its own gets those of the service too.
 	together bool
@@ -42,16 +43,33 @@ func filterTypes() []filterType {
 
 // filterOf returns the type whose configuration is an S.
 func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
-	ft := filterType{name: name, route: withConfig(route), needs: needs, takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
-	if host != nil {
-		ft.host = func(h *ir.Host, spec model.Spec, at Place) error {
-			if s, ok := spec.(S); ok {
-				return host(h, s, at)
-			}
-			return nil
-		}
+	ft := namingFilterOf(name, host, func(r *ir.Route, s S, _ Place) error {
+		route(r, s)
+		return nil
+	})
+	if route == nil {
+		ft.route = nil
 	}
+	ft.needs = needs
 	return ft
+}
+
+// namingFilterOf is filterOf for a type whose hooks need what the configuration names.
+func namingFilterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S, Place) error) filterType {
+	return filterType{name: name, host: placed(host), route: placed(route), takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
+}
+
+// placed makes a hook of one for a Go type of configuration.
+func placed[T any, S model.Spec](add func(T, S, Place) error) func(T, model.Spec, Place) error {
+	if add == nil {
+		return nil
+	}
+	return func(to T, spec model.Spec, at Place) error {
+		if s, ok := spec.(S); ok {
+			return add(to, s, at)
+		}
+		return nil
+	}
 }
 
 func (ft filterType) addingUp() filterType {
@@ -71,18 +89,6 @@ func globalConfigTypes() []globalConfigType {
 	return []globalConfigType{
 		{name: model.GlobalConfigOAuth}, // see GlobalLogin
 		{name: model.GlobalConfigRateLimit, listener: addRateLimitServices},
-	}
-}
-
-// withConfig makes a hook of one for a Go type of configuration.
-func withConfig[T any, S model.Spec](add func(T, S)) func(T, model.Spec) {
-	if add == nil {
-		return nil
-	}
-	return func(to T, spec model.Spec) {
-		if s, ok := spec.(S); ok {
-			add(to, s)
-		}
 	}
 }
 
@@ -148,7 +154,7 @@ func faultOnRoute(f *model.ParsedFilter, types []filterType) string {
 
 // addFilters adds the filters of a route, and those of its service that add up
 // with them. It returns what is wrong with one of the route's own.
-func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
+func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 	if len(t.ServiceFilters)+len(t.Filters) == 0 {
 		return ""
 	}
@@ -165,11 +171,15 @@ func addFilters(r *ir.Route, t *model.RouteTree) (what string) {
 	for _, ft := range types {
 		own := t.Filters
 		if ft.host == nil || ft.together && slices.ContainsFunc(own, func(f *model.ParsedFilter) bool { return f.Type == ft.name }) {
-			addTo(r, ft.name, ft.route, ofService)
+			if what := ft.addTo(r, ofService, t, s); what != "" {
+				return what
+			}
 			// One that is on the service is on this route already.
 			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(ofService, f) })
 		}
-		addTo(r, ft.name, ft.route, own)
+		if what := ft.addTo(r, own, t, s); what != "" {
+			return what
+		}
 	}
 	return ""
 }
@@ -193,12 +203,17 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 	return nil
 }
 
-func addTo[T any](to T, typeName string, hook func(T, model.Spec), filters []*model.ParsedFilter) {
+// addTo adds the filters of the type among filters. It returns what is wrong with one of them.
+func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.RouteTree, s Settings) (what string) {
 	for _, f := range filters {
-		if hook != nil && f.Type == typeName && f.Fault == nil {
-			hook(to, f.Spec)
+		if ft.route == nil || f.Type != ft.name || f.Fault != nil {
+			continue
+		}
+		if err := ft.route(r, f.Spec, Place{Key: f.Key(), Named: t.Named, Settings: s}); err != nil {
+			return fmt.Sprintf("has filter %s, which cannot be enforced (%s),", f.Name, err)
 		}
 	}
+	return ""
 }
 
 // Needs is what a service needs of the listeners; h is its host.

@@ -17,7 +17,7 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		return Unavailable(t, model.Quarantined, what)
 	}
 	route, condition := routeAlone(t, s)
-	if what := addFilters(route, t); what != "" {
+	if what := addFilters(route, t, s); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
 	return route, condition

@@ -68,6 +68,8 @@ type Host struct {
 	// IPAccess says whose requests pass on routes that have none of their own; nil means
 	// everybody's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
+	// Asked are the clusters that its filters ask, sorted by name.
+	Asked []*Cluster `json:"asked,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
@@ -89,6 +91,8 @@ type Route struct {
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.
 	Unverified bool `json:"unverified,omitempty"`
+	// Asked are the clusters that its filters ask, sorted by name.
+	Asked []*Cluster `json:"asked,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for

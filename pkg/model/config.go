@@ -74,6 +74,8 @@ type RouteTree struct {
 	Secrets map[string]*Secret
 	// ServiceFilters are its service's, Filters its own.
 	ServiceFilters, Filters []*ParsedFilter
+	// Named is what all these filters name, and what that names, by key.
+	Named map[Key]Object
 }
 
 // ProxyTree is a proxy with the names of its services, in order of attachment.
@@ -303,6 +305,15 @@ func Learned(spec Spec, provider *Provider) Spec {
 	return spec
 }
 
+// namedBy is what filters name, and what that names, by key.
+func (c *Config) namedBy(lists ...[]*ParsedFilter) map[Key]Object {
+	var names []Key
+	for _, f := range slices.Concat(lists...) {
+		names = append(names, f.Names()...)
+	}
+	return c.named(names)
+}
+
 // named are the objects of keys and what they name, by key.
 func (c *Config) named(keys []Key) map[Key]Object {
 	var all map[Key]Object
@@ -365,11 +376,7 @@ func (c *Config) rebuildService(name string, changed *ReachedService) {
 	sortByName(tree.Filters)
 	sortByName(tree.Secrets)
 	tree.ClientCA, _ = c.objects[SecretKey(svc.ClientCACertificate)].(*Secret)
-	var names []Key
-	for _, f := range tree.Filters {
-		names = append(names, f.Names()...)
-	}
-	tree.Named = c.named(names)
+	tree.Named = c.namedBy(tree.Filters)
 	old := map[string]*RouteTree{}
 	if t := c.services[name]; t != nil && !changed.EveryRoute {
 		for _, r := range t.Routes {
@@ -414,6 +421,7 @@ func (c *Config) buildRoute(key Key, route *Route, ofService []*ParsedFilter) *R
 	}
 	sortByName(tree.Upstreams)
 	sortByName(tree.Filters)
+	tree.Named = c.namedBy(ofService, tree.Filters)
 	return tree
 }
 

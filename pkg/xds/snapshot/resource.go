@@ -133,13 +133,14 @@ type Route struct {
 	clusters []string
 }
 
-// NewRoute makes the bytes of a route that Envoy's constraints allow.
-func NewRoute(r *routev3.Route) (*Route, error) {
+// NewRoute makes the bytes of a route that Envoy's constraints allow. Its filters ask the clusters
+// of the names asked.
+func NewRoute(r *routev3.Route, asked ...string) (*Route, error) {
 	body, sum, err := encode(r)
 	if err != nil {
 		return nil, fmt.Errorf("encoding route %q: %w", r.GetName(), err)
 	}
-	return &Route{body: body, sum: sum, clusters: clustersOf(r)}, nil
+	return &Route{body: body, sum: sum, clusters: append(clustersOf(r), asked...)}, nil
 }
 
 func clustersOf(r *routev3.Route) []string {
