@@ -4,7 +4,7 @@
 # bin/redis-server and bin/ratelimit must be there (make build envoy redis
 # ratelimit).
 #
-# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,accesslog,ratelimit,idle,scale,domains] [--json FILE] ...
+# usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 cd "$(gatehouse_root)"

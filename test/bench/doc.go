@@ -9,6 +9,7 @@
 //   - streams: a thousand Envoys on one replica
 //   - rps: requests per second through an Envoy that Gatehouse configures
 //   - accesslog: what forms of the access log cost an Envoy
+//   - filters: what each filter costs a request, and all that are switched off
 //   - ratelimit: requests per second with a limit, beside none: counted by
 //     standalone, by the stock engine in Redis, and by Envoy itself
 //   - idle: what it costs to do nothing
@@ -21,8 +22,8 @@
 // (static.yaml.tmpl). Both sides hold the same routes (test/bench/layout) and
 // have an Envoy each, started alike; streams has test/bench/envoys in place of
 // them. Latency has a third side, a floor with the same messages as Gatehouse,
-// which is checked. Backends and clients are in this process. Accesslog, scale,
-// ratelimit and domains have no other side but the same program with less to
+// which is checked. Backends and clients are in this process. Accesslog, filters,
+// scale, ratelimit and domains have no other side but the same program with less to
 // hold or to do.
 //
 // It asserts nothing about time: the exit code is 0 unless something broke.

@@ -55,6 +55,7 @@ func parts() []part {
 		{"streams", (*lab).streams},
 		{"rps", (*lab).rps},
 		{"accesslog", (*lab).accessLog},
+		{"filters", (*lab).filters},
 		{"ratelimit", (*lab).ratelimit},
 		{"idle", (*lab).idle},
 		{"scale", (*lab).scale},

@@ -46,6 +46,7 @@ type target struct {
 	addr    string
 	envoy   *process
 	program *process // its control plane; nil: none
+	request []byte
 }
 
 // loads are the results of one side.
@@ -77,8 +78,8 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 		if err != nil {
 			return nil, err
 		}
-		targets := []*target{{local(side.ports.http), side.envoy, side.program}, &other.target}
-		if err := l.rounds(ctx, targets, route, results); err != nil {
+		targets := []*target{{local(side.ports.http), side.envoy, side.program, requestFor(route)}, &other.target}
+		if err := l.rounds(ctx, targets, results); err != nil {
 			return nil, err
 		}
 		for _, t := range targets {
@@ -105,23 +106,23 @@ func besideLoads(what string, a, b loads) []row {
 }
 
 // rounds loads the targets in turns.
-func (l *lab) rounds(ctx context.Context, targets []*target, route layout.Route, to []loads) error {
+func (l *lab) rounds(ctx context.Context, targets []*target, to []loads) error {
 	for _, t := range targets {
 		w := wire{addr: t.addr}
-		_, err := w.until(ctx, requestFor(route), http.StatusOK, time.Millisecond)
+		_, err := w.until(ctx, t.request, http.StatusOK, time.Millisecond)
 		w.close()
 		if err != nil {
 			return err
 		}
 		var warmUp loads
-		if err := t.load(ctx, route, l.opts.rpsConns, l.opts.rpsRound, &warmUp); err != nil {
+		if err := t.load(ctx, l.opts.rpsConns, l.opts.rpsRound, &warmUp); err != nil {
 			return err
 		}
 	}
 	for i := range l.opts.rpsRounds {
 		for turn := range targets {
 			k := (turn + i) % len(targets)
-			if err := targets[k].load(ctx, route, l.opts.rpsConns, l.opts.rpsRound, &to[k]); err != nil {
+			if err := targets[k].load(ctx, l.opts.rpsConns, l.opts.rpsRound, &to[k]); err != nil {
 				return err
 			}
 		}
@@ -139,6 +140,7 @@ type byHand struct {
 	limited     bool
 	concurrency int
 	args        []string // more of Envoy
+	filters     []string // HTTP filters ahead of the router, as JSON
 }
 
 // handMade is such an Envoy.
@@ -164,21 +166,21 @@ func (l *lab) startByHand(r layout.Route, s byHand) (*handMade, error) {
 		AdminPort                 int
 		Log, LogFile              string
 		Limited                   bool
-	}{r, layout.Address, list[0], r.Port, list[1], s.log, s.logFile, s.limited})
+		Filters                   []string
+	}{r, layout.Address, list[0], r.Port, list[1], s.log, s.logFile, s.limited, s.filters})
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration by hand: %w", err)
 	}
 	envoy, err := l.runEnvoy("by-hand-envoy", config.Bytes(), s.concurrency, s.args...)
-	return &handMade{target{local(list[0]), envoy, nil}, list[1]}, err
+	return &handMade{target{local(list[0]), envoy, nil, requestFor(r)}, list[1]}, err
 }
 
 // load asks over some connections for a while, which makes one round.
-func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.Duration, to *loads) error {
+func (t *target) load(ctx context.Context, conns int, long time.Duration, to *loads) error {
 	before, err := t.envoy.threads()
 	if err != nil {
 		return err
 	}
-	request := requestFor(r)
 	var total atomic.Int64
 	began := time.Now()
 	end := began.Add(long)
@@ -190,7 +192,7 @@ func (t *target) load(ctx context.Context, r layout.Route, conns int, long time.
 			n := int64(0)
 			defer func() { total.Add(n) }()
 			for time.Now().Before(end) {
-				status, err := w.ask(ctx, request)
+				status, err := w.ask(ctx, t.request)
 				if err == nil && status != http.StatusOK {
 					err = fmt.Errorf("status %d", status)
 				}

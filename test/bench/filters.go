@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
+)
+
+// measuredFilter is a filter that is on a service of its own.
+type measuredFilter struct {
+	what, kind string
+	config     any
+	// header has lines that a request needs.
+	header []string
+}
+
+type object = map[string]any
+
+func measuredFilters() []measuredFilter {
+	return []measuredFilter{
+		{what: "vh_filter_ipaccess, 20 ranges", kind: "vh_filter_ipaccess", config: object{"allow": ranges(20)}},
+		{what: "vh_filter_ipaccess, 2,000 ranges", kind: "vh_filter_ipaccess", config: object{"allow": ranges(2000)}},
+		{what: "route_filter_headers, one in and one out", kind: "route_filter_headers", config: object{
+			"request": object{"set": object{"x-team": "bench"}}, "response": object{"set": object{"x-frame-options": "DENY"}},
+		}},
+	}
+}
+
+// ranges lists n ranges of addresses, the last of which has that of the client.
+func ranges(n int) (list []string) {
+	for i := range n - 1 {
+		list = append(list, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
+	}
+	return append(list, "127.0.0.0/8")
+}
+
+// filters measures what each filter costs a request, and what those cost that are on the
+// listener and switched off.
+func (l *lab) filters(ctx context.Context) ([]section, error) {
+	b, err := newBackend(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	list := measuredFilters()
+	routes := layout.Routes(len(list)+1, 1, b.port())
+	alone, err := l.filtersAlone(ctx, list, routes)
+	if err != nil {
+		return nil, err
+	}
+	off, err := l.filtersOff(ctx, routes[0])
+	if err != nil {
+		return nil, err
+	}
+	s := section{Title: "Filters", Of: "filter", Beside: "none", Notes: []string{
+		"Measured like the requests per second above: one Envoy after another, in which the filters are on a service each, and one service has none.",
+	}}
+	for i, f := range list {
+		s.Rows = append(s.Rows, besideLoads(f.what, alone[i+1], alone[0])...)
+	}
+	rows := besideLoads("all of them switched off", off[1], off[0])
+	rows[1] = rows[1].atMost(1.05)
+	return []section{s, {Title: "Filters that are switched off", Of: "all filters", Beside: "none", Rows: rows, Notes: []string{
+		"Two Envoys that are configured by hand, of which one has on its listener, switched off, what Gatehouse's listener has.",
+	}}}, nil
+}
+
+// filtersAlone loads services with one filter each; the first has none.
+func (l *lab) filtersAlone(ctx context.Context, list []measuredFilter, routes []layout.Route) ([]loads, error) {
+	gatehouse, err := l.prepareGatehouse(ctx, setting{routes: routes, concurrency: 1})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]loads, len(routes))
+	for start := range l.opts.rpsStarts {
+		side, err := gatehouse.startServing(ctx, routes)
+		if err != nil {
+			return nil, err
+		}
+		if start == 0 {
+			if err := attachFilters(ctx, newCaller(side.ports.api), list, routes[1:]); err != nil {
+				return nil, err
+			}
+		}
+		var targets []*target
+		for i, r := range routes {
+			t := &target{addr: local(side.ports.http), envoy: side.envoy, request: requestFor(r)}
+			if i > 0 {
+				t.request = withHeader(t.request, list[i-1].header...)
+			}
+			targets = append(targets, t)
+		}
+		if err := l.rounds(ctx, targets, results); err != nil {
+			return nil, err
+		}
+		if err := side.stop(l); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// attachFilters makes the filters, each on the service of a route.
+func attachFilters(ctx context.Context, c caller, list []measuredFilter, routes []layout.Route) error {
+	calls := gatehouseCalls{caller: c}
+	for i, f := range list {
+		config, err := json.Marshal(f.config)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("f%02d", i)
+		if err := calls.form(ctx, "/filter", "Filter_name", name, "Filter_type", f.kind, "Filter_config", string(config)); err != nil {
+			return fmt.Errorf("%s: %w", f.what, err)
+		}
+		if err := calls.form(ctx, "/service/"+routes[i].Service+"/filter/"+name+"?wait=applied&timeout=30s"); err != nil {
+			return fmt.Errorf("%s: %w", f.what, err)
+		}
+	}
+	return nil
+}
+
+func withHeader(request []byte, lines ...string) []byte {
+	head := strings.TrimSuffix(string(request), "\r\n")
+	for _, line := range lines {
+		head += line + "\r\n"
+	}
+	return []byte(head + "\r\n")
+}
+
+// filtersOff loads two Envoys, of which the second has the filters.
+func (l *lab) filtersOff(ctx context.Context, route layout.Route) ([]loads, error) {
+	filters, err := switchedOff()
+	if err != nil {
+		return nil, err
+	}
+	results := make([]loads, 2)
+	for range l.opts.rpsStarts {
+		var targets []*target
+		for _, has := range [][]string{nil, filters} {
+			t, err := l.startByHand(route, byHand{concurrency: 1, filters: has})
+			if err != nil {
+				return nil, err
+			}
+			targets = append(targets, &t.target)
+		}
+		if err := l.rounds(ctx, targets, results); err != nil {
+			return nil, err
+		}
+		if err := l.stop(targets[0].envoy, targets[1].envoy); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// switchedOff lists, as JSON, the filters on Gatehouse's listener that are switched off, but for
+// those that a control plane has to deliver.
+func switchedOff() (list []string, err error) {
+	listener, err := translate.Listener(ir.Listener{Address: layout.Address, Port: 1})
+	if err != nil {
+		return nil, err
+	}
+	var hcm hcmv3.HttpConnectionManager
+	if err := listener.GetFilterChains()[0].GetFilters()[0].GetTypedConfig().UnmarshalTo(&hcm); err != nil {
+		return nil, err
+	}
+	for _, f := range slices.DeleteFunc(hcm.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return !f.GetDisabled() || f.GetConfigDiscovery() != nil }) {
+		text, err := protojson.Marshal(f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, string(text))
+	}
+	return list, nil
+}
