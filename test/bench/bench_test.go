@@ -67,7 +67,7 @@ var _ = Describe("The yardstick", func() {
 			"25 routes, created one by one", "25 routes, created one by one, beside a floor that coalesces",
 			"Start with 12 stored routes",
 			"3 Envoys on one replica, with 12 hosts",
-			"Requests per second through Envoy", "Access logs of an Envoy configured by hand",
+			"Requests per second through Envoy", "Access logs of an Envoy configured by hand", "Filters", "Filters that are switched off",
 			"A rate limit",
 			"Idle for 100ms with 12 routes, and one change",
 			"The configuration of 20 services as one document", "One write with 20 services", "The last page of a list with 20 services",
