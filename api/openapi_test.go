@@ -155,7 +155,7 @@ var _ = Describe("A client that is generated from the OpenAPI document", func() 
 				Expect(body.Schema.Value.Properties).NotTo(BeEmpty(), path)
 			}
 		}
-		Expect(seen).To(Equal(7))
+		Expect(seen).To(Equal(9))
 	})
 
 	DescribeTable("needs no field of a new object but those without which there is none",

@@ -95,14 +95,14 @@ func completeLink(cmd *cobra.Command, args []string, typed string) ([]string, co
 }
 
 // completeName asks the server for names that begin as typed; those of routes
-// are SERVICE/ROUTE.
+// are SERVICE/ROUTE, those of keys KEYSET/KEY.
 func completeName(cmd *cobra.Command, kind client.Kind, prefix, typed string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	path, suffix := client.Path(kind.Name), ""
-	if service, route, ok := strings.Cut(typed, "/"); kind.InService && ok {
-		path, prefix, typed = client.Path("service", service, kind.Name), prefix+service+"/", route
-	} else if kind.InService {
-		kind, suffix, directive = serviceKind(), "/", directive|cobra.ShellCompDirectiveNoSpace
+	if owner, part, ok := strings.Cut(typed, "/"); kind.In != "" && ok {
+		path, prefix, typed = client.Path(kind.In, owner, kind.Name), prefix+owner+"/", part
+	} else if kind.In != "" {
+		kind, suffix, directive = kindCalled(kind.In), "/", directive|cobra.ShellCompDirectiveNoSpace
 		path = client.Path(kind.Name)
 	}
 	r, err := connectWithin(cmd, completionTimeout)
@@ -132,7 +132,7 @@ func completeName(cmd *cobra.Command, kind client.Kind, prefix, typed string) ([
 	return names, directive
 }
 
-func serviceKind() client.Kind {
+func kindCalled(name string) client.Kind {
 	kinds := client.Kinds()
-	return kinds[slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Name == "service" })]
+	return kinds[slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Name == name })]
 }

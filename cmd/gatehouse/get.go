@@ -17,13 +17,14 @@ func newGet() *cobra.Command {
 		Use:   "get KIND [NAME]",
 		Short: "Show objects of a kind, or one of them",
 		Long: `Shows all objects of a kind, or all fields of one. The kinds are upstream,
-service, route, proxy, filter, globalconfig and secret, or their plurals. Routes
-belong to a service: get route SERVICE shows all of them. The table of secrets says
+service, route, proxy, filter, globalconfig, secret, keyset and key, or their plurals.
+Routes belong to a service: get route SERVICE shows all of them; so do keys to a keyset. The table of secrets says
 which host names each is for, when it ends and which services use it.`,
 		Example: `  gatehouse get upstreams
   gatehouse get upstream blue -o yaml
   gatehouse get route shop
   gatehouse get route shop/root
+  gatehouse get keys partners
   gatehouse get services --tag team-a -o json
   gatehouse get secrets --expires-before 30d`,
 		Args:              cobra.RangeArgs(1, 2),
@@ -68,10 +69,10 @@ which host names each is for, when it ends and which services use it.`,
 // pathOf is the path of a list or of one object.
 func pathOf(kind client.Kind, names []string) (path string, one bool, err error) {
 	switch {
-	case kind.InService && len(names) == 0:
-		return "", false, fmt.Errorf("name the service: gatehouse get %s SERVICE", kind.Name)
-	case kind.InService && names[0] != "" && !strings.Contains(names[0], "/"):
-		return client.Path("service", names[0], kind.Name), false, nil
+	case kind.In != "" && len(names) == 0:
+		return "", false, fmt.Errorf("name the %s: gatehouse get %s %s", kind.In, kind.Name, strings.ToUpper(kind.In))
+	case kind.In != "" && names[0] != "" && !strings.Contains(names[0], "/"):
+		return client.Path(kind.In, names[0], kind.Name), false, nil
 	case len(names) == 0:
 		return client.Path(kind.Name), false, nil
 	}

@@ -207,6 +207,6 @@ var _ = Describe("Names of objects", func() {
 			Expect(k.Name).To(Equal("proxy"))
 		}
 		_, err := client.FindKind("elephant")
-		Expect(err).To(MatchError(`"elephant" is not a kind of object; there are upstream, service, route, proxy, filter, globalconfig, secret`))
+		Expect(err).To(MatchError(`"elephant" is not a kind of object; there are upstream, service, route, proxy, filter, globalconfig, secret, keyset, key`))
 	})
 })

@@ -16,8 +16,9 @@ type Kind struct {
 	NameField string
 	// Columns are the fields worth a column in a table.
 	Columns []string
-	// InService says that the name is SERVICE/NAME.
-	InService bool
+	// In is the kind that such objects are inside of; their name is that of one of it, a slash
+	// and their own.
+	In string
 	// AttachTo are the kinds that such an object can be attached to.
 	AttachTo []string
 }
@@ -27,11 +28,13 @@ func Kinds() []Kind {
 	return []Kind{
 		{Name: "upstream", NameField: "upstream_name", Columns: []string{"upstream_ip", "upstream_port", "upstream_weight", "upstream_protocol"}, AttachTo: []string{"route"}},
 		{Name: "service", NameField: "service_name", Columns: []string{"fqdn"}, AttachTo: []string{"proxy"}},
-		{Name: "route", NameField: "route_name", Columns: []string{"route_prefix", "route_config"}, InService: true},
+		{Name: "route", NameField: "route_name", Columns: []string{"route_prefix", "route_config"}, In: "service"},
 		{Name: "proxy", NameField: "name", Columns: []string{"http_port", "https_port", "listen_ip"}},
 		{Name: "filter", NameField: "filter_name", Columns: []string{"filter_type"}, AttachTo: []string{"route", "service"}},
 		{Name: "globalconfig", NameField: "globalconfig_name", Columns: []string{"globalconfig_type"}, AttachTo: []string{"proxy"}},
 		{Name: "secret", NameField: "secret_name", Columns: []string{"secret_type", "secret_sni", "not_after"}, AttachTo: []string{"service"}},
+		{Name: "keyset", NameField: "keyset_name"},
+		{Name: "key", NameField: "key_name", Columns: []string{"key_description"}, In: "keyset"},
 	}
 }
 
@@ -58,16 +61,16 @@ func (k Kind) Plural() string {
 	return k.Name + "s"
 }
 
-// Path is the path of the object called name; of a route, SERVICE/NAME.
+// Path is the path of the object called name; of a route, SERVICE/NAME, of a key, KEYSET/NAME.
 func (k Kind) Path(name string) (string, error) {
 	parts := strings.Split(name, "/")
 	switch {
 	case slices.Contains(parts, ""):
 		return "", fmt.Errorf("%q is not the name of one %s", name, k.Name)
-	case k.InService && len(parts) == 2:
-		return Path("service", parts[0], k.Name, parts[1]), nil
-	case k.InService:
-		return "", fmt.Errorf("%q does not name a route; write SERVICE/ROUTE", name)
+	case k.In != "" && len(parts) == 2:
+		return Path(k.In, parts[0], k.Name, parts[1]), nil
+	case k.In != "":
+		return "", fmt.Errorf("%q does not name a %s; write %s/%s", name, k.Name, strings.ToUpper(k.In), strings.ToUpper(k.Name))
 	case len(parts) != 1:
 		return "", fmt.Errorf("%q is not the name of one %s: a name has no slash", name, k.Name)
 	}
@@ -75,7 +78,7 @@ func (k Kind) Path(name string) (string, error) {
 }
 
 // ParseObject reads KIND/NAME; a route is service/SERVICE/route/ROUTE or
-// route/SERVICE/ROUTE.
+// route/SERVICE/ROUTE, and so is a key of a set.
 func ParseObject(text string) (k Kind, name string, err error) {
 	word, name, ok := strings.Cut(text, "/")
 	if !ok || name == "" {
@@ -84,12 +87,12 @@ func ParseObject(text string) (k Kind, name string, err error) {
 	if k, err = FindKind(word); err != nil {
 		return Kind{}, "", err
 	}
-	if parts := strings.Split(name, "/"); k.Name == "service" && len(parts) == 3 {
+	if parts := strings.Split(name, "/"); len(parts) == 3 {
 		inner, err := FindKind(parts[1])
 		if err != nil {
 			return Kind{}, "", err
 		}
-		if inner.InService {
+		if inner.In == k.Name {
 			k, name = inner, parts[0]+"/"+parts[2]
 		}
 	}

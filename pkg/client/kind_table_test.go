@@ -28,7 +28,7 @@ var _ = Describe("Kinds", func() {
 			Expect(known).To(BeTrue(), "client.Kinds lacks %s", kind)
 			delete(said, string(kind))
 			Expect(k.NameField).To(Equal(strings.ToLower(form.Fields(kind)[0].Name)))
-			Expect(k.InService).To(Equal(row.Owner() == model.KindService))
+			Expect(k.In).To(Equal(string(row.Owner())))
 			var attachTo []string
 			for _, user := range kind.UserKinds() {
 				if user.Row().Attaches() == kind {

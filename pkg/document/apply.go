@@ -15,7 +15,7 @@ type ApplyOptions struct {
 	// Prune deletes the objects that the document does not name.
 	Prune bool
 	// Tag, when set, must be carried by every object of the document but
-	// routes, and limits Prune to objects that carry it.
+	// routes and keys, and limits Prune to objects that carry it.
 	Tag string
 	// NewProxy returns a proxy with the defaults for its name; nil means
 	// model.NewProxy for every name.
@@ -82,7 +82,7 @@ func (a *applier) checkTags(doc *Document) error {
 	var errs []model.FieldError
 	for _, item := range doc.Items {
 		o, tagged := item.Object.(model.Tagged)
-		if !tagged || o.Key().Kind == model.KindRoute || o.TagList().Has(a.opts.Tag) || len(errs) == maxErrors {
+		if !tagged || isPart(o.Key().Kind) || o.TagList().Has(a.opts.Tag) || len(errs) == maxErrors {
 			continue
 		}
 		errs = append(errs, model.FieldError{

@@ -51,8 +51,8 @@ func (b *builder) keysFor(kind model.Kind) objectKeys {
 		k.known = append(k.known, l.key)
 		k.lists[l.key] = l.kind
 	}
-	if kind == model.KindService {
-		k.known = append(k.known, routesKey)
+	if parts := partsOf(kind); parts.kind != "" {
+		k.known = append(k.known, parts.key)
 	}
 	b.keysOf[kind] = k
 	return k
@@ -130,8 +130,8 @@ func (b *builder) hasVersion(top *keys) {
 	}
 }
 
-// objects reads a list of objects; service is the owner of routes.
-func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
+// objects reads a list of objects; owner is the name of what parts are inside of.
+func (b *builder) objects(kind model.Kind, owner, at string, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		b.fail(n.Line, at, "must be a list, not %s; omit it if it is empty", shape(n))
 		return
@@ -140,11 +140,11 @@ func (b *builder) objects(kind model.Kind, service, at string, n *yaml.Node) {
 		if b.hasMaxErrors() {
 			return
 		}
-		b.object(kind, service, at, i, element)
+		b.object(kind, owner, at, i, element)
 	}
 }
 
-func (b *builder) object(kind model.Kind, service, section string, i int, n *yaml.Node) {
+func (b *builder) object(kind model.Kind, owner, section string, i int, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
 		b.fail(n.Line, fmt.Sprintf("%s[%d]", section, i), "must be an object, not %s", shape(n))
 		return
@@ -156,10 +156,8 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 	if name != "" {
 		at = section + "[" + strconv.Quote(clip(name)) + "]"
 	}
-	item := &Item{Object: model.New(kind), Line: n.Line, At: at, Lists: map[model.Kind][]Link{}}
-	if r, ok := item.Object.(*model.Route); ok {
-		r.Service = service
-	}
+	item := &Item{Object: model.NewKey(kind, owner).New(), Line: n.Line, At: at, Lists: map[model.Kind][]Link{}}
+	parts := partsOf(kind)
 	item.absent = 1<<len(of.fields) - 1
 	sent := make([]form.Value, 0, len(n.Content)/2)
 	entries := b.entries(n, at, of.known)
@@ -172,8 +170,8 @@ func (b *builder) object(kind model.Kind, service, section string, i int, n *yam
 		switch {
 		case isList:
 			item.Lists[list] = b.names(at+"."+e.key, e.value)
-		case kind == model.KindService && e.key == routesKey:
-			b.objects(model.KindRoute, name, at+"."+e.key, e.value)
+		case parts.kind != "" && e.key == parts.key:
+			b.objects(parts.kind, name, at+"."+e.key, e.value)
 		default:
 			if v, err := value(e.key, e.value); err != nil {
 				b.fail(e.line, at+"."+e.key, "%s", err)

@@ -52,13 +52,27 @@ type section struct {
 // sections are those at the top, in the order of writing.
 func sections() []section {
 	return []section{
-		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"filters", model.KindFilter},
+		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"keysets", model.KindKeySet}, {"filters", model.KindFilter},
 		{"globalconfigs", model.KindGlobalConfig}, {"services", model.KindService}, {"proxies", model.KindProxy},
 	}
 }
 
-// routesKey is the key under which a service has its routes.
-const routesKey = "routes"
+// partsOf is the list of objects that an object of kind has inside of it; none has the empty kind.
+func partsOf(kind model.Kind) section {
+	switch kind {
+	case model.KindService:
+		return section{"routes", model.KindRoute}
+	case model.KindKeySet:
+		return section{"keys", model.KindAPIKey}
+	}
+	return section{}
+}
+
+// isPart reports whether objects of kind are inside of others.
+func isPart(kind model.Kind) bool {
+	row := kind.Row()
+	return row.Owner() != "" && row.Attaches() == ""
+}
 
 // listsOf are the lists of names that an object of kind has, in the order of
 // writing.

@@ -8,7 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// pruneOwners deletes the proxies, services and routes that the document does
+// pruneOwners deletes the proxies, services, routes and keys that the document does
 // not name, before what they hold is claimed by others.
 func (a *applier) pruneOwners(doc *Document) error {
 	if !a.opts.Prune {
@@ -17,7 +17,10 @@ func (a *applier) pruneOwners(doc *Document) error {
 	if err := a.prune(model.KindProxy); err != nil {
 		return err
 	}
-	if err := a.pruneRoutes(doc); err != nil {
+	if err := a.pruneParts(doc, model.KindService); err != nil {
+		return err
+	}
+	if err := a.pruneParts(doc, model.KindKeySet); err != nil {
 		return err
 	}
 	return a.prune(model.KindService)
@@ -29,7 +32,7 @@ func (a *applier) pruneUsed(*Document) error {
 		return nil
 	}
 	for _, kind := range slices.Backward(model.Kinds()) {
-		if len(kind.UserKinds()) == 0 || len(kind.OwnedKinds()) > 0 {
+		if len(kind.UserKinds()) == 0 || kind == model.KindService {
 			continue
 		}
 		if err := a.prune(kind); err != nil {
@@ -60,29 +63,28 @@ func (a *applier) prune(kind model.Kind) error {
 	}
 }
 
-// pruneRoutes deletes the routes that the document does not name of the
-// services that it names. With a tag those belong to it whose service carried
-// it before.
-func (a *applier) pruneRoutes(doc *Document) error {
+// pruneParts deletes the parts that the document does not name of the objects of a
+// kind that it names. With a tag those belong to it whose owner carried it before.
+func (a *applier) pruneParts(doc *Document, kind model.Kind) error {
 	for page := range slices.Chunk(doc.Items, pageSize) {
-		services, err := a.prunableServices(page)
+		owners, err := a.prunableOwners(page, kind)
 		if err != nil {
 			return err
 		}
-		if len(services) == 0 {
+		if len(owners) == 0 {
 			continue
 		}
 		unnamed := map[model.Key][]model.Key{}
-		err = a.each(store.Query{Kind: model.KindRoute, To: services}, func(route model.Object) {
-			if !a.named[route.Key()] {
-				unnamed[route.Key().Owner()] = append(unnamed[route.Key().Owner()], route.Key())
+		err = a.each(store.Query{Kind: partsOf(kind).kind, To: owners}, func(part model.Object) {
+			if !a.named[part.Key()] {
+				unnamed[part.Key().Owner()] = append(unnamed[part.Key().Owner()], part.Key())
 			}
 		})
 		if err != nil {
 			return err
 		}
-		for _, service := range services {
-			for _, key := range unnamed[service] {
+		for _, owner := range owners {
+			for _, key := range unnamed[owner] {
 				if err := store.Delete(a.w, key); err != nil {
 					return pruning(err, key)
 				}
@@ -92,11 +94,11 @@ func (a *applier) pruneRoutes(doc *Document) error {
 	return nil
 }
 
-// prunableServices lists the services of a page that exist and whose routes may be deleted.
-func (a *applier) prunableServices(page []*Item) (services []model.Key, err error) {
+// prunableOwners lists the objects of a kind in a page that exist and whose parts may be deleted.
+func (a *applier) prunableOwners(page []*Item, kind model.Kind) (owners []model.Key, err error) {
 	var keys []model.Key
 	for _, item := range page {
-		if key := item.Object.Key(); key.Kind == model.KindService {
+		if key := item.Object.Key(); key.Kind == kind {
 			keys = append(keys, key)
 		}
 	}
@@ -108,11 +110,11 @@ func (a *applier) prunableServices(page []*Item) (services []model.Key, err erro
 		if err != nil {
 			return nil, err
 		}
-		if stored != nil && (a.opts.Tag == "" || stored.(*model.Service).Tags.Has(a.opts.Tag)) {
-			services = append(services, key)
+		if stored != nil && (a.opts.Tag == "" || stored.(model.Tagged).TagList().Has(a.opts.Tag)) {
+			owners = append(owners, key)
 		}
 	}
-	return services, nil
+	return owners, nil
 }
 
 // pruning says why something is deleted that the document does not speak of.

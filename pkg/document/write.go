@@ -64,8 +64,7 @@ func Encode(w io.Writer, doc *Document, asJSON bool) error {
 	for _, s := range sections() {
 		var items []*Item
 		for _, item := range doc.Items {
-			kind := item.Object.Key().Kind
-			if kind == s.kind || s.kind == model.KindService && kind == model.KindRoute {
+			if item.Object.Key().Kind.Row().Path[0] == s.kind {
 				items = append(items, item)
 			}
 		}
@@ -76,7 +75,7 @@ func Encode(w io.Writer, doc *Document, asJSON bool) error {
 	return p.end()
 }
 
-// itemsOf makes items of a page of objects, with routes and links.
+// itemsOf makes items of a page of objects, with parts and links.
 func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, error) {
 	keys := make([]model.Key, len(page))
 	for i, o := range page {
@@ -110,7 +109,7 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 			return nil, err
 		}
 		for _, o := range objs {
-			if o.Key().Kind == model.KindRoute {
+			if isPart(o.Key().Kind) {
 				add(o)
 			} else if owner := byKey[o.Key().Owner()]; owner != nil {
 				k := o.Key().Kind
@@ -121,22 +120,21 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 	return items, nil
 }
 
-// nodesOf makes nodes of items; the routes go into their services.
+// nodesOf makes nodes of items; parts go into what owns them.
 func nodesOf(items []*Item, sealed bool) []*yaml.Node {
 	var nodes []*yaml.Node
-	routes := map[model.Key]*yaml.Node{}
+	lists := map[model.Key]*yaml.Node{}
 	for _, item := range items {
-		n := nodeOf(item, sealed)
-		switch item.Object.Key().Kind {
-		case model.KindRoute:
-			if list := routes[item.Object.Key().Owner()]; list != nil {
+		n, key := nodeOf(item, sealed), item.Object.Key()
+		if isPart(key.Kind) {
+			if list := lists[key.Owner()]; list != nil {
 				list.Content = append(list.Content, n)
 			}
 			continue
-		case model.KindService:
-			list := sequence()
-			routes[item.Object.Key()] = list
-			put(n, routesKey, list)
+		}
+		if parts := partsOf(key.Kind); parts.kind != "" {
+			lists[key] = sequence()
+			put(n, parts.key, lists[key])
 		}
 		nodes = append(nodes, n)
 	}

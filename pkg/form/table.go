@@ -55,6 +55,18 @@ func Fields(kind model.Kind) []Field {
 		}
 	case model.KindSecret:
 		return secretFields()
+	case model.KindKeySet:
+		return []Field{
+			required(text("Keyset_name", func(o *model.KeySet) *string { return &o.Name })),
+			tags(),
+		}
+	case model.KindAPIKey:
+		return []Field{
+			required(text("Key_name", func(o *model.APIKey) *string { return &o.Name })),
+			text("Key_hash", func(o *model.APIKey) *string { return &o.Hash }),
+			text("Key_description", func(o *model.APIKey) *string { return &o.Description }),
+			tags(),
+		}
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ type Config struct {
 
 	objects map[Key]Object
 	// children lists, by owner or used object, the keys of what refers to it.
-	children map[Key]keySet
+	children map[Key]referrers
 	services map[string]*ServiceTree
 	proxies  map[string]*ProxyTree
 	globals  map[Key]*ParsedGlobalConfig
@@ -111,7 +111,7 @@ type Config struct {
 func NewConfig() *Config {
 	return &Config{
 		objects:  map[Key]Object{},
-		children: map[Key]keySet{},
+		children: map[Key]referrers{},
 		services: map[string]*ServiceTree{},
 		proxies:  map[string]*ProxyTree{},
 		globals:  map[Key]*ParsedGlobalConfig{},
@@ -193,7 +193,7 @@ func (c *Config) Apply(ch Change) Touched {
 	}
 	first := len(c.objects) == 0
 	if first {
-		c.objects, c.children = make(map[Key]Object, len(ch.Entries)), make(map[Key]keySet, len(ch.Entries)/2)
+		c.objects, c.children = make(map[Key]Object, len(ch.Entries)), make(map[Key]referrers, len(ch.Entries)/2)
 	}
 	before := c.learnEndpoints(ch)
 	if ch.Full && !first {

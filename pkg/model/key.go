@@ -158,3 +158,9 @@ func GlobalConfigKey(name string) Key { return NewKey(KindGlobalConfig, name) }
 
 // SecretKey is the key of the secret called name.
 func SecretKey(name string) Key { return NewKey(KindSecret, name) }
+
+// KeySetKey is the key of the key set called name.
+func KeySetKey(name string) Key { return NewKey(KindKeySet, name) }
+
+// APIKeyKey is the key of an API key of a set.
+func APIKeyKey(set, name string) Key { return NewKey(KindAPIKey, set, name) }

@@ -16,6 +16,8 @@ const (
 	KindFilter            Kind = "filter"
 	KindGlobalConfig      Kind = "globalconfig"
 	KindSecret            Kind = "secret"
+	KindKeySet            Kind = "keyset"
+	KindAPIKey            Kind = "key"
 	KindRouteUpstream     Kind = "route_upstream"
 	KindRouteFilter       Kind = "route_filter"
 	KindServiceFilter     Kind = "service_filter"
@@ -38,7 +40,7 @@ type KindRow struct {
 	// with the defaults set.
 	New func(names [maxParts]string) Object
 	// Names are the kinds of the objects that one of this kind may name in a field.
-	Names [2]Kind
+	Names [3]Kind
 	// Everywhere says that an object that is attached to none holds for all.
 	Everywhere bool
 	// EveryRoute says of a link to a service that each route of the service holds
@@ -59,19 +61,24 @@ type path = [maxParts]Kind
 var table = [...]KindRow{ //nolint:gochecknoglobals // never written: a constant
 	{Kind: KindSecret, Path: path{KindSecret}, New: func(n parts) Object { return &Secret{Name: n[0]} }},
 	{
-		Kind: KindUpstream, Path: path{KindUpstream}, Names: [2]Kind{KindSecret},
+		Kind: KindUpstream, Path: path{KindUpstream}, Names: [3]Kind{KindSecret},
 		New: func(n parts) Object { u := NewUpstream(); u.Name = n[0]; return u },
 	},
+	{Kind: KindKeySet, Path: path{KindKeySet}, New: func(n parts) Object { return &KeySet{Name: n[0]} }},
 	{
-		Kind: KindFilter, Path: path{KindFilter}, Names: [2]Kind{KindSecret, KindUpstream},
+		Kind: KindAPIKey, Path: path{KindKeySet, KindAPIKey},
+		New: func(n parts) Object { return &APIKey{KeySet: n[0], Name: n[1]} },
+	},
+	{
+		Kind: KindFilter, Path: path{KindFilter}, Names: [3]Kind{KindSecret, KindUpstream, KindKeySet},
 		New: func(n parts) Object { return &Filter{Name: n[0]} },
 	},
 	{
-		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [2]Kind{KindSecret, KindUpstream}, Everywhere: true,
+		Kind: KindGlobalConfig, Path: path{KindGlobalConfig}, Names: [3]Kind{KindSecret, KindUpstream}, Everywhere: true,
 		New: func(n parts) Object { return &GlobalConfig{Name: n[0]} },
 	},
 	{
-		Kind: KindService, Path: path{KindService}, Names: [2]Kind{KindSecret},
+		Kind: KindService, Path: path{KindService}, Names: [3]Kind{KindSecret},
 		New: func(n parts) Object { s := NewService(); s.Name = n[0]; return s },
 	},
 	{

@@ -284,7 +284,7 @@ var _ = Describe("The contract", func() {
 				To(ConsistOf(properties(operation.RequestBody.Value.Content[form].Schema)), name)
 			seen++
 		}
-		Expect(seen).To(Equal(7 + 7 + 4 + 3)) // POST, PUT, uploads, tokens
+		Expect(seen).To(Equal(9 + 9 + 4 + 3)) // POST, PUT, uploads, tokens
 	})
 
 	It("finds the operation that the router does", func() {

@@ -90,6 +90,7 @@ func (s *server) createObject(c *gin.Context, kind model.Kind) error {
 	}
 	n, badName := pathNames(c)
 	obj := s.newObject(kind, n, sent)
+	secret := makeKeySecret(obj, sent)
 	if err := invalidFields(form.Bind(obj, sent, true)); err != nil {
 		return err
 	}
@@ -99,6 +100,9 @@ func (s *server) createObject(c *gin.Context, kind model.Kind) error {
 	done, err := s.write(c, m, func(w store.Writer) error { return store.Create(w, obj) })
 	if err != nil {
 		return err
+	}
+	if secret != nil {
+		done.key = obj.(*model.APIKey).Text(secret)
 	}
 	setCreated(c, obj.Key(), obj, m.dry)
 	if kind == model.KindProxy && !m.dry { // gateway-control-api.md has an answer of its own

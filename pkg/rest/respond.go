@@ -88,6 +88,10 @@ func (s *server) answerWrite(c *gin.Context, status int, verb string, kind model
 	if len(done.lagging) > 0 {
 		data[lagging] = done.lagging
 	}
+	if done.key != "" {
+		data["key"] = done.key
+		c.Header("Cache-Control", "no-store")
+	}
 	s.writeJSON(c, done.statusOf(status), "application/json", map[string]any{"data": data})
 }
 

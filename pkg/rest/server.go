@@ -307,6 +307,8 @@ type written struct {
 	lagging []status.Lag
 	// warnings are told in the header of the answer.
 	warnings []string
+	// key is the new API key; empty: none was made. Only this answer has it.
+	key string
 }
 
 var errDryRun = errors.New("dry run")

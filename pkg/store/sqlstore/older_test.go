@@ -20,6 +20,8 @@ import (
 // beforeTrustedHops makes of a database what version 4 of the schema would have
 // left, with its history.
 var beforeTrustedHops = []string{
+	`DROP TABLE key`,
+	`DROP TABLE keyset`,
 	`ALTER TABLE proxy DROP COLUMN trusted_hops`,
 	`ALTER TABLE proxy DROP COLUMN escaped_slashes`,
 	`ALTER TABLE proxy DROP COLUMN underscore_headers`,

@@ -33,7 +33,7 @@ type column struct {
 // namingStrategy derives table and column names from Go names: HCPath becomes hc_path, and
 // HTTPSPort, which GORM would call http_s_port, https_port.
 func namingStrategy() schema.Namer {
-	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https", "GlobalConfig", "Globalconfig")}
+	return schema.NamingStrategy{SingularTable: true, NameReplacer: strings.NewReplacer("HTTPS", "Https", "GlobalConfig", "Globalconfig", "KeySet", "Keyset", "APIKey", "Key")}
 }
 
 // tables describes every kind of the model.

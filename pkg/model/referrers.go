@@ -1,24 +1,24 @@
 package model
 
-// keySet is a set of keys. Most have one, for which a map would be large.
-type keySet struct {
+// referrers is the set of the keys of what refers to an object. Most have one, for which a map would be large.
+type referrers struct {
 	one  Key // the zero Key if there is none, or if more has them all
 	more map[Key]struct{}
 }
 
-func (s keySet) with(key Key) keySet {
+func (s referrers) with(key Key) referrers {
 	switch {
 	case s.more != nil:
 		s.more[key] = struct{}{}
 	case s.one == Key{} || s.one == key:
 		s.one = key
 	default:
-		s = keySet{more: map[Key]struct{}{s.one: {}, key: {}}}
+		s = referrers{more: map[Key]struct{}{s.one: {}, key: {}}}
 	}
 	return s
 }
 
-func (s keySet) without(key Key) keySet {
+func (s referrers) without(key Key) referrers {
 	delete(s.more, key)
 	if s.one == key {
 		s.one = Key{}
@@ -26,7 +26,7 @@ func (s keySet) without(key Key) keySet {
 	return s
 }
 
-func (s keySet) len() int {
+func (s referrers) len() int {
 	if s.one != (Key{}) {
 		return 1
 	}
@@ -34,7 +34,7 @@ func (s keySet) len() int {
 }
 
 // all yields the keys.
-func (s keySet) all(yield func(Key) bool) {
+func (s referrers) all(yield func(Key) bool) {
 	if s.one != (Key{}) {
 		yield(s.one)
 		return

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/client"
+)
+
+func newKey() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key",
+		Short: "Create API keys",
+		Long: `Creates API keys. gatehouse get keys KEYSET lists those of a set, and
+gatehouse delete key/KEYSET/NAME revokes one.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newKeyCreate())
+	return cmd
+}
+
+func newKeyCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create KEYSET/NAME",
+		Short: "Create an API key and print it; it is never shown again",
+		Example: `  gatehouse key create partners/mobile > mobile.key
+  gatehouse key create partners/mobile-2 --description "the phone app, from May on" --wait`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, name, ok := strings.Cut(args[0], "/")
+			if !ok || set == "" || name == "" || strings.Contains(name, "/") {
+				return fmt.Errorf("%q does not name a key; write KEYSET/NAME", args[0])
+			}
+			return createKey(cmd, set, name)
+		},
+	}
+	cmd.Flags().String("description", "", "whose the key is")
+	return withServer(withWait(cmd))
+}
+
+// createKey makes a key and prints it, also where the wait for the Envoys ended too early.
+func createKey(cmd *cobra.Command, set, name string) error {
+	fields := url.Values{"Key_name": {name}}
+	if d := text(cmd, "description"); d != "" {
+		fields.Set("Key_description", d)
+	}
+	req := client.Request{
+		Method: http.MethodPost, Path: client.Path("keyset", set, "key"), ContentType: "application/x-www-form-urlencoded", Body: []byte(fields.Encode()),
+	}
+	if err := addWait(cmd, &req.Query); err != nil {
+		return err
+	}
+	r, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var answer client.Answer
+	err = r.call(cmd.Context(), func() (err error) {
+		answer, err = r.Do(cmd.Context(), req)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var made struct{ Key string }
+	if err := json.Unmarshal(answer.Data, &made); err != nil || made.Key == "" {
+		return &runError{errors.New("the answer has no key; is the server of another version? See gatehouse get keys " + set)}
+	}
+	p := printer{w: r.out}
+	p.line("%s", client.Printable(made.Key))
+	return errors.Join(p.outputError(), checkLag(answer))
+}
