@@ -34,6 +34,7 @@ func filterTypes() []filterType {
 	return []filterType{
 		filterOf(model.FilterDirectResponse, nil, addDirectResponse, nil),
 		filterOf(model.FilterRedirect, nil, addRedirect, nil),
+		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),

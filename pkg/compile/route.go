@@ -57,11 +57,12 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if c.Timeouts != nil {
 		forward.Timeout = time.Duration(c.Timeouts.Request)
 		forward.IdleTimeout = time.Duration(c.Timeouts.Idle)
+		forward.GRPCTimeout = time.Duration(c.Timeouts.GRPC)
 	}
 	if c.Retries != nil {
 		backoff, maxBackoff := c.Retries.Waits()
 		forward.Retries = &ir.Retries{
-			Attempts: c.Retries.Attempts, On: c.Retries.On, PerTry: time.Duration(c.Retries.PerTry),
+			Attempts: c.Retries.Attempts, On: c.Retries.On, Methods: c.Retries.Methods, PerTry: time.Duration(c.Retries.PerTry), Hedge: c.Retries.Hedge,
 			Backoff: backoff, MaxBackoff: maxBackoff,
 		}
 	}

@@ -285,10 +285,13 @@ func (m *maker) route(service string) *model.Route {
 		}
 	}
 	if m.coin() {
-		c.Timeouts = &model.Timeouts{Request: m.duration(), Idle: m.duration()}
+		c.Timeouts = &model.Timeouts{Request: m.duration(), Idle: m.duration(), GRPC: m.duration()}
 	}
 	if m.coin() {
 		c.Retries = &model.Retries{Attempts: m.IntN(101), PerTry: m.duration(), On: pick(m, [][]string{nil, {"5xx", "reset"}})}
+		if m.coin() {
+			c.Retries.Attempts, c.Retries.PerTry, c.Retries.Methods, c.Retries.Hedge = 1, model.Duration(time.Second), []string{"GET"}, true
+		}
 		if m.coin() {
 			c.Retries.Backoff, c.Retries.MaxBackoff = model.Duration(time.Millisecond), model.Duration(time.Hour)
 		}

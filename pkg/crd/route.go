@@ -2,6 +2,7 @@ package crd
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
@@ -21,9 +22,7 @@ func routeOf(r *model.Route) gatewayv1.Route {
 	default:
 		c.Prefix = &path
 	}
-	for _, m := range r.Config.Methods {
-		c.Methods = append(c.Methods, gatewayv1.Method(m))
-	}
+	c.Methods = convert[gatewayv1.Method](r.Config.Methods)
 	for _, h := range r.Config.Headers {
 		c.Headers = append(c.Headers, gatewayv1.HeaderMatch{Name: h.Name, Exact: h.Exact, Prefix: h.Prefix, Regex: h.Regex, Invert: h.Invert})
 	}
@@ -42,11 +41,12 @@ func routeOf(r *model.Route) gatewayv1.Route {
 		}
 	}
 	if t := r.Config.Timeouts; t != nil {
-		out.Timeouts = &gatewayv1.Timeouts{Request: durationOf(t.Request), Idle: durationOf(t.Idle)}
+		out.Timeouts = &gatewayv1.Timeouts{Request: durationOf(t.Request), Idle: durationOf(t.Idle), GRPC: durationOf(t.GRPC)}
 	}
 	if t := r.Config.Retries; t != nil {
 		out.Retries = &gatewayv1.Retries{
 			Attempts: int32(t.Attempts), PerTry: durationOf(t.PerTry), Backoff: durationOf(t.Backoff), MaxBackoff: durationOf(t.MaxBackoff), //nolint:gosec // at most 100
+			Methods: convert[gatewayv1.Method](t.Methods), Hedge: t.Hedge,
 		}
 		for _, on := range t.On {
 			out.Retries.RetryOn = append(out.Retries.RetryOn, gatewayv1.RetryCondition(on))
@@ -77,16 +77,22 @@ func checkRoute(r gatewayv1.Route) string {
 			return fmt.Sprintf("has %d %s; a GatewayHost has at most %d", part.have, part.what, part.max)
 		}
 	}
-	for _, m := range c.Methods {
+	if r.Retries != nil && len(r.Retries.Methods) > 16 {
+		return fmt.Sprintf("has %d methods of retries; a GatewayHost has at most 16", len(r.Retries.Methods))
+	}
+	if what := checkMethods(c.Methods); what != "" || r.Retries == nil {
+		return what
+	}
+	return checkMethods(r.Retries.Methods)
+}
+
+func checkMethods(methods []gatewayv1.Method) string {
+	for i, m := range methods {
 		if len(m) > 20 {
 			return fmt.Sprintf("has the method %s; those of a GatewayHost have at most 20 characters", m)
 		}
-	}
-	for i, m := range c.Methods {
-		for _, other := range c.Methods[:i] {
-			if m == other {
-				return fmt.Sprintf("has the method %s twice; write it once", m)
-			}
+		if slices.Contains(methods[:i], m) {
+			return fmt.Sprintf("has the method %s twice; write it once", m)
 		}
 	}
 	return ""
@@ -112,12 +118,12 @@ func readRoute(service, name string, r gatewayv1.Route) (*model.Route, error) {
 	if t := r.Timeouts; t != nil {
 		into := &model.Timeouts{}
 		out.Config.Timeouts = into
-		if err := readDurations([]duration{{t.Request, &into.Request}, {t.Idle, &into.Idle}}); err != nil {
+		if err := readDurations([]duration{{t.Request, &into.Request}, {t.Idle, &into.Idle}, {t.GRPC, &into.GRPC}}); err != nil {
 			return nil, err
 		}
 	}
 	if t := r.Retries; t != nil {
-		into := &model.Retries{Attempts: int(t.Attempts)}
+		into := &model.Retries{Attempts: int(t.Attempts), Methods: convert[string](t.Methods), Hedge: t.Hedge}
 		out.Config.Retries = into
 		for _, on := range t.RetryOn {
 			into.On = append(into.On, string(on))
@@ -156,13 +162,20 @@ func readCondition(out *model.Route, c gatewayv1.Condition) {
 	case c.Regex != nil:
 		out.Prefix, out.Config.Match = *c.Regex, "regex"
 	}
-	for _, m := range c.Methods {
-		out.Config.Methods = append(out.Config.Methods, string(m))
-	}
+	out.Config.Methods = append(out.Config.Methods, convert[string](c.Methods)...)
 	for _, h := range c.Headers {
 		out.Config.Headers = append(out.Config.Headers, model.ValueMatch{Name: h.Name, Exact: h.Exact, Prefix: h.Prefix, Regex: h.Regex, Invert: h.Invert})
 	}
 	for _, q := range c.Query {
 		out.Config.Query = append(out.Config.Query, model.ValueMatch{Name: q.Name, Exact: q.Exact, Prefix: q.Prefix, Regex: q.Regex})
 	}
+}
+
+// convert returns texts as texts of another type.
+func convert[To, From ~string](list []From) []To {
+	var out []To
+	for _, s := range list {
+		out = append(out, To(s))
+	}
+	return out
 }

@@ -176,6 +176,8 @@ type Retries struct {
 	Attempts uint32 `json:"attempts"`
 	On       string `json:"on"`
 	PerTry   string `json:"per_try,omitempty"`
+	// Hedge says that an attempt goes on when PerTry is over.
+	Hedge bool `json:"hedge,omitempty"`
 }
 
 // Names are names of Envoy's resources.

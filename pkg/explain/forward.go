@@ -1,11 +1,14 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -25,21 +28,24 @@ const none = "none"
 // the Envoy does not have.
 func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) (f *Forward, missing string, err error) {
 	action := r.GetRoute()
-	f = &Forward{Host: s.headers.get(authority), Timeout: "15s", IdleTimeout: duration(l.GetStreamIdleTimeout())}
+	f = &Forward{Timeout: "15s", IdleTimeout: duration(l.GetStreamIdleTimeout())}
 	if action.GetTimeout() != nil {
 		f.Timeout = duration(action.GetTimeout())
+	}
+	if asked, ok := grpcTimeout(s.headers.get("grpc-timeout")); ok && action.GetMaxStreamDuration().GetGrpcTimeoutHeaderMax() != nil {
+		f.Timeout = min(asked, action.GetMaxStreamDuration().GetGrpcTimeoutHeaderMax().AsDuration()).String()
 	}
 	if action.GetIdleTimeout() != nil {
 		f.IdleTimeout = duration(action.GetIdleTimeout())
 	}
-	if host := action.GetHostRewriteLiteral(); host != "" {
-		f.Host = host
+	if f.Host, err = rewrittenHost(s, vh, r); err != nil {
+		return nil, "", err
 	}
 	if f.Path, err = rewritePath(s, r, action.GetPrefixRewrite(), action.GetRegexRewrite()); err != nil {
 		return nil, "", err
 	}
 	f.Path += s.query
-	if f.Retries, err = retries(have.Routes, vh, r); err != nil {
+	if f.Retries, err = retries(s, have.Routes, vh, r); err != nil {
 		return nil, "", err
 	}
 	missing, err = f.addClusters(have, action)
@@ -50,22 +56,8 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 // matches, or re changes it.
 func rewritePath(s subject, r *routev3.Route, to string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
 	if re != nil {
-		pattern, err := regexp.Compile(latin1(re.GetPattern().GetRegex()))
-		if err != nil {
-			return "", fmt.Errorf("reading the rewrite of route %q: %w", r.GetName(), err)
-		}
-		text := latin1(s.path)
-		var out strings.Builder
-		last := 0
-		for _, at := range pattern.FindAllStringSubmatchIndex(text, -1) {
-			out.WriteString(text[last:at[0]])
-			out.WriteString(substitute(latin1(re.GetSubstitution()), text, at))
-			last = at[1]
-		}
-		if path := fromLatin1(out.String() + text[last:]); path != "" { // which Envoy takes for no rewrite
-			return path, nil
-		}
-		return s.path, nil
+		path, err := replaceAll(s.path, r.GetName(), re)
+		return cmp.Or(path, s.path), err // an empty one Envoy takes for no rewrite
 	}
 	if to == "" {
 		return s.path, nil
@@ -76,6 +68,23 @@ func rewritePath(s subject, r *routev3.Route, to string, re *matcherv3.RegexMatc
 		matched = s.path
 	}
 	return to + s.path[len(matched):], nil
+}
+
+// replaceAll replaces the matches in a path, for the route of a name.
+func replaceAll(path, route string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
+	pattern, err := regexp.Compile(latin1(re.GetPattern().GetRegex()))
+	if err != nil {
+		return "", fmt.Errorf("reading the rewrite of route %q: %w", route, err)
+	}
+	text := latin1(path)
+	var out strings.Builder
+	last := 0
+	for _, at := range pattern.FindAllStringSubmatchIndex(text, -1) {
+		out.WriteString(text[last:at[0]])
+		out.WriteString(substitute(latin1(re.GetSubstitution()), text, at))
+		last = at[1]
+	}
+	return fromLatin1(out.String() + text[last:]), nil
 }
 
 // substitute replaces \1 by the first group, and so on.
@@ -208,6 +217,18 @@ func findResource(list []*snapshot.Resource, name string) *snapshot.Resource {
 		}
 	}
 	return nil
+}
+
+// grpcTimeout reads a grpc-timeout (Grpc::Common::getGrpcTimeout): up to eight digits and a unit.
+func grpcTimeout(text string) (time.Duration, bool) {
+	if len(text) < 2 || len(text) > 9 {
+		return 0, false
+	}
+	unit := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	}[text[len(text)-1]]
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 32)
+	return time.Duration(n) * unit, err == nil && unit > 0
 }
 
 func duration(d *durationpb.Duration) string {

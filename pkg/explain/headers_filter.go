@@ -1,12 +1,10 @@
 package explain
 
 import (
-	"fmt"
 	"strings"
 
 	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -17,12 +15,9 @@ const headerFilter = "envoy.filters.http.header_mutation"
 func (f *Filter) describeHeaders(p passed) error {
 	var request, response []string
 	for _, config := range []*anypb.Any{p.vh.GetTypedPerFilterConfig()[headerFilter], p.route.GetTypedPerFilterConfig()[headerFilter]} {
-		if config == nil {
-			continue
-		}
-		var changes headermutationv3.HeaderMutationPerRoute
-		if err := config.UnmarshalTo(&changes); err != nil {
-			return fmt.Errorf("decoding the changes of headers: %w", err)
+		changes, err := readHeaderChanges(config)
+		if err != nil {
+			return err
 		}
 		request = append(request, headerChanges(changes.GetMutations().GetRequestMutations())...)
 		response = append(response, headerChanges(changes.GetMutations().GetResponseMutations())...)

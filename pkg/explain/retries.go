@@ -19,7 +19,7 @@ const (
 // retries are the retries of the router (RetryStateImpl): on the conditions of the
 // headers and of the policy, as often as the header says, or else the policy; nil
 // for none.
-func retries(rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3.Route) (*Retries, error) {
+func retries(s subject, rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3.Route) (*Retries, error) {
 	found, err := retryHeaders(rc, vh, r)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,10 @@ func retries(rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3
 	if policy == nil {
 		policy = vh.GetRetryPolicy()
 	}
-	out := &Retries{Attempts: 1, On: united(found[retryOn], policy.GetRetryOn())}
+	if matches, err := s.matchesAny(policy.GetRetriableRequestHeaders()); !matches || err != nil {
+		return nil, err
+	}
+	out := &Retries{Attempts: 1, Hedge: r.GetRoute().GetHedgePolicy().GetHedgeOnPerTryTimeout(), On: united(found[retryOn], policy.GetRetryOn())}
 	if out.On == "" {
 		return nil, nil
 	}
@@ -42,6 +45,17 @@ func retries(rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3
 		out.PerTry = duration(policy.GetPerTryTimeout())
 	}
 	return out, nil
+}
+
+// matchesAny reports whether one of the conditions holds, or there is none.
+func (s subject) matchesAny(list []*routev3.HeaderMatcher) (bool, error) {
+	for _, m := range list {
+		c, err := s.checkHeader(m)
+		if c.Holds || err != nil {
+			return c.Holds, err
+		}
+	}
+	return len(list) == 0, nil
 }
 
 // united are the conditions of two lists, each once.

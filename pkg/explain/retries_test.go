@@ -6,6 +6,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -40,6 +41,10 @@ var _ = Describe("Retries", func() {
 	both := []string{"x-envoy-retry-on", "x-envoy-max-retries"}
 	own := &routev3.RetryPolicy{RetryOn: "5xx", NumRetries: wrapperspb.UInt32(5), PerTryTimeout: durationpb.New(time.Second)}
 
+	forPost := &routev3.HeaderMatcher{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
+		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "POST"}},
+	}}
+
 	type added = []*corev3.HeaderValueOption
 	DescribeTable("are those of the headers and of the policy",
 		func(mostSpecificWins bool, policy *routev3.RetryPolicy, removed []string, headers added, want *explain.Retries) {
@@ -53,6 +58,7 @@ var _ = Describe("Retries", func() {
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream"}),
 		Entry("one more condition", true, &routev3.RetryPolicy{RetryOn: "reset,connect-failure"}, nil, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,reset"}),
+		Entry("a policy for other methods", true, &routev3.RetryPolicy{RetryOn: "5xx", RetriableRequestHeaders: []*routev3.HeaderMatcher{forPost}}, both, added{on, often}, nil),
 		Entry("a policy whose route removes the headers", true, own, both, added{on, often}, &explain.Retries{Attempts: 5, On: "5xx", PerTry: "1s"}),
 		Entry("a policy whose route does not", true, own, nil, added{on, often},
 			&explain.Retries{Attempts: 2, On: "connect-failure,refused-stream,5xx", PerTry: "1s"}),

@@ -144,10 +144,14 @@ type Forward struct {
 	// Clusters are sorted by name; there is at least one.
 	Clusters []WeightedCluster `json:"clusters"`
 	Rewrite  Rewrite           `json:"rewrite,omitzero"`
+	// HostRewrite takes the place of Rewrite.Host.
+	HostRewrite *HostRewrite `json:"hostRewrite,omitempty"`
 	// Timeout bounds the whole exchange; 0 means no bound.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// IdleTimeout bounds the time without a byte; 0 means the listener's.
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	// GRPCTimeout is the most that grpc-timeout may ask for; 0 means that it is ignored.
+	GRPCTimeout time.Duration `json:"grpcTimeout,omitempty"`
 	// Retries replace the default policy; nil means the default.
 	Retries *Retries `json:"retries,omitempty"`
 	// NoUpgrade refuses websocket upgrades.
@@ -184,12 +188,26 @@ type Rewrite struct {
 	Host         string `json:"host,omitempty"`
 }
 
+// HostRewrite changes the Host, and says in a header what it was. Exactly one of Host, Header and Regex is set.
+type HostRewrite struct {
+	Host string `json:"host,omitempty"`
+	// Header has the host.
+	Header string `json:"header,omitempty"`
+	// Regex matches whole paths, of which Substitution makes the host.
+	Regex        string `json:"regex,omitempty"`
+	Substitution string `json:"substitution,omitempty"`
+}
+
 // Retries is a retry policy.
 type Retries struct {
 	Attempts int `json:"attempts"`
 	// On is a list of Envoy's conditions; empty means the default ones.
-	On     []string      `json:"on,omitempty"`
-	PerTry time.Duration `json:"perTry,omitempty"`
+	On []string `json:"on,omitempty"`
+	// Methods are those that are tried again; empty means all.
+	Methods []string      `json:"methods,omitempty"`
+	PerTry  time.Duration `json:"perTry,omitempty"`
+	// Hedge begins the next attempt when PerTry is over, and lets the one before go on.
+	Hedge bool `json:"hedge,omitempty"`
 	// Backoff bounds the wait before the first retry. The bound doubles with
 	// each one up to MaxBackoff.
 	Backoff    time.Duration `json:"backoff"`

@@ -75,6 +75,9 @@ type Rewrite struct {
 type Timeouts struct {
 	Request Duration `json:"request,omitempty"`
 	Idle    Duration `json:"idle,omitempty"`
+	// GRPC is the longest time that a client may ask for in grpc-timeout, which then bounds the
+	// exchange; 0 means that grpc-timeout is ignored.
+	GRPC Duration `json:"grpc,omitempty"`
 }
 
 // Retries replace the default retry policy. Attempts 0 switches retries off.
@@ -83,8 +86,12 @@ type Retries struct {
 	// On is Envoy's retry_on list, for example ["connect-failure", "5xx"];
 	// empty means the default conditions.
 	On []string `json:"on,omitempty"`
+	// Methods are those of the requests that are tried again; empty means all.
+	Methods []string `json:"methods,omitempty"`
 	// PerTry bounds each attempt; 0 means no bound of its own.
 	PerTry Duration `json:"per_try,omitempty"`
+	// Hedge lets an attempt whose PerTry is over go on beside the next one: the first answer wins.
+	Hedge bool `json:"hedge,omitempty"`
 	// Backoff is the longest wait before the first retry. It doubles with each
 	// one up to MaxBackoff; each wait is random below that. 0 means 5 ms, and
 	// 20 times Backoff.
@@ -211,15 +218,42 @@ func (c RouteConfig) validate(v *validator) {
 	if c.Timeouts != nil {
 		v.duration(field+"timeouts.request", c.Timeouts.Request)
 		v.duration(field+"timeouts.idle", c.Timeouts.Idle)
+		v.duration(field+"timeouts.grpc", c.Timeouts.GRPC)
 	}
 	if c.Retries != nil {
-		v.checkRange(field+"retries.attempts", c.Retries.Attempts, 0, 100)
-		v.duration(field+"retries.per_try", c.Retries.PerTry)
-		c.Retries.validateWaits(v, field+"retries.")
-		for i, on := range c.Retries.On {
-			v.oneOf(fmt.Sprintf("%sretries.on[%d]", field, i), on, retryConditions())
-		}
+		c.Retries.validate(v, field+"retries.", c.Methods)
 	}
+}
+
+// validate checks the retries of a route for some methods; none are all.
+func (r Retries) validate(v *validator, at string, methods []string) {
+	v.checkRange(at+"attempts", r.Attempts, 0, 100)
+	v.duration(at+"per_try", r.PerTry)
+	r.validateWaits(v, at)
+	for i, on := range r.On {
+		v.oneOf(fmt.Sprintf("%son[%d]", at, i), on, retryConditions())
+	}
+	for i, m := range r.Methods {
+		v.token(fmt.Sprintf("%smethods[%d]", at, i), m)
+	}
+	if len(r.Methods) > 0 {
+		methods = r.Methods
+	}
+	switch {
+	case !r.Hedge:
+	case r.PerTry == 0 || r.Attempts == 0:
+		v.add(at+"hedge", "requires per_try and attempts: the next attempt begins when per_try is over")
+	case !idempotent(methods):
+		v.add(at+"hedge", "sends a request to two upstreams at once: give retries.methods, or methods of the route, of which each can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
+	}
+}
+
+// idempotent reports whether a request that is repeated does no more than one
+// (RFC 9110 section 9.2.2). No methods are all methods.
+func idempotent(methods []string) bool {
+	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
+		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
+	})
 }
 
 func (r Retries) validateWaits(v *validator, at string) {

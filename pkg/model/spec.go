@@ -41,6 +41,7 @@ func filterTypes() []configType {
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
+		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, answers: true, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, answers: true, read: readDirectResponse},
 	}
@@ -58,9 +59,17 @@ func globalConfigTypes() []configType {
 func laterTypes() []string {
 	return []string{
 		"http_filter_jwt", "http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
-		"vh_filter_cors", "vh_filter_rbac", "route_filter_circuitbreakers", "route_filter_outlierdetection",
-		"route_filter_host_rewrite",
+		"vh_filter_cors", "vh_filter_rbac",
 		"globalconfig_accesslog", "globalconfig_globals",
+	}
+}
+
+// fieldTypes are types of rest-api.md whose settings are fields of an object, with the hint that names them.
+func fieldTypes() map[string]string {
+	const has = "is no filter here: the upstream has the fields "
+	return map[string]string{
+		"route_filter_circuitbreakers":  has + "Upstream_max_connections, Upstream_max_pending, Upstream_max_requests and Upstream_max_retries",
+		"route_filter_outlierdetection": has + "Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds and Upstream_panic_thresholdpercent",
 	}
 }
 
@@ -68,6 +77,7 @@ func laterTypes() []string {
 const (
 	FilterDirectResponse  = "route_filter_directresponse"
 	FilterHeaders         = "route_filter_headers"
+	FilterHostRewrite     = "route_filter_host_rewrite"
 	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
@@ -118,6 +128,8 @@ func (v *validator) config(typeField, configField, name, typeName string, config
 		v.add(configField, "must be a JSON object")
 	case typeName == "":
 		v.add(typeField, "is required")
+	case fieldTypes()[typeName] != "":
+		v.add(typeField, "%q %s", typeName, fieldTypes()[typeName])
 	case slices.Contains(laterTypes(), typeName):
 		v.add(typeField, "%q is not supported yet", typeName)
 	default:

@@ -19,7 +19,7 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		}
 		switch o := c.After.(type) {
 		case *model.Filter:
-			if f, ok := o.Parse().Spec.(*model.IPAccessFilter); ok {
+			if f, ok := o.Parse().Spec.(interface{ Advice() []string }); ok {
 				for _, text := range f.Advice() {
 					list = append(list, c.Key.Path()+" "+text)
 				}

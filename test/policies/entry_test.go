@@ -12,7 +12,9 @@ import (
 )
 
 // policies are the entries of all types.
-func policies() []policy { return []policy{ipAccess(), headers(), redirect(), directResponse()} }
+func policies() []policy {
+	return []policy{ipAccess(), headers(), redirect(), directResponse(), hostRewrite()}
+}
 
 // policy is what the harness tries of one type of filter.
 type policy struct {
@@ -55,16 +57,17 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
-	// seen are the headers that the backend saw; nil where none answered.
+	// seen are the headers that the backend saw, and host the Host; nil where none answered.
 	seen http.Header
+	host string
 }
 
 func answerOf(status int, header http.Header, body []byte) answer {
 	var echo testkit.Echo
 	if header.Get(testkit.BackendHeader) == "" || json.Unmarshal(body, &echo) != nil {
-		return answer{status, header, string(body), nil}
+		return answer{status: status, header: header, body: string(body)}
 	}
-	return answer{status, header, string(body), echo.Headers}
+	return answer{status, header, string(body), echo.Headers, echo.Host}
 }
 
 // tell is what the entry says of an answer.

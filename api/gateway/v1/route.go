@@ -201,6 +201,9 @@ type Timeouts struct {
 	// The time without a byte, at most 24h. Default: 300s.
 	// +optional
 	Idle Duration `json:"idle,omitempty"`
+	// The longest time that a client may ask for in grpc-timeout, which then bounds the exchange. Default: grpc-timeout is ignored.
+	// +optional
+	GRPC Duration `json:"grpc,omitempty"`
 }
 
 // Duration is a time with its unit, such as 1.5s, 200ms or 1h30m.
@@ -220,9 +223,17 @@ type Retries struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	RetryOn []RetryCondition `json:"retryOn,omitempty"`
+	// The methods of the requests that are tried again. Empty means all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Methods []Method `json:"methods,omitempty"`
 	// The time of each attempt, at most 24h. Default: no bound of its own.
 	// +optional
 	PerTry Duration `json:"perTry,omitempty"`
+	// When perTry is over, the attempt goes on beside the next one; the first answer wins. Requires perTry, and methods that can be repeated.
+	// +optional
+	Hedge bool `json:"hedge,omitempty"`
 	// The longest wait before the first retry, 1ms to 1h. It doubles with each retry; each wait is random
 	// below it. Default: 5ms.
 	// +optional

@@ -117,12 +117,15 @@ func (s *scope) action(r *routeReading) {
 		}
 	}
 	if t := r.spec.Timeouts; t != nil {
-		c.Timeouts = &model.Timeouts{Request: s.duration(r, ".timeouts.request", t.Request), Idle: s.duration(r, ".timeouts.idle", t.Idle)}
+		c.Timeouts = &model.Timeouts{Request: s.duration(r, ".timeouts.request", t.Request), Idle: s.duration(r, ".timeouts.idle", t.Idle), GRPC: s.duration(r, ".timeouts.grpc", t.GRPC)}
 	}
 	if t := r.spec.Retries; t != nil {
 		c.Retries = &model.Retries{
-			Attempts: int(t.Attempts), PerTry: s.duration(r, ".retries.perTry", t.PerTry),
+			Attempts: int(t.Attempts), Hedge: t.Hedge, PerTry: s.duration(r, ".retries.perTry", t.PerTry),
 			Backoff: s.duration(r, ".retries.backoff", t.Backoff), MaxBackoff: s.duration(r, ".retries.maxBackoff", t.MaxBackoff),
+		}
+		for _, m := range t.Methods {
+			c.Retries.Methods = append(c.Retries.Methods, string(m))
 		}
 		for _, on := range t.RetryOn {
 			c.Retries.On = append(c.Retries.On, string(on))

@@ -61,6 +61,9 @@ func applyRetries(out *routev3.Route, action *routev3.RouteAction, r *ir.Route) 
 		return nil
 	case own != nil:
 		action.RetryPolicy = retryPolicy(*own, r.Match.Methods)
+		if own.Hedge {
+			action.HedgePolicy = &routev3.HedgePolicy{HedgeOnPerTryTimeout: true}
+		}
 	case idempotent(r.Match.Methods):
 		action.RetryPolicy = &routev3.RetryPolicy{RetryOn: reset}
 	case many:
@@ -74,6 +77,9 @@ func applyRetries(out *routev3.Route, action *routev3.RouteAction, r *ir.Route) 
 
 // retryPolicy is a route's own.
 func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
+	if len(r.Methods) > 0 {
+		methods = r.Methods
+	}
 	on := r.On
 	if len(on) == 0 {
 		on = defaultConditions()
@@ -87,6 +93,9 @@ func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
 		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
 			BaseInterval: seconds(r.Backoff), MaxInterval: seconds(r.MaxBackoff),
 		},
+	}
+	if len(r.Methods) > 0 {
+		out.RetriableRequestHeaders = []*routev3.HeaderMatcher{methodMatcher(r.Methods)}
 	}
 	if r.PerTry > 0 {
 		out.PerTryTimeout = seconds(r.PerTry)

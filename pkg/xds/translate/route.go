@@ -57,6 +57,7 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect, r.Match)}
 		return out, nil
 	}
+	wholePath(out.Match, r.Forward)
 	action := routeAction(r.Forward, r.Match)
 	out.Action = &routev3.Route_Route{Route: action}
 	return out, applyRetries(out, action, r)
@@ -140,8 +141,12 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	out := &routev3.RouteAction{Timeout: seconds(f.Timeout)}
 	applyClusters(out, f.Clusters)
 	applyRewrite(out, f.Rewrite, m)
+	applyHostRewrite(out, f.HostRewrite)
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
+	}
+	if f.GRPCTimeout > 0 {
+		out.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{GrpcTimeoutHeaderMax: seconds(f.GRPCTimeout)}
 	}
 	if f.NoUpgrade {
 		out.UpgradeConfigs = []*routev3.RouteAction_UpgradeConfig{
