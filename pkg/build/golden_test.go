@@ -176,7 +176,13 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		for _, r := range h.Routes {
 			all = append(all, r.All()...)
 		}
+		if h.Tokens != nil {
+			want[h.Tokens.Check.Name] = ""
+		}
 		for _, r := range all {
+			if r.Tokens != nil {
+				want[r.Tokens.Check.Name] = ""
+			}
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))
 			Expect(err).NotTo(HaveOccurred())
 			routes = append(routes, encoded)

@@ -2,6 +2,7 @@ package build
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// encodeUsed makes what the filters of a host name: its login, and the clusters that others ask.
+// encodeUsed makes what the filters of a host name: its login, what verifies tokens, and the clusters
+// that others ask.
 func encodeUsed(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
 	if named, needs, err = encodeLogin(h.Login, cache); err != nil {
 		return named, needs, err
@@ -20,7 +22,10 @@ func encodeUsed(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs sn
 	asked, names, err := cache.encodeAsked(h.Asked)
 	named.Clusters, named.Secrets = append(named.Clusters, asked.Clusters...), append(named.Secrets, asked.Secrets...)
 	needs.Clusters = append(needs.Clusters, names...)
-	return named, needs, err
+	if err != nil {
+		return named, needs, err
+	}
+	return named, needs, encodeTokens(h, &named, &needs)
 }
 
 // encodeLogin makes what the login of a host names; nothing if it has none.
@@ -28,7 +33,7 @@ func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs 
 	if l == nil {
 		return named, needs, nil
 	}
-	from := loginKey(l)
+	from := loginKey(l.Name)
 	if named, err = cache.encode(l.Cluster); err != nil {
 		return named, needs, err
 	}
@@ -42,20 +47,48 @@ func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs 
 		named.Secrets = append(named.Secrets, r)
 		needs.Secrets = append(needs.Secrets, s.GetName())
 	}
-	if l.Token == nil {
-		return named, needs, nil
-	}
-	p, err := snapshot.NewProvider(l.Token.Name, translate.TokenCheck(l.Token), objectRef(from))
-	if err != nil {
-		return named, needs, err
-	}
-	named.Providers, needs.Providers = []*snapshot.Resource{p}, []string{p.Name}
-	return named, needs, nil
+	err = encodeTokenCheck(l.Token, &named, &needs)
+	return named, needs, err
 }
 
-// loginKey is the key of the filter or global config that a login is of.
-func loginKey(l *ir.Login) model.Key {
-	kind, name, _ := strings.Cut(l.Name, "/")
+// encodeTokenCheck adds what verifies tokens, if anything does.
+func encodeTokenCheck(t *ir.TokenCheck, named *snapshot.Named, needs *snapshot.Needs) error {
+	if t == nil {
+		return nil
+	}
+	from, _ := path.Split(t.Name)
+	p, err := snapshot.NewProvider(t.Name, translate.TokenCheck(t), objectRef(loginKey(strings.TrimSuffix(from, "/"))))
+	if err != nil {
+		return err
+	}
+	named.Providers, needs.Providers = append(named.Providers, p), append(needs.Providers, p.Name)
+	return nil
+}
+
+// encodeTokens adds what verifies the tokens of a host and of its routes.
+func encodeTokens(h *ir.Host, named *snapshot.Named, needs *snapshot.Needs) error {
+	checks := map[string]*ir.TokenCheck{}
+	if h.Tokens != nil {
+		checks[h.Tokens.Check.Name] = h.Tokens.Check
+	}
+	for _, of := range h.Routes {
+		for _, r := range of.All() {
+			if r.Tokens != nil {
+				checks[r.Tokens.Check.Name] = r.Tokens.Check
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(checks)) {
+		if err := encodeTokenCheck(checks[name], named, needs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loginKey is the key of the filter or global config that a login or a check is named after.
+func loginKey(of string) model.Key {
+	kind, name, _ := strings.Cut(of, "/")
 	return model.NewKey(model.Kind(kind), name)
 }
 

@@ -23,7 +23,9 @@ func NewRouteRefusals() RouteRefusals { return RouteRefusals{newClusterCache(new
 // Of says why a route cannot become a working configuration. A route that has no
 // upstream yet can.
 func (r RouteRefusals) Of(t *model.RouteTree) error {
-	if made := (builder{clusters: r.clusters, settings: anything()}).route(t); made.condition != nil && made.condition.Code == model.Quarantined {
+	judged := *t
+	judged.Filters = withStandInKeys(t.Filters)
+	if made := (builder{clusters: r.clusters, settings: anything()}).route(&judged); made.condition != nil && made.condition.Code == model.Quarantined {
 		return errors.New(made.condition.Message)
 	}
 	return nil
@@ -37,12 +39,12 @@ func ServiceRefusal(t *model.ServiceTree) error {
 			return fmt.Errorf("the service has filter %s, which cannot be read (%w)", f.Name, f.Fault)
 		}
 	}
-	if what := compile.SecondAnswer(t.Filters); what != "" {
+	if what := compile.Clash(t.Filters); what != "" {
 		return errors.New("the service " + what + " and would answer 503")
 	}
 	judged := &model.ServiceTree{Service: t.Service, Named: map[model.Key]model.Object{}}
 	maps.Copy(judged.Named, t.Named)
-	for _, f := range t.Filters {
+	for _, f := range withStandInKeys(t.Filters) {
 		judged.Filters = append(judged.Filters, &model.ParsedFilter{Filter: f.Filter, Spec: withStandIns(f.Spec, judged.Named)})
 	}
 	host, _ := compile.Host(judged, nil, anyText(), nil)
@@ -61,6 +63,19 @@ func hostRefusal(h *ir.Host, from model.Key) error {
 	}
 	_, err = encodeHost(h, reserved, from, needs)
 	return err
+}
+
+// withStandInKeys are filters that know the keys of tokens: whether an issuer answers is not
+// asked.
+func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
+	var list []*model.ParsedFilter
+	for _, f := range filters {
+		if c, ok := f.Spec.(*model.JWTFilter); ok {
+			f = &model.ParsedFilter{Filter: f.Filter, Spec: model.Learned(c, &model.Provider{Source: c.Source(), JWKS: `{"keys":[]}`}), Fault: f.Fault}
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // withStandIns is a configuration that knows its identity provider. What else a login

@@ -36,6 +36,7 @@ func filterTypes() []filterType {
 		filterOf(model.FilterRedirect, nil, addRedirect, nil),
 		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
+		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
@@ -111,7 +112,7 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 			}
 		}
 	}
-	if what := SecondAnswer(t.Filters); what != "" {
+	if what := Clash(t.Filters); what != "" {
 		return &model.Condition{Key: t.Service.Key(), Code: model.Quarantined, Message: "the service " + what + " and answers 503"}
 	}
 	types := filterTypes()

@@ -5,7 +5,6 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,9 +64,9 @@ func GlobalLogin(p *model.ProxyTree, s Settings) (login *ir.Login, err error) {
 }
 
 // TakesGlobalLogin reports whether a login that a global config of a proxy asks for holds
-// for a service: it has none of its own, and is not public.
+// for a service: it has no login of its own, asks for no tokens, and is not public.
 func TakesGlobalLogin(t *model.ServiceTree) bool {
-	return !t.Service.Public && !slices.ContainsFunc(t.Filters, func(f *model.ParsedFilter) bool { return f.Type == model.FilterOIDC })
+	return !t.Service.Public && !slices.ContainsFunc(t.Filters, asksWho)
 }
 
 // WithLogin is the login of a host, and nothing else of it; l is a GlobalLogin.
@@ -287,13 +286,7 @@ func setTokenCheck(out *ir.Login, l *model.Login) error {
 	for _, header := range slices.Sorted(maps.Keys(l.ClaimHeaders)) {
 		check.ClaimHeaders = append(check.ClaimHeaders, ir.ClaimHeader{Header: strings.ToLower(header), Claim: l.ClaimHeaders[header]})
 	}
-	// Under one name nothing changes but the keys.
-	said, err := json.Marshal(check)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(said)
-	check.Name = out.Name + "/" + hex.EncodeToString(sum[:4])
+	check.Name = checkName(out.Name, check)
 	out.Token = check
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
 // One that answers by itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
-	if what := SecondAnswer(t.Filters); what != "" {
+	if what := Clash(t.Filters); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
 	route, condition := routeAlone(t, s)

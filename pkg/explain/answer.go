@@ -67,6 +67,8 @@ const (
 	// 403: clients have to show a certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
 	AddressRefused      = "address_refused" // 403: a vh_filter_ipaccess does not let the address in
+	TokenRefused        = "token_refused"   // 401: no token, or what is none
+	ClaimRefused        = "claim_refused"   // 403: the token lacks a claim
 )
 
 // Seen is the request after Envoy has made it plain.

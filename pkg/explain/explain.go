@@ -176,6 +176,9 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if answered, err := a.askForLogin(s, l, vh, chosen); answered || err != nil {
 		return err
 	}
+	if answered, err := a.passTokens(s, l, vh, chosen); answered || err != nil {
+		return err
+	}
 	return a.applyRoute(have, s, vh, chosen, l)
 }
 

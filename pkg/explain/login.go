@@ -179,6 +179,11 @@ func (f *Filter) describeTokenCheck(p passed) error {
 	if err != nil {
 		return err
 	}
+	if place := tokenPlaceOf(p.vh, p.route); place != nil {
+		f.Message = fmt.Sprintf("verifies the token in %s: signature, issuer, audience and end, as %s says. One that is missing or not right gets 401, one for another audience 403",
+			place, message.GetRequirementName())
+		return nil
+	}
 	f.Message = fmt.Sprintf("verifies the id_token of the session: signature, issuer, audience and end, as %s says. One that is not right gets 401, one for another audience 403",
 		message.GetRequirementName())
 	return nil
@@ -189,16 +194,29 @@ func (f *Filter) describeClaims(p passed) error {
 	if err != nil {
 		return err
 	}
-	var required []string
-	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
+	of, required := "id_token", []string{}
+	for name, policy := range message.GetRbac().GetRules().GetPolicies() {
+		if name == claimRefused {
+			of = "token"
+		}
 		for _, principal := range policy.GetPrincipals() {
-			for _, one := range principal.GetAndIds().GetIds() {
-				required = append(required, requiredClaim(one))
-			}
+			required = append(required, requiredClaims(principal))
 		}
 	}
-	f.Message = "requires of the id_token: " + strings.Join(required, "; ") + ". Who has it not gets 403"
+	f.Message = "requires of the " + of + ": " + strings.Join(required, "; ") + ". Who has it not gets 403"
 	return nil
+}
+
+// requiredClaims tells the claims that a principal has, or lacks.
+func requiredClaims(p *rbacconfigv3.Principal) string {
+	if not := p.GetNotId(); not != nil {
+		p = not
+	}
+	var list []string
+	for _, one := range p.GetAndIds().GetIds() {
+		list = append(list, requiredClaim(one))
+	}
+	return strings.Join(list, "; ")
 }
 
 func requiredClaim(p *rbacconfigv3.Principal) string {

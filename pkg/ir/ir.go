@@ -61,6 +61,9 @@ type Host struct {
 	HSTSSeconds int `json:"hstsSeconds,omitempty"`
 	// Login is what every request needs; nil means that nobody has to log in.
 	Login *Login `json:"login,omitempty"`
+	// Tokens are what a request has to bring on routes that say nothing of it; nil means
+	// nothing. A host has a login or tokens.
+	Tokens *Tokens `json:"tokens,omitempty"`
 	// Reserved are routes whose requests the login answers. They come before Routes.
 	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others; they differ from proxy to proxy.
@@ -87,6 +90,8 @@ type Route struct {
 	Redirect *Redirect `json:"redirect,omitempty"`
 	// Public says that nobody has to log in for the route.
 	Public bool `json:"public,omitempty"`
+	// Tokens take the place of the host's, and of its login.
+	Tokens *Tokens `json:"tokens,omitempty"`
 	// IPAccess takes the place of the host's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.

@@ -46,15 +46,28 @@ type Login struct {
 	Require []ClaimMatch `json:"require,omitempty"`
 }
 
-// TokenCheck is how the id_token of a login is verified.
+// Tokens are what a request has to bring: a token of an issuer.
+type Tokens struct {
+	Check *TokenCheck `json:"check"`
+	// Require are conditions on claims of the token, all of which must hold.
+	Require []ClaimMatch `json:"require,omitempty"`
+}
+
+// TokenCheck is how the id_token of a login is verified, or a token that a request brings.
 type TokenCheck struct {
 	// Name is unique: it says all but the keys.
 	Name   string `json:"name"`
 	Issuer string `json:"issuer,omitempty"`
 	// Audiences are those that it may be for.
 	Audiences []string `json:"audiences"`
-	// Cookie is the name of the cookie that has it.
-	Cookie string `json:"cookie"`
+	// Cookie is the name of the cookie that has it; else it is in the parameter Query or in
+	// Header, behind Prefix.
+	Cookie string `json:"cookie,omitempty"`
+	Header string `json:"header,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
+	Query  string `json:"query,omitempty"`
+	// Forward leaves it on the way to the backend.
+	Forward bool `json:"forward,omitempty"`
 	// JWKS is the JSON of the keys.
 	JWKS string `json:"-"`
 	// ClaimHeaders are told to the backend, sorted by header.

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// onTheWay is what is wrong with keys over plain HTTP.
+const onTheWay = "who is on the way can put other keys in the place of the provider's"
+
 // Advice says what of a login works, but probably not as intended. Each sentence
 // follows the path of the filter or global config.
 func (l *Login) Advice() []string {
@@ -19,8 +22,8 @@ func (l *Login) Advice() []string {
 		add("sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so that no login ends")
 	}
 	for _, f := range []struct{ name, url, what string }{
-		{"issuer", l.Issuer, "who is on the way can put other keys in the place of the provider's"},
-		{"jwks_uri", l.JWKSURI, "who is on the way can put other keys in the place of the provider's"},
+		{"issuer", l.Issuer, onTheWay},
+		{"jwks_uri", l.JWKSURI, onTheWay},
 		{"authorization_endpoint", l.AuthorizationEndpoint, "who is on the way can ask users for their passwords"},
 		{"token_endpoint", l.TokenEndpoint, "who is on the way reads the client secret and the tokens"},
 		{"end_session_endpoint", l.EndSessionEndpoint, "who is on the way reads id_tokens"},

@@ -159,11 +159,7 @@ func (o LoginOptions) checkClaims(v *validator, at, issuer string) {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(o.ClaimHeaders)) {
 		field := at + ".claim_headers." + clipField(name)
-		if slices.Contains([]string{"authorization", "cookie", "set-cookie"}, strings.ToLower(name)) {
-			v.add(field, "%q has the tokens of users and cannot be changed; choose another header", name)
-		} else {
-			v.headerName(field, name, seen)
-		}
+		v.claimHeader(field, name, seen)
 		v.claim(field, o.ClaimHeaders[name])
 	}
 	for _, claim := range slices.Sorted(maps.Keys(o.Require)) {
@@ -176,6 +172,15 @@ func (o LoginOptions) checkClaims(v *validator, at, issuer string) {
 	}
 	if (len(o.Require) > 0 || len(o.ClaimHeaders) > 0) && issuer == "" && o.JWKSURI == "" {
 		v.add(at, "claims can be used only if the id_token is verified: give issuer, or jwks_uri")
+	}
+}
+
+// claimHeader accepts a header that tells a claim.
+func (v *validator) claimHeader(field, name string, seen map[string]bool) {
+	if slices.Contains([]string{"authorization", "cookie", "set-cookie"}, strings.ToLower(name)) {
+		v.add(field, "%q has the tokens of users and cannot be changed; choose another header", name)
+	} else {
+		v.headerName(field, name, seen)
 	}
 }
 

@@ -45,3 +45,14 @@ func LoginOf(spec Spec) *Login {
 	}
 	return nil
 }
+
+// SourceOf is what has to be asked for a configuration; the zero value means nothing.
+func SourceOf(spec Spec) ProviderSource {
+	if f, ok := spec.(*JWTFilter); ok {
+		return f.Source()
+	}
+	if l := LoginOf(spec); l != nil {
+		return l.Source()
+	}
+	return ProviderSource{}
+}

@@ -39,6 +39,7 @@ func filterTypes() []configType {
 	return []configType{
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
+		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
@@ -58,7 +59,7 @@ func globalConfigTypes() []configType {
 // would not do what they say.
 func laterTypes() []string {
 	return []string{
-		"http_filter_jwt", "http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
+		"http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
 		"vh_filter_cors", "vh_filter_rbac",
 		"globalconfig_accesslog", "globalconfig_globals",
 	}
@@ -79,6 +80,7 @@ const (
 	FilterHeaders         = "route_filter_headers"
 	FilterHostRewrite     = "route_filter_host_rewrite"
 	FilterIPAccess        = "vh_filter_ipaccess"
+	FilterJWT             = "http_filter_jwt"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"

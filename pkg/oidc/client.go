@@ -89,7 +89,10 @@ func (c *Client) Ask(ctx context.Context, source model.ProviderSource, via *Via)
 	}
 	text, keysAge, err := c.get(ctx, a.JWKSURI, keysBytes, via.at(source, a.JWKSURI))
 	if err == nil {
-		a.JWKS, err = readKeys(text)
+		_, err = readObject(text)
+	}
+	if err == nil {
+		a.JWKS, err = model.ReadKeys(text)
 	}
 	if err != nil {
 		return a, fmt.Errorf("the key set %s %w", a.JWKSURI, err)
@@ -127,7 +130,7 @@ func (c *Client) discover(ctx context.Context, source model.ProviderSource, via 
 		a.JWKSURI = source.JWKSURI
 	}
 	if a.JWKSURI == "" {
-		return a, fmt.Errorf("the discovery document %s has no jwks_uri: give jwks_uri in the configuration of the login", at)
+		return a, fmt.Errorf("the discovery document %s has no jwks_uri: give jwks_uri in the configuration", at)
 	}
 	a.MaxAge = age
 	return a, nil

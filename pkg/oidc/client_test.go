@@ -134,10 +134,10 @@ var _ = Describe("A provider", func() {
 			"has the authorization_endpoint https://my_login.example/auth, which has an underscore in the host my_login.example, and Envoy takes no URL with one: change it at the provider"),
 		Entry("has an endpoint with a fragment", with("end_session_endpoint", "https://a.example/#x"),
 			"has the end_session_endpoint https://a.example/#x, which has a user or a fragment (#): change it at the provider"),
-		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration of the login"),
+		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration"),
 		Entry("would have Envoy ask a metadata service", with("token_endpoint", "https://169.254.169.254/token"),
 			"has the token_endpoint https://169.254.169.254/token, which may not be asked: its address 169.254.169.254 is a link-local address; if the provider is there, "+
-				"name an upstream with this address in the configuration of the login, or start with --provider-allow 169.254.169.254"),
+				"name an upstream with this address in the configuration, or start with --provider-allow 169.254.169.254"),
 	)
 
 	DescribeTable("that is slow is not waited for",
@@ -212,7 +212,7 @@ var _ = Describe("A provider", func() {
 })
 
 var _ = Describe("Where a provider may be asked", func() {
-	const special = "; if the provider is there, name an upstream with this address in the configuration of the login, or start with --provider-allow "
+	const special = "; if the provider is there, name an upstream with this address in the configuration, or start with --provider-allow "
 
 	DescribeTable("is judged by the address that is connected to",
 		func(ctx SpecContext, rules oidc.Rules, host, resolved, words string) {

@@ -30,13 +30,7 @@ func readObject(text []byte) (object, error) {
 }
 
 // text returns a text; empty if there is none of this name.
-func (o object) text(name string) string {
-	var s string
-	if json.Unmarshal(o[name], &s) != nil {
-		return ""
-	}
-	return s
-}
+func (o object) text(name string) string { return model.TextOf(o[name]) }
 
 // documentURL is where the discovery document of an issuer is (section 4 of the
 // specification). The issuer's own path is kept.

@@ -83,7 +83,7 @@ var _ = Describe("A key set", func() {
 			Expect(err).To(MatchError(ContainSubstring(words)))
 		},
 		Entry("is empty", `{"keys":[]}`, "has no key, of 0, that can be used"),
-		Entry("has no key for signatures", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has no key, of 1, that can be used: an id_token is verified with RSA keys of 2048 bits or more"),
+		Entry("has no key for signatures", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has no key, of 1, that can be used: a token is verified with RSA keys of 2048 bits or more"),
 		Entry("has no keys", `{}`, `has no list "keys"`),
 		Entry("has keys that are no list", `{"keys":{}}`, `has no list "keys"`),
 		Entry("is no object", `[]`, "is not a JSON object"),

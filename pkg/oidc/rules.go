@@ -81,6 +81,6 @@ func (r Rules) checkAddr(host string, at netip.AddrPort, upstream bool) error {
 	if what == "" || upstream || egress.Contains(r.Allow, host) || egress.Contains(r.Allow, addr.String()) {
 		return nil
 	}
-	return refusal(fmt.Sprintf("may not be asked: its address %s is %s; if the provider is there, name an upstream with this address in the configuration of the login, or start with --provider-allow %s",
+	return refusal(fmt.Sprintf("may not be asked: its address %s is %s; if the provider is there, name an upstream with this address in the configuration, or start with --provider-allow %s",
 		addr, what, addr))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// ipWarnings says which lists of addresses are not written as they are read, and where clients
-// can choose the address that is compared.
+// ipWarnings says what filters advise of themselves, such as lists of addresses that are not
+// written as they are read, and where clients can choose the address that is compared.
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
 	var list []string
@@ -19,10 +19,13 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		}
 		switch o := c.After.(type) {
 		case *model.Filter:
-			if f, ok := o.Parse().Spec.(interface{ Advice() []string }); ok {
+			spec := o.Parse().Spec
+			if f, ok := spec.(interface{ Advice() []string }); ok {
 				for _, text := range f.Advice() {
 					list = append(list, c.Key.Path()+" "+text)
 				}
+			}
+			if _, ok := spec.(*model.IPAccessFilter); ok {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
 		case *model.RouteFilter, *model.ServiceFilter:

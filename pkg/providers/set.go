@@ -12,15 +12,17 @@ import (
 type set struct {
 	// logins are the sources of filters and global configs that need one.
 	logins map[model.Key]model.ProviderSource
-	// services has the services with each filter.
-	services  map[string]map[string]bool
+	// places has the services and routes with each filter, and tokens the filters that verify
+	// those of requests.
+	places    map[string]map[model.Key]bool
+	tokens    map[model.Key]bool
 	upstreams map[string]*model.Upstream
 	secrets   map[string]*model.Secret
 }
 
 func newSet() *set {
 	return &set{
-		logins: map[model.Key]model.ProviderSource{}, services: map[string]map[string]bool{},
+		logins: map[model.Key]model.ProviderSource{}, places: map[string]map[model.Key]bool{}, tokens: map[model.Key]bool{},
 		upstreams: map[string]*model.Upstream{}, secrets: map[string]*model.Secret{},
 	}
 }
@@ -39,21 +41,25 @@ func (s *set) applyEntry(e model.Entry) {
 	switch e.Key.Kind {
 	case model.KindFilter, model.KindGlobalConfig:
 		delete(s.logins, e.Key)
+		delete(s.tokens, e.Key)
 		if source := sourceOf(e.Object); source != (model.ProviderSource{}) {
 			s.logins[e.Key] = source
+			if f, ok := e.Object.(*model.Filter); ok && f.Type == model.FilterJWT {
+				s.tokens[e.Key] = true
+			}
 		}
-	case model.KindServiceFilter:
-		service := e.Key.Owner().Name()
+	case model.KindServiceFilter, model.KindRouteFilter:
+		filter, place := e.Key.Attached().Name(), e.Key.Owner()
 		if e.Object == nil {
-			if delete(s.services[name], service); len(s.services[name]) == 0 {
-				delete(s.services, name)
+			if delete(s.places[filter], place); len(s.places[filter]) == 0 {
+				delete(s.places, filter)
 			}
 			return
 		}
-		if s.services[name] == nil {
-			s.services[name] = map[string]bool{}
+		if s.places[filter] == nil {
+			s.places[filter] = map[model.Key]bool{}
 		}
-		s.services[name][service] = true
+		s.places[filter][place] = true
 	case model.KindUpstream:
 		delete(s.upstreams, name)
 		if u, ok := e.Object.(*model.Upstream); ok {
@@ -69,33 +75,25 @@ func (s *set) applyEntry(e model.Entry) {
 
 // sourceOf is what has to be asked for an object; the zero value means nothing.
 func sourceOf(o model.Object) model.ProviderSource {
-	var login *model.Login
 	switch o := o.(type) {
 	case *model.Filter:
-		if o.Type == model.FilterOIDC {
-			if p := o.Parse(); p.Fault == nil {
-				login = model.LoginOf(p.Spec)
-			}
+		if p := o.Parse(); p.Fault == nil {
+			return model.SourceOf(p.Spec)
 		}
 	case *model.GlobalConfig:
-		if o.Type == model.GlobalConfigOAuth {
-			if p := o.Parse(); p.Fault == nil {
-				login = model.LoginOf(p.Spec)
-			}
+		if p := o.Parse(); p.Fault == nil {
+			return model.SourceOf(p.Spec)
 		}
 	}
-	if login == nil {
-		return model.ProviderSource{}
-	}
-	return login.Source()
+	return model.ProviderSource{}
 }
 
 // wanted returns who needs each source, sorted: global configs, and filters that a
-// service has.
+// service or a route has.
 func (s *set) wanted() map[model.ProviderSource][]model.Key {
 	wanted := map[model.ProviderSource][]model.Key{}
 	for key, source := range s.logins {
-		if key.Kind != model.KindFilter || len(s.services[key.Name()]) > 0 {
+		if key.Kind != model.KindFilter || len(s.places[key.Name()]) > 0 {
 			wanted[source] = append(wanted[source], key)
 		}
 	}

@@ -21,15 +21,16 @@ func (w *Watch) tell() {
 		if p.failures == 0 {
 			continue
 		}
-		what := p.sentence()
 		for _, key := range p.users {
+			what := p.sentence(w.set.tokens[key])
 			list = append(list, model.Condition{Key: key, Code: model.ProviderFailing, Message: "the identity provider " + what})
 			if key.Kind != model.KindFilter {
 				continue
 			}
-			for _, service := range slices.Sorted(maps.Keys(w.set.services[key.Name()])) {
+			byPath := func(a, b model.Key) int { return cmp.Compare(a.Path(), b.Path()) }
+			for _, place := range slices.SortedFunc(maps.Keys(w.set.places[key.Name()]), byPath) {
 				list = append(list, model.Condition{
-					Key: model.ServiceKey(service), Code: model.ProviderFailing, Message: fmt.Sprintf("the identity provider of filter %q %s", key.Name(), what),
+					Key: place, Code: model.ProviderFailing, Message: fmt.Sprintf("the identity provider of filter %q %s", key.Name(), what),
 				})
 			}
 		}
@@ -38,10 +39,13 @@ func (w *Watch) tell() {
 }
 
 // sentence says what is wrong with a provider, since when, and what goes on meanwhile.
-func (p *provider) sentence() string {
-	meanwhile := "nobody can log in before it answers"
+func (p *provider) sentence(ofTokens bool) string {
+	meanwhile, goesOn := "nobody can log in before it answers", "logins go on with"
+	if ofTokens {
+		meanwhile, goesOn = "no token is accepted before it answers", "tokens are verified with"
+	}
 	if !p.answered.IsZero() {
-		meanwhile = "logins go on with what it said at " + clock(p.answered)
+		meanwhile = goesOn + " what it said at " + clock(p.answered)
 	}
 	return fmt.Sprintf("fails since %s: %s; %s", clock(p.failed), p.known.Fault, meanwhile)
 }

@@ -114,6 +114,27 @@ var _ = Describe("A watch of providers", func() {
 		Expect(w.learn(login)).To(Equal(known(w)))
 	})
 
+	It("asks for the tokens of a route too, and says what fails there", func() {
+		w := newWorld(quick())
+		w.Handle("/keys", unavailable)
+		api := model.FilterKey("api")
+		w.put(append(w.shop(), &model.Filter{Name: "api", Type: model.FilterJWT, Config: model.JSON(`{"issuer":"us","jwks_uri":"` + w.Issuer() + `/keys"}`)},
+			&model.Route{Service: "shop", Name: "root", Prefix: "/"})...)
+		w.remove(model.NewKey(model.KindServiceFilter, "shop", "login"))
+		Expect(w.Reports()).To(BeEmpty(), "nothing has it")
+		w.put(&model.RouteFilter{Service: "shop", Route: "root", Filter: "api"})
+		Expect(w.learn(api)).To(And(HaveField("Fault", ContainSubstring("is answered with 503")), HaveField("JWKS", "")))
+		Eventually(w.conditions).Should(ConsistOf(
+			MatchRegexp(`^/filter/api ProviderFailing: .*; no token is accepted before it answers$`),
+			MatchRegexp(`^/service/shop/route/root ProviderFailing: the identity provider of filter "api" fails since .*; no token is accepted before it answers$`),
+		))
+		w.SetKeys(testkit.KeyP256)
+		Expect(w.learn(api)).To(HaveField("JWKS", setP256))
+		w.Handle("/keys", unavailable)
+		Eventually(w.conditions).Should(ContainElement(ContainSubstring("; tokens are verified with what it said at ")))
+		Expect(w.read().Learned).To(HaveKeyWithValue(api, HaveField("JWKS", setP256)))
+	})
+
 	It("asks less often the longer a provider fails", func() {
 		times := slow()
 		times.FirstRetry, times.LastRetry = 20*time.Millisecond, time.Hour

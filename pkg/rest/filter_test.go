@@ -228,3 +228,30 @@ var _ = Describe("Filters that answer", func() {
 		Expect(a.revision()).To(Equal(revision))
 	})
 })
+
+var _ = Describe("Filters that say whose requests pass", func() {
+	It("are one for each service and route, of tokens or of a login", func() {
+		a := startAPI(checked)
+		a.given(everything()...)
+		const tokens = `{"issuer":"https://issuer.test"}`
+		a.given(
+			"/filter", "Filter_name=one&Filter_type=http_filter_jwt&Filter_config="+tokens,
+			"/filter", "Filter_name=two&Filter_type=http_filter_jwt&Filter_config="+tokens,
+			"/secret", "Secret_name=words&Secret_value=0123456789abcdef",
+			"/filter", `Filter_name=staff&Filter_type=http_filter_oidc&Filter_config={"issuer":"https://issuer.test","client_id":"a","client_secret":{"secret":"words"},"cookie_secret":"words","redirect_uri":"/callback"}`,
+			"/service/shop/filter/one", "", "/service/shop/route/root/filter/one", "",
+		)
+		revision := a.revision()
+		const which = ", of which only one can say whose requests pass (put the other one on a route),"
+		for link, why := range map[string]string{
+			"/service/shop/filter/two":            "the service has filters one and two" + which,
+			"/service/shop/filter/staff":          "the service has filters one and staff" + which,
+			"/service/shop/route/root/filter/two": "the route has filters one and two" + which,
+		} {
+			got := a.post(link, "")
+			Expect(got.status).To(Equal(422), link)
+			Expect(got.body).To(ContainSubstring(why))
+		}
+		Expect(a.revision()).To(Equal(revision))
+	})
+})

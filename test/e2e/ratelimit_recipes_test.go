@@ -34,7 +34,7 @@ func recipes(page string) []recipe {
 }
 
 // wanted is a line of requests: "2 x GET /path from 127.0.0.2 Name: value -> 200 name: value".
-var wanted = regexp.MustCompile(`^(\d+) x (\S+) (\S+)(?: from (\S+))?(?: ([\w-]+): (\S+))? +-> (\d+)(?: ([\w-]+): (.+))?$`)
+var wanted = regexp.MustCompile(`^(\d+) x (\S+) (\S+)(?: from (\S+))?(?: ([\w-]+): (.+?))? +-> (\d+)(?: ([\w-]+): (.+))?$`)
 
 // sendFrom sends a request from an address of this machine; empty means any.
 func sendFrom(gw gateway, from, method, target, name, value string) (*http.Response, error) {
@@ -63,6 +63,7 @@ var (
 		tryRecipes("ratelimit.md", "Per IP", "Per API key", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling")
 	})
 	_ = Describe("A recipe of docs/ipaccess.md", func() { tryRecipes("ipaccess.md", "An office", "An admin area") })
+	_ = Describe("A recipe of docs/jwt.md", func() { tryRecipes("jwt.md", "An API") })
 )
 
 // tryRecipes has a spec for each recipe of a page.

@@ -57,6 +57,7 @@ func breakMessages(p policy) {
 		By(m.what)
 		var listener, routes object
 		var clusters []any
+		extensions := object{}
 		for _, r := range resources {
 			var of object
 			Expect(json.Unmarshal(r.Resource, &of)).To(Succeed())
@@ -67,12 +68,14 @@ func breakMessages(p policy) {
 				routes = of
 			case r.Type == "cluster":
 				clusters = append(clusters, of)
+			case r.Type == "extension":
+				extensions[r.Name] = of["typed_config"]
 			}
 		}
 		changed := 0
 		for _, vh := range routes["virtual_hosts"].([]any) {
 			for _, of := range append([]any{vh}, vh.(object)["routes"].([]any)...) {
-				if messages, _ := of.(object)["typed_per_filter_config"].(object); messages[p.filter] != nil {
+				if messages, _ := of.(object)["typed_per_filter_config"].(object); messages[p.filter] != nil && messages[p.filter].(object)["disabled"] == nil {
 					m.make(messages, p.filter)
 					changed++
 					if m.caught {
@@ -83,7 +86,7 @@ func breakMessages(p policy) {
 		}
 		Expect(changed).To(Equal(3), "two services and a route have a message")
 		if !m.caught {
-			port := runStatic(p.filter, listener, routes, clusters)
+			port := runStatic(p.filter, listener, routes, extensions, clusters)
 			for _, r := range p.requests {
 				if r.on != r.off {
 					Expect(sendTo(port, r).status).To(Equal(p.denies), "%s: %s", m.what, r.what)
@@ -112,8 +115,8 @@ func expectCaught(messages object) {
 }
 
 // runStatic runs an Envoy with the listener, on another port, with one of the filters that are
-// switched off, and without what it would have to ask a control plane for.
-func runStatic(filter string, listener, routes object, clusters []any) (port int) {
+// switched off. What it would have to ask a control plane for is in it, or away.
+func runStatic(filter string, listener, routes, extensions object, clusters []any) (port int) {
 	GinkgoHelper()
 	port, err := testkit.FreePort()
 	Expect(err).NotTo(HaveOccurred())
@@ -124,6 +127,10 @@ func runStatic(filter string, listener, routes object, clusters []any) (port int
 	var filters []any
 	for _, f := range hcm["http_filters"].([]any) {
 		of := f.(object)
+		if of["config_discovery"] != nil && of["name"] == filter {
+			delete(of, "config_discovery")
+			of["typed_config"] = extensions[filter]
+		}
 		if of["config_discovery"] == nil && (of["disabled"] == nil || of["name"] == filter) {
 			filters = append(filters, f)
 		}

@@ -13,7 +13,7 @@ import (
 
 // policies are the entries of all types.
 func policies() []policy {
-	return []policy{ipAccess(), headers(), redirect(), directResponse(), hostRewrite()}
+	return []policy{ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt()}
 }
 
 // policy is what the harness tries of one type of filter.

@@ -83,13 +83,13 @@ func httpFilters() []httpFilter {
 		// In this order: the login finds the token that is verified, and it has the claims.
 		// Before them, what only they may set is removed, and behind them what nobody else
 		// needs to see.
-		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost},
-		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: publicRoute(OAuth2Filter), replies: loginReplies},
-		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: publicRoute(JWTFilter)},
+		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost, route: claimHeadersOfRoute},
+		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: loginOfRoute, replies: loginReplies},
+		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: tokenCheckOfRoute},
 		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true},
-		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: publicRoute(ClaimsFilter)},
+		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: claimsOfRoute},
 		{name: AccessFilter, listener: accessFilter, disabled: true},
-		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost},
+		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
 		// The dearest: others ask, and may need all that was found before.

@@ -34,6 +34,14 @@ func oauth2Filter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: OAuth2Filter, config: &oauth2v3.OAuth2{}}}
 }
 
+// loginOfRoute turns the login off where nobody has to log in, and where tokens take its place.
+func loginOfRoute(r *ir.Route) ([]filterConfig, error) {
+	if r.Tokens != nil {
+		return []filterConfig{{name: OAuth2Filter, config: &routev3.FilterConfig{Disabled: true}}}, nil
+	}
+	return publicRoute(OAuth2Filter)(r)
+}
+
 func loginOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.Login == nil {
 		return nil, nil
@@ -156,14 +164,33 @@ func spoofFilter(ir.Listener) []filterConfig {
 }
 
 func claimHeadersOfHost(h *ir.Host) ([]filterConfig, error) {
-	if h.Login == nil || h.Login.Token == nil || len(h.Login.Token.ClaimHeaders) == 0 {
+	switch {
+	case h.Tokens != nil:
+		return spoofable(h.Tokens.Check), nil
+	case h.Login != nil:
+		return spoofable(h.Login.Token), nil
+	}
+	return nil, nil
+}
+
+// claimHeadersOfRoute are removed beside those of the host.
+func claimHeadersOfRoute(r *ir.Route) ([]filterConfig, error) {
+	if r.Tokens == nil {
 		return nil, nil
 	}
+	return spoofable(r.Tokens.Check), nil
+}
+
+// spoofable removes the headers that a token says, from what the client sends.
+func spoofable(t *ir.TokenCheck) []filterConfig {
+	if t == nil || len(t.ClaimHeaders) == 0 {
+		return nil
+	}
 	var changes []ir.HeaderChange
-	for _, c := range h.Login.Token.ClaimHeaders {
+	for _, c := range t.ClaimHeaders {
 		changes = append(changes, ir.HeaderChange{Action: ir.HeaderRemove, Name: c.Header})
 	}
-	return []filterConfig{requestMutations(SpoofFilter, mutations(changes))}, nil
+	return []filterConfig{requestMutations(SpoofFilter, mutations(changes))}
 }
 
 // CleanFilter is the name of the filter that keeps the cookies of logins from backends.
@@ -175,7 +202,7 @@ func cleanFilter(ir.Listener) []filterConfig {
 
 func cleanOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.Login == nil {
-		return nil, nil
+		return cleanOfTokens(h.Tokens), nil
 	}
 	names := cookieNames(h.Login)
 	// On routes without a login they are all there, as the browser has them.
@@ -188,6 +215,16 @@ func cleanOfHost(h *ir.Host) ([]filterConfig, error) {
 		list = append(list, removeCookie(cookie))
 	}
 	return []filterConfig{requestMutations(CleanFilter, list)}, nil
+}
+
+func cleanOfRoute(r *ir.Route) ([]filterConfig, error) { return cleanOfTokens(r.Tokens), nil }
+
+// cleanOfTokens takes a token away that the filter which verifies it leaves.
+func cleanOfTokens(t *ir.Tokens) []filterConfig {
+	if t == nil || t.Check.Forward || t.Check.Cookie == "" {
+		return nil
+	}
+	return []filterConfig{requestMutations(CleanFilter, []*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)})}
 }
 
 func requestMutations(filter string, list []*mutationv3.HeaderMutation) filterConfig {

@@ -28,22 +28,51 @@ const detailWords = `%CEL(re.extract(` + details + `, r"^([A-Za-z_ ,.'{}\[\]]+)"
 // metadata is the namespace of what virtual hosts say of themselves.
 const metadata = "gatehouse"
 
-// loginMetadata says which login a host asks for.
-func loginMetadata(l *ir.Login) *corev3.Metadata {
-	if l == nil {
+// hostMetadata says which login a host asks for, or that it asks for tokens.
+func hostMetadata(h *ir.Host) *corev3.Metadata {
+	if h.Login != nil {
+		return saying(map[string]string{"login": h.Login.Name})
+	}
+	return tokenMetadata(h.Tokens)
+}
+
+// tokenMetadata says that a host or a route asks for tokens, and where they are: the filter that
+// knows it comes by itself.
+func tokenMetadata(t *ir.Tokens) *corev3.Metadata {
+	if t == nil {
 		return nil
 	}
-	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
-		metadata: {Fields: map[string]*structpb.Value{"login": structpb.NewStringValue(l.Name)}},
-	}}
+	said := map[string]string{"tokens": t.Check.Name}
+	for key, value := range map[string]string{"header": t.Check.Header, "prefix": t.Check.Prefix, "cookie": t.Check.Cookie, "query": t.Check.Query} {
+		if value != "" {
+			said[key] = value
+		}
+	}
+	return saying(said)
+}
+
+func saying(texts map[string]string) *corev3.Metadata {
+	fields := map[string]*structpb.Value{}
+	for key, text := range texts {
+		fields[key] = structpb.NewStringValue(text)
+	}
+	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{metadata: {Fields: fields}}}
+}
+
+// asksForTokens is the condition that the route of a request, or its host, asks for tokens.
+func asksForTokens() string {
+	says := func(where string) string {
+		return "'" + metadata + "' in " + where + " && 'tokens' in " + where + "['" + metadata + "']"
+	}
+	return "(" + says("xds.route_metadata.filter_metadata") + " || " + says("xds.virtual_host_metadata.filter_metadata") + ")"
 }
 
 // loginFailures writes a JSON line to Envoy's stderr for each login that fails, and for
-// each token that is not what it has to be: why, and of which service. Requests that only
+// each id_token that is not what it has to be: why, and of which service. Requests that only
 // lack a session are not among them.
 func loginFailures() (*accesslogv3.AccessLog, error) {
-	failed, err := celFilter(`response.code == 401 ? ` + details + ` != 'via_upstream' && ` + details + ` != 'direct_response' && !(` + notLoggedIn() + `) : ` +
-		unverified() + ` || ` + notAllowed)
+	failed, err := celFilter(`response.code == 401 ? !` + asksForTokens() + ` && ` + details + ` != 'via_upstream' && ` + details + ` != 'direct_response' && !(` + notLoggedIn() + `) : ` +
+		unverified() + ` && !` + asksForTokens() + ` || ` + notAllowed)
 	if err != nil {
 		return nil, err
 	}

@@ -91,8 +91,12 @@ func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := tokenReplies()
+	if err != nil {
+		return nil, err
+	}
 	byLogin := []*accesslogv3.AccessLogFilter{statusAtMost(http.StatusForbidden), some}
-	return []*hcmv3.ResponseMapper{
+	return append(tokens, []*hcmv3.ResponseMapper{
 		{
 			Filter: allOf(append(byLogin, acceptsHTML())...), HeadersToAdd: pageHeaders(),
 			BodyFormatOverride: &corev3.SubstitutionFormatString{
@@ -112,7 +116,24 @@ func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 				}}},
 			},
 		},
-	}, nil
+	}...), nil
+}
+
+// tokenReplies are what programs are told whose token does not pass: why, in Envoy's words, which
+// has a WWW-Authenticate of its own. They come before those of logins, which a route with tokens
+// may be among.
+func tokenReplies() ([]*hcmv3.ResponseMapper, error) {
+	refused, err := celFilter(unverified() + " && " + asksForTokens())
+	if err != nil {
+		return nil, err
+	}
+	lacking, err := refusalReply(claimRefused, http.StatusForbidden, "the token does not have the claims that are required here\n")
+	return []*hcmv3.ResponseMapper{{
+		Filter: allOf(statusAtMost(http.StatusForbidden), refused),
+		BodyFormatOverride: &corev3.SubstitutionFormatString{
+			ContentType: "text/plain", Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: inline("%LOCAL_REPLY_BODY%\n")},
+		},
+	}, lacking}, err
 }
 
 // chosen is the text of the first reply whose condition holds, for a format.

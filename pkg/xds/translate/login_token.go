@@ -14,7 +14,8 @@ import (
 // (ECDS), so that no listener changes with the issuers and their keys.
 const JWTFilter = "envoy.filters.http.jwt_authn"
 
-// idToken is where the claims of a verified id_token are in a request's metadata.
+// idToken is where the claims of a verified token are in a request's metadata, whether a login
+// or the request itself has brought it.
 const idToken = "id_token"
 
 // clockSkewSeconds is how far the clocks of an issuer and an Envoy may be apart.
@@ -42,12 +43,21 @@ func ClosedTokenChecks() *jwtv3.JwtAuthentication {
 	}
 }
 
-// TokenCheck is the part of the filter that verifies the id_token of a login.
+// TokenCheck is the part of the filter that verifies the id_token of a login, or the token of a
+// request. It says where that is: if nothing did, Envoy would look into the query too.
 func TokenCheck(t *ir.TokenCheck) *jwtv3.JwtAuthentication {
 	p := &jwtv3.JwtProvider{
-		Issuer: t.Issuer, Audiences: t.Audiences, FromCookies: []string{t.Cookie}, RequireExpiration: true,
+		Issuer: t.Issuer, Audiences: t.Audiences, RequireExpiration: true, Forward: t.Forward,
 		PayloadInMetadata: idToken, ClockSkewSeconds: clockSkewSeconds, JwtCacheConfig: &jwtv3.JwtCacheConfig{},
 		JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: inline(t.JWKS)},
+	}
+	switch {
+	case t.Cookie != "":
+		p.FromCookies = []string{t.Cookie}
+	case t.Query != "":
+		p.FromParams = []string{t.Query}
+	default:
+		p.FromHeaders = []*jwtv3.JwtHeader{{Name: t.Header, ValuePrefix: t.Prefix}}
 	}
 	for _, c := range t.ClaimHeaders {
 		p.ClaimToHeaders = append(p.ClaimToHeaders, &jwtv3.JwtClaimToHeader{HeaderName: c.Header, ClaimName: c.Claim})
@@ -63,12 +73,26 @@ func provider(name string) *jwtv3.JwtRequirement {
 }
 
 func tokenCheckOfHost(h *ir.Host) ([]filterConfig, error) {
-	if h.Login == nil || h.Login.Token == nil {
-		return nil, nil
+	switch {
+	case h.Tokens != nil:
+		return tokenCheck(h.Tokens.Check), nil
+	case h.Login != nil && h.Login.Token != nil:
+		return tokenCheck(h.Login.Token), nil
 	}
+	return nil, nil
+}
+
+func tokenCheckOfRoute(r *ir.Route) ([]filterConfig, error) {
+	if r.Tokens == nil {
+		return publicRoute(JWTFilter)(r)
+	}
+	return tokenCheck(r.Tokens.Check), nil
+}
+
+func tokenCheck(t *ir.TokenCheck) []filterConfig {
 	return []filterConfig{{name: JWTFilter, config: &jwtv3.PerRouteConfig{
-		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: h.Login.Token.Name},
-	}}}, nil
+		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: t.Name},
+	}}}
 }
 
 // ClaimsFilter is the name of the filter that lets in who has the claims.
@@ -80,22 +104,55 @@ func claimsFilter(ir.Listener) []filterConfig {
 }
 
 func claimsOfHost(h *ir.Host) ([]filterConfig, error) {
+	if h.Tokens != nil {
+		return claimsOfTokens(h.Tokens), nil
+	}
 	if h.Login == nil || len(h.Login.Require) == 0 {
 		return nil, nil
-	}
-	var all []*rbacconfigv3.Principal
-	for _, c := range h.Login.Require {
-		all = append(all, hasClaim(c))
 	}
 	return []filterConfig{{name: ClaimsFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
 		Action: rbacconfigv3.RBAC_ALLOW,
 		Policies: map[string]*rbacconfigv3.Policy{"claims": {
 			Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
-			Principals: []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_AndIds{
-				AndIds: &rbacconfigv3.Principal_Set{Ids: all},
-			}}},
+			Principals:  []*rbacconfigv3.Principal{hasClaims(h.Login.Require)},
 		}},
 	}}}}}, nil
+}
+
+// claimsOfRoute also keeps what a login requires from the tokens of a route.
+func claimsOfRoute(r *ir.Route) ([]filterConfig, error) {
+	if r.Tokens == nil {
+		return publicRoute(ClaimsFilter)(r)
+	}
+	if len(r.Tokens.Require) == 0 {
+		return []filterConfig{{name: ClaimsFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil
+	}
+	return claimsOfTokens(r.Tokens), nil
+}
+
+// claimRefused names the refusals of tokens that lack a claim.
+const claimRefused = "claim_refused"
+
+// claimsOfTokens refuse who has not all claims, by a name that is in the answer.
+func claimsOfTokens(t *ir.Tokens) []filterConfig {
+	if len(t.Require) == 0 {
+		return nil
+	}
+	return []filterConfig{{name: ClaimsFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
+		Action: rbacconfigv3.RBAC_DENY,
+		Policies: map[string]*rbacconfigv3.Policy{claimRefused: {
+			Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+			Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_NotId{NotId: hasClaims(t.Require)}}},
+		}},
+	}}}}}
+}
+
+func hasClaims(list []ir.ClaimMatch) *rbacconfigv3.Principal {
+	var all []*rbacconfigv3.Principal
+	for _, c := range list {
+		all = append(all, hasClaim(c))
+	}
+	return &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_AndIds{AndIds: &rbacconfigv3.Principal_Set{Ids: all}}}
 }
 
 // hasClaim matches who has one of the values in a claim, which is a text or a list.

@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -113,5 +115,35 @@ var _ = Describe("The filter that asks for a client certificate", func() {
 		to := ir.Redirect{Status: 308, Scheme: "https"}
 		Expect(off(&ir.Route{Name: "r", Redirect: &to})).To(BeFalse())
 		Expect(off(&ir.Route{Name: "r", Redirect: &to, Unverified: true})).To(BeTrue())
+	})
+})
+
+var _ = Describe("What verifies a token", func() {
+	It("says where it is, who it is from, and how long its clock may be off", func() {
+		check := func(c ir.TokenCheck) map[string]any {
+			GinkgoHelper()
+			c.Name, c.Issuer, c.Audiences, c.JWKS = "api", "us", []string{"shop"}, "keys"
+			m := translate.TokenCheck(&c)
+			text := must(protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.GetProviders()["api"]))
+			var out map[string]any
+			Expect(json.Unmarshal(text, &out)).To(Succeed())
+			return out
+		}
+		all := func(with map[string]any) map[string]any {
+			for name, value := range map[string]any{
+				"issuer": "us", "audiences": []any{"shop"}, "local_jwks": map[string]any{"inline_string": "keys"}, "payload_in_metadata": "id_token",
+				"clock_skew_seconds": 60., "require_expiration": true, "jwt_cache_config": map[string]any{},
+			} {
+				with[name] = value
+			}
+			return with
+		}
+		Expect(check(ir.TokenCheck{Header: "authorization", Prefix: "Bearer "})).To(Equal(all(map[string]any{
+			"from_headers": []any{map[string]any{"name": "authorization", "value_prefix": "Bearer "}},
+		})))
+		Expect(check(ir.TokenCheck{Cookie: "session", Forward: true})).To(Equal(all(map[string]any{"from_cookies": []any{"session"}, "forward": true})))
+		Expect(check(ir.TokenCheck{Query: "token", ClaimHeaders: []ir.ClaimHeader{{Header: "x-user", Claim: "sub"}}})).To(Equal(all(map[string]any{
+			"from_params": []any{"token"}, "claim_to_headers": []any{map[string]any{"header_name": "x-user", "claim_name": "sub"}},
+		})))
 	})
 })

@@ -21,7 +21,7 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 		Name:                 h.Name,
 		Domains:              []string{h.Domain},
 		TypedPerFilterConfig: filters,
-		Metadata:             loginMetadata(h.Login),
+		Metadata:             hostMetadata(h),
 	}, err
 }
 
@@ -48,7 +48,7 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters}
+	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.Tokens)}
 	if r.Respond != nil {
 		applyDirectResponse(out, r.Respond)
 		return out, nil

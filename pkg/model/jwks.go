@@ -1,10 +1,11 @@
-package oidc
+package model
 
 import (
 	"bytes"
 	"crypto/ecdh"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -13,8 +14,24 @@ import (
 // mostKeys bounds the keys of a provider, which usually has two or three.
 const mostKeys = 100
 
-// key is a public key as Envoy gets it. The fields are in the order of their names.
-type key struct {
+// object is a JSON object, whose names are compared as they are: Go's own decoding
+// into a struct takes Kty for kty.
+type object map[string]json.RawMessage
+
+// text returns a text; empty if there is none of this name.
+func (o object) text(name string) string { return TextOf(o[name]) }
+
+// TextOf returns the text that a part of a JSON document is; empty if it is none.
+func TextOf(part json.RawMessage) string {
+	var s string
+	if json.Unmarshal(part, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// publicKey is a public key as Envoy gets it. The fields are in the order of their names.
+type publicKey struct {
 	Alg string `json:"alg,omitempty"`
 	Crv string `json:"crv,omitempty"`
 	E   string `json:"e,omitempty"`
@@ -25,13 +42,13 @@ type key struct {
 	Y   string `json:"y,omitempty"`
 }
 
-// readKeys returns the keys of a key set that Envoy verifies signatures with, sorted, in
-// JSON. Others are left out: those for encryption, symmetric ones, those that are
+// ReadKeys returns the keys of a key set (RFC 7517) that Envoy verifies signatures with,
+// sorted, in JSON. Others are left out: those for encryption, symmetric ones, those that are
 // too short or of an unknown type.
-func readKeys(text []byte) (string, error) {
-	set, err := readObject(text)
-	if err != nil {
-		return "", err
+func ReadKeys(text []byte) (string, error) {
+	var set object
+	if err := json.Unmarshal(text, &set); err != nil {
+		return "", errors.New("is not a JSON object")
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(set["keys"], &list); err != nil {
@@ -42,8 +59,8 @@ func readKeys(text []byte) (string, error) {
 	}
 	var keys [][]byte
 	for i, raw := range list {
-		fields, err := readObject(raw)
-		if err != nil {
+		var fields object
+		if json.Unmarshal(raw, &fields) != nil {
 			continue // RFC 7517 section 5: what is not understood is ignored
 		}
 		if name := privatePart(fields); name != "" {
@@ -58,7 +75,7 @@ func readKeys(text []byte) (string, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return "", fmt.Errorf("has no key, of %d, that can be used: an id_token is verified with RSA keys of 2048 bits or more, "+
+		return "", fmt.Errorf("has no key, of %d, that can be used: a token is verified with RSA keys of 2048 bits or more, "+
 			"elliptic-curve keys (P-256, P-384, P-521) or Ed25519 keys, for signatures", len(list))
 	}
 	slices.SortFunc(keys, bytes.Compare)
@@ -81,8 +98,8 @@ func privatePart(fields object) string {
 	return ""
 }
 
-func readKey(fields object) (key, bool) {
-	k := key{Alg: fields.text("alg"), Crv: fields.text("crv"), Kid: fields.text("kid"), Kty: fields.text("kty")}
+func readKey(fields object) (publicKey, bool) {
+	k := publicKey{Alg: fields.text("alg"), Crv: fields.text("crv"), Kid: fields.text("kid"), Kty: fields.text("kty")}
 	if use := fields.text("use"); use != "" && use != "sig" || !verifies(fields["key_ops"]) || len(k.Kid) > 1024 {
 		return k, false
 	}
@@ -112,7 +129,7 @@ func readKey(fields object) (key, bool) {
 }
 
 // signsWith reports whether a key is for one of these algorithms, or says nothing of it.
-func (k key) signsWith(algs ...string) bool { return k.Alg == "" || slices.Contains(algs, k.Alg) }
+func (k publicKey) signsWith(algs ...string) bool { return k.Alg == "" || slices.Contains(algs, k.Alg) }
 
 // verifies reports whether the operations of a key, if it lists them, have verify.
 func verifies(operations json.RawMessage) bool {

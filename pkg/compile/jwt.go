@@ -1,0 +1,84 @@
+package compile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// asksWho reports whether a filter says who a request is from: two of them on one place would
+// have to agree.
+func asksWho(f *model.ParsedFilter) bool {
+	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC
+}
+
+// Clash says, in words that follow the name of what the filters are on, that two of them cannot
+// be on one place. Empty means that this is not so. Two logins have words of their own, see
+// addLogin.
+func Clash(filters []*model.ParsedFilter) string {
+	if what := SecondAnswer(filters); what != "" {
+		return what
+	}
+	var asking []*model.ParsedFilter
+	for _, f := range filters {
+		if asksWho(f) {
+			asking = append(asking, f)
+		}
+	}
+	if len(asking) < 2 || !slices.ContainsFunc(asking, func(f *model.ParsedFilter) bool { return f.Type == model.FilterJWT }) {
+		return ""
+	}
+	return fmt.Sprintf("has filters %s and %s, of which only one can say whose requests pass (put the other one on a route),", asking[0].Name, asking[1].Name)
+}
+
+func addHostJWT(h *ir.Host, f *model.JWTFilter, at Place) (err error) {
+	if _, fault := f.Keys(); fault != "" {
+		return errors.New("the keys of its tokens are not known: " + fault)
+	}
+	h.Tokens = tokensOf(f, at)
+	return nil
+}
+
+// addRouteJWT tells clients of a closed route less: that the issuer fails is a condition.
+func addRouteJWT(r *ir.Route, f *model.JWTFilter, at Place) error {
+	if _, fault := f.Keys(); fault != "" {
+		return errors.New("the keys of its tokens are not known")
+	}
+	r.Tokens = tokensOf(f, at)
+	return nil
+}
+
+// tokensOf compiles a filter whose keys are known.
+func tokensOf(f *model.JWTFilter, at Place) *ir.Tokens {
+	check := &ir.TokenCheck{Issuer: f.Issuer, Audiences: f.Audiences, Header: "authorization", Prefix: "Bearer ", Forward: f.Forward}
+	if p := f.From; p != nil {
+		check.Header, check.Prefix, check.Cookie, check.Query = strings.ToLower(p.Header), p.Prefix, p.Cookie, p.Query
+	}
+	for _, c := range f.ClaimHeaders {
+		check.ClaimHeaders = append(check.ClaimHeaders, ir.ClaimHeader{Header: strings.ToLower(c.Header), Claim: c.Claim})
+	}
+	slices.SortFunc(check.ClaimHeaders, func(a, b ir.ClaimHeader) int { return cmp.Compare(a.Header, b.Header) })
+	check.Name = checkName(string(at.Key.Kind)+"/"+at.Key.Name(), check)
+	check.JWKS, _ = f.Keys()
+	out := &ir.Tokens{Check: check}
+	for _, c := range f.Require {
+		out.Require = append(out.Require, ir.ClaimMatch{Claim: strings.Split(c.Claim, "."), Values: c.Values})
+	}
+	return out
+}
+
+// checkName names a check after what asks for it and all that it says: under one name nothing
+// changes but the keys.
+func checkName(of string, check *ir.TokenCheck) string {
+	said, _ := json.Marshal(check) // texts only
+	sum := sha256.Sum256(said)
+	return of + "/" + hex.EncodeToString(sum[:4])
+}

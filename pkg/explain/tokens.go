@@ -1,0 +1,132 @@
+package explain
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+// claimRefused names the refusals of tokens that lack a claim.
+const claimRefused = "claim_refused"
+
+// tokenPlace is where a route, or its host, looks for tokens.
+type tokenPlace struct{ name, header, prefix, cookie, query string }
+
+// tokenPlaceOf returns where the tokens of a route are; nil if it asks for none.
+func tokenPlaceOf(vh *routev3.VirtualHost, r *routev3.Route) *tokenPlace {
+	said := r.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()
+	if said["tokens"] == nil {
+		said = vh.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()
+	}
+	if said["tokens"] == nil {
+		return nil
+	}
+	text := func(key string) string { return said[key].GetStringValue() }
+	return &tokenPlace{text("tokens"), text("header"), text("prefix"), text("cookie"), text("query")}
+}
+
+// String tells the place in a sentence.
+func (p *tokenPlace) String() string {
+	switch {
+	case p.cookie != "":
+		return "cookie " + p.cookie
+	case p.query != "":
+		return "query parameter " + p.query
+	}
+	return "header " + p.header
+}
+
+// filter is the filter that the check is named after, with its kind.
+func (p *tokenPlace) filter() string {
+	kind, rest, _ := strings.Cut(p.name, "/")
+	name, _, _ := strings.Cut(rest, "/")
+	return kind + " " + name
+}
+
+// find returns the token of a request; empty if there is none.
+func (p *tokenPlace) find(s subject) string {
+	switch {
+	case p.cookie != "":
+		return s.cookie(p.cookie)
+	case p.query != "":
+		for pair := range strings.SplitSeq(strings.TrimPrefix(s.query, "?"), "&") {
+			if name, value, _ := strings.Cut(pair, "="); name == p.query {
+				return value
+			}
+		}
+		return ""
+	}
+	// Envoy looks for the prefix anywhere in the value.
+	_, token, found := strings.Cut(s.headers.get(p.header), p.prefix)
+	if !found {
+		return ""
+	}
+	return token
+}
+
+// cookie returns the value of a cookie.
+func (s subject) cookie(name string) string {
+	for _, header := range s.headers["cookie"] {
+		for pair := range strings.SplitSeq(header, ";") {
+			if key, value, _ := strings.Cut(strings.TrimSpace(pair), "="); key == name {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// claimsOf reads what a token says, whoever has signed it.
+func claimsOf(token string) (claims map[string]any, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	return claims, err == nil && json.Unmarshal(text, &claims) == nil
+}
+
+// passTokens does what the check of tokens does with a request; answered is false if it goes on.
+// The signature, the end and the audience of a token are taken for right.
+func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (answered bool, err error) {
+	on, place := findFilter(l, jwtFilter), tokenPlaceOf(vh, r)
+	if on == nil || place == nil || isOff(on, vh, r) {
+		return false, nil
+	}
+	token := place.find(s)
+	claims, readable := claimsOf(token)
+	switch {
+	case token == "":
+		a.Body = "Jwt is missing\n"
+		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and the request has none there", place.filter(), place))
+		return true, nil
+	case !readable:
+		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and what is there is none", place.filter(), place))
+		return true, nil
+	}
+	a.step("token", fmt.Sprintf("the request has a token for %s in %s, whose signature, end, issuer and audience only Envoy compares; what follows is what a valid one meets", place.filter(), place))
+	on = findFilter(l, claimsFilter)
+	if on == nil || isOff(on, vh, r) {
+		return false, nil
+	}
+	message, err := messageFor(claimsFilter, vh, r, &rbacv3.RBACPerRoute{})
+	if err != nil {
+		return false, err
+	}
+	for _, principal := range message.GetRbac().GetRules().GetPolicies()[claimRefused].GetPrincipals() {
+		refused, err := caller{s, claims, true}.is(principal)
+		if err != nil {
+			return false, err
+		}
+		if refused == yes {
+			return true, a.endRefused(l, claimRefused, ClaimRefused, fmt.Sprintf("%s requires of the token: %s. That of the request does not have it", place.filter(), requiredClaims(principal)))
+		}
+	}
+	return false, nil
+}

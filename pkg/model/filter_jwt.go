@@ -1,0 +1,272 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// JWTFilter lets requests pass that bring a token (JWT) of an issuer. The signature, the issuer, the audience and the
+// end of the token are verified. A filter of a route takes the place of that of its service.
+// At most 64 KiB.
+// +page=jwt.md
+// +example={issuer: "https://login.example.com", audiences: [shop-api], require: [{claim: scope, values: [shop, admin]}],
+// claim_headers: [{claim: sub, header: x-user}]}
+type JWTFilter struct {
+	// The issuer (iss) of the tokens, exactly as they have it. Without jwks and jwks_uri it is a URL, and its discovery
+	// document says where the keys are.
+	// +required
+	// +minLength=1
+	// +maxLength=maxURL
+	Issuer string `json:"issuer"`
+	// A token is for one of these (aud). Absent means that this is not looked at.
+	// +minItems=1
+	// +maxItems=maxAudiences
+	// +items={type: string, minLength: 1, maxLength: maxWord}
+	Audiences []string `json:"audiences"`
+	// The public keys themselves, a key set (RFC 7517). At most one of jwks and jwks_uri is given.
+	// +anyOf=[{type: object, required: [keys], properties: {keys: {type: array, items: {type: object}}}}]
+	JWKS json.RawMessage `json:"jwks"`
+	// Where the keys are.
+	// +maxLength=maxURL
+	JWKSURI string `json:"jwks_uri"`
+	// Name of the upstream through which the keys are fetched. Without it, the host of the URL is asked.
+	Upstream string `json:"upstream"`
+	// Where the token is in a request. Absent means Authorization: Bearer.
+	From *TokenPlace `json:"from"`
+	// Claims that the token has; without one of them a request gets 403. All must hold.
+	// +maxItems=maxRequired
+	Require []RequiredClaim `json:"require"`
+	// Claims that the upstream is told in headers. What a client sends in these is removed.
+	// +maxItems=maxClaimHeaders
+	ClaimHeaders []ClaimHeader `json:"claim_headers"`
+	// The upstream gets the token too. Default: false.
+	Forward bool `json:"forward"`
+
+	provider *Provider
+}
+
+// TokenPlace is where a token is: in a header, a cookie or a query parameter. Exactly one is given.
+type TokenPlace struct {
+	Header string `json:"header"`
+	// What is in front of the token in the header, such as "Bearer ".
+	// +maxLength=maxWord
+	Prefix string `json:"prefix"`
+	Cookie string `json:"cookie"`
+	// Whoever sees a URL has such a token: it is in logs and in the history of browsers.
+	Query string `json:"query"`
+}
+
+// RequiredClaim is a claim of a token, which is a text, or a list that has one. Dots are between the steps to it.
+// +example={claim: realm_access.roles, values: [staff]}
+type RequiredClaim struct {
+	// +required
+	// +minLength=1
+	// +maxLength=maxWord
+	Claim string `json:"claim"`
+	// The token needs one of them.
+	// +required
+	// +minItems=1
+	// +maxItems=maxRequiredValues
+	// +items={type: string, minLength: 1, maxLength: maxWord}
+	Values []string `json:"values"`
+}
+
+// ClaimHeader is a header that tells the upstream a claim. Dots are between the steps to it.
+// +example={claim: sub, header: x-user}
+type ClaimHeader struct {
+	// +required
+	// +minLength=1
+	// +maxLength=maxWord
+	Claim string `json:"claim"`
+	// +required
+	// +minLength=1
+	// +maxLength=maxHeaderName
+	Header string `json:"header"`
+}
+
+func readJWT(v *validator, at, _ string, config JSON) Spec {
+	var f JWTFilter
+	if v.login(at, config, &f) {
+		f.check(v, at)
+	}
+	return &f
+}
+
+func (f *JWTFilter) check(v *validator, at string) {
+	f.checkKeys(v, at)
+	if f.Audiences != nil && len(f.Audiences) == 0 {
+		v.add(at+".audiences", "is empty, so that no token could pass; name who the tokens are for, or leave audiences out")
+	}
+	v.words(at+".audiences", f.Audiences, maxAudiences, isText, "an audience, such as https://api.example.com")
+	if f.From != nil {
+		f.From.check(v, at+".from")
+	}
+	v.requiredClaims(at+".require", f.Require)
+	if len(f.ClaimHeaders) > maxClaimHeaders {
+		v.add(at+".claim_headers", "has %d headers; at most %d are allowed", len(f.ClaimHeaders), maxClaimHeaders)
+		return
+	}
+	seen := map[string]bool{}
+	for i, c := range f.ClaimHeaders {
+		field := fmt.Sprintf("%s.claim_headers[%d]", at, i)
+		if f.From != nil && strings.EqualFold(c.Header, f.From.Header) && c.Header != "" {
+			v.add(field+".header", "%q has the token; choose another header", c.Header)
+			continue
+		}
+		v.claimHeader(field+".header", c.Header, seen)
+		v.claim(field+".claim", c.Claim)
+	}
+}
+
+// checkKeys accepts an issuer with the place of its keys.
+func (f *JWTFilter) checkKeys(v *validator, at string) {
+	keys := at + ".jwks"
+	switch {
+	case f.Issuer == "":
+		v.add(at+".issuer", "is required: it is the iss of the tokens")
+	case !isText(f.Issuer) || len(f.Issuer) > maxURL:
+		v.add(at+".issuer", "has a control character, or more than %d bytes", maxURL)
+	case f.discovers():
+		v.provider(at, f.Issuer, "", "")
+	}
+	if f.JWKSURI != "" {
+		v.loginURL(at+".jwks_uri", f.JWKSURI)
+	}
+	if f.Upstream != "" {
+		v.name(at+".upstream", f.Upstream, true)
+	}
+	if f.JWKS == nil {
+		return
+	}
+	if f.JWKSURI != "" || f.Upstream != "" {
+		v.add(keys, "has the keys, so that jwks_uri and upstream say nothing; leave them out")
+	}
+	if symmetricKey(f.JWKS) {
+		v.add(keys, "has a symmetric key (oct): whoever can verify with it can sign; use public keys")
+	} else if _, err := ReadKeys(f.JWKS); err != nil {
+		v.add(keys, "%s", err)
+	}
+}
+
+// symmetricKey reports whether a key set has one.
+func symmetricKey(text json.RawMessage) bool {
+	var set struct{ Keys []object }
+	return json.Unmarshal(text, &set) == nil && slices.ContainsFunc(set.Keys, func(k object) bool {
+		_, secret := k["k"]
+		return secret || k.text("kty") == "oct"
+	})
+}
+
+func (p *TokenPlace) check(v *validator, at string) {
+	given := 0
+	for _, f := range []string{p.Header, p.Cookie, p.Query} {
+		if f != "" {
+			given++
+		}
+	}
+	switch lower := strings.ToLower(p.Header); {
+	case given != 1:
+		v.add(at, `takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts`)
+	case p.Prefix != "" && p.Header == "":
+		v.add(at+".prefix", "requires header")
+	case p.Header != "" && (lower == "host" || lower == "cookie" || slices.Contains(connectionHeaders(), lower)):
+		v.add(at+".header", "%q cannot have a token; a cookie has a field of its own", p.Header)
+	case p.Header != "":
+		v.token(at+".header", p.Header)
+		if len(p.Prefix) > maxWord || p.Prefix != "" && (!isText(p.Prefix) || strings.ContainsFunc(p.Prefix, isNoASCIIText)) {
+			v.add(at+".prefix", "%q is not what a header can have in front of a token, such as %q", clipField(p.Prefix), "Bearer ")
+		}
+	case !isPlainWord(p.Cookie + p.Query):
+		v.add(at, "%q must be a name of A-Z a-z 0-9 _ - of at most %d characters", clipField(p.Cookie+p.Query), maxWord)
+	}
+}
+
+func isPlainWord(s string) bool {
+	return len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return !isAlphanumeric(r) && r != '_' && r != '-' })
+}
+
+// requiredClaims accepts conditions on claims.
+func (v *validator) requiredClaims(at string, list []RequiredClaim) {
+	if len(list) > maxRequired {
+		v.add(at, "has %d claims; at most %d are allowed", len(list), maxRequired)
+		return
+	}
+	for i, c := range list {
+		field := fmt.Sprintf("%s[%d]", at, i)
+		v.claim(field+".claim", c.Claim)
+		if len(c.Values) == 0 {
+			v.add(field+".values", "must list the values, of which a token needs one")
+		}
+		v.words(field+".values", c.Values, maxRequiredValues, isText, "a value of a claim")
+	}
+}
+
+func (f *JWTFilter) uses() []Key {
+	if f.Upstream == "" {
+		return nil
+	}
+	return []Key{UpstreamKey(f.Upstream)}
+}
+
+func jwtNames() map[string]Kind { return map[string]Kind{"upstream": KindUpstream} }
+
+func (f *JWTFilter) learn(p *Provider) Spec {
+	known := *f
+	known.provider = p
+	return &known
+}
+
+// discovers reports whether the issuer says where the keys are.
+func (f *JWTFilter) discovers() bool { return f.JWKS == nil && f.JWKSURI == "" }
+
+// Source is what has to be asked to know the keys; the zero value means nothing.
+func (f *JWTFilter) Source() ProviderSource {
+	if f.JWKS != nil {
+		return ProviderSource{}
+	}
+	s := ProviderSource{JWKSURI: f.JWKSURI, Upstream: f.Upstream, Discover: f.discovers()}
+	if s.Discover {
+		s.Issuer = f.Issuer
+	}
+	if f.Upstream != "" {
+		s.UpstreamFor = f.JWKSURI + s.Issuer // one of them
+	}
+	return s
+}
+
+// Keys are the JSON of the keys. If they are not known, fault says why.
+func (f *JWTFilter) Keys() (keys, fault string) {
+	if f.JWKS != nil {
+		keys, _ = ReadKeys(f.JWKS) // which check has seen
+		return keys, ""
+	}
+	switch p := f.provider; {
+	case p == nil || p.Source != f.Source():
+		return "", "the issuer has not answered yet"
+	case p.JWKS == "":
+		return "", cmp.Or(p.Fault, "the issuer has none")
+	default:
+		return p.JWKS, ""
+	}
+}
+
+// Advice says what works, but probably not as intended. Each sentence follows the path of the filter.
+func (f *JWTFilter) Advice() []string {
+	var list []string
+	if len(f.Audiences) == 0 {
+		list = append(list, "has no audiences: it takes every token of the issuer, also those that are for other programs")
+	}
+	for _, c := range []struct{ name, url string }{{"issuer", f.Source().Issuer}, {"jwks_uri", f.JWKSURI}} {
+		if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+			list = append(list, fmt.Sprintf("has %s %s, which is plain HTTP: %s", c.name, c.url, onTheWay))
+		}
+	}
+	if f.From != nil && f.From.Query != "" {
+		list = append(list, "takes tokens from the query: whoever sees a URL has such a token, and URLs are in logs and in the history of browsers")
+	}
+	return list
+}

@@ -1,0 +1,60 @@
+package model_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+const publicKey = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`
+
+var _ = Describe("The configuration for tokens", func() {
+	filter := func(config string) *model.Filter {
+		return &model.Filter{Name: "api", Type: "http_filter_jwt", Config: model.JSON(config)}
+	}
+
+	DescribeTable("is refused", func(config, field, message string) {
+		Expect(filter(config).Validate()).To(Equal([]model.FieldError{{Field: "Filter_config" + field, Message: message}}))
+	},
+		Entry("with a symmetric key beside others", `{"issuer":"us","jwks":{"keys":[`+publicKey+`,{"kty":"oct","k":"YQ"}]}}`, ".jwks",
+			"has a symmetric key (oct): whoever can verify with it can sign; use public keys"),
+		Entry("with a symmetric key under another name", `{"issuer":"us","jwks":{"keys":[`+publicKey+`,{"kty":"RSA","k":"YQ"}]}}`, ".jwks",
+			"has a symmetric key (oct): whoever can verify with it can sign; use public keys"),
+		Entry("with a private key", `{"issuer":"us","jwks":{"keys":[{"kty":"EC","d":"YQ"}]}}`, ".jwks",
+			`publishes the private half of key 1 ("d"): its signatures prove nothing; replace the key at the provider`),
+		Entry("with a text for keys", `{"issuer":"us","jwks":"{}"}`, ".jwks", "is not a JSON object"),
+		Entry("with null for keys", `{"issuer":"us","jwks":null}`, ".jwks", `has no list "keys": a key set is {"keys": [...]}`),
+		Entry("with no place of the token", `{"issuer":"https://us.test","from":{}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
+		Entry("with two", `{"issuer":"https://us.test","from":{"cookie":"a","query":"b"}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
+		Entry("with a line feed in front of the token", `{"issuer":"https://us.test","from":{"header":"a","prefix":"b\n"}}`, ".from.prefix", `"b\n" is not what a header can have in front of a token, such as "Bearer "`),
+		Entry("with an issuer that has a query", `{"issuer":"https://us.test/?a"}`, ".issuer",
+			`"https://us.test/?a" must have no query: it is a name that the provider has for itself, and where its discovery document is`),
+	)
+
+	It("is taken with an issuer that is no URL where the keys are given", func() {
+		Expect(filter(`{"issuer":"us","jwks":{"keys":[` + publicKey + `]}}`).Validate()).To(BeEmpty())
+		Expect(filter(`{"issuer":"us","jwks_uri":"https://us.test/keys"}`).Validate()).To(BeEmpty())
+	})
+
+	It("advises where more pass than one would think, or others see tokens and keys", func() {
+		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.JWTFilter).Advice() }
+		Expect(advice(`{"issuer":"https://us.test","audiences":["a"]}`)).To(BeEmpty())
+		Expect(advice(`{"issuer":"http://us.test","from":{"query":"a"}}`)).To(Equal([]string{
+			"has no audiences: it takes every token of the issuer, also those that are for other programs",
+			"has issuer http://us.test, which is plain HTTP: who is on the way can put other keys in the place of the provider's",
+			"takes tokens from the query: whoever sees a URL has such a token, and URLs are in logs and in the history of browsers",
+		}))
+		Expect(advice(`{"issuer":"us","audiences":["a"],"jwks_uri":"http://us.test/keys"}`)).To(Equal([]string{
+			"has jwks_uri http://us.test/keys, which is plain HTTP: who is on the way can put other keys in the place of the provider's",
+		}))
+	})
+
+	It("asks where its keys are, through its upstream, and for nothing that it has", func() {
+		source := func(config string) model.ProviderSource { return model.SourceOf(filter(config).Parse().Spec) }
+		Expect(source(`{"issuer":"https://us.test","upstream":"idp"}`)).To(Equal(model.ProviderSource{Issuer: "https://us.test", Discover: true, Upstream: "idp", UpstreamFor: "https://us.test"}))
+		Expect(source(`{"issuer":"us","jwks_uri":"https://us.test/keys"}`)).To(Equal(model.ProviderSource{JWKSURI: "https://us.test/keys"}))
+		Expect(source(`{"issuer":"us","jwks":{"keys":[` + publicKey + `]}}`)).To(Equal(model.ProviderSource{}))
+		Expect(filter(`{"issuer":"https://us.test","upstream":"idp"}`).Names()).To(Equal([]model.Key{model.UpstreamKey("idp")}))
+	})
+})

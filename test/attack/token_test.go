@@ -1,0 +1,214 @@
+package attack_test
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// tokenTry is a request with a token, and the status that comes of it.
+type tokenTry struct {
+	what    string
+	path    string
+	headers []string
+	want    int
+}
+
+// forger has what an attacker may know, and the issuer's keys, to sign what only is not meant
+// for here.
+type forger struct {
+	issuer, other *testkit.TokenIssuer
+	rsa           *rsa.PublicKey
+}
+
+func (f forger) keys() string {
+	first := strings.TrimSuffix(f.issuer.JWKS(), "]}")
+	return fmt.Sprintf(`%s,{"kty":"RSA","kid":"rsa","n":%q,"e":"AQAB"}]}`, first, testkit.Base64(f.rsa.N.Bytes()))
+}
+
+// claims are those of a good token, with others.
+func (f forger) claims(others object) object {
+	all := object{"iss": f.issuer.Issuer, "aud": "shop", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()}
+	for name, value := range others {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+func (f forger) with(claims object) []string {
+	return []string{"Authorization: Bearer " + f.issuer.Sign(object{"alg": "ES256", "kid": "one"}, f.claims(claims))}
+}
+
+func (f forger) header(header object) []string {
+	return []string{"Authorization: Bearer " + f.issuer.Sign(header, f.claims(nil))}
+}
+
+// forged is signed with a key of the attacker, or with nothing.
+func (f forger) forged(header object, sign func(text string) string) []string {
+	text := testkit.TokenPart(header) + "." + testkit.TokenPart(f.claims(nil))
+	return []string{"Authorization: Bearer " + text + "." + sign(text)}
+}
+
+func hs256(key []byte) func(string) string {
+	return func(text string) string {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(text))
+		return testkit.Base64(mac.Sum(nil))
+	}
+}
+
+func unsigned(string) string { return "" }
+
+func (f forger) tries() []tokenTry {
+	der, err := x509.MarshalPKIXPublicKey(f.rsa)
+	Expect(err).NotTo(HaveOccurred())
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	good := f.issuer.Sign(object{"alg": "ES256", "kid": "one"}, f.claims(nil))
+	parts := strings.Split(good, ".")
+	evil := f.other.Sign(object{"alg": "ES256", "kid": "one"}, f.claims(nil))
+	now := time.Now()
+	var embedded object
+	Expect(json.Unmarshal([]byte(f.other.JWKS()), &embedded)).To(Succeed())
+	embedded = embedded["keys"].([]any)[0].(object)
+	return []tokenTry{
+		{"a good one", "/", f.with(nil), 200},
+		{"none", "/", nil, 401},
+		{"alg none", "/", f.forged(object{"alg": "none"}, unsigned), 401},
+		{"alg None", "/", f.forged(object{"alg": "nOnE", "kid": "one"}, unsigned), 401},
+		{"HS256 with the RSA public key", "/", f.forged(object{"alg": "HS256", "kid": "rsa"}, hs256(public)), 401},
+		{"HS256 with the modulus", "/", f.forged(object{"alg": "HS256", "kid": "rsa"}, hs256(f.rsa.N.Bytes())), 401},
+		{"HS256 with an empty key", "/", f.forged(object{"alg": "HS256"}, hs256(nil)), 401},
+		{"another key under the same kid", "/", []string{"Authorization: Bearer " + evil}, 401},
+		{"a key in the header (jwk)", "/", []string{"Authorization: Bearer " + f.other.Sign(object{"alg": "ES256", "jwk": embedded}, f.claims(nil))}, 401},
+		{"a key elsewhere (jku, x5u)", "/", []string{"Authorization: Bearer " + f.other.Sign(object{"alg": "ES256", "kid": "one", "jku": "http://127.0.0.1:1/keys", "x5u": "http://127.0.0.1:1/cert"}, f.claims(nil))}, 401},
+		{"a kid that leads to a file", "/", f.header(object{"alg": "ES256", "kid": "../../../../dev/null"}), 401},
+		{"a kid with SQL", "/", f.header(object{"alg": "ES256", "kid": "x' UNION SELECT 'key"}), 401},
+		{"the kid of the other key", "/", f.header(object{"alg": "ES256", "kid": "rsa"}), 401},
+		{"no kid", "/", f.header(object{"alg": "ES256"}), 200},
+		{"a kid that is no text", "/", f.header(object{"alg": "ES256", "kid": 1}), 401},
+		{"a header that nobody knows (crit)", "/", f.header(object{"alg": "ES256", "kid": "one", "crit": []string{"exp"}}), 200},
+		{"expired", "/", f.with(object{"exp": now.Add(-2 * time.Minute).Unix()}), 401},
+		{"expired within the clock skew", "/", f.with(object{"exp": now.Add(-20 * time.Second).Unix()}), 200},
+		{"without an end", "/", f.with(object{"exp": nil}), 401},
+		{"with the end 0", "/", f.with(object{"exp": 0}), 401},
+		{"with a negative end", "/", f.with(object{"exp": -1}), 401},
+		{"with a text as its end", "/", f.with(object{"exp": "9999999999"}), 401},
+		{"with a huge end", "/", f.with(object{"exp": 1e300}), 401},
+		{"from the future", "/", f.with(object{"nbf": now.Add(10 * time.Minute).Unix()}), 401},
+		{"with a text as its beginning", "/", f.with(object{"nbf": "0"}), 401},
+		{"of another issuer", "/", f.with(object{"iss": "https://other.test"}), 401},
+		{"of an issuer with a slash more", "/", f.with(object{"iss": f.issuer.Issuer + "/"}), 401},
+		{"of no issuer", "/", f.with(object{"iss": nil}), 401},
+		{"of a list of issuers", "/", f.with(object{"iss": []string{f.issuer.Issuer}}), 401},
+		{"for another audience", "/", f.with(object{"aud": "cart"}), 403},
+		{"for a longer audience", "/", f.with(object{"aud": "shop2"}), 403},
+		{"for no audience", "/", f.with(object{"aud": nil}), 403},
+		{"for several audiences", "/", f.with(object{"aud": []string{"cart", "shop"}}), 200},
+		{"for several other audiences", "/", f.with(object{"aud": []string{"cart", "sho", "p"}}), 403},
+		{"for an audience that is an object", "/", f.with(object{"aud": object{"shop": "shop"}}), 401},
+		{"with another subject than signed", "/", []string{"Authorization: Bearer " + parts[0] + "." + testkit.TokenPart(f.claims(object{"sub": "root"})) + "." + parts[2]}, 401},
+		{"without its signature", "/", []string{"Authorization: Bearer " + parts[0] + "." + parts[1] + "."}, 401},
+		{"of two parts", "/", []string{"Authorization: Bearer " + parts[0] + "." + parts[1]}, 401},
+		{"with a part more", "/", []string{"Authorization: Bearer " + good + ".x"}, 401},
+		{"two headers, the bad one last", "/", []string{"Authorization: Bearer " + good, "Authorization: Bearer " + evil}, 401},
+		{"two headers, the bad one first", "/", []string{"Authorization: Bearer " + evil, "Authorization: Bearer " + good}, 401},
+		{"two in one header", "/", []string{"Authorization: Bearer " + good + ", Bearer " + evil}, 401},
+		{"in the query", "/?access_token=" + good, nil, 401},
+		{"in a cookie", "/", []string{"Cookie: access_token=" + good}, 401},
+		{"in another header", "/", []string{"X-Authorization: Bearer " + good}, 401},
+		{"without a scheme", "/", []string{"Authorization: " + good}, 401},
+		{"huge", "/", f.with(object{"x": strings.Repeat("a", 40000)}), 200},
+		{"larger than all headers may be", "/", f.with(object{"x": strings.Repeat("a", 70000)}), 431},
+		{"deep", "/", f.with(object{"x": json.RawMessage(strings.Repeat("[", 5000) + strings.Repeat("]", 5000))}), 401},
+		{"on the way to a path that is none", "/nowhere/..%2f", f.with(nil), 307},
+	}
+}
+
+var _ = Describe("Tokens", func() {
+	It("pass only as their issuer has signed them, for here and now", func(ctx SpecContext) {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		Expect(err).NotTo(HaveOccurred())
+		f := forger{testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://issuer.test", "one"), &key.PublicKey}
+		gw.add(ctx, "/filter", "Filter_name=tokens", "Filter_type=http_filter_jwt",
+			`Filter_config={"issuer":"https://issuer.test","audiences":["shop"],"jwks":`+f.keys()+`,"claim_headers":[{"claim":"sub","header":"x-user"}]}`)
+		gw.addService(ctx, "tokens", "tokens.test")
+		gw.link(ctx, "/service/tokens/filter/tokens")
+		gw.link(ctx, "/proxy/gw/service/tokens?wait=applied")
+		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
+		for _, t := range some(60, f.tries()) {
+			a := try(ctx, base, http.MethodGet, t.path, "", append([]string{"Host: tokens.test", "X-User: root", "x-user: root"}, t.headers...)...)
+			Expect(a.Status).To(Equal(t.want), "%s: %s", t.what, a.Body)
+			if t.want == http.StatusOK {
+				var echo testkit.Echo
+				Expect(json.Unmarshal([]byte(a.Body), &echo)).To(Succeed())
+				Expect(echo.Headers["X-User"]).To(Equal([]string{"ann"}), t.what)
+				Expect(echo.Headers).NotTo(HaveKey("Authorization"), t.what)
+			}
+		}
+	}, NodeTimeout(2*time.Minute))
+
+	It("are not verified with keys from a place that is not meant, and nobody passes", func(ctx SpecContext) {
+		p, err := testkit.StartProvider(testkit.CertificateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(p.Close)
+		gw.addService(ctx, "keys", "keys.test")
+		gw.link(ctx, "/proxy/gw/service/keys?wait=applied")
+		base := testkit.API{URL: fmt.Sprintf("http://127.0.0.1:%d", gw.port)}
+		for i, t := range []struct{ at, stored, why string }{
+			{"http://169.254.169.254/latest/keys", "201", "may not be asked: its address 169.254.169.254 is "},
+			{p.Issuer() + "/keys", "201", "may not be asked: its address "},
+			{"http://127.0.0.1:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
+			{"http://[::ffff:127.0.0.1]:1/keys", "201", "may not be asked: its address 127.0.0.1 is "},
+			{"http://0.0.0.0/keys", "201", "may not be asked: its address 0.0.0.0 is "},
+			{gw.API.URL + "/config", "201", "may not be asked: its address "},
+			{"file:///etc/passwd", "400", ""},
+			{"gopher://127.0.0.1/", "400", ""},
+			{"https://user@issuer.test/keys", "400", ""},
+			{"https://issuer.test/keys\r\nX: y", "400", ""},
+		} {
+			name := fmt.Sprintf("keys%d", i)
+			config, err := json.Marshal(object{"issuer": "us", "jwks_uri": t.at})
+			Expect(err).NotTo(HaveOccurred())
+			a, err := gw.API.Post(ctx, "/filter", "Filter_name="+name, "Filter_type=http_filter_jwt", "Filter_config="+string(config))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(fmt.Sprint(a.Status)).To(Equal(t.stored), "%s: %s", t.at, a.Body)
+			if a.Status != http.StatusCreated {
+				continue
+			}
+			link := "/service/keys/filter/" + name
+			a, err = gw.API.Post(ctx, link+"?wait=applied")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
+			Eventually(func() string {
+				a, err := gw.API.Get(ctx, "/filter/"+name)
+				Expect(err).NotTo(HaveOccurred())
+				return a.Body
+			}).Should(And(ContainSubstring("ProviderFailing"), ContainSubstring(t.why), ContainSubstring("no token is accepted before it answers")))
+			Expect(try(ctx, base, http.MethodGet, "/", "", "Host: keys.test").Status).To(Equal(http.StatusServiceUnavailable))
+			for _, made := range []string{link, "/filter/" + name} {
+				a, err := gw.API.Delete(ctx, made)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+			}
+		}
+		Expect(p.Asked).To(BeEmpty())
+	}, NodeTimeout(2*time.Minute))
+})

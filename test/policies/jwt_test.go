@@ -1,0 +1,66 @@
+package policies_test
+
+import (
+	"fmt"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+func jwt() policy {
+	issuer, other := testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://other.test", "two")
+	bearer := func(i *testkit.TokenIssuer, claims object) string { return "Authorization: Bearer " + i.Token(claims) }
+	staff := bearer(issuer, object{"aud": "shop", "sub": "ann", "groups": []string{"users", "staff"}})
+	nobody := bearer(issuer, object{"aud": []string{"cart", "shop"}, "sub": "bob", "groups": "users"})
+	const realm, ofEmpty = `Bearer realm="http://shop.test/shop"`, `Bearer realm="http://shop.test/empty"`
+	return policy{
+		kind: "http_filter_jwt", filter: "envoy.filters.http.jwt_authn", denies: 401,
+		config: `{"issuer":"https://issuer.test","audiences":["shop"],"jwks":` + issuer.JWKS() + `,
+			"require":[{"claim":"groups","values":["admins","staff"]}],"claim_headers":[{"claim":"sub","header":"X-User"}]}`,
+		changed: `{"issuer":"https://other.test","audiences":["cart"],"jwks":` + other.JWKS() + `,"from":{"header":"X-Token"},"forward":true}`,
+		// says are the headers that the backend saw, or why nobody did.
+		says: func(a answer) string {
+			if a.seen == nil {
+				return fmt.Sprint(a.status, " ", a.header.Get("WWW-Authenticate"), " ", a.body)
+			}
+			return fmt.Sprint(a.status, " ", len(a.seen.Get("Authorization")), " ", len(a.seen.Get("X-Token")) > 0, " ", a.seen.Values("X-User"))
+		},
+		requests: []request{
+			{what: "one without a token", off: "200 0 false []", on: "401 " + realm + " Jwt is missing\n", changed: "401 " + realm + " Jwt is missing\n", both: "401 " + realm + " Jwt is missing\n"},
+			{
+				what: "one with a token", header: []string{staff, "X-User: eve", "x-user: eve"}, off: fmt.Sprint("200 ", len(staff)-15, " false [eve eve]"),
+				on: "200 0 false [ann]", changed: "401 " + realm + " Jwt is missing\n", both: "401 " + realm + " Jwt is missing\n",
+			},
+			{
+				what: "one without the claim", header: []string{nobody}, off: fmt.Sprint("200 ", len(nobody)-15, " false []"),
+				on: "403  the token does not have the claims that are required here\n", changed: "401 " + realm + " Jwt is missing\n", both: "401 " + realm + " Jwt is missing\n",
+			},
+			{
+				what: "one with a token of the other issuer", header: []string{"X-Token: " + other.Token(object{"aud": "cart"}), "X-User: eve"}, off: "200 0 true [eve]",
+				on: "401 " + realm + " Jwt is missing\n", changed: "200 0 true [eve]", both: "200 0 true []",
+			},
+			{
+				what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"}, off: "200 0 false []",
+				on: "401 " + realm + " Jwt is missing\n", changed: "401 " + realm + " Jwt is missing\n", both: "401 " + realm + " Jwt is missing\n",
+			},
+			{what: "a route without upstreams", path: "/empty", off: "503  route empty has no upstream\n", on: "401 " + ofEmpty + " Jwt is missing\n", changed: "401 " + ofEmpty + " Jwt is missing\n", both: "401 " + ofEmpty + " Jwt is missing\n"},
+			{what: "a redirect", host: "moved.test", off: "301  ", on: "301  ", changed: "301  ", both: "301  "},
+			{what: "a path that no route has", path: "/nowhere", off: "404  ", on: "404  ", changed: "404  ", both: "404  "},
+		},
+		refusals: []refusal{
+			{`{}`, "Filter_config.issuer", "is required: it is the iss of the tokens"},
+			{`{"issuer":"me"}`, "Filter_config.issuer", `"me" is not a URL such as https://login.example.com/token`},
+			{`{"issuer":"me","jwks_uri":"file:///etc/passwd"}`, "Filter_config.jwks_uri", `"file:///etc/passwd" is not a URL such as https://login.example.com/token`},
+			{`{"issuer":"me","jwks":{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}}`, "Filter_config.jwks", "has a symmetric key (oct): whoever can verify with it can sign; use public keys"},
+			{`{"issuer":"me","jwks":{"keys":[]}}`, "Filter_config.jwks", "has no key, of 0, that can be used: a token is verified with RSA keys of 2048 bits or more, elliptic-curve keys (P-256, P-384, P-521) or Ed25519 keys, for signatures"},
+			{`{"issuer":"me","jwks":` + issuer.JWKS() + `,"jwks_uri":"https://a.test/keys"}`, "Filter_config.jwks", "has the keys, so that jwks_uri and upstream say nothing; leave them out"},
+			{`{"issuer":"https://a.test","audiences":[]}`, "Filter_config.audiences", "is empty, so that no token could pass; name who the tokens are for, or leave audiences out"},
+			{`{"issuer":"https://a.test","from":{"header":"a","query":"b"}}`, "Filter_config.from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"},
+			{`{"issuer":"https://a.test","from":{"header":"Cookie"}}`, "Filter_config.from.header", `"Cookie" cannot have a token; a cookie has a field of its own`},
+			{`{"issuer":"https://a.test","from":{"cookie":"a.*"}}`, "Filter_config.from", `"a.*" must be a name of A-Z a-z 0-9 _ - of at most 255 characters`},
+			{`{"issuer":"https://a.test","from":{"cookie":"a","prefix":"b"}}`, "Filter_config.from.prefix", "requires header"},
+			{`{"issuer":"https://a.test","require":[{"claim":"groups","values":[]}]}`, "Filter_config.require[0].values", "must list the values, of which a token needs one"},
+			{`{"issuer":"https://a.test","claim_headers":[{"claim":"sub","header":"Authorization"}]}`, "Filter_config.claim_headers[0].header", `"Authorization" has the tokens of users and cannot be changed; choose another header`},
+			{`{"issuer":"https://a.test","from":{"header":"x-a"},"claim_headers":[{"claim":"sub","header":"X-A"}]}`, "Filter_config.claim_headers[0].header", `"X-A" has the token; choose another header`},
+		},
+	}
+}
