@@ -101,7 +101,7 @@ func (w *writer) ofType(e ast.Expr, d doc, all map[string]*yaml.Node) error {
 	case *ast.StarExpr:
 		return w.ofType(t.X, d, all)
 	case *ast.Ident:
-		basic := map[string]string{"string": "string", "bool": "boolean", "int": "integer", "int64": "integer", "uint32": "integer"}
+		basic := map[string]string{"string": "string", "bool": "boolean", "int": "integer", "int64": "integer", "uint32": "integer", "float64": "number"}
 		if name := basic[t.Name]; name != "" {
 			all["type"] = scalar(name)
 		} else {

@@ -398,7 +398,11 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	if err != nil {
 		broken = err
 	}
-	encoded = slices.Concat(reserved, encoded)
+	last, err := encodeRoutes(host.Last)
+	if err != nil {
+		broken = err
+	}
+	encoded = slices.Concat(reserved, encoded, last)
 	s.host, s.needs = host, compile.Needs(host, tree, pairs)
 	s.parts = &snapshot.Parts{Domain: host.Domain, Order: tree.Service.ID}
 	if broken == nil {

@@ -179,7 +179,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		if h.Tokens != nil {
 			want[h.Tokens.Check.Name] = ""
 		}
-		for _, r := range all {
+		for _, r := range append(all, h.Last...) {
 			if r.Tokens != nil {
 				want[r.Tokens.Check.Name] = ""
 			}

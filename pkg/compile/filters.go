@@ -39,6 +39,10 @@ func filterTypes() []filterType {
 		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
+		filterOf(model.FilterMaintenance, addMaintenance, nil, nil),
+		filterOf(model.FilterCompress, addHostCompress, addRouteCompress, nil),
+		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
+		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }

@@ -13,8 +13,10 @@ import (
 // rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
 // One that answers by itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
-	if what := Clash(t.Filters); what != "" {
-		return Unavailable(t, model.Quarantined, what)
+	for _, what := range []string{Clash(t.Filters), limitedWebsocket(t)} {
+		if what != "" {
+			return Unavailable(t, model.Quarantined, what)
+		}
 	}
 	route, condition := routeAlone(t, s)
 	if what := addFilters(route, t, s); what != "" {

@@ -167,8 +167,10 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
-	if passes, err := a.passIPAccess(s, l, vh, chosen); !passes {
-		return err
+	for _, pass := range []passing{a.passIPAccess, a.passMaintenance} {
+		if passes, err := pass(s, l, vh, chosen); !passes {
+			return err
+		}
 	}
 	if err := a.describeFilters(have, s, l, vh, chosen); err != nil {
 		return err
@@ -179,8 +181,16 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if answered, err := a.passTokens(s, l, vh, chosen); answered || err != nil {
 		return err
 	}
+	for _, pass := range []passing{a.passBodyLimit, a.passFault} {
+		if passes, err := pass(s, l, vh, chosen); !passes {
+			return err
+		}
+	}
 	return a.applyRoute(have, s, vh, chosen, l)
 }
+
+// passing reports whether a request passes a filter, and ends with the answer if not.
+type passing func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *routev3.Route) (bool, error)
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
 	if s.headers.get("x-forwarded-proto") == "" { // VirtualHostImpl::getRouteFromEntries

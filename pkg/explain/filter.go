@@ -15,19 +15,15 @@ const routerFilter = "envoy.filters.http.router"
 
 // Those that are on every listener and that no route turns on yet.
 const (
-	corsFilter       = "envoy.filters.http.cors"
-	compressFilter   = "envoy.filters.http.compressor"
-	csrfFilter       = "envoy.filters.http.csrf"
-	basicAuthFilter  = "envoy.filters.http.basic_auth"
-	accessFilter     = "envoy.filters.http.rbac/access"
-	extAuthzFilter   = "envoy.filters.http.ext_authz"
-	extProcFilter    = "envoy.filters.http.ext_proc"
-	decompressFilter = "envoy.filters.http.decompressor/gzip"
-	bufferFilter     = "envoy.filters.http.buffer"
-	faultFilter      = "envoy.filters.http.fault"
-	affinityFilter   = "envoy.filters.http.stateful_session"
-	grpcWebFilter    = "envoy.filters.http.grpc_web"
-	grpcJSONFilter   = "envoy.filters.http.grpc_json_transcoder"
+	corsFilter      = "envoy.filters.http.cors"
+	csrfFilter      = "envoy.filters.http.csrf"
+	basicAuthFilter = "envoy.filters.http.basic_auth"
+	accessFilter    = "envoy.filters.http.rbac/access"
+	extAuthzFilter  = "envoy.filters.http.ext_authz"
+	extProcFilter   = "envoy.filters.http.ext_proc"
+	affinityFilter  = "envoy.filters.http.stateful_session"
+	grpcWebFilter   = "envoy.filters.http.grpc_web"
+	grpcJSONFilter  = "envoy.filters.http.grpc_json_transcoder"
 )
 
 // knownFilter is an HTTP filter that this package knows.
@@ -58,8 +54,9 @@ func knownFilters() []knownFilter {
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
 		{name: corsFilter},
-		{name: compressFilter, several: true},
-		{name: ipFilter, describe: (*Filter).describeIPAccess}, // passIPAccess
+		{name: compressFilter, several: true, describe: (*Filter).describeCompress},
+		{name: ipFilter, describe: (*Filter).describeIPAccess},             // passIPAccess
+		{name: maintenanceFilter, describe: (*Filter).describeMaintenance}, // passMaintenance
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: csrfFilter},
 		{name: spoofFilter, describe: (*Filter).describeSpoofed},
@@ -72,9 +69,9 @@ func knownFilters() []knownFilter {
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: extAuthzFilter, several: true},
 		{name: extProcFilter},
-		{name: decompressFilter},
-		{name: bufferFilter},
-		{name: faultFilter},
+		{name: decompressFilter, describe: (*Filter).describeDecompress},
+		{name: bufferFilter, describe: (*Filter).describeBodyLimit}, // passBodyLimit
+		{name: faultFilter, describe: (*Filter).describeFault},      // passFault
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: affinityFilter},

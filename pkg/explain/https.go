@@ -91,7 +91,17 @@ func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.
 
 // endRefused ends with the answer that the listener has for the refusal of a policy.
 func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, message string) error {
-	status, body := http.StatusForbidden, "RBAC: access denied"
+	return a.endReplied(l, "rbac_access_denied_matched_policy["+policy+"]", reply{http.StatusForbidden, "RBAC: access denied"}, code, message)
+}
+
+// reply is an answer that a filter gives.
+type reply struct {
+	status int
+	body   string
+}
+
+// endReplied ends with the answer of a filter, or with what the listener has for it by its details.
+func (a *Answer) endReplied(l *hcmv3.HttpConnectionManager, details string, r reply, code, message string) error {
 	for _, m := range l.GetLocalReplyConfig().GetMappers() {
 		packed := m.GetFilter().GetExtensionFilter().GetTypedConfig()
 		if packed == nil {
@@ -101,12 +111,15 @@ func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, messag
 		if err := packed.UnmarshalTo(&on); err != nil {
 			return fmt.Errorf("decoding the answers of the listener: %w", err)
 		}
-		if on.GetExpression() == fmt.Sprintf("response.code_details == 'rbac_access_denied_matched_policy[%s]'", policy) {
-			status, body = int(m.GetStatusCode().GetValue()), m.GetBody().GetInlineString()
+		if on.GetExpression() == "response.code_details == '"+details+"'" {
+			r.body = m.GetBody().GetInlineString()
+			if status := m.GetStatusCode(); status != nil {
+				r.status = int(status.GetValue())
+			}
 		}
 	}
-	a.Body = body
-	a.endWith(code, status, "refused", message)
+	a.Body = r.body
+	a.endWith(code, r.status, "refused", message)
 	return nil
 }
 

@@ -73,10 +73,17 @@ type Host struct {
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
+	// Maintenance answers in place of the routes; nil means that they answer.
+	Maintenance *Maintenance `json:"maintenance,omitempty"`
+	// Compress and Fault are for routes that have none of their own.
+	Compress *Compress `json:"compress,omitempty"`
+	Fault    *Fault    `json:"fault,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
 	Routes []*Route `json:"routes"`
+	// Last come behind all others.
+	Last []*Route `json:"last,omitempty"`
 }
 
 // Route is what to do with the requests that match.
@@ -94,6 +101,11 @@ type Route struct {
 	Tokens *Tokens `json:"tokens,omitempty"`
 	// IPAccess takes the place of the host's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
+	// Compress and Fault take the place of the host's.
+	Compress *Compress `json:"compress,omitempty"`
+	Fault    *Fault    `json:"fault,omitempty"`
+	// BodyLimit bounds the bodies of requests; nil means that nothing does.
+	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.
 	Unverified bool `json:"unverified,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.

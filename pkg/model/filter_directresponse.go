@@ -51,11 +51,7 @@ func readDirectResponse(v *validator, at, _ string, config JSON) Spec {
 	case len(f.Body) > MaxDirectResponse:
 		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it: serve more from an upstream", len(f.Body), MaxDirectResponse)
 	}
-	if t := f.ContentType; t != "" {
-		if _, _, err := mime.ParseMediaType(t); err != nil || !strings.Contains(t, "/") || !isHeaderText(t) {
-			v.add(at+".content_type", "%q is not a media type such as text/html; charset=utf-8", t)
-		}
-	}
+	v.mediaType(at+".content_type", f.ContentType)
 	seen := map[string]bool{"content-type": true, "server": true}
 	for _, name := range slices.Sorted(maps.Keys(f.Headers)) {
 		field := at + ".headers." + name
@@ -76,3 +72,13 @@ func readDirectResponse(v *validator, at, _ string, config JSON) Spec {
 }
 
 func (f *DirectResponseFilter) uses() []Key { return nil }
+
+// mediaType checks one that is given.
+func (v *validator) mediaType(field, s string) {
+	if s == "" {
+		return
+	}
+	if _, _, err := mime.ParseMediaType(s); err != nil || !strings.Contains(s, "/") || !isHeaderText(s) {
+		v.add(field, "%q is not a media type such as text/html; charset=utf-8", s)
+	}
+}

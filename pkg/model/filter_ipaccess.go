@@ -43,15 +43,13 @@ func (f *IPAccessFilter) uses() []Key { return nil }
 
 // Advice says which ranges are written in a way that suggests another one.
 func (f *IPAccessFilter) Advice() []string {
-	var list []string
-	for _, part := range []struct {
-		name   string
-		ranges []string
-	}{{"allow", f.Allow}, {"deny", f.Deny}} {
-		for _, text := range part.ranges {
-			if p, ok := ParseRange(text); ok && p != p.Masked() {
-				list = append(list, part.name+" has "+text+", which is all of "+p.Masked().String()+": write that, or the address alone")
-			}
+	return append(adviseRanges("allow", f.Allow), adviseRanges("deny", f.Deny)...)
+}
+
+func adviseRanges(name string, ranges []string) (list []string) {
+	for _, text := range ranges {
+		if p, ok := ParseRange(text); ok && p != p.Masked() {
+			list = append(list, name+" has "+text+", which is all of "+p.Masked().String()+": write that, or the address alone")
 		}
 	}
 	return list

@@ -45,6 +45,10 @@ func filterTypes() []configType {
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, answers: true, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, answers: true, read: readDirectResponse},
+		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
+		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
+		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
+		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
 	}
 }
 
@@ -76,11 +80,15 @@ func fieldTypes() map[string]string {
 
 // The types of filters and global configs.
 const (
+	FilterBodyLimit       = "route_filter_bodylimit"
+	FilterCompress        = "route_filter_compress"
 	FilterDirectResponse  = "route_filter_directresponse"
+	FilterFault           = "route_filter_fault"
 	FilterHeaders         = "route_filter_headers"
 	FilterHostRewrite     = "route_filter_host_rewrite"
 	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterJWT             = "http_filter_jwt"
+	FilterMaintenance     = "vh_filter_maintenance"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"
@@ -172,6 +180,8 @@ func jsonType(t reflect.Type) string {
 		return "true or false"
 	case reflect.Int, reflect.Int64, reflect.Uint32:
 		return "a whole number"
+	case reflect.Float64:
+		return "a number"
 	default:
 		return "an object"
 	}

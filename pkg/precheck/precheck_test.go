@@ -227,6 +227,12 @@ func refusal(err error) *model.Error {
 
 type change = func(store.Writer) error
 
+func websocket(name string) *model.Route {
+	r, on := route(name, "/ws"), true
+	r.Config.Websocket = &on
+	return r
+}
+
 var _ = Describe("Check", func() {
 	shop := func(more ...model.Object) []model.Object {
 		return append([]model.Object{service("shop", "shop.example.com"), route("root", "/")}, more...)
@@ -266,6 +272,9 @@ var _ = Describe("Check", func() {
 			"the service has filter odd, which cannot be read ("),
 		Entry("a route with a filter", shop(filter(), filtered("root")), replace(route("root", "/new")), "/service/shop/route/root", noFilter),
 		Entry("a route that is made with a filter", shop(filter()), insert(route("new", "/"), filtered("new")), "/service/shop/route/new", noFilter),
+		Entry("a limit of bodies on a route for websockets", shop(&model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}),
+			insert(websocket("ws"), &model.RouteFilter{Service: "shop", Route: "ws", Filter: "small"}), "/service/shop/route/ws",
+			"the route has filter small, a limit of bodies, and websocket in its Route_config, which would wait for the end of a body for ever,"),
 		Entry("the first bad object of many",
 			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", namesEmpty),
 	)

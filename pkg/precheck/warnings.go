@@ -18,7 +18,7 @@ const mostPlaces = 200
 // Warnings says what a transaction has written that works, but probably not as
 // intended: upstreams that name the gateway itself, certificates that are not valid
 // or not for the services that have them, logins that do not end or protect little, lists of
-// addresses that clients can get around, and rate-limit filters that limit nothing.
+// addresses that clients can get around, filters that do not fit where they are, and rate-limit filters that limit nothing.
 func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, error) {
 	addresses, err := rules.addressWarnings(r, written)
 	if err != nil {
@@ -36,8 +36,12 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 	if err != nil {
 		return nil, err
 	}
+	policies, err := policyWarnings(r, written)
+	if err != nil {
+		return nil, err
+	}
 	unlimited, err := limitWarnings(r, written)
-	return slices.Concat(addresses, certificates, logins, clients, unlimited), err
+	return slices.Concat(addresses, certificates, logins, clients, policies, unlimited), err
 }
 
 // limitWarnings says which rate-limit filters limit nothing because of what a

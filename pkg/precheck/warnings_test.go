@@ -52,6 +52,12 @@ var _ = Describe("Warnings", func() {
 	path, method := filter(`{"descriptors":[{"path":"x"}]}`), filter(`{"descriptors":[{"method":"x"}]}`)
 
 	office := &model.Filter{Name: "office", Type: model.FilterIPAccess, Config: `{"allow":["192.0.2.0/24"]}`}
+	on := true
+	limited := &model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}
+	websockets := &model.Route{Service: "shop", Name: "ws", Prefix: "/ws", Config: model.RouteConfig{Websocket: &on}}
+	streams := model.NewUpstream()
+	streams.Name, streams.IP, streams.Port, streams.Protocol = "grpc", "192.0.2.2", 80, "h2c"
+	compressed := &model.Filter{Name: "texts", Type: model.FilterCompress, Config: `{}`}
 	served := &model.ProxyService{Proxy: "edge", Service: "shop"}
 	trusting := func(ip string) *model.Proxy {
 		p := model.NewProxy()
@@ -95,6 +101,20 @@ var _ = Describe("Warnings", func() {
 		Entry("addresses that clients choose, with the service", with(office, &model.ServiceFilter{Service: "shop", Filter: "office"}, trusting("0.0.0.0")), insert(served),
 			"/service/shop/filter/office "+chosen),
 		Entry("nothing where only the own network may reach the port", with(office, trusting("10.0.0.1"), served), insert(&model.ServiceFilter{Service: "shop", Filter: "office"})),
+		Entry("faults, and of how many requests", world, insert(&model.Filter{Name: "f", Type: model.FilterFault, Config: `{"abort":503,"percent":0.5,"header":"x-chaos"}`}),
+			"/filter/f is for tests: 0.5% of the requests with the header x-chaos are delayed or fail where it is attached"),
+		Entry("bodies that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":10485761}`}),
+			"/filter/f lets bodies of 10485761 bytes pass, and an Envoy holds each whole body in memory until it is complete: let larger uploads go to storage of their own"),
+		Entry("websockets that a limit of their service closes", with(limited, websockets), insert(&model.ServiceFilter{Service: "shop", Filter: "small"}),
+			"/service/shop/filter/small refuses the websockets that /service/shop/route/ws allows: they have no end that a limit could wait for"),
+		Entry("streams that a limit holds", with(limited, streams, &model.RouteUpstream{Service: "shop", Route: "root", Upstream: "grpc"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "small"}),
+			"/service/shop/route/root/filter/small holds requests to upstream grpc of /service/shop/route/root until they are complete: streams, such as those of gRPC, would wait"),
+		Entry("compressed pages of a login", with(compressed, login("/"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "texts"}),
+			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length tells something of secrets in them, if they also have text that others choose (BREACH)"),
+		Entry("nothing of compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
+		Entry("nothing of a limit where there are none", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
+		Entry("exceptions with bits behind their length", world, insert(&model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{"except":["192.0.2.9/24"]}`}),
+			"/filter/f except has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone"),
 		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {
 			return errors.Join(insert(link)(w), w.Remove(link.Key()), w.Remove(method.Key()))
 		}),

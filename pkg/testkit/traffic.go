@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -26,7 +27,10 @@ type TrafficOptions struct {
 	TLS *tls.Config
 	// Fresh makes a connection for each request.
 	Fresh bool
-	// Next says where each request goes, in place of Host, Path and Cookie. It and
+	// Method, Body and Lines are those of a Target.
+	Method, Body string
+	Lines        []string
+	// Next says where each request goes, in place of Host, Path, Cookie, Method, Body and Lines. It and
 	// Judge are called by many goroutines.
 	Next func() Target
 	// Judge says what is wrong with an answer, in place of "status 200 is
@@ -35,7 +39,13 @@ type TrafficOptions struct {
 }
 
 // Target is where a request goes, with the header Cookie if that is not empty.
-type Target struct{ Host, Path, Cookie string }
+type Target struct {
+	Host, Path, Cookie string
+	// Method is GET if it is empty, and Body comes with its Content-Length if it is not.
+	Method, Body string
+	// Lines are more headers, of the form "Name: value".
+	Lines []string
+}
 
 // Exchange is a request that was answered in full.
 type Exchange struct {
@@ -100,7 +110,7 @@ func StartTraffic(o TrafficOptions) *Traffic {
 		o.Path = "/"
 	}
 	if o.Next == nil {
-		fixed := Target{Host: o.Host, Path: o.Path, Cookie: o.Cookie}
+		fixed := Target{o.Host, o.Path, o.Cookie, o.Method, o.Body, o.Lines}
 		o.Next = func() Target { return fixed }
 	}
 	if o.Judge == nil {
@@ -164,6 +174,7 @@ func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duratio
 		case <-timer.C:
 		}
 		e := Exchange{Target: t.opts.Next(), Sent: t.begin(c)}
+		e.Method = cmp.Or(e.Method, http.MethodGet)
 		err := c.request(&e)
 		if e.Done = time.Now(); err == nil {
 			err = t.opts.Judge(e)
@@ -251,7 +262,7 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	const limit = 15 * time.Second
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("GET %s%s: %w", e.Host, e.Path, err)
+			err = fmt.Errorf("%s %s%s: %w", e.Method, e.Host, e.Path, err)
 			c.close()
 		}
 	}()
@@ -266,11 +277,17 @@ func (c *keptConn) request(e *Exchange) (err error) {
 	if err := c.conn.SetDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
-	cookie := ""
+	more := ""
 	if e.Cookie != "" {
-		cookie = "Cookie: " + e.Cookie + "\r\n"
+		more = "Cookie: " + e.Cookie + "\r\n"
 	}
-	if _, err := fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", e.Path, e.Host, cookie); err != nil {
+	for _, line := range e.Lines {
+		more += line + "\r\n"
+	}
+	if e.Target.Body != "" {
+		more += fmt.Sprintf("Content-Length: %d\r\n", len(e.Target.Body))
+	}
+	if _, err := fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", e.Method, e.Path, e.Host, more, e.Target.Body); err != nil {
 		return fmt.Errorf("sending: %w", err)
 	}
 	resp, err := http.ReadResponse(c.read, nil)

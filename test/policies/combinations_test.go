@@ -33,9 +33,9 @@ func combine(random *rand.Rand) (document []byte) {
 		name := fmt.Sprint("s", n)
 		hosts = append(hosts, name)
 		services = append(services, object{
-			"service_name": name, "fqdn": name + ".test", "https": "both", "filters": choose(random),
+			"service_name": name, "fqdn": name + ".test", "https": "both", "filters": choose(random, model.KindService),
 			"routes": []object{
-				{"route_name": "root", "route_prefix": "/shop", "upstreams": []string{"blue"}, "filters": choose(random)},
+				{"route_name": "root", "route_prefix": "/shop", "upstreams": []string{"blue"}, "filters": choose(random, model.KindRoute)},
 				{"route_name": "empty", "route_prefix": "/empty"},
 			},
 		})
@@ -47,11 +47,11 @@ func combine(random *rand.Rand) (document []byte) {
 	return document
 }
 
-// choose returns the names of filters of some types, of which one at most answers by itself.
-func choose(random *rand.Rand) []string {
+// choose returns the names of filters of some types for a service or a route, of which one at most answers by itself.
+func choose(random *rand.Rand, kind model.Kind) []string {
 	names, answered := []string{}, false
 	for _, p := range policies() {
-		if random.IntN(3) > 0 || model.Answers(p.kind) && (answered || random.IntN(3) > 0) {
+		if random.IntN(3) > 0 || kind == model.KindRoute && !p.onRoutes() || model.Answers(p.kind) && (answered || random.IntN(3) > 0) {
 			continue
 		}
 		answered = answered || model.Answers(p.kind)

@@ -4,17 +4,22 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// policies are the entries of all types.
-func policies() []policy {
-	return []policy{ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt()}
-}
+// policies are the entries of all types. They are made once, since some have keys of their own.
+var policies = sync.OnceValue(func() []policy {
+	return []policy{
+		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(),
+		bodyLimit(), compress(), fault(), maintenance(),
+	}
+})
 
 // policy is what the harness tries of one type of filter.
 type policy struct {
@@ -41,10 +46,15 @@ type request struct {
 	method, host, path, from string
 	// header has lines of the form "Name: value".
 	header []string
+	// body comes with its Content-Length.
+	body string
 	// off is without the filter, on with its config on the service, changed with the other one
 	// there, and both with config on the service and the other one on the route.
 	off, on, changed, both string
 }
+
+// onRoutes reports whether the type attaches to routes, and not only to services.
+func (p policy) onRoutes() bool { return (&model.Filter{Type: p.kind}).FitsOn(model.KindRoute) }
 
 // onRoute reports whether the request is one of the route that filters are attached to.
 func (r request) onRoute() bool { return r.host == "" && r.path == "" }

@@ -139,7 +139,7 @@ func sendTo(port int, r request) answer {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	r = r.complete()
-	req, err := http.NewRequestWithContext(context.Background(), r.method, fmt.Sprintf("http://127.0.0.1:%d%s", port, r.path), http.NoBody)
+	req, err := http.NewRequestWithContext(context.Background(), r.method, fmt.Sprintf("http://127.0.0.1:%d%s", port, r.path), strings.NewReader(r.body))
 	Expect(err).NotTo(HaveOccurred())
 	req.Host = r.host
 	for _, h := range r.header {
@@ -173,6 +173,9 @@ func (w *world) explained(r request) (status int, body string) {
 	GinkgoHelper()
 	r = r.complete()
 	query := url.Values{"method": {r.method}, "url": {"http://" + r.host + r.path}, "header": r.header}
+	if r.body != "" {
+		query.Add("header", fmt.Sprint("Content-Length: ", len(r.body)))
+	}
 	if r.from != "" {
 		query.Set("address", r.from)
 	}
@@ -185,6 +188,9 @@ func (w *world) explained(r request) (status int, body string) {
 	Expect(list).To(HaveLen(1))
 	if list[0].Code == "forwarded" {
 		return http.StatusOK, ""
+	}
+	if r.method == http.MethodHead {
+		return list[0].Status, ""
 	}
 	return list[0].Status, list[0].Body
 }

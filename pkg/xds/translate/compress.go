@@ -1,7 +1,11 @@
 package translate
 
 import (
+	"net/http"
+	"slices"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	brotliv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/brotli/compressor/v3"
 	gzipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/gzip/compressor/v3"
 	zstdv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/compression/zstd/compressor/v3"
@@ -14,7 +18,22 @@ import (
 // which the client chooses.
 const CompressFilter = "envoy.filters.http.compressor"
 
-// compressFilters do nothing without the message of a host or route.
+// minCompressed is in bytes: a smaller answer fits in a packet or two.
+const minCompressed = 1024
+
+// compressedTypes are the media types that are compressed. What is compressed already is not among them,
+// nor are streams of events (text/event-stream, gRPC), which would wait in the compressor.
+func compressedTypes() []string {
+	return []string{
+		"application/graphql-response+json", "application/javascript", "application/json", "application/ld+json", "application/manifest+json",
+		"application/problem+json", "application/vnd.api+json", "application/wasm", "application/x-javascript", "application/xhtml+xml", "application/xml",
+		"application/yaml", "font/otf", "font/ttf", "image/bmp", "image/svg+xml", "text/css", "text/csv", "text/html", "text/javascript", "text/markdown",
+		"text/plain", "text/xml",
+	}
+}
+
+// compressFilters do nothing without the message of a host or route. Of those that a client likes alike, br
+// is taken, and else the one that it names first. Neither types nor the size can be said by a route.
 func compressFilters(ir.Listener) []filterConfig {
 	var m matchers
 	var list []filterConfig
@@ -25,7 +44,40 @@ func compressFilters(ir.Listener) []filterConfig {
 		packed := m.checked("envoy.compression."+c.algorithm+".compressor", c.library)
 		list = append(list, filterConfig{name: CompressFilter + "/" + c.algorithm, config: &compressorv3.Compressor{
 			CompressorLibrary: &corev3.TypedExtensionConfig{Name: packed.GetName(), TypedConfig: packed.GetTypedConfig()},
+			// It alone: if all were, the last that the client names would be taken.
+			ChooseFirst: c.algorithm == "br",
+			ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
+				CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
+					MinContentLength: u32(minCompressed), ContentType: compressedTypes(), //nolint:staticcheck // Envoy 1.39 does not know what takes its place
+				},
+				// Its bytes are not those that the ETag stands for (RFC 9110 section 8.8.3.3), and parts of what
+				// is compressed are no parts of what it was.
+				WeakenEtagOnCompress: true, UncompressibleResponseCodes: []uint32{http.StatusPartialContent},
+			},
 		}})
+	}
+	return list
+}
+
+func compressOfHost(h *ir.Host) ([]filterConfig, error) { return compress(h.Compress), nil }
+
+func compressOfRoute(r *ir.Route) ([]filterConfig, error) { return compress(r.Compress), nil }
+
+// compress turns some algorithms on, and the others off, as the host may have them on. A filter whose own message
+// turned it off would still be one that a client may like best, and then nothing would be compressed.
+func compress(c *ir.Compress) []filterConfig {
+	if c == nil {
+		return nil
+	}
+	var list []filterConfig
+	for _, a := range []string{"br", "gzip", "zstd"} {
+		var config message = &routev3.FilterConfig{Disabled: true}
+		if slices.Contains(c.Algorithms, a) {
+			config = &compressorv3.CompressorPerRoute{Override: &compressorv3.CompressorPerRoute_Overrides{Overrides: &compressorv3.CompressorOverrides{
+				ResponseDirectionConfig: &compressorv3.ResponseDirectionOverrides{},
+			}}}
+		}
+		list = append(list, filterConfig{name: CompressFilter + "/" + a, config: config})
 	}
 	return list
 }

@@ -71,10 +71,12 @@ func httpFilters() []httpFilter {
 		// Answers a preflight before anybody asks who sends it, and what others refuse has its headers too.
 		{name: CORSFilter, listener: corsFilter, disabled: true},
 		// What comes back passes it after all that may change a body.
-		{name: CompressFilter, listener: compressFilters, disabled: true},
+		{name: CompressFilter, listener: compressFilters, disabled: true, host: compressOfHost, route: compressOfRoute},
 		// The cheapest refusal of all. By its own name, since the message of a route takes the
 		// place of the host's.
 		{name: IPFilter, listener: ipFilter, disabled: true, host: ipOfHost, route: ipOfRoute, replies: ipReplies},
+		// Of those that may ask: before a login, which who cannot get in does not need.
+		{name: MaintenanceFilter, listener: maintenanceFilter, disabled: true, host: maintenanceOfHost, replies: maintenanceReplies},
 		// Before all that costs more than a lookup, so that a flood does not
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
@@ -96,10 +98,10 @@ func httpFilters() []httpFilter {
 		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true},
 		{name: ExtProcFilter, listener: extProcFilter, disabled: true},
 		// In this order: what is counted is what comes out.
-		{name: DecompressFilter, listener: decompressFilter, disabled: true},
-		{name: BufferFilter, listener: bufferFilter, disabled: true},
+		{name: DecompressFilter, listener: decompressFilter, disabled: true, route: decompressOfRoute},
+		{name: BufferFilter, listener: bufferFilter, disabled: true, route: bufferOfRoute, replies: bufferReplies},
 		// Strangers do not see experiments.
-		{name: FaultFilter, listener: faultFilter, disabled: true},
+		{name: FaultFilter, listener: faultFilter, disabled: true, host: faultOfHost, route: faultOfRoute, replies: faultReplies},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},

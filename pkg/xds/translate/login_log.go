@@ -28,12 +28,20 @@ const detailWords = `%CEL(re.extract(` + details + `, r"^([A-Za-z_ ,.'{}\[\]]+)"
 // metadata is the namespace of what virtual hosts say of themselves.
 const metadata = "gatehouse"
 
-// hostMetadata says which login a host asks for, or that it asks for tokens.
+// hostMetadata says which login a host asks for, or that it asks for tokens, and what it answers while it is closed.
 func hostMetadata(h *ir.Host) *corev3.Metadata {
+	said := tokenMetadata(h.Tokens)
 	if h.Login != nil {
-		return saying(map[string]string{"login": h.Login.Name})
+		said = saying(map[string]string{"login": h.Login.Name})
 	}
-	return tokenMetadata(h.Tokens)
+	if h.Maintenance == nil {
+		return said
+	}
+	if said == nil {
+		said = saying(nil)
+	}
+	said.FilterMetadata[metadata].Fields[maintenance] = maintenanceAnswer(h.Maintenance)
+	return said
 }
 
 // tokenMetadata says that a host or a route asks for tokens, and where they are: the filter that

@@ -1,0 +1,15 @@
+package explain
+
+import "strings"
+
+// compressFilter compresses answers, one for each algorithm, which is behind the slash.
+const compressFilter = "envoy.filters.http.compressor"
+
+func (f *Filter) describeCompress(p passed) error {
+	algorithm := strings.TrimPrefix(f.Name, compressFilter+"/")
+	f.Message = "compresses the answer with " + algorithm + ", if the client likes that best and the answer is a text of at least 1024 bytes"
+	if p.request.headers.get("accept-encoding") == "" {
+		f.Message = "leaves the answer as it is: the request has no Accept-Encoding"
+	}
+	return nil
+}

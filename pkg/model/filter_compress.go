@@ -1,0 +1,40 @@
+package model
+
+import "slices"
+
+// CompressFilter compresses answers for clients that accept it: texts of at least 1024 bytes, as the list of
+// media types in the page says. The filter of a route takes the place of the service's.
+// +page=compress.md
+// +example={algorithms: [br, gzip]}
+type CompressFilter struct {
+	// Those that a client may choose from; absent means all. Of those that a client likes alike, br is taken,
+	// and else the one that it names first.
+	// +minItems=1
+	// +items={type: string, enum: [br, gzip, zstd]}
+	Algorithms []string `json:"algorithms"`
+}
+
+// compressAlgorithms are the content codings of compressed answers.
+func compressAlgorithms() []string { return []string{"br", "gzip", "zstd"} }
+
+func readCompress(v *validator, at, _ string, config JSON) Spec {
+	var f CompressFilter
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	if f.Algorithms != nil && len(f.Algorithms) == 0 {
+		v.add(at+".algorithms", "is empty, so that nothing would be compressed; name some, or leave algorithms out for all")
+	}
+	for i, a := range f.Algorithms {
+		v.oneOf(at+".algorithms", a, compressAlgorithms())
+		if slices.Contains(f.Algorithms[:i], a) {
+			v.add(at+".algorithms", "names %q twice", a)
+		}
+	}
+	if f.Algorithms == nil {
+		f.Algorithms = compressAlgorithms()
+	}
+	return &f
+}
+
+func (f *CompressFilter) uses() []Key { return nil }

@@ -1,0 +1,83 @@
+package model
+
+import (
+	"fmt"
+	"math"
+)
+
+// FaultFilter delays or fails some requests on purpose, to try what clients do then. The filter of a route takes
+// the place of the service's.
+// +page=fault.md
+// +example={delay: 2000, abort: 503, percent: 0.5}
+type FaultFilter struct {
+	// How long a request waits, in milliseconds. At least one of delay and abort is given.
+	// +minimum=1
+	// +maximum=maxFaultDelay
+	Delay int `json:"delay"`
+	// The status of the answer that takes the place of the upstream's.
+	// +minimum=400
+	// +maximum=599
+	Abort int `json:"abort"`
+	// The share of requests, in percent with at most four decimals; absent means 100. It is drawn for the delay
+	// and for the abort, each by itself.
+	// +minimum=0.0001
+	// +maximum=100
+	Percent *float64 `json:"percent"`
+	// Only requests with this header, whatever its value; absent means all.
+	// +maxLength=maxHeaderName
+	Header string `json:"header"`
+}
+
+// maxFaultDelay is in milliseconds: a request that waits keeps a place in Envoy.
+const maxFaultDelay = 60000
+
+func readFault(v *validator, at, _ string, config JSON) Spec {
+	var f FaultFilter
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	if f.Delay == 0 && f.Abort == 0 {
+		v.add(at, `does nothing; give delay or abort, such as {"abort":503,"percent":10}`)
+	}
+	if f.Delay != 0 {
+		v.checkRange(at+".delay", f.Delay, 1, maxFaultDelay)
+	}
+	if f.Abort != 0 {
+		v.checkRange(at+".abort", f.Abort, 400, 599)
+	}
+	if f.Percent != nil {
+		millionths := *f.Percent * 10_000
+		switch {
+		case millionths < 1 || *f.Percent > 100:
+			v.add(at+".percent", "%v is not between 0.0001 and 100", *f.Percent)
+		case math.Abs(millionths-math.Round(millionths)) > 1e-6:
+			v.add(at+".percent", "%v has more than four decimals", *f.Percent)
+		}
+	}
+	if f.Header != "" {
+		v.headerName(at+".header", f.Header, map[string]bool{})
+	}
+	return &f
+}
+
+func (f *FaultFilter) uses() []Key { return nil }
+
+// Millionths is the share of requests, of a million.
+func (f *FaultFilter) Millionths() int {
+	if f.Percent == nil {
+		return 1_000_000
+	}
+	return int(math.Round(*f.Percent * 10_000))
+}
+
+// Advice says that clients meet faults.
+func (f *FaultFilter) Advice() []string {
+	share := "all requests"
+	if f.Millionths() < 1_000_000 {
+		share = fmt.Sprintf("%v%% of the requests", *f.Percent)
+	}
+	if f.Header != "" {
+		share += " with the header " + f.Header
+	}
+	return []string{"is for tests: " + share + " are delayed or fail where it is attached"}
+}
