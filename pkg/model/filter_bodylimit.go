@@ -21,6 +21,9 @@ const (
 	maxBodyLimit = 104857600
 	// manyBytes are worth a thought of Envoy's memory.
 	manyBytes = 10 << 20
+	// oneFrame is the most that a frame of HTTP/2 has (RFC 9113 section 4.2). Envoy's buffer does not see a body of
+	// which the first frame is the last.
+	oneFrame = 16384
 )
 
 func readBodyLimit(v *validator, at, _ string, config JSON) Spec {
@@ -33,9 +36,12 @@ func readBodyLimit(v *validator, at, _ string, config JSON) Spec {
 
 func (f *BodyLimitFilter) uses() []Key { return nil }
 
-// Advice says what the filter costs.
+// Advice says what the filter costs, and does not do.
 func (f *BodyLimitFilter) Advice() []string {
 	var list []string
+	if f.Bytes < oneFrame {
+		list = append(list, fmt.Sprintf("limits bodies to %d bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body of one frame, which has up to %d", f.Bytes, oneFrame))
+	}
 	if f.Bytes > manyBytes {
 		list = append(list, fmt.Sprintf("lets bodies of %d bytes pass, and an Envoy holds each whole body in memory until it is complete: "+
 			"let larger uploads go to storage of their own", f.Bytes))
