@@ -216,6 +216,7 @@ soak: build envoy postgres redis ratelimit providers ## run for long what make t
 	GATEHOUSE_TEST_HANDSHAKES=10000 GATEHOUSE_TEST_CERTIFICATES=400 GATEHOUSE_TEST_TLS_HOSTS=500 \
 		go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'HTTPS under'
 	GATEHOUSE_TEST_POLICY_RATE=1000 GATEHOUSE_TEST_POLICY_SWITCHES=100 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'under load'
+	GATEHOUSE_TEST_KEYS=10000 go test ./test/policies -count=1 -v -timeout 1h -ginkgo.focus 'Many API keys'
 	GATEHOUSE_TEST_COMBINATIONS=100000 go test ./test/policies -count=1 -v -timeout 2h -ginkgo.timeout 2h -ginkgo.focus 'combined at random'
 	GATEHOUSE_TEST_STREAMS=1000 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'xDS port that are renewed'
 	GATEHOUSE_TEST_LOGINS=400 go test ./test/e2e -count=1 -v -timeout 1h -ginkgo.focus 'Login hosts that are added'

@@ -159,6 +159,11 @@ func (b *Build) Apply(change model.Change) Result {
 		dirty[name] = b.applyProxy(tree)
 	}
 	b.applyAssignments(touched.Upstreams, &result, dirty)
+	for name, state := range b.proxies {
+		if slices.ContainsFunc(touched.KeySets, func(set string) bool { return slices.Contains(state.needs.KeySets, set) }) {
+			relisten[name], dirty[name] = b.config.Proxy(name), state
+		}
+	}
 	for name, tree := range relisten {
 		b.applyListener(tree, b.proxies[name], tree.Services)
 	}
@@ -312,6 +317,9 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 // listeners are those of a proxy that serves some services.
 func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string) []ir.Listener {
 	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
+	for _, set := range needs.KeySets {
+		list[0].Keys = append(list[0].Keys, compile.Keys(b.config.Keys(set))...)
+	}
 	if l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services)); l != nil {
 		list = append(list, *l)
 	}

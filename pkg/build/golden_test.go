@@ -12,9 +12,11 @@ import (
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	. "github.com/onsi/ginkgo/v2"
@@ -62,6 +64,8 @@ type resources struct {
 	LoginSecrets []string `json:"login_secrets,omitempty"`
 	// Providers are what verifies tokens.
 	Providers []json.RawMessage `json:"providers,omitempty"`
+	// Keys are the API keys, if there are any.
+	Keys json.RawMessage `json:"keys,omitempty"`
 	// Certificates are those that are looked up.
 	Certificates []certificate `json:"certificates,omitempty"`
 }
@@ -93,6 +97,7 @@ func readable(s *snapshot.Snapshot) resources {
 	for _, r := range s.Providers {
 		out.Providers = append(out.Providers, readableProto(r, &jwtv3.JwtAuthentication{}))
 	}
+	out.Keys = readableKeys(s)
 	for _, c := range s.Certificates {
 		r, pattern := s.Certificate(c.Name)
 		Expect(pattern).To(Equal(c.Name))
@@ -100,6 +105,23 @@ func readable(s *snapshot.Snapshot) resources {
 	}
 	out.RouteConfiguration = readableProto(s.Routes(s.Hosts), &routev3.RouteConfiguration{})
 	return out
+}
+
+// readableKeys are the API keys of a proxy; nil if it has only what stands for none.
+func readableKeys(s *snapshot.Snapshot) json.RawMessage {
+	var e corev3.TypedExtensionConfig
+	var list basicauthv3.BasicAuth
+	for _, r := range s.Extensions {
+		if r.Name != translate.KeyFilter {
+			continue
+		}
+		Expect(r.Body.UnmarshalTo(&e)).To(Succeed())
+		Expect(e.GetTypedConfig().UnmarshalTo(&list)).To(Succeed())
+		if strings.Contains(list.GetUsers().GetInlineString(), "\n") {
+			return messageJSON(&list)
+		}
+	}
+	return nil
 }
 
 func readableProto(r *snapshot.Resource, into proto.Message) json.RawMessage {

@@ -75,6 +75,7 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 			b.addRedirected(proxy, p.Services)
 		}
 	}
+	keyed := slices.ContainsFunc(keys, func(k model.Key) bool { return k.Root().Kind == model.KindKeySet })
 	for service, proxies := range served {
 		for _, proxy := range proxies {
 			if services[proxy] == nil {
@@ -91,7 +92,8 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		r.Services = slices.Sorted(maps.Keys(names))
 		// A limit in a named domain works once the listener asks there.
 		p := b.proxies[proxy]
-		r.Listeners = r.Listeners || len(b.needsOf(r.Services...).RateLimitDomains) > 0 || p != nil && p.relistened == b.Revision()
+		// Keys are delivered for the listener, too.
+		r.Listeners = r.Listeners || keyed || len(b.needsOf(r.Services...).RateLimitDomains) > 0 || p != nil && p.relistened == b.Revision()
 		reach[proxy] = r
 	}
 	return reach

@@ -43,6 +43,7 @@ func filterTypes() []filterType {
 		filterOf(model.FilterCompress, addHostCompress, addRouteCompress, nil),
 		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
 		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
+		namingFilterOf(model.FilterAPIKey, addHostKeys, addRouteKeys),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }
@@ -224,7 +225,7 @@ func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.
 
 // Needs is what a service needs of the listeners; h is its host.
 func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
-	needs := tlsNeeds(h, t.ClientCA, pairs)
+	needs := tlsNeeds(h, t.ClientCA, pairs).Merge(keyNeeds(h))
 	for _, ft := range filterTypes() {
 		for _, r := range h.Routes {
 			if ft.needs != nil {

@@ -19,6 +19,8 @@ type State struct {
 	Endpoints []*snapshot.Resource
 	// Secrets are those that a listener names, sorted by name.
 	Secrets []*snapshot.Resource
+	// Extensions are the filters that a listener names and does not hold.
+	Extensions []*snapshot.Resource
 	// Certificates finds those for the host name that a client asks for, the one that
 	// it gets first (Snapshot.Candidates); nil finds none.
 	Certificates func(asked string) []*snapshot.Certificate
@@ -179,6 +181,9 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 		return err
 	}
 	if answered, err := a.passTokens(s, l, vh, chosen); answered || err != nil {
+		return err
+	}
+	if passes, err := a.passKey(have, s, l, vh, chosen); !passes {
 		return err
 	}
 	for _, pass := range []passing{a.passBodyLimit, a.passFault} {

@@ -62,6 +62,8 @@ func knownFilters() []knownFilter {
 		{name: spoofFilter, describe: (*Filter).describeSpoofed},
 		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin
 		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
+		{name: keyFilter, describe: (*Filter).describeKey}, // passKey
+		{name: keyClientsFilter, describe: (*Filter).describeKeyClients},
 		{name: basicAuthFilter},
 		{name: claimsFilter, describe: (*Filter).describeClaims},
 		{name: accessFilter},

@@ -235,13 +235,21 @@ func requiredClaim(p *rbacconfigv3.Principal) string {
 
 func (f *Filter) describeSpoofed(p passed) error {
 	removed, err := requestChanges(spoofFilter, p)
-	f.Message = "removes headers that only the gateway may set, for claims: " + strings.Join(removed, ", ")
+	f.Message = "removes headers that only the gateway may set: " + strings.Join(removed, ", ")
 	return err
 }
 
 func (f *Filter) describeCleaned(p passed) error {
 	message, err := messageFor(cleanFilter, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
-	f.Message = fmt.Sprintf("takes the %d cookies of the login that are the gateway's own out of what the backend sees", len(message.GetMutations().GetRequestMutations()))
+	cookies := 0
+	for _, m := range message.GetMutations().GetRequestMutations() {
+		if m.GetAppend() != nil {
+			cookies++
+		}
+	}
+	if f.Message = "takes the API key out of what the backend sees"; cookies > 0 {
+		f.Message = fmt.Sprintf("takes the %d cookies of the login that are the gateway's own out of what the backend sees", cookies)
+	}
 	return err
 }
 
@@ -249,7 +257,9 @@ func requestChanges(name string, p passed) ([]string, error) {
 	message, err := messageFor(name, p.vh, p.route, &headermutationv3.HeaderMutationPerRoute{})
 	var names []string
 	for _, m := range message.GetMutations().GetRequestMutations() {
-		names = append(names, m.GetRemove())
+		if name := m.GetRemove(); name != "" {
+			names = append(names, name)
+		}
 	}
 	return names, err
 }

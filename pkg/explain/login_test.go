@@ -54,7 +54,7 @@ var _ = Describe("A login", func() {
 		Expect(told(a, "envoy.filters.http.jwt_authn")).To(Equal(
 			"verifies the id_token of the session: signature, issuer, audience and end, as filter/staff/30d9eac6 says. One that is not right gets 401, one for another audience 403"))
 		Expect(told(a, "envoy.filters.http.rbac/claims")).To(Equal("requires of the id_token: realm.groups is, or has, a or b. Who has it not gets 403"))
-		Expect(told(a, "envoy.filters.http.header_mutation/in")).To(Equal("removes headers that only the gateway may set, for claims: x-user"))
+		Expect(told(a, "envoy.filters.http.header_mutation/in")).To(Equal("removes headers that only the gateway may set: x-user"))
 		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("takes the 5 cookies of the login"))
 	})
 

@@ -43,6 +43,9 @@ type Listener struct {
 	RateLimit *RateLimitService `json:"rateLimit,omitempty"`
 	// DomainLimits are those that routes name, by the domain's name there.
 	DomainLimits map[string]*RateLimitService `json:"domainLimits,omitempty"`
+	// Keys are the API keys of all sets that routes ask for, on the listener of plain HTTP. They are
+	// delivered beside it.
+	Keys []APIKey `json:"keys,omitempty"`
 }
 
 // Host is a host name and the routes under it.
@@ -71,6 +74,9 @@ type Host struct {
 	// IPAccess says whose requests pass on routes that have none of their own; nil means
 	// everybody's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
+	// Keys says which API keys pass on routes that ask for none of their own; nil means that none
+	// is needed.
+	Keys *KeyAccess `json:"keys,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
 	// Maintenance answers in place of the routes; nil means that they answer.
@@ -106,6 +112,8 @@ type Route struct {
 	Fault    *Fault    `json:"fault,omitempty"`
 	// BodyLimit bounds the bodies of requests; nil means that nothing does.
 	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
+	// Keys takes the place of the host's.
+	Keys *KeyAccess `json:"keys,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.
 	Unverified bool `json:"unverified,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.

@@ -14,6 +14,8 @@ type Needs struct {
 	RateLimits bool
 	// RateLimitDomains are those that routes name, sorted, each once.
 	RateLimitDomains []string
+	// KeySets are the sets of API keys that routes ask for, sorted, each once.
+	KeySets []string
 	// HTTPS says that some have a certificate.
 	HTTPS bool
 	// Chains are those of services that need one, sorted by name, each name once: what
@@ -23,12 +25,15 @@ type Needs struct {
 
 // Merge returns the needs of all.
 func (n Needs) Merge(others ...Needs) Needs {
-	domains, chains := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains)
+	domains, chains, sets := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains), slices.Clip(n.KeySets)
 	for _, o := range others {
 		n.RateLimits = n.RateLimits || o.RateLimits
 		n.HTTPS = n.HTTPS || o.HTTPS
 		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
+		sets = append(sets, o.KeySets...)
 	}
+	slices.Sort(sets)
+	n.KeySets = slices.Compact(sets)
 	slices.Sort(domains)
 	n.RateLimitDomains = slices.Compact(domains)
 	n.Chains = mergeChains(chains)
@@ -62,7 +67,7 @@ func (n Needs) HasWildcard() bool {
 
 // Equal reports whether listeners for n are those for o.
 func (n Needs) Equal(o Needs) bool {
-	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) &&
+	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {
 			return a.Name == b.Name && slices.Equal(a.ServerNames, b.ServerNames) && slices.Equal(a.Pairs, b.Pairs) &&
 				(a.ClientCA == nil) == (b.ClientCA == nil) && (a.ClientCA == nil || *a.ClientCA == *b.ClientCA)

@@ -127,6 +127,8 @@ type Touched struct {
 	// Upstreams are those whose Endpoints are others than before, sorted. That alone
 	// touches no tree; that an upstream comes to be discovered, or is not any more, does.
 	Upstreams []string
+	// KeySets are those that have other keys than before, sorted, which touches no tree.
+	KeySets []string
 }
 
 // Mark is where c is.
@@ -185,9 +187,12 @@ func (c *Config) Proxies() ([]string, error) { return slices.Collect(maps.Keys(c
 // in proportion to the change and the trees that it touches.
 func (c *Config) Apply(ch Change) Touched {
 	c.Revision, c.ID = ch.Revision, ch.ID
-	changed := make([]Key, 0, len(ch.Entries))
+	changed, sets := make([]Key, 0, len(ch.Entries)), map[string]bool{}
 	put := func(key Key, obj Object) {
-		if c.put(key, obj) {
+		switch there := c.put(key, obj); {
+		case there && key.Root().Kind == KindKeySet:
+			sets[key.Root().Name()] = true
+		case there:
 			changed = append(changed, key)
 		}
 	}
@@ -233,7 +238,20 @@ func (c *Config) Apply(ch Change) Touched {
 		Services:  slices.Sorted(maps.Keys(reached.Services)),
 		Proxies:   slices.Sorted(maps.Keys(reached.Proxies)),
 		Upstreams: c.moved(before),
+		KeySets:   slices.Sorted(maps.Keys(sets)),
 	}
+}
+
+// Keys lists the keys of a set, sorted by name.
+func (c *Config) Keys(set string) []*APIKey {
+	var list []*APIKey
+	for key := range c.children[KeySetKey(set)].all {
+		if key.Kind == KindAPIKey {
+			list = appendObject(list, c, key)
+		}
+	}
+	sortByName(list)
+	return list
 }
 
 // reached is what Reach finds. Where nothing was before, the services and proxies

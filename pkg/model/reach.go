@@ -43,9 +43,14 @@ func Reach(g Graph, keys []Key) (Reached, error) {
 	seen := map[Key]bool{}
 	var next []Key
 	follow := func(key Key) {
-		if !r.add(key) && !seen[key] {
+		for !r.add(key) && !seen[key] {
 			seen[key] = true
 			next = append(next, key)
+			owner := key.Owner()
+			if owner == (Key{}) {
+				return
+			}
+			key = owner // what names a set has its keys
 		}
 	}
 	all := false

@@ -35,6 +35,10 @@ func (w world) any() model.Object {
 		o.ValidationCACertificate = []string{"", w.name("secret")}[w.rng.IntN(2)]
 		return o
 	case *model.Filter:
+		if w.rng.IntN(2) == 0 {
+			o.Type, o.Config = model.FilterAPIKey, model.JSON(fmt.Sprintf(`{"keys":%q}`, w.name("keyset")))
+			return o
+		}
 		o.Type = model.FilterOIDC
 		o.Config = model.JSON(fmt.Sprintf(`{"cookie_secret":%q,"upstream":%q}`, w.name("secret"), w.name("upstream")))
 		return o
@@ -58,6 +62,8 @@ func (w world) holders(obj model.Object, services, proxies map[string]bool) {
 		services[o.Service] = true
 	case *model.RouteFilter:
 		services[o.Service] = true
+	case *model.APIKey: // what names its set has it
+		w.holders(&model.KeySet{Name: o.KeySet}, services, proxies)
 	case *model.ServiceFilter:
 		services[o.Service] = true
 	case *model.ServiceSecret:
@@ -112,7 +118,11 @@ var _ = Describe("Reach", func() {
 				}
 				touched := c.Apply(model.Change{Revision: revision + 1, Entries: []model.Entry{entry}})
 				want := model.Touched{Services: slices.Sorted(maps.Keys(services)), Proxies: slices.Sorted(maps.Keys(proxies))}
-				Expect(touched).To(Equal(want), "seed %d revision %d: %v", seed, revision+1, key)
+				if key.Root().Kind == model.KindKeySet { // no tree has keys
+					Expect(touched).To(Equal(model.Touched{KeySets: []string{key.Root().Name()}}))
+				} else {
+					Expect(touched).To(Equal(want), "seed %d revision %d: %v", seed, revision+1, key)
+				}
 				r, err := model.Reach(c, []model.Key{key})
 				Expect(err).NotTo(HaveOccurred())
 				Expect(slices.Sorted(maps.Keys(r.Services))).To(Equal(want.Services))

@@ -40,6 +40,7 @@ func filterTypes() []configType {
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
+		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
@@ -82,6 +83,7 @@ func fieldTypes() map[string]string {
 const (
 	FilterBodyLimit       = "route_filter_bodylimit"
 	FilterCompress        = "route_filter_compress"
+	FilterAPIKey          = "http_filter_apikey"
 	FilterDirectResponse  = "route_filter_directresponse"
 	FilterFault           = "route_filter_fault"
 	FilterHeaders         = "route_filter_headers"

@@ -16,7 +16,7 @@ import (
 // policies are the entries of all types. They are made once, since some have keys of their own.
 var policies = sync.OnceValue(func() []policy {
 	return []policy{
-		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(),
+		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), apiKey(),
 		bodyLimit(), compress(), fault(), maintenance(),
 	}
 })
@@ -28,6 +28,8 @@ type policy struct {
 	// denies is the status of a request for which Envoy does not understand the message of a
 	// host or route; 0 says that the type protects nothing.
 	denies int
+	// given makes what the configurations name.
+	given func(*world)
 	// config and changed are two configurations.
 	config, changed string
 	// says tells of an answer what the type may change; nil stands for its status.

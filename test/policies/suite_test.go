@@ -66,6 +66,9 @@ func newWorld(p policy) *world {
 		w.post("/service/" + name + "/route/root/upstream/blue")
 		w.post("/proxy/gw/service/" + name)
 	}
+	if p.given != nil {
+		p.given(w)
+	}
 	w.post("/filter", "Filter_name=f", "Filter_type="+p.kind, "Filter_config="+p.config)
 	w.post("/filter", "Filter_name=g", "Filter_type="+p.kind, "Filter_config="+p.changed)
 	w.post("/service/shop/route?wait=applied", "Route_Name=empty", "Route_prefix=/empty")

@@ -192,6 +192,15 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 		}
 		return Lack{}, false
 	}
+	for _, e := range s.want.Extensions {
+		if e.Name == s.want.ExtensionName() || len(s.want.Listeners) == 0 || s.extensions.has(e.Name, revision) {
+			continue // hosts name what the first consists of
+		}
+		if r, ok := s.extensions.refused[e.Name]; ok {
+			return Lack{Refusal: &r}, false
+		}
+		return Lack{}, false
+	}
 	for _, f := range s.flights {
 		if f.Type == snapshot.ListenerType && len(f.Removed) > 0 {
 			return Lack{}, false

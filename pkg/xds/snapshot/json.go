@@ -78,6 +78,9 @@ func redactValue(fd protoreflect.FieldDescriptor, v protoreflect.Value, secret b
 }
 
 func redactPacked(packed *anypb.Any, secret bool) error {
+	if packed.GetTypeUrl() == "" { // as in a FilterConfig that only turns a filter on
+		return nil
+	}
 	inner, err := packed.UnmarshalNew()
 	if err != nil {
 		return err

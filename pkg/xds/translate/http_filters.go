@@ -48,7 +48,8 @@ type filterConfig struct {
 	name   string
 	config message
 	// discovered says that the filter on the listener is delivered by itself, under its
-	// name (ECDS), as a message of this type; config is nil then.
+	// name (ECDS), as a message of this type. config is then what stands for it if it does not
+	// come; nil means that the listener is of no use without it.
 	discovered message
 }
 
@@ -84,10 +85,13 @@ func httpFilters() []httpFilter {
 		{name: CSRFFilter, listener: csrfFilter, disabled: true},
 		// In this order: the login finds the token that is verified, and it has the claims.
 		// Before them, what only they may set is removed, and behind them what nobody else
-		// needs to see.
-		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: claimHeadersOfHost, route: claimHeadersOfRoute},
+		// needs to see. The answers about keys come before those of logins, which take every other 401.
+		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: spoofOfHost, route: spoofOfRoute, replies: keyReplies},
 		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: loginOfRoute, replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: tokenCheckOfRoute},
+		// The second knows the client that the first has found.
+		{name: KeyFilter, listener: keyFilter, disabled: true, host: keysOfHost, route: keysOfRoute, resources: keyResources},
+		{name: KeyClientsFilter, listener: keyClientsFilter, disabled: true, host: keyClientsOfHost, route: keyClientsOfRoute},
 		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: claimsOfRoute},
 		{name: AccessFilter, listener: accessFilter, disabled: true},
@@ -150,13 +154,16 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	for _, f := range httpFilters() {
 		for _, c := range f.listener(l) {
 			filter := &hcmv3.HttpFilter{Name: c.name, Disabled: f.disabled}
-			if c.discovered != nil {
-				filter.ConfigType = discovery(c.discovered)
-			} else {
-				config, err := f.pack(c)
-				if err != nil {
+			var config *anypb.Any
+			if c.config != nil {
+				var err error
+				if config, err = f.pack(c); err != nil {
 					return nil, err
 				}
+			}
+			if c.discovered != nil {
+				filter.ConfigType = discovery(c.discovered, config)
+			} else {
 				filter.ConfigType = &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}
 			}
 			list = append(list, filter)
@@ -165,10 +172,11 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	return list, nil
 }
 
-// discovery is in place of a message of the type of m: the listener waits for it.
-func discovery(m message) *hcmv3.HttpFilter_ConfigDiscovery {
+// discovery is in place of a message of the type of m: the listener waits for it, and takes
+// otherwise if it does not come.
+func discovery(m message, otherwise *anypb.Any) *hcmv3.HttpFilter_ConfigDiscovery {
 	return &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-		ConfigSource: adsSource(), TypeUrls: []string{"type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())},
+		ConfigSource: adsSource(), DefaultConfig: otherwise, TypeUrls: []string{"type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())},
 	}}
 }
 

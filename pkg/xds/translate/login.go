@@ -160,37 +160,31 @@ func inForm(secret string) string {
 const SpoofFilter = "envoy.filters.http.header_mutation/in"
 
 func spoofFilter(ir.Listener) []filterConfig {
-	return []filterConfig{{name: SpoofFilter, config: &headermutationv3.HeaderMutation{}}}
+	// A route's message is applied behind the host's, which removes more.
+	return []filterConfig{{name: SpoofFilter, config: &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
 }
 
-func claimHeadersOfHost(h *ir.Host) ([]filterConfig, error) {
+// tokenOfHost is the token that says what the upstream gets in headers; nil if none does.
+func tokenOfHost(h *ir.Host) *ir.TokenCheck {
 	switch {
 	case h.Tokens != nil:
-		return spoofable(h.Tokens.Check), nil
+		return h.Tokens.Check
 	case h.Login != nil:
-		return spoofable(h.Login.Token), nil
+		return h.Login.Token
 	}
-	return nil, nil
-}
-
-// claimHeadersOfRoute are removed beside those of the host.
-func claimHeadersOfRoute(r *ir.Route) ([]filterConfig, error) {
-	if r.Tokens == nil {
-		return nil, nil
-	}
-	return spoofable(r.Tokens.Check), nil
+	return nil
 }
 
 // spoofable removes the headers that a token says, from what the client sends.
-func spoofable(t *ir.TokenCheck) []filterConfig {
-	if t == nil || len(t.ClaimHeaders) == 0 {
+func spoofable(t *ir.TokenCheck) []*mutationv3.HeaderMutation {
+	if t == nil {
 		return nil
 	}
 	var changes []ir.HeaderChange
 	for _, c := range t.ClaimHeaders {
 		changes = append(changes, ir.HeaderChange{Action: ir.HeaderRemove, Name: c.Header})
 	}
-	return []filterConfig{requestMutations(SpoofFilter, mutations(changes))}
+	return mutations(changes)
 }
 
 // CleanFilter is the name of the filter that keeps the cookies of logins from backends.
@@ -201,30 +195,47 @@ func cleanFilter(ir.Listener) []filterConfig {
 }
 
 func cleanOfHost(h *ir.Host) ([]filterConfig, error) {
-	if h.Login == nil {
-		return cleanOfTokens(h.Tokens), nil
+	list := removeKey(h.Keys)
+	if h.Login != nil {
+		list = append(list, cleanLogin(h.Login)...)
+	} else {
+		list = append(list, cleanTokens(h.Tokens)...)
 	}
-	names := cookieNames(h.Login)
+	if list == nil {
+		return nil, nil
+	}
+	return []filterConfig{requestMutations(CleanFilter, list)}, nil
+}
+
+// cleanLogin takes the gateway's own cookies away.
+func cleanLogin(l *ir.Login) []*mutationv3.HeaderMutation {
+	names := cookieNames(l)
 	// On routes without a login they are all there, as the browser has them.
 	cookies := []string{names.GetOauthHmac(), names.GetOauthExpires(), names.GetRefreshToken()}
-	if !h.Login.ForwardTokens {
+	if !l.ForwardTokens {
 		cookies = slices.Concat(cookies, []string{names.GetBearerToken(), names.GetIdToken()})
 	}
 	var list []*mutationv3.HeaderMutation
 	for _, cookie := range cookies {
 		list = append(list, removeCookie(cookie))
 	}
+	return list
+}
+
+func cleanOfRoute(r *ir.Route) ([]filterConfig, error) {
+	list := append(removeKey(r.Keys), cleanTokens(r.Tokens)...)
+	if list == nil {
+		return nil, nil
+	}
 	return []filterConfig{requestMutations(CleanFilter, list)}, nil
 }
 
-func cleanOfRoute(r *ir.Route) ([]filterConfig, error) { return cleanOfTokens(r.Tokens), nil }
-
-// cleanOfTokens takes a token away that the filter which verifies it leaves.
-func cleanOfTokens(t *ir.Tokens) []filterConfig {
+// cleanTokens takes a token away that the filter which verifies it leaves.
+func cleanTokens(t *ir.Tokens) []*mutationv3.HeaderMutation {
 	if t == nil || t.Check.Forward || t.Check.Cookie == "" {
 		return nil
 	}
-	return []filterConfig{requestMutations(CleanFilter, []*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)})}
+	return []*mutationv3.HeaderMutation{removeCookie(t.Check.Cookie)}
 }
 
 func requestMutations(filter string, list []*mutationv3.HeaderMutation) filterConfig {

@@ -1,0 +1,102 @@
+package build_test
+
+import (
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+// keysIn are the holders of the keys that a proxy gets.
+func keysIn(s *snapshot.Snapshot) (clients []string) {
+	GinkgoHelper()
+	for _, r := range s.Extensions {
+		if r.Name != translate.KeyFilter {
+			continue
+		}
+		var e corev3.TypedExtensionConfig
+		var list basicauthv3.BasicAuth
+		Expect(r.Body.UnmarshalTo(&e)).To(Succeed())
+		Expect(e.GetTypedConfig().UnmarshalTo(&list)).To(Succeed())
+		for line := range strings.SplitSeq(list.GetUsers().GetInlineString(), "\n") {
+			client, _, _ := strings.Cut(line, ":")
+			clients = append(clients, client)
+		}
+	}
+	return clients
+}
+
+var _ = Describe("A change of a key", func() {
+	const hash = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
+	key := func(set, name string) *model.APIKey { return &model.APIKey{KeySet: set, Name: name, Hash: hash} }
+	keyed := func(name, config string) *model.Filter {
+		return &model.Filter{Name: name, Type: model.FilterAPIKey, Config: model.JSON(config)}
+	}
+	// with are two sets, of which the guarded route asks for the first.
+	with := func(more ...model.Object) model.Change {
+		return filtered(append([]model.Object{
+			&model.KeySet{Name: "a"}, &model.KeySet{Name: "b"}, key("a", "x"), key("b", "x"),
+			keyed("f", `{"keys":"a"}`), &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "f"},
+		}, more...)...)
+	}
+	next := func(b *build.Build, objects ...model.Object) build.Result {
+		c := model.Change{Revision: b.Revision() + 1}
+		for i, o := range objects {
+			*o.Meta().ID = int64(100 + i)
+			c.Entries = append(c.Entries, model.Entry{Key: o.Key(), Object: o})
+		}
+		return b.Apply(c)
+	}
+
+	It("is one of the list of keys, and of nothing else", func() {
+		b := newBuild()
+		first := b.Apply(with()).Snapshots["gw"]
+		Expect(keysIn(first)).To(Equal([]string{"-", "a/x"}))
+		second := next(b, key("a", "new")).Snapshots["gw"]
+		Expect(keysIn(second)).To(Equal([]string{"-", "a/new", "a/x"}))
+		Expect(second.Listeners[0].Version).To(Equal(first.Listeners[0].Version))
+		Expect(second.Hosts[0]).To(BeIdenticalTo(first.Hosts[0]))
+		revoked := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.APIKeyKey("a", "x")}}}).Snapshots["gw"]
+		Expect(keysIn(revoked)).To(Equal([]string{"-", "a/new"}))
+		Expect(next(b, key("b", "new")).Snapshots).To(BeEmpty(), "nothing names the set")
+	})
+
+	It("reaches the proxies with routes that ask for keys of the set, and their listeners", func() {
+		b := newBuild()
+		b.Apply(with())
+		Expect(b.Reach([]model.Key{model.APIKeyKey("a", "x")})).To(Equal(map[string]build.Reach{"gw": {Services: []string{"shop"}, Listeners: true}}))
+		Expect(b.Reach([]model.Key{model.APIKeyKey("b", "x")})).To(BeEmpty())
+	})
+
+	It("shows once a filter names the set, and no longer than that", func() {
+		b := newBuild()
+		b.Apply(with())
+		other := next(b, keyed("f", `{"keys":"b"}`)).Snapshots["gw"]
+		Expect(keysIn(other)).To(Equal([]string{"-", "b/x"}))
+		gone := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.NewKey(model.KindRouteFilter, "shop", "guarded", "f")}}})
+		Expect(keysIn(gone.Snapshots["gw"])).To(Equal([]string{"-"}))
+	})
+
+	It("is not sent if Envoy would refuse all keys for it", func() {
+		bad := key("a", "bad")
+		bad.Hash = "{SHA}x"
+		Expect(keysIn(newBuild().Apply(with(bad, key("a", "y:z"))).Snapshots["gw"])).To(Equal([]string{"-", "a/x"}))
+	})
+
+	It("finds a route closed that has two filters which ask for keys", func() {
+		found, conditions := statuses(with(keyed("g", `{"keys":"b"}`), &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "g"}))
+		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
+		Expect(conditions["service shop"]).To(HaveLen(1))
+		Expect(conditions["service shop"][0].Message).To(ContainSubstring("there is another http_filter_apikey; put all keys into one set"))
+		found, _ = statuses(with(keyed("g", `{"keys":"b"}`), &model.ServiceFilter{Service: "shop", Filter: "f"}, &model.ServiceFilter{Service: "shop", Filter: "g"}))
+		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
+	})
+})

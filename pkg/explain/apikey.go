@@ -1,0 +1,165 @@
+package explain
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+)
+
+const (
+	// keyFilter knows the API keys, keyClientsFilter which of them may ask.
+	keyFilter        = "envoy.filters.http.basic_auth/key"
+	keyClientsFilter = "envoy.filters.http.rbac/clients"
+)
+
+// passKey reports whether the request has an API key that may ask, or needs none; if not, it ends
+// with the answer.
+func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
+	f := findFilter(l, keyFilter)
+	if f == nil || isOff(f, vh, r) {
+		return true, nil
+	}
+	client, why, err := s.clientOfKey(have, vh, r)
+	if err != nil {
+		return false, err
+	}
+	if client == "" {
+		a.Body = unknownKeyBody(l)
+		a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_apikey asks for an API key: "+why)
+		return false, nil
+	}
+	message, err := messageFor(keyClientsFilter, vh, r, &rbacv3.RBACPerRoute{})
+	if err != nil {
+		return false, err
+	}
+	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
+		for _, p := range policy.GetPrincipals() { // who is refused
+			if !isClient(client, p.GetNotId().GetSourcedMetadata().GetMetadataMatcher().GetValue()) {
+				return false, a.endRefused(l, KeyRefused, KeyRefused, fmt.Sprintf("a http_filter_apikey does not let %s in", client))
+			}
+		}
+	}
+	return true, nil
+}
+
+// isClient reports whether a client is one that a matcher names.
+func isClient(client string, m *matcherv3.ValueMatcher) bool {
+	return slices.ContainsFunc(m.GetOrMatch().GetValueMatchers(), func(v *matcherv3.ValueMatcher) bool {
+		text := v.GetStringMatch()
+		return text.GetExact() == client || text.GetPrefix() != "" && strings.HasPrefix(client, text.GetPrefix())
+	})
+}
+
+// clientOfKey is whose key the request has; empty if it has none that the Envoy knows, with the reason.
+func (s subject) clientOfKey(have State, vh *routev3.VirtualHost, r *routev3.Route) (client, why string, err error) {
+	header, err := keyHeaderOf(vh, r)
+	if err != nil {
+		return "", "", err
+	}
+	text, there := s.headers[header]
+	if !there || len(text) == 0 {
+		return "", "the request has no " + header, nil
+	}
+	plain, err := base64.StdEncoding.DecodeString(text[0])
+	client, secret, ok := strings.Cut(string(plain), ":")
+	if err != nil || !ok {
+		return "", "what is in " + header + " has not the form of a key", nil
+	}
+	known, err := have.knowsUser(client + ":" + model.HashKey([]byte(secret)))
+	if err != nil || known {
+		return client, "", err
+	}
+	return "", "what is in " + header + " is no key that the Envoy knows", nil
+}
+
+// keyHeaderOf is the header that a key is taken from, that of the route before that of the service.
+func keyHeaderOf(vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
+	for _, config := range []interface {
+		GetTypedPerFilterConfig() map[string]*anypb.Any
+	}{r, vh} {
+		packed := config.GetTypedPerFilterConfig()[spoofFilter]
+		if packed == nil {
+			continue
+		}
+		var message headermutationv3.HeaderMutationPerRoute
+		if err := packed.UnmarshalTo(&message); err != nil {
+			return "", fmt.Errorf("decoding filter %q: %w", spoofFilter, err)
+		}
+		for _, m := range message.GetMutations().GetRequestMutations() {
+			if h := m.GetAppend().GetHeader(); h.GetKey() == model.KeyHeader {
+				_, name, _ := strings.Cut(h.GetValue(), "%REQ(")
+				return strings.TrimSuffix(name, ")%"), nil
+			}
+		}
+	}
+	return "", fmt.Errorf("explaining filter %q: nothing gives it a key", keyFilter)
+}
+
+// knowsUser reports whether the Envoy has a line in its list of keys.
+func (s State) knowsUser(line string) (bool, error) {
+	at := slices.IndexFunc(s.Extensions, func(r *snapshot.Resource) bool { return r.Name == keyFilter })
+	if at < 0 {
+		return false, nil
+	}
+	var packed corev3.TypedExtensionConfig
+	if err := s.Extensions[at].Body.UnmarshalTo(&packed); err != nil {
+		return false, fmt.Errorf("decoding filter %q: %w", keyFilter, err)
+	}
+	var list basicauthv3.BasicAuth
+	if err := packed.GetTypedConfig().UnmarshalTo(&list); err != nil {
+		return false, fmt.Errorf("decoding filter %q: %w", keyFilter, err)
+	}
+	return slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), nil
+}
+
+// unknownKeyBody is what somebody without a key is told.
+func unknownKeyBody(l *hcmv3.HttpConnectionManager) string {
+	for _, m := range l.GetLocalReplyConfig().GetMappers() {
+		for _, h := range m.GetHeadersToAdd() {
+			if h.GetHeader().GetValue() == "ApiKey" {
+				return m.GetBody().GetInlineString()
+			}
+		}
+	}
+	return ""
+}
+
+func (f *Filter) describeKey(p passed) error {
+	client, _, err := p.request.clientOfKey(p.have, p.vh, p.route)
+	if f.Message = "finds no API key that it knows"; client != "" {
+		f.Message = "takes the API key for that of " + client + ", as the backend sees in " + model.ClientHeader
+	}
+	return err
+}
+
+func (f *Filter) describeKeyClients(p passed) error {
+	message, err := messageFor(keyClientsFilter, p.vh, p.route, &rbacv3.RBACPerRoute{})
+	var clients []string
+	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
+		for _, m := range policy.GetPrincipals()[0].GetNotId().GetSourcedMetadata().GetMetadataMatcher().GetValue().GetOrMatch().GetValueMatchers() {
+			text := m.GetStringMatch().GetExact()
+			if prefix := m.GetStringMatch().GetPrefix(); prefix != "" {
+				text = prefix + "*"
+			}
+			if !slices.Contains(clients, text) {
+				clients = append(clients, text)
+			}
+		}
+	}
+	f.Message = "lets the keys " + strings.Join(clients, ", ") + " in"
+	return err
+}

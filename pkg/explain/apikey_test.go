@@ -1,0 +1,76 @@
+package explain_test
+
+import (
+	"encoding/base64"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+var _ = Describe("The filter that asks for an API key", func() {
+	// with explains a GET to a host, and a route with other keys or none. The Envoy knows the keys a/x
+	// and a.b/x, both with an empty secret.
+	with := func(ofHost, ofRoute *ir.KeyAccess, headers ...string) explain.Answer {
+		GinkgoHelper()
+		const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="
+		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, Keys: ofRoute}
+		h := &ir.Host{Name: "shop", Domain: "*", Keys: ofHost, Routes: []*ir.Route{route}}
+		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
+		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{})))
+		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: empty}, {Client: "a.b/x", Hash: empty}}}))
+		have.Extensions = []*snapshot.Resource{must(snapshot.NewExtension(resources.Extensions[0]))}
+		return ask(have, "http://h/", headers...)
+	}
+	key := func(header, text string) string {
+		return header + ": " + base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	keys := &ir.KeyAccess{Header: "x-api-key", Set: "a"}
+	other := &ir.KeyAccess{Header: "x-other", Set: "a.b", Clients: []string{"a.b/x", "a.b/y"}}
+
+	It("lets a key of the set pass", func() {
+		a := with(keys, nil, key("X-Api-Key", "a/x:"))
+		Expect(a.Code).To(Equal("direct_response"))
+		Expect(a.Filters).To(Equal([]explain.Filter{
+			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key"},
+			{Name: "envoy.filters.http.basic_auth/key", Message: "takes the API key for that of a/x, as the backend sees in x-client"},
+			{Name: "envoy.filters.http.rbac/clients", Message: "lets the keys a/* in"},
+			{Name: "envoy.filters.http.header_mutation/clean", Message: "takes the API key out of what the backend sees"},
+			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},
+		}))
+	})
+
+	DescribeTable("says why another does not", func(why string, headers ...string) {
+		a := with(keys, nil, headers...)
+		Expect(a.Code).To(Equal("key_required"))
+		Expect(a.Status).To(Equal(401))
+		Expect(a.Body).To(Equal("a valid API key is needed\n"))
+		Expect(a.Message).To(Equal("a http_filter_apikey asks for an API key: " + why))
+	},
+		Entry("none", "the request has no x-api-key"),
+		Entry("in another header", "the request has no x-api-key", key("X-Other", "a/x:")),
+		Entry("another secret", "what is in x-api-key is no key that the Envoy knows", key("X-Api-Key", "a/x:y")),
+		Entry("another name", "what is in x-api-key is no key that the Envoy knows", key("X-Api-Key", "a/y:")),
+		Entry("another form", "what is in x-api-key has not the form of a key", key("X-Api-Key", "a/x")),
+		Entry("no base64", "what is in x-api-key has not the form of a key", "X-Api-Key: ?"),
+	)
+
+	It("refuses keys of other sets, and of clients that are not named", func() {
+		a := with(keys, nil, key("X-Api-Key", "a.b/x:"))
+		Expect(a.Code).To(Equal("client_refused"))
+		Expect(a.Status).To(Equal(403))
+		Expect(a.Body).To(Equal("this API key is for something else\n"))
+		Expect(a.Message).To(Equal("a http_filter_apikey does not let a.b/x in"))
+		Expect(with(&ir.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
+	})
+
+	It("takes what the route says for all", func() {
+		Expect(with(keys, other, key("X-Other", "a.b/x:")).Code).To(Equal("direct_response"))
+		Expect(with(keys, other, key("X-Api-Key", "a/x:")).Code).To(Equal("key_required"))
+		Expect(with(nil, other, key("X-Other", "a/x:")).Code).To(Equal("client_refused"))
+	})
+})

@@ -1,0 +1,38 @@
+package model_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+var _ = Describe("A filter that names the header of API keys", func() {
+	fault := func(config string) []model.FieldError {
+		return (&model.Filter{Name: "f", Type: model.FilterAPIKey, Config: model.JSON(config)}).Validate()
+	}
+
+	It("takes no header that Envoy would read as a command, or that means something else", func() {
+		for _, header := range []string{"a%b", "a)", "a(b", "a?b", "a|b", ":path", "authorization", "Cookie", "X-Client", "x-gatehouse-key", "host", "x-forwarded-for", "te", "a b", "x\n", strings.Repeat("x", 256)} {
+			list := fault(`{"keys":"a","header":` + quote(header) + `}`)
+			Expect(list).To(HaveLen(1), header)
+			Expect(list[0].Field).To(Equal("Filter_config.header"), header)
+		}
+		for _, header := range []string{"", "X-Api-Key", "apikey", "x.y-z"} {
+			Expect(fault(`{"keys":"a","header":`+quote(header)+`}`)).To(BeEmpty(), header)
+		}
+	})
+
+	It("names a client at least, and 100 at most", func() {
+		Expect(fault(`{"keys":"a","clients":[]}`)).To(Equal([]model.FieldError{
+			{Field: "Filter_config.clients", Message: "is empty, so that nobody could ask; name who may, or leave clients out"},
+		}))
+		many := strings.TrimSuffix(strings.Repeat(`"x",`, 100), ",")
+		Expect(fault(`{"keys":"a","clients":[` + many + `]}`)).To(BeEmpty())
+		Expect(fault(`{"keys":"a","clients":[` + many + `,"x"]}`)).To(HaveLen(1))
+	})
+})
+
+func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
