@@ -34,6 +34,9 @@ func filterTypes() []filterType {
 	return []filterType{
 		filterOf(model.FilterDirectResponse, nil, addDirectResponse, nil),
 		filterOf(model.FilterRedirect, nil, addRedirect, nil),
+		filterOf(model.FilterCanary, nil, addCanary, nil),
+		filterOf(model.FilterAffinity, nil, addAffinity, nil),
+		namingFilterOf(model.FilterMirror, nil, addMirror),
 		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),

@@ -22,6 +22,10 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if what := addFilters(route, t, s); what != "" {
 		return Unavailable(t, model.Quarantined, what)
 	}
+	applyAffinity(route)
+	if err := splitCanary(route, t, s); err != nil {
+		return Unavailable(t, model.Quarantined, "has a canary that cannot be used ("+err.Error()+")")
+	}
 	return route, condition
 }
 
@@ -33,23 +37,9 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if isAnswered(t) {
 		return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Public: t.Route.Config.Public}, nil
 	}
-	with := Credentials{Secrets: t.Secrets, Open: s.Open, System: s.Authorities}
-	if what := unusableTLS(t.Upstreams, with); what != "" {
-		return Unavailable(t, model.Quarantined, what)
-	}
-	for _, u := range t.Upstreams {
-		// The reason is for who writes; a client is not told addresses.
-		if isRuledOut(u, s) {
-			return Unavailable(t, model.Quarantined, "has upstream "+u.Name+", whose address --upstream-allow or --upstream-deny rules out,")
-		}
-	}
-	clusters := Clusters(t.Upstreams, with)
-	if len(clusters) == 0 {
-		what := "has no upstream"
-		if len(t.Upstreams) > 0 {
-			what = "has only upstreams of weight 0"
-		}
-		return Unavailable(t, model.NoUpstream, what)
+	clusters, code, what := clustersOf(t, s)
+	if what != "" {
+		return Unavailable(t, code, what)
 	}
 	c := t.Route.Config
 	forward := &ir.Forward{Clusters: clusters, NoUpgrade: c.Websocket != nil && !*c.Websocket}
@@ -69,6 +59,35 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 		}
 	}
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
+}
+
+// clustersOf are those that a route forwards to; if it cannot, what says why, with the code of the condition.
+func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, code, what string) {
+	if f := canaryOf(t); f != nil {
+		clusters, err := canaryClusters(f, t, s)
+		if err != nil {
+			return nil, model.Quarantined, "has a canary that cannot be used (" + err.Error() + ")"
+		}
+		return clusters, "", ""
+	}
+	with := Credentials{Secrets: t.Secrets, Open: s.Open, System: s.Authorities}
+	if what := unusableTLS(t.Upstreams, with); what != "" {
+		return nil, model.Quarantined, what
+	}
+	for _, u := range t.Upstreams {
+		// The reason is for who writes; a client is not told addresses.
+		if isRuledOut(u, s) {
+			return nil, model.Quarantined, "has upstream " + u.Name + ", whose address --upstream-allow or --upstream-deny rules out,"
+		}
+	}
+	clusters = Clusters(t.Upstreams, with)
+	switch {
+	case len(clusters) > 0:
+		return clusters, "", ""
+	case len(t.Upstreams) > 0:
+		return nil, model.NoUpstream, "has only upstreams of weight 0"
+	}
+	return nil, model.NoUpstream, "has no upstream"
 }
 
 // isRuledOut reports whether the settings rule out the address of an upstream. Those of a

@@ -113,7 +113,7 @@ type Route struct {
 }
 
 // Check is one condition. Codes: path_prefix, path_segment, path_exact,
-// path_regex, header, method, query.
+// path_regex, header, method, query, cookie.
 type Check struct {
 	Code    string `json:"code"`
 	Holds   bool   `json:"holds"`

@@ -290,5 +290,6 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 	a.Message = fmt.Sprintf("service %s, route %s: %s %s%s goes to %s", a.Service, a.Route, s.headers.get(":method"), f.Host, f.Path,
 		strings.Join(a.Envoy.Clusters, " or "))
 	a.step("forward", "it goes to "+strings.Join(a.Envoy.Clusters, " or ")+" as "+s.headers.get(":method")+" "+f.Path+" with Host "+f.Host)
+	a.describeChoice(r)
 	return nil
 }

@@ -76,7 +76,7 @@ func knownFilters() []knownFilter {
 		{name: faultFilter, describe: (*Filter).describeFault},      // passFault
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
-		{name: affinityFilter},
+		{name: affinityFilter, describe: (*Filter).describeAffinity},
 		{name: grpcWebFilter},
 		{name: grpcJSONFilter},
 		{name: routerFilter, describe: (*Filter).describeRouter},

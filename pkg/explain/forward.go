@@ -48,8 +48,10 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if f.Retries, err = retries(s, have.Routes, vh, r); err != nil {
 		return nil, "", err
 	}
-	missing, err = f.addClusters(have, action)
-	return f, missing, err
+	if missing, err = f.addClusters(have, action); err != nil {
+		return nil, "", err
+	}
+	return f, missing, f.stay(s, r)
 }
 
 // rewritePath is the path of the request after a rewrite: to takes the place of what the route

@@ -42,6 +42,11 @@ func (s subject) tryRoute(r *routev3.Route) (Route, error) {
 			err = add(s.checkQuery(m))
 		}
 	}
+	for _, m := range r.GetMatch().GetCookies() {
+		if err == nil {
+			err = add(s.checkCookie(m))
+		}
+	}
 	if err != nil {
 		return out, fmt.Errorf("explaining route %q: %w", r.GetName(), err)
 	}

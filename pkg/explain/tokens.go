@@ -70,16 +70,10 @@ func (p *tokenPlace) find(s subject) string {
 	return token
 }
 
-// cookie returns the value of a cookie.
+// cookie returns the value of a cookie; empty if there is none.
 func (s subject) cookie(name string) string {
-	for _, header := range s.headers["cookie"] {
-		for pair := range strings.SplitSeq(header, ";") {
-			if key, value, _ := strings.Cut(strings.TrimSpace(pair), "="); key == name {
-				return value
-			}
-		}
-	}
-	return ""
+	value, _ := s.cookieOf(name)
+	return value
 }
 
 // claimsOf reads what a token says, whoever has signed it.

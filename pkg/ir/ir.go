@@ -152,6 +152,8 @@ type Match struct {
 	Methods []string     `json:"methods,omitempty"`
 	Headers []ValueMatch `json:"headers,omitempty"`
 	Query   []ValueMatch `json:"query,omitempty"`
+	// Cookies are exact.
+	Cookies []ValueMatch `json:"cookies,omitempty"`
 }
 
 // ValueMatch is a condition on a header or a query parameter. At most one of
@@ -169,6 +171,10 @@ type Forward struct {
 	// Clusters are sorted by name; there is at least one.
 	Clusters []WeightedCluster `json:"clusters"`
 	Rewrite  Rewrite           `json:"rewrite,omitzero"`
+	// Mirror gets a copy of requests; nil means that nobody does.
+	Mirror *Mirror `json:"mirror,omitempty"`
+	// Affinity keeps a client at one endpoint; nil means that nothing does.
+	Affinity *Affinity `json:"affinity,omitempty"`
 	// HostRewrite takes the place of Rewrite.Host.
 	HostRewrite *HostRewrite `json:"hostRewrite,omitempty"`
 	// Timeout bounds the whole exchange; 0 means no bound.
@@ -243,6 +249,8 @@ type Retries struct {
 type WeightedCluster struct {
 	*Cluster
 	Share int `json:"share"`
+	// SetCookie is added to its answers; empty means nothing.
+	SetCookie string `json:"setCookie,omitempty"`
 }
 
 // Cluster is a set of endpoints with the same settings.

@@ -32,3 +32,47 @@ var _ = Describe("A rewrite of the host from a header", func() {
 		Expect(f.Validate()).To(HaveLen(1))
 	})
 })
+
+var _ = DescribeTable("A canary", func(config, field string, used ...model.Key) {
+	Expect(refusedField(model.FilterCanary, config)).To(Equal(field))
+	if field == "" {
+		Expect((&model.Filter{Name: "f", Type: model.FilterCanary, Config: model.JSON(config)}).Names()).To(Equal(used))
+	}
+},
+	Entry("has two upstreams", `{"upstreams":[{"name":"a","weight":1},{"name":"b"}]}`, "", model.UpstreamKey("a"), model.UpstreamKey("b")),
+	Entry("has none", `{}`, ".upstreams"),
+	Entry("has eleven", `{"upstreams":[{"name":"a","weight":1},{"name":"b"},{"name":"c"},{"name":"d"},{"name":"e"},{"name":"f"},{"name":"g"},{"name":"h"},{"name":"i"},{"name":"j"},{"name":"k"}]}`, ".upstreams"),
+	Entry("has one without a name", `{"upstreams":[{"weight":1}]}`, ".upstreams[0].name"),
+	Entry("has no weight", `{"upstreams":[{"name":"a"}]}`, ".upstreams"),
+	Entry("has a header of the connection", `{"upstreams":[{"name":"a","weight":1}],"header":{"name":"TE","value":"a"}}`, ".header.name"),
+)
+
+var _ = Describe("A mirror", func() {
+	spec := func(config string) *model.MirrorFilter {
+		f, _ := (&model.Filter{Name: "f", Type: model.FilterMirror, Config: model.JSON(config)}).Parse().Spec.(*model.MirrorFilter)
+		return f
+	}
+
+	It("gets everything but credentials unless something else is said", func() {
+		f := spec(`{"upstream":"green"}`)
+		Expect(f.Strips()).To(BeTrue())
+		Expect(f.Millionths()).To(Equal(1_000_000))
+		Expect(f.Advice()).To(BeEmpty())
+		f = spec(`{"upstream":"green","percent":0.29,"strip_credentials":false}`)
+		Expect(f.Strips()).To(BeFalse())
+		Expect(f.Millionths()).To(Equal(2900))
+		Expect(f.Advice()).To(Equal([]string{"sends the passwords, tokens and cookies of clients to upstream green too (strip_credentials is false)"}))
+	})
+})
+
+var _ = DescribeTable("An affinity", func(config, field string, advised bool) {
+	Expect(refusedField(model.FilterAffinity, config)).To(Equal(field))
+	spec, _ := (&model.Filter{Name: "f", Type: model.FilterAffinity, Config: model.JSON(config)}).Parse().Spec.(*model.AffinityFilter)
+	Expect(spec.Advice() != nil).To(Equal(advised))
+},
+	Entry("has nothing", `{}`, "", false),
+	Entry("goes by a header", `{"header":"x-user"}`, "", false),
+	Entry("is exact", `{"mode":"exact"}`, "", true),
+	Entry("goes by a header of the connection", `{"header":"upgrade"}`, ".header", false),
+	Entry("goes by a header and has a cookie", `{"header":"x","cookie":"a"}`, ".cookie", false),
+)

@@ -43,6 +43,9 @@ func filterTypes() []configType {
 		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
+		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
+		{name: FilterCanary, on: []Kind{KindRoute, KindService}, names: canaryNames(), read: readCanary},
+		{name: FilterMirror, on: []Kind{KindRoute, KindService}, names: mirrorNames(), read: readMirror},
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
 		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, answers: true, read: readRedirect},
 		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, answers: true, read: readDirectResponse},
@@ -84,6 +87,9 @@ const (
 	FilterBodyLimit       = "route_filter_bodylimit"
 	FilterCompress        = "route_filter_compress"
 	FilterAPIKey          = "http_filter_apikey"
+	FilterAffinity        = "route_filter_affinity"
+	FilterCanary          = "route_filter_canary"
+	FilterMirror          = "route_filter_mirror"
 	FilterDirectResponse  = "route_filter_directresponse"
 	FilterFault           = "route_filter_fault"
 	FilterHeaders         = "route_filter_headers"

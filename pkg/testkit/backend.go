@@ -55,6 +55,7 @@ type Backend struct {
 	sick     atomic.Bool
 	mu       sync.Mutex
 	failures int
+	watch    chan<- *http.Request
 }
 
 // Echo is what a backend saw of a request.
@@ -152,6 +153,22 @@ func (b *Backend) Touched() int { return int(b.touched.Load()) }
 // SetHealthy decides whether HealthPath answers 200, as at the start, or 503.
 func (b *Backend) SetHealthy(ok bool) { b.sick.Store(!ok) }
 
+// Watch sends each request to seen while there is room, before it is answered.
+func (b *Backend) Watch(seen chan<- *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watch = seen
+}
+
+func (b *Backend) tell(r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case b.watch <- r:
+	default:
+	}
+}
+
 // FailNext makes the next n requests fail with 503.
 func (b *Backend) FailNext(n int) {
 	b.mu.Lock()
@@ -178,6 +195,7 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.requests.Add(1)
+	b.tell(r)
 	if r.Header.Get("Upgrade") == "websocket" {
 		websocket.Server{Handler: func(ws *websocket.Conn) { _, _ = io.Copy(ws, ws) }}.ServeHTTP(w, r)
 		return

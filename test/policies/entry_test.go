@@ -17,6 +17,7 @@ import (
 var policies = sync.OnceValue(func() []policy {
 	return []policy{
 		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), apiKey(),
+		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), canary(), mirror(), affinity(),
 		bodyLimit(), compress(), fault(), maintenance(),
 	}
 })
@@ -30,6 +31,8 @@ type policy struct {
 	denies int
 	// given makes what the configurations name.
 	given func(*world)
+	// silent says that no answer shows whether the filter is there.
+	silent bool
 	// config and changed are two configurations.
 	config, changed string
 	// says tells of an answer what the type may change; nil stands for its status.

@@ -29,8 +29,18 @@ func TestPolicies(t *testing.T) {
 // world is a gateway with two services. shop.test has the routes /shop to a backend and
 // /empty, which answers 503 by itself; moved.test sends clients to HTTPS.
 type world struct {
+	// green is behind an upstream that is on no route.
+	green      *testkit.Backend
 	api, admin testkit.API
 	port       int
+}
+
+func startBackend(name string) *testkit.Backend {
+	GinkgoHelper()
+	b, err := testkit.StartBackend(name, testkit.BackendOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(b.Close)
+	return b
 }
 
 func limit() context.Context {
@@ -42,9 +52,8 @@ func limit() context.Context {
 // newWorld runs the gateway, with the filter f of the type that is not attached.
 func newWorld(p policy) *world {
 	GinkgoHelper()
-	blue, err := testkit.StartBackend("blue", testkit.BackendOptions{})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(blue.Close)
+	blue, green := startBackend("blue"), startBackend("green")
+	var err error
 	var ports [2]int
 	for i := range ports {
 		ports[i], err = testkit.FreePort()
@@ -57,8 +66,9 @@ func newWorld(p policy) *world {
 	Expect(g.WaitReady(limit())).To(Succeed())
 	Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
 	socket, _ := g.Records("envoy is ready")[0]["admin_socket"].(string)
-	w := &world{g.API, testkit.API{URL: "http://envoy", Socket: socket}, ports[0]}
+	w := &world{green, g.API, testkit.API{URL: "http://envoy", Socket: socket}, ports[0]}
 	w.post("/upstream", "Upstream_name=blue", "Upstream_ip="+blue.IP, "Upstream_port="+strconv.Itoa(blue.Port))
+	w.post("/upstream", "Upstream_name=green", "Upstream_ip="+green.IP, "Upstream_port="+strconv.Itoa(green.Port))
 	w.post("/proxy", "Name=gw")
 	for _, name := range []string{"shop", "moved"} {
 		w.post("/service", "Service_Name="+name, "fqdn="+name+".test", map[string]string{"shop": "Https=both", "moved": "Https=redirect"}[name])

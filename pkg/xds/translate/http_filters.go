@@ -112,7 +112,7 @@ func httpFilters() []httpFilter {
 		// Before the user's own changes of what comes back, which have the last word.
 		{name: HSTSFilter, listener: hstsFilter, disabled: true, host: hstsOfHost},
 		// Change where a request goes, and what of it.
-		{name: AffinityFilter, listener: affinityFilter, disabled: true},
+		{name: AffinityFilter, listener: affinityFilter, disabled: true, route: affinityOfRoute},
 		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true},
 		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true},
 		// Is always the last.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -88,6 +89,9 @@ func routeMatch(m ir.Match) *routev3.RouteMatch {
 	for _, q := range m.Query {
 		out.QueryParameters = append(out.QueryParameters, queryMatcher(q))
 	}
+	for _, c := range m.Cookies {
+		out.Cookies = append(out.Cookies, &routev3.CookieMatcher{Name: c.Name, StringMatch: stringMatcher(c)})
+	}
 	return out
 }
 
@@ -142,6 +146,8 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 	applyClusters(out, f.Clusters)
 	applyRewrite(out, f.Rewrite, m)
 	applyHostRewrite(out, f.HostRewrite)
+	applyMirror(out, f.Mirror)
+	applyHash(out, f.Affinity)
 	if f.IdleTimeout > 0 {
 		out.IdleTimeout = seconds(f.IdleTimeout)
 	}
@@ -159,11 +165,7 @@ func routeAction(f *ir.Forward, m ir.Match) *routev3.RouteAction {
 func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
 	for _, c := range clusters {
 		if hashes(c.Strategy) && out.HashPolicy == nil {
-			out.HashPolicy = []*routev3.RouteAction_HashPolicy{{
-				PolicySpecifier: &routev3.RouteAction_HashPolicy_ConnectionProperties_{
-					ConnectionProperties: &routev3.RouteAction_HashPolicy_ConnectionProperties{SourceIp: true},
-				},
-			}}
+			out.HashPolicy = []*routev3.RouteAction_HashPolicy{sourceHash()}
 		}
 	}
 	if len(clusters) == 1 {
@@ -172,9 +174,13 @@ func applyClusters(out *routev3.RouteAction, clusters []ir.WeightedCluster) {
 	}
 	weighted := &routev3.WeightedCluster{}
 	for _, c := range clusters {
-		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{
-			Name: c.Name, Weight: u32(c.Share),
-		})
+		one := &routev3.WeightedCluster_ClusterWeight{Name: c.Name, Weight: u32(c.Share)}
+		if c.SetCookie != "" {
+			one.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
+				Header: &corev3.HeaderValue{Key: "set-cookie", Value: c.SetCookie}, AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
+			}}
+		}
+		weighted.Clusters = append(weighted.Clusters, one)
 	}
 	out.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
 }

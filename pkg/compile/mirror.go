@@ -1,0 +1,51 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// addMirror takes the place of a mirror that came before it.
+func addMirror(r *ir.Route, f *model.MirrorFilter, at Place) error {
+	if r.Forward == nil {
+		return nil
+	}
+	cluster, err := namedCluster(f.Upstream, at.Named, at.Settings)
+	if err != nil {
+		return err
+	}
+	if before := r.Forward.Mirror; before != nil {
+		r.Asked = slices.DeleteFunc(r.Asked, func(c *ir.Cluster) bool { return c.Name == before.Cluster })
+	}
+	r.Forward.Mirror = &ir.Mirror{Cluster: cluster.Name, Millionths: f.Millionths(), KeepCredentials: !f.Strips()}
+	r.Asked = append(r.Asked, cluster)
+	slices.SortFunc(r.Asked, func(a, b *ir.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// namedCluster is the cluster of an upstream that a filter names, whatever its weight, or says why it
+// cannot be used.
+func namedCluster(name string, named map[model.Key]model.Object, s Settings) (*ir.Cluster, error) {
+	u, _ := named[model.UpstreamKey(name)].(*model.Upstream)
+	if u == nil {
+		return nil, fmt.Errorf("upstream %s is not there", name)
+	}
+	if isRuledOut(u, s) {
+		return nil, fmt.Errorf("--upstream-allow or --upstream-deny rules out the address of upstream %s", name)
+	}
+	with := Credentials{Secrets: secretsAmong(named), Open: s.Open, System: s.Authorities}
+	if what := unusableTLS([]*model.Upstream{u}, with); what != "" {
+		return nil, errors.New("it " + strings.TrimSuffix(what, ","))
+	}
+	if u.Weight == 0 {
+		alone := *u
+		alone.Weight = 1
+		u = &alone
+	}
+	return Clusters([]*model.Upstream{u}, with)[0].Cluster, nil
+}
