@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +15,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/net/http2"
 )
 
 // limitBytes is the limit of the services that are attacked.
@@ -44,9 +42,8 @@ type upload struct {
 }
 
 func uploads() []upload {
-	zeros, nested := strings.Repeat("\x00", 50_000_000), ""
-	bomb := gzipped(zeros)
-	nested = gzipped(bomb)
+	bomb := gzipped(strings.Repeat("\x00", 50_000_000))
+	nested := gzipped(bomb)
 	large := strings.Repeat("a", limitBytes+1)
 	length := func(n int) string { return "Content-Length: " + strconv.Itoa(n) }
 	const gz = "Content-Encoding: gzip"
@@ -93,7 +90,7 @@ func addLimited(ctx context.Context, name, config string) {
 // sendUpload sends a body with a client, and returns what the backend got, or the status.
 func sendUpload(ctx context.Context, client *http.Client, method, host string, u upload) string {
 	GinkgoHelper()
-	var body io.Reader = io.MultiReader(strings.NewReader(u.body)) // of no known length
+	body := io.MultiReader(strings.NewReader(u.body)) // of no known length
 	for _, h := range u.header {
 		if strings.HasPrefix(h, "Content-Length") {
 			body = strings.NewReader(u.body)
@@ -122,11 +119,11 @@ func sendUpload(ctx context.Context, client *http.Client, method, host string, u
 
 // clients are some that send bodies, by their protocol.
 func clients() map[string]*http.Client {
+	h2 := &http.Protocols{}
+	h2.SetUnencryptedHTTP2(true)
 	return map[string]*http.Client{
 		"HTTP/1.1": {Transport: &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: time.Minute}},
-		"HTTP/2": {Transport: &http2.Transport{AllowHTTP: true, DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, addr)
-		}}},
+		"HTTP/2":   {Transport: &http.Transport{Protocols: h2}},
 	}
 }
 
