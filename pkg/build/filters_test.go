@@ -43,7 +43,7 @@ func statuses(c model.Change) (map[string]uint32, map[string][]model.Condition) 
 
 var _ = Describe("A filter that cannot be enforced", func() {
 	unknown := func() model.Object {
-		return &model.Filter{Name: "guard", Type: "vh_filter_rbac", Config: `{"allow":[]}`}
+		return &model.Filter{Name: "guard", Type: "http_filter_none", Config: `{"allow":[]}`}
 	}
 	onRoute := func() model.Object { return &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "guard"} }
 	onService := func() model.Object { return &model.ServiceFilter{Service: "shop", Filter: "guard"} }
@@ -53,7 +53,7 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
 		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
 			Key: model.RouteKey("shop", "guarded"), Code: "Quarantined",
-			Message: `the route has filter guard of type "vh_filter_rbac", which this version does not support, and answers 503`,
+			Message: `the route has filter guard of type "http_filter_none", which this version does not support, and answers 503`,
 		}}))
 	})
 
@@ -62,7 +62,7 @@ var _ = Describe("A filter that cannot be enforced", func() {
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 		Expect(conditions["service shop"]).To(Equal([]model.Condition{{
 			Key: model.ServiceFilterKey("shop", "guard"), Code: "Quarantined",
-			Message: `the service has filter guard of type "vh_filter_rbac", which this version does not support, and answers 503`,
+			Message: `the service has filter guard of type "http_filter_none", which this version does not support, and answers 503`,
 		}}))
 	})
 

@@ -13,7 +13,7 @@ import (
 // the others leave it out.
 const listenerLogins = "proxy-logins"
 
-// withoutLogins returns listeners without their answers for logins and their log of those
+// withoutLogins returns listeners without their answers for logins, tokens and rules, and their log of those
 // that fail.
 func withoutLogins(listeners []json.RawMessage) []json.RawMessage {
 	GinkgoHelper()
@@ -22,7 +22,7 @@ func withoutLogins(listeners []json.RawMessage) []json.RawMessage {
 		var read any
 		Expect(json.Unmarshal(l, &read)).To(Succeed())
 		text, err := json.Marshal(leaveOut(read, func(element string) bool {
-			return strings.Contains(element, "jwt_authn_access_denied") || strings.Contains(element, "[claim_refused]")
+			return strings.Contains(element, "jwt_authn_access_denied") || strings.Contains(element, "[claim_refused]") || strings.Contains(element, "[access_refused]")
 		}))
 		Expect(err).NotTo(HaveOccurred())
 		list = append(list, text)

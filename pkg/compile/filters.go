@@ -42,6 +42,7 @@ func filterTypes() []filterType {
 		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
 		filterOf(model.FilterIPAccess, addHostIPAccess, addRouteIPAccess, nil).addingUp(),
+		filterOf(model.FilterRBAC, addHostAccess, addRouteAccess, nil).addingUp(),
 		filterOf(model.FilterMaintenance, addMaintenance, nil, nil),
 		filterOf(model.FilterCompress, addHostCompress, addRouteCompress, nil),
 		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),

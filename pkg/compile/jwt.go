@@ -68,11 +68,7 @@ func tokensOf(f *model.JWTFilter, at Place) *ir.Tokens {
 	slices.SortFunc(check.ClaimHeaders, func(a, b ir.ClaimHeader) int { return cmp.Compare(a.Header, b.Header) })
 	check.Name = checkName(string(at.Key.Kind)+"/"+at.Key.Name(), check)
 	check.JWKS, _ = f.Keys()
-	out := &ir.Tokens{Check: check}
-	for _, c := range f.Require {
-		out.Require = append(out.Require, ir.ClaimMatch{Claim: strings.Split(c.Claim, "."), Values: c.Values})
-	}
-	return out
+	return &ir.Tokens{Check: check, Require: requiredClaims(f.Require)}
 }
 
 // checkName names a check after what asks for it and all that it says: under one name nothing

@@ -182,7 +182,7 @@ func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {
 	plain := func(name string, conditions ...ir.ValueMatch) *ir.Route {
 		// Who comes over plain HTTP is told so before a login, whose cookies need HTTPS.
-		return &ir.Route{Name: name, Public: true, Match: ir.Match{
+		return &ir.Route{Name: name, Public: true, Unruled: true, Match: ir.Match{
 			PathKind: ir.PathPrefix, Path: "/", Headers: append([]ir.ValueMatch{{Name: ":scheme", Exact: "http"}}, conditions...),
 		}}
 	}

@@ -71,6 +71,7 @@ const (
 	AddressRefused      = "address_refused" // 403: a vh_filter_ipaccess does not let the address in
 	TokenRefused        = "token_refused"   // 401: no token, or what is none
 	ClaimRefused        = "claim_refused"   // 403: the token lacks a claim
+	AccessRefused       = "access_refused"  // 403: a vh_filter_rbac does not allow it
 	Maintenance         = "maintenance"     // 503, or as it says: a vh_filter_maintenance closes the service
 	BodyTooLarge        = "body_too_large"  // 413: a route_filter_bodylimit is in the way
 	Fault               = "fault"           // a route_filter_fault fails all requests

@@ -84,6 +84,8 @@ type Host struct {
 	// Compress and Fault are for routes that have none of their own.
 	Compress *Compress `json:"compress,omitempty"`
 	Fault    *Fault    `json:"fault,omitempty"`
+	// Access are rules for routes that have none of their own; a request has to pass each.
+	Access []*Access `json:"access,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
@@ -114,6 +116,9 @@ type Route struct {
 	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
 	// Keys takes the place of the host's.
 	Keys *KeyAccess `json:"keys,omitempty"`
+	// Access take the place of the host's, which do not hold if the route is Unruled.
+	Access  []*Access `json:"access,omitempty"`
+	Unruled bool      `json:"unruled,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.
 	Unverified bool `json:"unverified,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.

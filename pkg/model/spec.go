@@ -41,6 +41,7 @@ func filterTypes() []configType {
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
 		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
+		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, read: readRBAC},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
 		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
@@ -68,7 +69,7 @@ func globalConfigTypes() []configType {
 func laterTypes() []string {
 	return []string{
 		"http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
-		"vh_filter_cors", "vh_filter_rbac",
+		"vh_filter_cors",
 		"globalconfig_accesslog", "globalconfig_globals",
 	}
 }
@@ -97,6 +98,7 @@ const (
 	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterJWT             = "http_filter_jwt"
 	FilterMaintenance     = "vh_filter_maintenance"
+	FilterRBAC            = "vh_filter_rbac"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"

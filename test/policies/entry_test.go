@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +19,7 @@ var policies = sync.OnceValue(func() []policy {
 	return []policy{
 		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), apiKey(),
 		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), canary(), mirror(), affinity(),
+		ipAccess(), headers(), redirect(), directResponse(), hostRewrite(), jwt(), rbac(),
 		bodyLimit(), compress(), fault(), maintenance(),
 	}
 })
@@ -62,7 +64,9 @@ type request struct {
 func (p policy) onRoutes() bool { return (&model.Filter{Type: p.kind}).FitsOn(model.KindRoute) }
 
 // onRoute reports whether the request is one of the route that filters are attached to.
-func (r request) onRoute() bool { return r.host == "" && r.path == "" }
+func (r request) onRoute() bool {
+	return r.host == "" && (r.path == "" || strings.HasPrefix(r.path, "/shop"))
+}
 
 // refusal is a configuration with what is said of it.
 type refusal struct{ config, field, message string }

@@ -57,7 +57,7 @@ func switchUnderLoad(p policy) {
 	GinkgoHelper()
 	w := newWorld(p)
 	before := w.listeners()
-	at := slices.IndexFunc(p.requests, func(r request) bool { return r.onRoute() && r.from == "" && (p.silent || r.off != r.on) })
+	at := slices.IndexFunc(p.requests, func(r request) bool { return r.onRoute() && r.path+r.from == "" && (p.silent || r.off != r.on) })
 	Expect(at).NotTo(BeNumerically("<", 0), "a request on which the filter shows")
 	r := p.requests[at]
 	var times phases

@@ -94,7 +94,7 @@ func httpFilters() []httpFilter {
 		{name: KeyClientsFilter, listener: keyClientsFilter, disabled: true, host: keyClientsOfHost, route: keyClientsOfRoute},
 		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: claimsOfRoute},
-		{name: AccessFilter, listener: accessFilter, disabled: true},
+		{name: AccessFilter, listener: accessFilter, disabled: true, host: accessOfHost, route: accessOfRoute, replies: accessReplies},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},

@@ -1,0 +1,98 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+)
+
+// accessRefused names the refusals of rules about who may do what.
+const accessRefused = "access_refused"
+
+// passAccess reports whether the rules let the request pass; if not, it ends with the answer.
+func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
+	on := findFilter(l, accessFilter)
+	if on == nil || isOff(on, vh, r) {
+		return true, nil
+	}
+	message, err := messageFor(accessFilter, vh, r, &rbacv3.RBACPerRoute{})
+	if err != nil {
+		return false, err
+	}
+	who := callerOf(s, l, vh, r)
+	refused := no
+	for _, p := range message.GetRbac().GetRules().GetPolicies()[accessRefused].GetPermissions() {
+		v, err := who.may(p)
+		if err != nil {
+			return false, err
+		}
+		refused = max(refused, v)
+	}
+	switch refused {
+	case yes:
+		return false, a.endRefused(l, accessRefused, AccessRefused, fmt.Sprintf("a vh_filter_rbac does not allow %s %s", s.headers.get(":method"), s.path))
+	case unknown:
+		a.step("access", "whether a vh_filter_rbac allows the request depends on the claims of the session; what follows is what is allowed")
+	default:
+		a.step("access", "a vh_filter_rbac allows the request")
+	}
+	return true, nil
+}
+
+// callerOf is the request with the claims that a valid token of it has. Those of a session are
+// not known; without either there are none.
+func callerOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) caller {
+	on := findFilter(l, jwtFilter)
+	if on == nil || isOff(on, vh, r) {
+		return caller{s, nil, true}
+	}
+	place := tokenPlaceOf(vh, r)
+	if place == nil {
+		return caller{s, nil, false}
+	}
+	claims, _ := claimsOf(place.find(s))
+	return caller{s, claims, true}
+}
+
+// may reports whether a permission is for the request.
+func (c caller) may(p *rbacconfigv3.Permission) (verdict, error) {
+	switch rule := p.GetRule().(type) {
+	case *rbacconfigv3.Permission_Any:
+		return verdictOf(rule.Any), nil
+	case *rbacconfigv3.Permission_NotRule:
+		v, err := c.may(rule.NotRule)
+		return yes - v, err
+	case *rbacconfigv3.Permission_AndRules:
+		return all(rule.AndRules.GetRules(), c.may)
+	case *rbacconfigv3.Permission_OrRules:
+		v, err := all(rule.OrRules.GetRules(), func(one *rbacconfigv3.Permission) (verdict, error) {
+			v, err := c.may(one)
+			return yes - v, err
+		})
+		return yes - v, err
+	case *rbacconfigv3.Permission_Header:
+		check, err := c.checkHeader(rule.Header)
+		return verdictOf(check.Holds), err
+	case *rbacconfigv3.Permission_UrlPath:
+		return verdictOf(matchesPath(rule.UrlPath.GetPath(), c.path)), nil
+	case *rbacconfigv3.Permission_SourcedMetadata:
+		return c.has(rule.SourcedMetadata.GetMetadataMatcher())
+	}
+	return no, fmt.Errorf("explaining a policy: permission %T is not known", p.GetRule())
+}
+
+func matchesPath(m *matcherv3.StringMatcher, path string) bool {
+	exact, prefix := m.GetExact(), m.GetPrefix()
+	if m.GetIgnoreCase() {
+		exact, prefix, path = lowerASCII(exact), lowerASCII(prefix), lowerASCII(path)
+	}
+	if exact != "" {
+		return path == exact
+	}
+	return prefix != "" && strings.HasPrefix(path, prefix)
+}

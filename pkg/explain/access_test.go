@@ -1,0 +1,77 @@
+package explain_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+var _ = Describe("Rules about who may do what", func() {
+	ask := func(h ir.Host, r ir.Route, method, url string, headers ...string) explain.Answer {
+		GinkgoHelper()
+		h.Name, h.Domain = "shop", "*"
+		r.Name, r.Match, r.Respond = "root", ir.Match{Path: "/", PathKind: "prefix"}, &ir.Respond{Status: 503}
+		host := must(snapshot.NewHost(must(translate.VirtualHost(&h)), []*snapshot.Route{must(snapshot.NewRoute(must(translate.Route(&r))))}, snapshot.ObjectRef{}))
+		request, errs := explain.NewRequest(method, "http://h"+url, headers)
+		Expect(errs).To(BeEmpty())
+		return must(explain.Explain(state(host), request))
+	}
+	path := func(kind ir.PathKind, p string) []ir.AccessPath { return []ir.AccessPath{{Kind: kind, Path: p}} }
+	everything := []ir.AccessRule{{}}
+
+	DescribeTable("compare", func(a ir.Access, method, url string, passes bool) {
+		got := ask(ir.Host{Access: []*ir.Access{&a}}, ir.Route{}, method, url)
+		if passes {
+			Expect(got.Code).To(Equal("direct_response"))
+			return
+		}
+		Expect(got.Code).To(Equal("access_refused"))
+		Expect(got.Status).To(Equal(403))
+		Expect(got.Body).To(Equal("this is not allowed here\n"))
+	},
+		Entry("a method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "PUT", "/", true),
+		Entry("another method", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET", "PUT"}}}}, "POST", "/", false),
+		Entry("a path", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a?b", true),
+		Entry("a path in another case", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a path with a slash more", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a/b", true),
+		Entry("what only begins with a segment", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", false),
+		Entry("the segment of all", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "")}}}, "GET", "/ab", true),
+		Entry("a segment with a parameter", ir.Access{Allow: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b", false),
+		Entry("a method and a path", ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", false),
+		Entry("a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a", false),
+		Entry("a denied path in another case", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/A", false),
+		Entry("a denied path with a slash more", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathExact, "/a")}}}, "GET", "/a/", false),
+		Entry("a denied path with a parameter", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/a;b/c", false),
+		Entry("what is beside a denied path", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Paths: path(ir.PathSegment, "/a")}}}, "GET", "/ab", true),
+		Entry("a denied method elsewhere", ir.Access{Allow: everything, Deny: []ir.AccessRule{{Methods: []string{"GET"}, Paths: path(ir.PathPrefix, "/a")}}}, "GET", "/b", true),
+	)
+
+	It("are about the claims of a token, and of nothing else that a request says", func() {
+		tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/0", Header: "authorization", Prefix: "Bearer "}}
+		rules := []*ir.Access{{Allow: []ir.AccessRule{{Claims: []ir.ClaimMatch{{Claim: []string{"role"}, Values: []string{"admin"}}}}}}}
+		bearer := func(role string) string { return "Authorization: Bearer " + tokenSaying(map[string]any{"role": role}) }
+		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("direct_response"))
+		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{}, "GET", "/", bearer("user")).Code).To(Equal("access_refused"))
+		Expect(ask(ir.Host{Access: rules}, ir.Route{}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nobody verifies it")
+		Expect(ask(ir.Host{Tokens: tokens, Access: rules}, ir.Route{Public: true}, "GET", "/", bearer("admin")).Code).To(Equal("access_refused"), "nor on a public route")
+	})
+
+	It("refuse another method by a header where methods count", func() {
+		methods, paths := []*ir.Access{{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}}, []*ir.Access{{Allow: everything}}
+		for _, name := range []string{"X-HTTP-Method-Override", "X-Http-Method", "X-Method-Override"} {
+			Expect(ask(ir.Host{Access: methods}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("access_refused"), name)
+			Expect(ask(ir.Host{Access: paths}, ir.Route{}, "GET", "/", name+": PUT").Code).To(Equal("direct_response"), name)
+		}
+	})
+
+	It("all hold, but on a redirect to HTTPS", func() {
+		get, put := &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"GET"}}}}, &ir.Access{Allow: []ir.AccessRule{{Methods: []string{"PUT"}}}}
+		Expect(ask(ir.Host{}, ir.Route{Access: []*ir.Access{get, put}}, "GET", "/").Code).To(Equal("access_refused"))
+		Expect(ask(ir.Host{Access: []*ir.Access{put}}, ir.Route{Unruled: true}, "GET", "/").Code).To(Equal("direct_response"))
+	})
+})

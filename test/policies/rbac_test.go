@@ -1,0 +1,41 @@
+package policies_test
+
+func rbac() policy {
+	get := func(more string) string {
+		return `{"allow":[{"methods":["GET","OPTIONS"],"paths":[{"segment":"/shop/"},{"exact":"/empty"}]},{"methods":["POST"],"paths":[{"prefix":"/shop/o"}]}]` + more + `}`
+	}
+	return policy{
+		kind: "vh_filter_rbac", filter: "envoy.filters.http.rbac/access", denies: 403,
+		config:  `{"allow":[{}],"deny":[{"methods":["GET"],"paths":[{"exact":"/shop"}]},{"paths":[{"prefix":"/Shop/secret"}]}]}`,
+		changed: get(`,"deny":[{"paths":[{"segment":"/shop/secret"}]}]`),
+		requests: []request{
+			{what: "a plain one", off: "200", on: "403", changed: "200", both: "403"},
+			{what: "another method", method: "DELETE", off: "200", on: "200", changed: "403", both: "403"},
+			{what: "another method by a header", header: []string{"X-HTTP-Method-Override: DELETE"}, off: "200", on: "403", changed: "403", both: "403"},
+			{what: "one with a query", path: "/shop?a=/secret", off: "200", on: "403", changed: "200", both: "403"},
+			{what: "a path below", path: "/shop/a", off: "200", on: "200", changed: "200", both: "200"},
+			{what: "a path beside", path: "/shopping", off: "200", on: "200", changed: "403", both: "403"},
+			{what: "what a path begins with", method: "POST", path: "/shop/orders", off: "200", on: "200", changed: "200", both: "200"},
+			{what: "what it does not", method: "POST", path: "/shop/a", off: "200", on: "200", changed: "403", both: "403"},
+			{what: "what is denied", path: "/shop/secret", off: "200", on: "403", changed: "403", both: "403"},
+			{what: "what is denied, in another case", path: "/shop/SECRET/x", off: "200", on: "403", changed: "403", both: "403"},
+			{what: "what is denied, with a parameter", path: "/shop/secret;x=1", off: "200", on: "403", changed: "403", both: "403"},
+			{what: "a preflight", method: "OPTIONS", header: []string{"Origin: https://a.test", "Access-Control-Request-Method: PUT"}, off: "200", on: "200", changed: "200", both: "200"},
+			{what: "a route without upstreams", path: "/empty", off: "503", on: "503", changed: "503", both: "503"},
+			{what: "another path there", path: "/empty/a", off: "503", on: "503", changed: "403", both: "503"},
+			{what: "a redirect", host: "moved.test", off: "301", on: "301", changed: "301", both: "301"},
+			{what: "a path that no route has", path: "/nowhere", off: "404", on: "404", changed: "404", both: "404"},
+		},
+		refusals: []refusal{
+			{`{}`, "Filter_config.allow", `has no rule, so that nothing could be done; give what may be, or {"allow":[{}]} with what may not in deny`},
+			{`{"allow":[{}],"deny":[{}]}`, "Filter_config.deny[0]", "has no condition, so that nothing could be done; give methods, paths or claims"},
+			{`{"allow":[{"methods":["get"]}]}`, "Filter_config.allow[0].methods[0]", `"get" has small letters, and methods are compared as they are: write GET`},
+			{`{"allow":[{"methods":["A B"]}]}`, "Filter_config.allow[0].methods[0]", `"A B" is not an HTTP token`},
+			{`{"allow":[{"paths":[{}]}]}`, "Filter_config.allow[0].paths[0]", `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`},
+			{`{"allow":[{"paths":[{"exact":"/a","prefix":"/a"}]}]}`, "Filter_config.allow[0].paths[0]", `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`},
+			{`{"allow":[{"paths":[{"exact":"a"}]}]}`, "Filter_config.allow[0].paths[0]", `"a" must start with "/"`},
+			{`{"allow":[{"paths":[{"exact":"/a/../b"}]}]}`, "Filter_config.allow[0].paths[0]", `"/a/../b" is no path that a request has here: it has //, a dot segment, a backslash or a percent sign`},
+			{`{"allow":[{"claims":[{"claim":"a","values":[]}]}]}`, "Filter_config.allow[0].claims[0].values", "must list the values, of which a token needs one"},
+		},
+	}
+}
