@@ -19,8 +19,9 @@ func newKey() *cobra.Command {
 		Short: "Create API keys",
 		Long: `Creates API keys. gatehouse get keys KEYSET lists those of a set, and
 gatehouse delete key/KEYSET/NAME revokes one.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  gatehouse key create partners/mobile > mobile.key",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newKeyCreate())
 	return cmd

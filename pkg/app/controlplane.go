@@ -170,7 +170,7 @@ func (p *controlPlane) compileSettings(cfg config.Config, limits *limiter) (comp
 	authorities, err := readAuthorities(cfg.UpstreamCAFile, os.Getenv, authorityFiles())
 	return compile.Settings{
 		AccessLog: cfg.AccessLog == "json", RateLimitSocket: limits.socket(), RateLimitAddress: cfg.RateLimitAddress,
-		Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities,
+		Upstreams: upstreamLists(cfg), Open: p.store.Unseal, Authorities: authorities, Lua: cfg.AllowLua,
 	}, err
 }
 

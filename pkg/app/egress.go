@@ -47,7 +47,7 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 	// A transaction has no context of its own; the program's outlives it.
 	ctx = context.WithoutCancel(ctx)
 	rules := func() precheck.Rules {
-		return precheck.Rules{Upstreams: upstreamLists(cfg), Machine: machine, Places: p.listenPlaces(), Unseal: p.store.Unseal, Open: func() (bool, error) {
+		return precheck.Rules{Upstreams: upstreamLists(cfg), Lua: cfg.AllowLua, Machine: machine, Places: p.listenPlaces(), Unseal: p.store.Unseal, Open: func() (bool, error) {
 			some, err := p.store.HasTokens(ctx)
 			return !some && cfg.APIAdminToken == "", err
 		}}

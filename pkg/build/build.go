@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -364,6 +365,17 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 	return list
 }
 
+// closedBy says why a service has to answer 503: what Envoy would refuse of it, what of its filters cannot be
+// enforced, or what was found before. Nil means that it has not.
+func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *model.Condition {
+	if broken != nil {
+		return &model.Condition{
+			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
+		}
+	}
+	return cmp.Or(compile.ClosedHost(tree), found)
+}
+
 // buildService builds a service and keeps the routes that did not change.
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
@@ -422,15 +434,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	if tree.Service.HTTPS != model.HTTPSBoth {
 		s.plain = tree.Service
 	}
-	if c := compile.ClosedHost(tree); c != nil {
-		closed = c
-	}
-	if broken != nil {
-		closed = &model.Condition{
-			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
-		}
-	}
-	if closed != nil {
+	if closed = closedBy(tree, closed, broken); closed != nil {
 		s.closed = true
 		s.close(tree, host, head)
 		return s, append(conditions, *closed)

@@ -134,7 +134,7 @@ func Forwards(t *model.RouteTree) bool {
 // anything are settings under which a route is judged by itself: what a configuration
 // becomes on this machine is not asked.
 func anything() compile.Settings {
-	return compile.Settings{Authorities: "any", Open: func(string, string) (string, error) { return "", nil }}
+	return compile.Settings{Authorities: "any", Lua: true, Open: func(string, string) (string, error) { return "", nil }}
 }
 
 // anyText are the same settings where every secret has a text.

@@ -17,18 +17,18 @@ func isAnswered(t *model.RouteTree) bool {
 	return slices.ContainsFunc(t.Filters, answers) || slices.ContainsFunc(t.ServiceFilters, answers)
 }
 
-// SecondAnswer says, in words that follow the name of what the filters are on, that two of them
-// answer: nobody could say which of them does. Empty means that this is not so.
+// SecondAnswer says, in words that follow the name of what the filters are on, that two of them do what only one
+// can, such as to answer: nobody could say which of them does. Empty means that this is not so.
 func SecondAnswer(filters []*model.ParsedFilter) string {
-	first := slices.IndexFunc(filters, answers)
-	if first < 0 {
-		return ""
+	first := map[string]string{}
+	for _, f := range filters {
+		what := model.Alone(f.Type)
+		if other := first[what]; what != "" && other != "" {
+			return fmt.Sprintf("has filters %s and %s, of which only one can %s,", other, f.Name, what)
+		}
+		first[what] = f.Name
 	}
-	second := slices.IndexFunc(filters[first+1:], answers)
-	if second < 0 {
-		return ""
-	}
-	return fmt.Sprintf("has filters %s and %s, of which only one can answer,", filters[first].Name, filters[first+1+second].Name)
+	return ""
 }
 
 func addDirectResponse(r *ir.Route, f *model.DirectResponseFilter) {

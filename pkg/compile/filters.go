@@ -38,6 +38,8 @@ func filterTypes() []filterType {
 		filterOf(model.FilterAffinity, nil, addAffinity, nil),
 		namingFilterOf(model.FilterMirror, nil, addMirror),
 		filterOf(model.FilterHostRewrite, nil, addHostRewrite, nil),
+		filterOf(model.FilterCORS, nil, addRouteCORS, nil),
+		filterOf(model.FilterCSRF, addHostCSRF, addRouteCSRF, nil).addingUp(),
 		filterOf(model.FilterOIDC, addLogin, nil, nil),
 		namingFilterOf(model.FilterJWT, addHostJWT, addRouteJWT),
 		filterOf(model.FilterRateLimit, nil, addRateLimits, rateLimitNeeds),
@@ -48,6 +50,9 @@ func filterTypes() []filterType {
 		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
 		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
 		namingFilterOf(model.FilterAPIKey, addHostKeys, addRouteKeys),
+		namingFilterOf(model.FilterExtAuthz, addHostExtAuthz, addRouteExtAuthz),
+		namingFilterOf(model.FilterExtProc, addHostExtProc, addRouteExtProc),
+		namingFilterOf(model.FilterLua, addHostLua, addRouteLua),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }

@@ -24,6 +24,8 @@ type Settings struct {
 	// Authorities are the certificate authorities of the system, in PEM, for
 	// upstreams that name none; empty means that there are none.
 	Authorities string
+	// Lua allows filters that run scripts.
+	Lua bool
 }
 
 // RateLimits reports whether there is a rate-limit engine.

@@ -69,9 +69,10 @@ func TakesGlobalLogin(t *model.ServiceTree) bool {
 	return !t.Service.Public && !slices.ContainsFunc(t.Filters, asksWho)
 }
 
-// WithLogin is the login of a host, and nothing else of it; l is a GlobalLogin.
+// WithLogin is the login of a host, with the keys that share filters with it, and nothing else of it; l is
+// a GlobalLogin.
 func WithLogin(h *ir.Host, l *ir.Login) (*ir.Host, error) {
-	with := &ir.Host{Name: h.Name, Domain: h.Domain}
+	with := &ir.Host{Name: h.Name, Domain: h.Domain, Keys: h.Keys, Routes: h.Routes}
 	if err := putLogin(with, l); err != nil {
 		return nil, fmt.Errorf("%s cannot be enforced: %w", strings.Replace(l.Name, "/", " ", 1), err)
 	}

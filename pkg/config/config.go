@@ -26,6 +26,8 @@ type Config struct {
 	APIAdminTokenFile string
 	// APIAdminToken is the admin token of the API; empty means none.
 	APIAdminToken string
+	// AllowLua allows filters that run scripts in Envoy.
+	AllowLua bool
 	// InsecureAPI opens the API on any address while there is no token.
 	InsecureAPI bool
 	// APIHosts are host names of the API beside localhost, in lower case.
@@ -239,6 +241,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("database_url", RedactURL(c.DatabaseURL)),
 		slog.String("data_dir", c.DataDir),
 		slog.String("api_addr", c.APIAddr),
+		slog.Bool("allow_lua", c.AllowLua),
 		slog.Bool("insecure_api", c.InsecureAPI),
 		slog.String("xds_addr", c.XDSAddr),
 		slog.Bool("insecure_xds", c.InsecureXDS),

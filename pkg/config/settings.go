@@ -163,6 +163,12 @@ func upstreamSettings() []Setting {
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.UpstreamDeny }, addresses),
 		},
 		{
+			Name: "allow-lua", Type: "bool", Default: "false", commands: servers,
+			Usage:   "allow filters that run scripts (http_filter_lua): whoever may write to the API runs code in every Envoy",
+			allowed: "true or false",
+			set:     setter(func(c *Config) *bool { return &c.AllowLua }, boolean),
+		},
+		{
 			Name: "provider-allow", Type: "addresses", commands: servers,
 			Usage:   "addresses on the loopback, of the link, or of a metadata service at which identity providers may be asked, or host names of such; others need no permission",
 			allowed: allowed,

@@ -66,15 +66,17 @@ const (
 	SignedOut      = "signed_out"      // 302: the session ends
 	// 403: clients have to show a certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
-	KeyRequired         = "key_required"    // 401: a http_filter_apikey finds no key that it knows
-	KeyRefused          = "client_refused"  // 403: the key is not of the set, or not one that may ask
-	AddressRefused      = "address_refused" // 403: a vh_filter_ipaccess does not let the address in
-	TokenRefused        = "token_refused"   // 401: no token, or what is none
-	ClaimRefused        = "claim_refused"   // 403: the token lacks a claim
-	AccessRefused       = "access_refused"  // 403: a vh_filter_rbac does not allow it
-	Maintenance         = "maintenance"     // 503, or as it says: a vh_filter_maintenance closes the service
-	BodyTooLarge        = "body_too_large"  // 413: a route_filter_bodylimit is in the way
-	Fault               = "fault"           // a route_filter_fault fails all requests
+	KeyRequired         = "key_required"       // 401: a http_filter_apikey finds no key that it knows
+	KeyRefused          = "client_refused"     // 403: the key is not of the set, or not one that may ask
+	AddressRefused      = "address_refused"    // 403: a vh_filter_ipaccess does not let the address in
+	TokenRefused        = "token_refused"      // 401: no token, or what is none
+	ClaimRefused        = "claim_refused"      // 403: the token lacks a claim
+	CrossSiteRefused    = "cross_site_refused" // 403: an http_filter_csrf refuses what a page of another site asks for
+	Preflight           = "preflight"          // 200: a vh_filter_cors answers the browser
+	Maintenance         = "maintenance"        // 503, or as it says: a vh_filter_maintenance closes the service
+	BodyTooLarge        = "body_too_large"     // 413: a route_filter_bodylimit is in the way
+	Fault               = "fault"              // a route_filter_fault fails all requests
+	AccessRefused       = "access_refused"     // 403: a vh_filter_rbac does not allow it
 )
 
 // Seen is the request after Envoy has made it plain.

@@ -169,7 +169,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	}
 	a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
 	a.step("route", fmt.Sprintf("route %s is the first that matches", a.Route))
-	for _, pass := range []passing{a.passIPAccess, a.passMaintenance} {
+	for _, pass := range []passing{a.passPreflight, a.passIPAccess, a.passMaintenance, a.passCSRF} {
 		if passes, err := pass(s, l, vh, chosen); !passes {
 			return err
 		}
@@ -180,13 +180,13 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if answered, err := a.askForLogin(s, l, vh, chosen); answered || err != nil {
 		return err
 	}
-	if answered, err := a.passTokens(s, l, vh, chosen); answered || err != nil {
-		return err
+	if !a.passTokens(s, l, vh, chosen) {
+		return nil
 	}
 	if passes, err := a.passKey(have, s, l, vh, chosen); !passes {
 		return err
 	}
-	for _, pass := range []passing{a.passAccess, a.passBodyLimit, a.passFault} {
+	for _, pass := range []passing{a.passClaims, a.passAccess, a.passBodyLimit, a.passFault} {
 		if passes, err := pass(s, l, vh, chosen); !passes {
 			return err
 		}
@@ -237,7 +237,7 @@ func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionM
 		f, p, off := Filter{Name: on.GetName()}, passed{have, s, on, vh, r}, isOff(on, vh, r)
 		known, ok := findKnown(f.Name)
 		switch {
-		case !ok:
+		case !ok || known.foreign && !off:
 			f.describeUnknown(p, off)
 		case off || known.describe == nil:
 			continue

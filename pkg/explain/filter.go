@@ -13,15 +13,14 @@ import (
 
 const routerFilter = "envoy.filters.http.router"
 
-// Those that are on every listener and that no route turns on yet.
+// Filters whose names their own files do not have.
 const (
-	corsFilter      = "envoy.filters.http.cors"
-	csrfFilter      = "envoy.filters.http.csrf"
 	basicAuthFilter = "envoy.filters.http.basic_auth"
 	accessFilter    = "envoy.filters.http.rbac/access"
 	extAuthzFilter  = "envoy.filters.http.ext_authz"
 	extProcFilter   = "envoy.filters.http.ext_proc"
 	affinityFilter  = "envoy.filters.http.stateful_session"
+	luaFilter       = "envoy.filters.http.lua"
 	grpcWebFilter   = "envoy.filters.http.grpc_web"
 	grpcJSONFilter  = "envoy.filters.http.grpc_json_transcoder"
 )
@@ -34,6 +33,8 @@ type knownFilter struct {
 	// describe says what it does with a request for which it is on; nil means that
 	// the steps of the answer say it.
 	describe func(*Filter, passed) error
+	// foreign says that it does what nobody can know beforehand.
+	foreign bool
 }
 
 // passed is what a filter is about when a request passes it.
@@ -53,13 +54,14 @@ func knownFilters() []knownFilter {
 		{name: hostFilter},    // passHost
 		{name: anybodyFilter}, // endClosed
 		{name: verifiedFilter, several: true},
-		{name: corsFilter},
+		{name: corsFilter, describe: (*Filter).describeCORS}, // passPreflight
 		{name: compressFilter, several: true, describe: (*Filter).describeCompress},
 		{name: ipFilter, describe: (*Filter).describeIPAccess},             // passIPAccess
 		{name: maintenanceFilter, describe: (*Filter).describeMaintenance}, // passMaintenance
 		{name: rateLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: csrfFilter},
+		{name: csrfFilter, describe: (*Filter).describeCSRF}, // passCSRF
 		{name: spoofFilter, describe: (*Filter).describeSpoofed},
+		{name: authzSpoofFilter, describe: (*Filter).describeAuthzSpoofed},
 		{name: oauth2Filter, describe: (*Filter).describeLogin}, // askForLogin
 		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
 		{name: keyFilter, describe: (*Filter).describeKey}, // passKey
@@ -69,11 +71,12 @@ func knownFilters() []knownFilter {
 		{name: accessFilter},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: extAuthzFilter, several: true},
-		{name: extProcFilter},
+		{name: extAuthzFilter, several: true, describe: (*Filter).describeExtAuthz},
+		{name: extProcFilter, describe: (*Filter).describeExtProc},
 		{name: decompressFilter, describe: (*Filter).describeDecompress},
 		{name: bufferFilter, describe: (*Filter).describeBodyLimit}, // passBodyLimit
 		{name: faultFilter, describe: (*Filter).describeFault},      // passFault
+		{name: luaFilter, foreign: true},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: affinityFilter, describe: (*Filter).describeAffinity},
@@ -95,9 +98,16 @@ func findKnown(name string) (knownFilter, bool) {
 	return known[at], true
 }
 
+// isKnown reports whether this package has a row for a filter, and isPredictable whether it knows what
+// the filter does.
 func isKnown(name string) bool {
 	_, known := findKnown(name)
 	return known
+}
+
+func isPredictable(name string) bool {
+	known, ok := findKnown(name)
+	return ok && !known.foreign
 }
 
 func (f *Filter) describeRouter(passed) error {
@@ -127,7 +137,7 @@ func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 	on := map[string]bool{} // and what was noted
 	for _, f := range l.GetHttpFilters() {
 		on[f.GetName()] = true
-		if !isKnown(f.GetName()) && !isOff(f, vh, r) {
+		if !isPredictable(f.GetName()) && !isOff(f, vh, r) {
 			a.UnknownFilters = append(a.UnknownFilters, f.GetName())
 		}
 	}

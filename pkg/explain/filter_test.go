@@ -19,43 +19,50 @@ var _ = Describe("HTTP filters", func() {
 		Expect(translate.HTTPFilters()).To(HaveEach(Satisfy(explain.IsKnown)))
 	})
 
-	const lua = "envoy.filters.http.lua"
+	const strange, scripts = "envoy.filters.http.tap", "envoy.filters.http.lua"
 	packed := func(m proto.Message) *anypb.Any {
 		GinkgoHelper()
 		out, err := anypb.New(m)
 		Expect(err).NotTo(HaveOccurred())
 		return out
 	}
-	// with has the filter lua on the listener where it is to be there, and its
+	// with has a filter on the listener where it is to be there, and its
 	// configuration on a service and on its route.
-	with := func(there, disabled bool, ofHost, ofRoute proto.Message) explain.State {
+	with := func(name string, there, disabled bool, ofHost, ofRoute proto.Message) explain.State {
 		GinkgoHelper()
 		r := answering("r", prefixed("/a"))
 		if ofRoute != nil {
-			r.TypedPerFilterConfig = map[string]*anypb.Any{lua: packed(ofRoute)}
+			r.TypedPerFilterConfig = map[string]*anypb.Any{name: packed(ofRoute)}
 		}
 		encoded, err := snapshot.NewRoute(r)
 		Expect(err).NotTo(HaveOccurred())
 		vh := &routev3.VirtualHost{Name: "shop", Domains: []string{"shop.test"}}
 		if ofHost != nil {
-			vh.TypedPerFilterConfig = map[string]*anypb.Any{lua: packed(ofHost)}
+			vh.TypedPerFilterConfig = map[string]*anypb.Any{name: packed(ofHost)}
 		}
 		h, err := snapshot.NewHost(vh, []*snapshot.Route{encoded}, snapshot.ObjectRef{Kind: "service", Name: "shop"})
 		Expect(err).NotTo(HaveOccurred())
 		return stateWith(func(l *hcmv3.HttpConnectionManager) {
 			if there {
 				l.HttpFilters = append([]*hcmv3.HttpFilter{{
-					Name: lua, Disabled: disabled, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(&luav3.Lua{})},
+					Name: name, Disabled: disabled, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(&luav3.Lua{})},
 				}}, l.GetHttpFilters()...)
 			}
 		}, h)
 	}
-	const unknown = "explain does not know the filter envoy.filters.http.lua, so "
+	const unknown = "explain does not know the filter envoy.filters.http.tap, so "
 	on, off := &luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_Name{Name: "x"}}, &routev3.FilterConfig{Disabled: true}
 
+	It("run scripts, of which nobody knows what they do", func() {
+		a := ask(with(scripts, false, true, on, nil), "http://shop.test/a")
+		Expect(a.UnknownFilters).To(Equal([]string{scripts}))
+		Expect(a.Filters).To(ContainElement(explain.Filter{Name: scripts, Message: "is set by the service, and explain does not know what it does"}))
+		Expect(ask(with(scripts, false, true, nil, nil), "http://shop.test/a").UnknownFilters).To(BeEmpty())
+	})
+
 	DescribeTable("that are not known make the answer say so", func(there, disabled bool, ofHost, ofRoute proto.Message) {
-		a := ask(with(there, disabled, ofHost, ofRoute), "http://shop.test/a")
-		Expect(a.UnknownFilters).To(Equal([]string{lua}))
+		a := ask(with(strange, there, disabled, ofHost, ofRoute), "http://shop.test/a")
+		Expect(a.UnknownFilters).To(Equal([]string{strange}))
 		Expect(a.Message).To(HaveSuffix("; " + unknown + "it may be different"))
 		Expect(a.Steps).To(ContainElement(explain.Step{Code: "filter", Message: unknown + "what follows may be different"}))
 		Expect(a.Code).To(Equal(explain.DirectResponse), "what would happen without it")
@@ -70,22 +77,22 @@ var _ = Describe("HTTP filters", func() {
 	)
 
 	It("that are not known stand in the list of filters", func() {
-		Expect(ask(with(true, false, nil, on), "http://shop.test/a").Filters).To(ContainElement(explain.Filter{
-			Name: lua, Message: "is set by the route, and explain does not know what it does",
+		Expect(ask(with(strange, true, false, nil, on), "http://shop.test/a").Filters).To(ContainElement(explain.Filter{
+			Name: strange, Message: "is set by the route, and explain does not know what it does",
 		}))
 	})
 
 	It("are passed also where no route or host is found", func() {
-		Expect(ask(with(true, false, nil, nil), "http://shop.test/b").UnknownFilters).To(Equal([]string{lua}))
-		Expect(ask(with(true, false, nil, nil), "http://other.test/").UnknownFilters).To(Equal([]string{lua}))
-		Expect(ask(with(true, true, nil, on), "http://shop.test/b").UnknownFilters).To(BeEmpty())
+		Expect(ask(with(strange, true, false, nil, nil), "http://shop.test/b").UnknownFilters).To(Equal([]string{strange}))
+		Expect(ask(with(strange, true, false, nil, nil), "http://other.test/").UnknownFilters).To(Equal([]string{strange}))
+		Expect(ask(with(strange, true, true, nil, on), "http://shop.test/b").UnknownFilters).To(BeEmpty())
 	})
 
 	DescribeTable("that are not known and off change nothing", func(disabled bool, ofHost, ofRoute proto.Message) {
-		a := ask(with(true, disabled, ofHost, ofRoute), "http://shop.test/a")
+		a := ask(with(strange, true, disabled, ofHost, ofRoute), "http://shop.test/a")
 		Expect(a.UnknownFilters).To(BeEmpty())
-		Expect(a.Message).NotTo(ContainSubstring(lua))
-		Expect(a.Filters).To(ContainElement(explain.Filter{Name: lua, Message: "is off"}))
+		Expect(a.Message).NotTo(ContainSubstring(strange))
+		Expect(a.Filters).To(ContainElement(explain.Filter{Name: strange, Message: "is off"}))
 	},
 		Entry("on the listener", true, nil, nil),
 		Entry("for the service", false, off, nil),

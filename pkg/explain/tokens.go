@@ -86,29 +86,35 @@ func claimsOf(token string) (claims map[string]any, ok bool) {
 	return claims, err == nil && json.Unmarshal(text, &claims) == nil
 }
 
-// passTokens does what the check of tokens does with a request; answered is false if it goes on.
+// passTokens reports whether a request passes the check of tokens, and ends with the answer if not.
 // The signature, the end and the audience of a token are taken for right.
-func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (answered bool, err error) {
+func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) bool {
 	on, place := findFilter(l, jwtFilter), tokenPlaceOf(vh, r)
 	if on == nil || place == nil || isOff(on, vh, r) {
-		return false, nil
+		return true
 	}
 	token := place.find(s)
-	claims, readable := claimsOf(token)
+	_, readable := claimsOf(token)
 	switch {
 	case token == "":
 		a.Body = "Jwt is missing\n"
 		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and the request has none there", place.filter(), place))
-		return true, nil
+		return false
 	case !readable:
 		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and what is there is none", place.filter(), place))
-		return true, nil
+		return false
 	}
 	a.step("token", fmt.Sprintf("the request has a token for %s in %s, whose signature, end, issuer and audience only Envoy compares; what follows is what a valid one meets", place.filter(), place))
-	on = findFilter(l, claimsFilter)
-	if on == nil || isOff(on, vh, r) {
-		return false, nil
+	return true
+}
+
+// passClaims reports whether the token of a request that has passed has the claims that are required.
+func (a *Answer) passClaims(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
+	on, place := findFilter(l, claimsFilter), tokenPlaceOf(vh, r)
+	if on == nil || place == nil || isOff(on, vh, r) {
+		return true, nil
 	}
+	claims, _ := claimsOf(place.find(s))
 	message, err := messageFor(claimsFilter, vh, r, &rbacv3.RBACPerRoute{})
 	if err != nil {
 		return false, err
@@ -119,8 +125,8 @@ func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *route
 			return false, err
 		}
 		if refused == yes {
-			return true, a.endRefused(l, claimRefused, ClaimRefused, fmt.Sprintf("%s requires of the token: %s. That of the request does not have it", place.filter(), requiredClaims(principal)))
+			return false, a.endRefused(l, claimRefused, ClaimRefused, fmt.Sprintf("%s requires of the token: %s. That of the request does not have it", place.filter(), requiredClaims(principal)))
 		}
 	}
-	return false, nil
+	return true, nil
 }

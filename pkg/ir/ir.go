@@ -71,12 +71,18 @@ type Host struct {
 	Reserved []*Route `json:"reserved,omitempty"`
 	// First are routes that come before all others; they differ from proxy to proxy.
 	First []*Route `json:"first,omitempty"`
+	// CSRF is for routes that have none of their own.
+	CSRF *CSRF `json:"csrf,omitempty"`
 	// IPAccess says whose requests pass on routes that have none of their own; nil means
 	// everybody's.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Keys says which API keys pass on routes that ask for none of their own; nil means that none
 	// is needed.
 	Keys *KeyAccess `json:"keys,omitempty"`
+	// ExtAuthz is asked about requests on routes that have none of their own; nil means that nobody is.
+	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
+	// ExtProc is for routes that have none of their own; nil means that there is none.
+	ExtProc *ExtProc `json:"extProc,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
 	// Maintenance answers in place of the routes; nil means that they answer.
@@ -86,6 +92,8 @@ type Host struct {
 	Fault    *Fault    `json:"fault,omitempty"`
 	// Access are rules for routes that have none of their own; a request has to pass each.
 	Access []*Access `json:"access,omitempty"`
+	// Lua runs on routes that have none of their own; nil means nothing.
+	Lua *Lua `json:"lua,omitempty"`
 	// Headers are changed on all routes, before what the routes change.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
@@ -99,15 +107,23 @@ type Route struct {
 	// Name is the route's name, unique within the host.
 	Name  string `json:"name"`
 	Match Match  `json:"match"`
-	// Exactly one of Forward, Respond and Redirect is set.
+	// Exactly one of Forward, Respond, Redirect and Preflight is set.
 	Forward  *Forward  `json:"forward,omitempty"`
 	Respond  *Respond  `json:"respond,omitempty"`
 	Redirect *Redirect `json:"redirect,omitempty"`
+	// Public says that nobody has to log in for the route, nor is the host's ExtAuthz asked.
+	// Preflight says that CORS answers each of its requests.
+	Preflight bool `json:"preflight,omitempty"`
+	// CORS is about web pages; nil means that the gateway says nothing of them. It does nothing for Respond and
+	// Redirect: ReadBy makes their headers, on a route for pages that it allows.
+	CORS   *CORS `json:"cors,omitempty"`
+	ReadBy *CORS `json:"readBy,omitempty"`
 	// Public says that nobody has to log in for the route.
 	Public bool `json:"public,omitempty"`
 	// Tokens take the place of the host's, and of its login.
 	Tokens *Tokens `json:"tokens,omitempty"`
-	// IPAccess takes the place of the host's.
+	// CSRF takes the place of the host's, and so does IPAccess.
+	CSRF     *CSRF     `json:"csrf,omitempty"`
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
 	// Compress and Fault take the place of the host's.
 	Compress *Compress `json:"compress,omitempty"`
@@ -121,8 +137,13 @@ type Route struct {
 	Unruled bool      `json:"unruled,omitempty"`
 	// Unverified says that nobody has to show a certificate for the route.
 	Unverified bool `json:"unverified,omitempty"`
+	// ExtAuthz and ExtProc take the place of the host's.
+	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
+	ExtProc  *ExtProc  `json:"extProc,omitempty"`
 	// Asked are the clusters that its filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
+	// Lua runs in place of the host's.
+	Lua *Lua `json:"lua,omitempty"`
 	// Headers are changed beside those of the host.
 	Headers *Headers `json:"headers,omitempty"`
 	// RateLimits are the descriptors that are sent for a request; they are for

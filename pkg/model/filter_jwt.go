@@ -28,7 +28,7 @@ type JWTFilter struct {
 	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Audiences []string `json:"audiences"`
 	// The public keys themselves, a key set (RFC 7517). At most one of jwks and jwks_uri is given.
-	// +anyOf=[{type: object, required: [keys], properties: {keys: {type: array, items: {type: object}}}}]
+	// +anyOf=[{type: object, required: [keys], additionalProperties: true, properties: {keys: {type: array, items: {type: object}}}}]
 	JWKS json.RawMessage `json:"jwks"`
 	// Where the keys are.
 	// +maxLength=maxURL

@@ -21,9 +21,9 @@ type configType struct {
 	name string
 	// on lists the kinds that it can be attached to.
 	on []Kind
-	// answers says that a route with it answers by itself. A service or a route has one of all such
-	// filters at most.
-	answers bool
+	// alone is what only one filter of a service or route can do, of this type or another; empty means
+	// that several of the type may be there.
+	alone string
 	// secrets are the paths in its JSON whose text is stored sealed.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
@@ -42,18 +42,23 @@ func filterTypes() []configType {
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
 		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
 		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, read: readRBAC},
+		{name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides", names: askedNames(), read: readExtAuthz},
+		{name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests", names: askedNames(), read: readExtProc},
 		{name: FilterHeaders, on: []Kind{KindRoute, KindService}, read: readHeadersFilter},
 		{name: FilterIPAccess, on: []Kind{KindRoute, KindService}, read: readIPAccess},
 		{name: FilterAffinity, on: []Kind{KindRoute, KindService}, read: readAffinity},
 		{name: FilterCanary, on: []Kind{KindRoute, KindService}, names: canaryNames(), read: readCanary},
 		{name: FilterMirror, on: []Kind{KindRoute, KindService}, names: mirrorNames(), read: readMirror},
 		{name: FilterHostRewrite, on: []Kind{KindRoute, KindService}, read: readHostRewrite},
-		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, answers: true, read: readRedirect},
-		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, answers: true, read: readDirectResponse},
+		{name: FilterCORS, on: []Kind{KindRoute, KindService}, alone: "say which pages may use the answers", read: readCORS},
+		{name: FilterCSRF, on: []Kind{KindRoute, KindService}, read: readCSRF},
+		{name: FilterRedirect, on: []Kind{KindRoute, KindService}, alone: answering, read: readRedirect},
+		{name: FilterDirectResponse, on: []Kind{KindRoute, KindService}, alone: answering, read: readDirectResponse},
 		{name: FilterBodyLimit, on: []Kind{KindRoute, KindService}, read: readBodyLimit},
 		{name: FilterCompress, on: []Kind{KindRoute, KindService}, read: readCompress},
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
 		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
+		{name: FilterLua, on: []Kind{KindRoute, KindService}, read: readLua},
 	}
 }
 
@@ -68,9 +73,10 @@ func globalConfigTypes() []configType {
 // would not do what they say.
 func laterTypes() []string {
 	return []string{
-		"http_filter_extauthz", "http_filter_lua", "http_filter_accesslog", "http_filter_healthcheck",
-		"vh_filter_cors",
-		"globalconfig_accesslog", "globalconfig_globals",
+		"http_filter_accesslog",
+		"http_filter_healthcheck",
+		"globalconfig_accesslog",
+		"globalconfig_globals",
 	}
 }
 
@@ -91,14 +97,19 @@ const (
 	FilterAffinity        = "route_filter_affinity"
 	FilterCanary          = "route_filter_canary"
 	FilterMirror          = "route_filter_mirror"
+	FilterCORS            = "vh_filter_cors"
+	FilterCSRF            = "http_filter_csrf"
 	FilterDirectResponse  = "route_filter_directresponse"
 	FilterFault           = "route_filter_fault"
+	FilterExtAuthz        = "http_filter_extauthz"
+	FilterExtProc         = "http_filter_extproc"
 	FilterHeaders         = "route_filter_headers"
 	FilterHostRewrite     = "route_filter_host_rewrite"
 	FilterIPAccess        = "vh_filter_ipaccess"
 	FilterJWT             = "http_filter_jwt"
 	FilterMaintenance     = "vh_filter_maintenance"
 	FilterRBAC            = "vh_filter_rbac"
+	FilterLua             = "http_filter_lua"
 	FilterRateLimit       = "route_filter_ratelimit"
 	FilterRedirect        = "route_filter_redirect"
 	FilterOIDC            = "http_filter_oidc"
@@ -114,10 +125,17 @@ func ConfigTypes(kind Kind) []string {
 	return typeNames(filterTypes())
 }
 
+// answering is what a route does that has no need of an upstream.
+const answering = "answer"
+
 // Answers reports whether a route with a filter of a type answers by itself.
-func Answers(filterType string) bool {
+func Answers(filterType string) bool { return Alone(filterType) == answering }
+
+// Alone is what only one filter of a service or route can do, if one of the type does it; empty
+// means that there may be several.
+func Alone(filterType string) string {
 	t, _ := findType(filterTypes(), filterType)
-	return t.answers
+	return t.alone
 }
 
 func findType(types []configType, name string) (configType, bool) {

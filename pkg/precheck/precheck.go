@@ -13,6 +13,8 @@ import (
 // value asks for nothing.
 type Rules struct {
 	Upstreams egress.Lists
+	// Lua allows filters that run scripts.
+	Lua bool
 	// Machine is where the program runs, and Places where it listens; proxies
 	// add theirs. Without places nothing is said of them.
 	Machine egress.Machine
@@ -193,6 +195,9 @@ func (c checker) check(obj model.Object) error {
 		}
 		return c.checkAlone(o)
 	case *model.Filter:
+		if err := c.script(o); err != nil {
+			return err
+		}
 		return c.checkAlone(o)
 	case *model.Secret:
 		for _, u := range c.users[key] {

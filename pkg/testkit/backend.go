@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,8 +40,8 @@ type BackendOptions struct {
 }
 
 // Backend answers every request with an Echo of it. The query parameters
-// delay=2s and status=503 delay the answer and set its status; a websocket
-// gets back what it sends.
+// delay=2s and status=503 delay the answer and set its status, and each header=x-a:b
+// adds a header to it; a websocket gets back what it sends.
 type Backend struct {
 	Name string
 	IP   string
@@ -213,6 +214,10 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if b.failsNow() {
 		status = http.StatusServiceUnavailable
+	}
+	for _, line := range r.URL.Query()["header"] {
+		name, value, _ := strings.Cut(line, ":")
+		w.Header().Add(name, value)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

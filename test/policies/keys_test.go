@@ -43,7 +43,7 @@ var _ = Describe("API keys", func() {
 			r := request{what: try.what, host: try.host, path: try.path, header: []string{try.header}}
 			a := w.send(r)
 			Expect(saysClient(a)).To(Equal(try.says), try.what)
-			status, body := w.explained(r)
+			status, body, _ := w.explained(r)
 			Expect(status).To(Equal(a.status), try.what)
 			if body != "" {
 				Expect(body).To(Equal(a.body), try.what)

@@ -33,6 +33,9 @@ type world struct {
 	green      *testkit.Backend
 	api, admin testkit.API
 	port       int
+	// auth is that of startAuth, processor that of startProcessor.
+	auth      *testkit.AuthServer
+	processor *testkit.Processor
 }
 
 func startBackend(name string) *testkit.Backend {
@@ -59,14 +62,17 @@ func newWorld(p policy) *world {
 		ports[i], err = testkit.FreePort()
 		Expect(err).NotTo(HaveOccurred())
 	}
-	g, err := testkit.StartGatehouse(limit(), nil, "standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
-		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(ports[0]), "--https-port", strconv.Itoa(ports[1]))
+	args := append([]string{
+		"standalone", "--data-dir", GinkgoT().TempDir(), "--api-addr", "127.0.0.1:0", "--xds-addr", "127.0.0.1:0",
+		"--admin-addr", "127.0.0.1:0", "--http-port", strconv.Itoa(ports[0]), "--https-port", strconv.Itoa(ports[1]),
+	}, p.flags...)
+	g, err := testkit.StartGatehouse(limit(), nil, args...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) { Expect(g.Stop(ctx)).To(BeZero(), g.Stderr.String()) }, NodeTimeout(time.Minute))
 	Expect(g.WaitReady(limit())).To(Succeed())
 	Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
 	socket, _ := g.Records("envoy is ready")[0]["admin_socket"].(string)
-	w := &world{green, g.API, testkit.API{URL: "http://envoy", Socket: socket}, ports[0]}
+	w := &world{green: green, api: g.API, admin: testkit.API{URL: "http://envoy", Socket: socket}, port: ports[0]}
 	w.post("/upstream", "Upstream_name=blue", "Upstream_ip="+blue.IP, "Upstream_port="+strconv.Itoa(blue.Port))
 	w.post("/upstream", "Upstream_name=green", "Upstream_ip="+green.IP, "Upstream_port="+strconv.Itoa(green.Port))
 	w.post("/proxy", "Name=gw")
@@ -181,8 +187,9 @@ func (r request) complete() request {
 }
 
 // explained is the status that explain predicts, where a backend answers 200, and the body of an
-// answer that the gateway gives by itself, where explain says it.
-func (w *world) explained(r request) (status int, body string) {
+// answer that the gateway gives by itself, where explain says it. unknown are the filters of which it
+// does not know what they do.
+func (w *world) explained(r request) (status int, body string, unknown []string) {
 	GinkgoHelper()
 	r = r.complete()
 	query := url.Values{"method": {r.method}, "url": {"http://" + r.host + r.path}, "header": r.header}
@@ -193,17 +200,18 @@ func (w *world) explained(r request) (status int, body string) {
 		query.Set("address", r.from)
 	}
 	var list []struct {
-		Status int    `json:"status"`
-		Code   string `json:"code"`
-		Body   string `json:"body"`
+		Status  int      `json:"status"`
+		Code    string   `json:"code"`
+		Body    string   `json:"body"`
+		Unknown []string `json:"unknown_filters"`
 	}
 	w.read("/proxy/gw/explain?"+query.Encode(), "core_db_explain", &list)
 	Expect(list).To(HaveLen(1))
 	if list[0].Code == "forwarded" {
-		return http.StatusOK, ""
+		return http.StatusOK, "", list[0].Unknown
 	}
 	if r.method == http.MethodHead {
-		return list[0].Status, ""
+		return list[0].Status, "", list[0].Unknown
 	}
-	return list[0].Status, list[0].Body
+	return list[0].Status, list[0].Body, list[0].Unknown
 }

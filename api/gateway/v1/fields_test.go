@@ -152,7 +152,8 @@ var _ = Describe("The fields", func() {
 			"routes[].conditions[].headers[].invert": "false",
 			"routes[].timeouts.request":              "no", // bound
 			"routes[].timeouts.idle":                 "300s",
-			"routes[].retries.perTry":                "no", // bound of its own
+			"routes[].timeouts.grpc":                 "grpc-timeout", // is ignored
+			"routes[].retries.perTry":                "no",           // bound of its own
 			"routes[].retries.backoff":               "5ms",
 			"routes[].retries.maxBackoff":            "20", // times backoff
 		}))

@@ -101,7 +101,7 @@ var _ = DescribeTable("A RouteFilter that cannot be read closes what names it:",
 	Entry("no object", "route_filter_headers", "[]", "spec.routeFilterConfig.config", "must be a JSON object"),
 	Entry("a field", "route_filter_headers", `{"request":{"set":{"host":"x"}}}`, "spec.routeFilterConfig.config",
 		`request.set.host: "host" cannot be changed; the rewrite of a route changes path and host`),
-	Entry("a type", "vh_filter_cors", "{}", "spec.type", `"vh_filter_cors" is not supported yet`),
+	Entry("a type", "http_filter_accesslog", "{}", "spec.type", `"http_filter_accesslog" is not supported yet`),
 	Entry("what a store takes for its own", "route_filter_headers", `{"request":{"set":{"x-a":"sealed\u003av1:x"}}}`, "spec.routeFilterConfig.config",
 		"request.set.x-a: is no secret; write it in the clear"),
 )

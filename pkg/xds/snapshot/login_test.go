@@ -125,12 +125,12 @@ var _ = Describe("The host that keeps the secrets of logins", func() {
 var _ = Describe("A host that uses more than the clusters of its routes", func() {
 	It("names all of it, sorted, and nothing of it when it answers 503", func() {
 		route := must(snapshot.NewRoute(&routev3.Route{Match: prefix("/"), Action: to("blue")}))
-		h := must(snapshot.NewHost(&routev3.VirtualHost{Name: "h", Domains: []string{"h"}}, []*snapshot.Route{route}, snapshot.ObjectRef{},
+		h := must(snapshot.NewHost(&routev3.VirtualHost{Name: "h", Domains: []string{"h"}, TypedPerFilterConfig: map[string]*anypb.Any{"own": {TypeUrl: "own"}}}, []*snapshot.Route{route}, snapshot.ObjectRef{},
 			snapshot.Needs{Clusters: []string{"login/idp:443", "blue"}, Secrets: []string{"s"}, Providers: []string{"p"}}))
 		Expect(h.Clusters).To(Equal([]string{"blue", "login/idp:443"}))
 
 		callback := must(snapshot.NewRoute(&routev3.Route{Match: prefix("/callback"), Action: to("green")}))
-		filters := &routev3.VirtualHost{TypedPerFilterConfig: map[string]*anypb.Any{"f": {TypeUrl: "x"}}}
+		filters := &routev3.VirtualHost{TypedPerFilterConfig: map[string]*anypb.Any{"f": {TypeUrl: "x"}, "own": {TypeUrl: "for both"}}}
 		more := must(h.With(filters, []*snapshot.Route{callback}, snapshot.Needs{Secrets: []string{"a"}, Providers: []string{"p"}}))
 		Expect(more.Clusters).To(Equal([]string{"blue", "green", "login/idp:443"}))
 		Expect(more.Secrets).To(Equal([]string{"a", "s"}))
@@ -140,6 +140,7 @@ var _ = Describe("A host that uses more than the clusters of its routes", func()
 		vh := must(more.VirtualHost())
 		Expect(vh.GetDomains()).To(Equal([]string{"h"}))
 		Expect(vh.GetTypedPerFilterConfig()).To(HaveKey("f"))
+		Expect(vh.GetTypedPerFilterConfig()["own"].GetTypeUrl()).To(Equal("for both"), "what keeps clients from what only the login sets is in it")
 		Expect(vh.GetRoutes()[0].GetMatch().GetPrefix()).To(Equal("/callback"))
 		Expect(vh.GetRoutes()[1].GetMatch().GetPrefix()).To(Equal("/"))
 

@@ -260,12 +260,12 @@ func (h *Host) WithFirst(routes []*Route) *Host {
 	if len(routes) == 0 {
 		return h
 	}
-	return h.withFirst(nil, routes)
+	return h.withParts(routes, nil)
 }
 
 // With is the host with more filters, with routes before its own, and with what both
-// need. Of vh only the filters and the metadata count; nil means none. A filter that the host has too is
-// the host's own.
+// need. Of vh only the filters and the metadata count; nil means none. Of a filter that the host has too
+// it has what counts: the message for both.
 func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host, error) {
 	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig(), Metadata: vh.GetMetadata()}
 	if _, _, err := encode(filters); err != nil {
@@ -276,20 +276,21 @@ func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host
 	if err != nil {
 		return nil, fmt.Errorf("encoding virtual host %q: %w", h.Name, err)
 	}
-	out := h.withFirst(head, first)
+	out := h.withParts(first, head)
 	out.need(needs)
 	return out, nil
 }
 
-func (h *Host) withFirst(head []byte, routes []*Route) *Host {
-	first := hostOf(h.Name, h.Domains, head, routes)
+func (h *Host) withParts(routes []*Route, filters []byte) *Host {
+	first := hostOf(h.Name, h.Domains, nil, routes)
 	out := *h
 	// The parts of a message may come in any order, and repeated ones add up in theirs.
 	// Of two entries of a map with one key the last one counts.
-	out.body = slices.Concat(first.body, h.body)
+	out.body = slices.Concat(first.body, h.body, filters)
 	sums := sha256.New()
 	sums.Write(first.sum[:])
 	sums.Write(h.sum[:])
+	sums.Write(filters)
 	out.sum = hash(sums.Sum(nil))
 	out.Version = out.sum.String()
 	out.need(Needs{Clusters: first.Clusters})

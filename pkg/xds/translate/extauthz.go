@@ -4,10 +4,15 @@ import (
 	"net/http"
 	"time"
 
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -20,23 +25,128 @@ const (
 	ExtAuthzAllowFilter = ExtAuthzFilter + "/allow"
 )
 
-// noCluster is the name of a cluster that never exists.
-const noCluster = "none"
+// AuthzSpoofFilter removes headers that only the authorization server may set. By its own name, since
+// a login of the proxy has a message for SpoofFilter too.
+const AuthzSpoofFilter = SpoofFilter + "/authz"
+
+// noCluster is the name of a cluster that never exists: no upstream has a slash in its name.
+const noCluster = "gatehouse/none"
 
 // extAuthzFilters ask nobody, so that the first lets nobody in. Without a service Envoy would end with
-// the first request, and without allowed headers those of a route would not count.
+// the first request, and without allowed headers the server would get only those of Envoy's choice:
+// which headers it gets is not up to a route.
 func extAuthzFilters(ir.Listener) []filterConfig {
 	config := func(onError bool) *extauthzv3.ExtAuthz {
 		return &extauthzv3.ExtAuthz{
-			Services: &extauthzv3.ExtAuthz_HttpService{HttpService: &extauthzv3.HttpService{ServerUri: &corev3.HttpUri{
-				Uri: "http://" + noCluster, HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: noCluster}, Timeout: seconds(time.Second),
-			}}},
+			Services: &extauthzv3.ExtAuthz_HttpService{HttpService: &extauthzv3.HttpService{ServerUri: askedURI(noCluster, time.Second)}},
 			AllowedHeaders: &matcherv3.ListStringMatcher{Patterns: []*matcherv3.StringMatcher{{
-				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: ".*"}},
+				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(".*")},
 			}}},
 			StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode(http.StatusServiceUnavailable)},
-			FailureModeAllow: onError,
+			FailureModeAllow: onError, FailureModeAllowHeaderAdd: onError,
+			ValidateMutations: true, DecoderHeaderMutationRules: askedRules(),
 		}
 	}
 	return []filterConfig{{name: ExtAuthzFilter, config: config(false)}, {name: ExtAuthzAllowFilter, config: config(true)}}
+}
+
+// askedRules say which headers a server that was asked may change: none that say how a message is read
+// or where it goes. By gRPC it could give a request the length of another.
+func askedRules() *mutationv3.HeaderMutationRules {
+	return &mutationv3.HeaderMutationRules{
+		DisallowSystem:     wrapperspb.Bool(true),
+		DisallowExpression: regex("connection|content-length|forwarded|t(e|railer|ransfer-encoding)|upgrade|x-(forwarded-.*|real-ip)"),
+	}
+}
+
+func extAuthzOfHost(h *ir.Host) ([]filterConfig, error) { return extAuthz(h.ExtAuthz), nil }
+
+// extAuthzOfRoute turns the instance off that the host may have a message for.
+func extAuthzOfRoute(r *ir.Route) ([]filterConfig, error) {
+	off := &routev3.FilterConfig{Disabled: true}
+	switch {
+	case r.ExtAuthz != nil && r.ExtAuthz.Allow:
+		return append(extAuthz(r.ExtAuthz), filterConfig{name: ExtAuthzFilter, config: off}), nil
+	case r.ExtAuthz != nil:
+		return append(extAuthz(r.ExtAuthz), filterConfig{name: ExtAuthzAllowFilter, config: off}), nil
+	case r.Public:
+		return []filterConfig{{name: ExtAuthzFilter, config: off}, {name: ExtAuthzAllowFilter, config: off}}, nil
+	}
+	return nil, nil
+}
+
+func extAuthz(a *ir.ExtAuthz) []filterConfig {
+	if a == nil {
+		return nil
+	}
+	settings := &extauthzv3.CheckSettings{}
+	if a.GRPC {
+		settings.ServiceOverride = &extauthzv3.CheckSettings_GrpcService{GrpcService: askedByGRPC(a.Cluster, a.Timeout)}
+	} else {
+		settings.ServiceOverride = &extauthzv3.CheckSettings_HttpService{HttpService: askedByHTTP(a)}
+	}
+	if a.BodyBytes > 0 {
+		settings.WithRequestBody = &extauthzv3.BufferSettings{MaxRequestBytes: uint32(a.BodyBytes), PackAsBytes: true} //nolint:gosec // bounded
+	}
+	name := ExtAuthzFilter
+	if a.Allow {
+		name = ExtAuthzAllowFilter
+	}
+	return []filterConfig{{name: name, config: &extauthzv3.ExtAuthzPerRoute{Override: &extauthzv3.ExtAuthzPerRoute_CheckSettings{CheckSettings: settings}}}}
+}
+
+func askedByHTTP(a *ir.ExtAuthz) *extauthzv3.HttpService {
+	out := &extauthzv3.HttpService{ServerUri: askedURI(a.Cluster, a.Timeout), PathPrefix: a.PathPrefix, PathOverride: a.Path}
+	if a.Path != "" {
+		out.AuthorizationRequest = &extauthzv3.AuthorizationRequest{HeadersToAdd: []*corev3.HeaderValue{
+			{Key: "x-forwarded-uri", Value: "%REQ(:path)%"}, {Key: "x-forwarded-method", Value: "%REQ(:method)%"}, {Key: "x-forwarded-host", Value: "%REQ(:authority)%"},
+		}}
+	}
+	if len(a.UpstreamHeaders) > 0 {
+		names := &matcherv3.ListStringMatcher{}
+		for _, name := range a.UpstreamHeaders {
+			names.Patterns = append(names.Patterns, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: name}})
+		}
+		out.AuthorizationResponse = &extauthzv3.AuthorizationResponse{AllowedUpstreamHeaders: names}
+	}
+	return out
+}
+
+func askedURI(cluster string, timeout time.Duration) *corev3.HttpUri {
+	return &corev3.HttpUri{Uri: "http://" + cluster, HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: cluster}, Timeout: seconds(timeout)}
+}
+
+func askedByGRPC(cluster string, timeout time.Duration) *corev3.GrpcService {
+	return &corev3.GrpcService{
+		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}}, Timeout: seconds(timeout),
+	}
+}
+
+func authzSpoofFilter(ir.Listener) []filterConfig {
+	return []filterConfig{{name: AuthzSpoofFilter, config: &headermutationv3.HeaderMutation{}}}
+}
+
+func authzHeadersOfHost(h *ir.Host) ([]filterConfig, error) { return authzHeaders(h.ExtAuthz), nil }
+
+func authzHeadersOfRoute(r *ir.Route) ([]filterConfig, error) { return authzHeaders(r.ExtAuthz), nil }
+
+// authzHeaders removes what only the authorization server may set, on public routes too.
+func authzHeaders(a *ir.ExtAuthz) []filterConfig {
+	if a == nil || len(a.UpstreamHeaders) == 0 {
+		return nil
+	}
+	var changes []ir.HeaderChange
+	for _, name := range a.UpstreamHeaders {
+		changes = append(changes, ir.HeaderChange{Action: ir.HeaderRemove, Name: name})
+	}
+	return []filterConfig{requestMutations(AuthzSpoofFilter, mutations(changes))}
+}
+
+// extAuthzReplies say why a request does not pass that nobody could be asked about. What the
+// authorization server refuses with stays as it is.
+func extAuthzReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	filter, err := celFilter(details + " == 'ext_authz_error'")
+	return []*hcmv3.ResponseMapper{{
+		Filter: filter, StatusCode: u32(http.StatusServiceUnavailable), Body: inline("the authorization server cannot be asked\n"),
+	}}, err
 }

@@ -1,8 +1,14 @@
 package translate
 
 import (
+	"net/http"
+	"time"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -10,9 +16,65 @@ import (
 // ExtProcFilter is the name of the filter that gives requests and answers to another service.
 const ExtProcFilter = "envoy.filters.http.ext_proc"
 
-// extProcFilter asks nobody, so that nothing passes.
+// processorTimeout is how long a processor may take for one message. A route cannot say so.
+const processorTimeout = time.Second
+
+// extProcFilter asks nobody, so that nothing passes. The route stays the one that was chosen for what
+// the client has sent: others have looked at it before.
 func extProcFilter(ir.Listener) []filterConfig {
-	return []filterConfig{{name: ExtProcFilter, config: &extprocv3.ExternalProcessor{GrpcService: &corev3.GrpcService{
-		TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: noCluster}},
-	}}}}
+	return []filterConfig{{name: ExtProcFilter, config: &extprocv3.ExternalProcessor{
+		GrpcService:      processor(noCluster),
+		MessageTimeout:   seconds(processorTimeout),
+		MutationRules:    askedRules(),
+		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
+		StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode(http.StatusServiceUnavailable)},
+	}}}
+}
+
+func processor(cluster string) *corev3.GrpcService {
+	return &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}}}
+}
+
+func extProcOfHost(h *ir.Host) ([]filterConfig, error) { return extProc(h.ExtProc), nil }
+
+func extProcOfRoute(r *ir.Route) ([]filterConfig, error) { return extProc(r.ExtProc), nil }
+
+func extProc(p *ir.ExtProc) []filterConfig {
+	if p == nil {
+		return nil
+	}
+	return []filterConfig{{name: ExtProcFilter, config: &extprocv3.ExtProcPerRoute{Override: &extprocv3.ExtProcPerRoute_Overrides{Overrides: &extprocv3.ExtProcOverrides{
+		GrpcService: processor(p.Cluster), FailureModeAllow: wrapperspb.Bool(p.Allow),
+		ProcessingMode: &extprocv3.ProcessingMode{
+			RequestHeaderMode: headerMode(p.RequestHeaders), ResponseHeaderMode: headerMode(p.ResponseHeaders),
+			RequestBodyMode: bodyMode(p.RequestBody), ResponseBodyMode: bodyMode(p.ResponseBody),
+			RequestTrailerMode: extprocv3.ProcessingMode_SKIP, ResponseTrailerMode: extprocv3.ProcessingMode_SKIP,
+		},
+	}}}}}
+}
+
+func headerMode(send bool) extprocv3.ProcessingMode_HeaderSendMode {
+	if send {
+		return extprocv3.ProcessingMode_SEND
+	}
+	return extprocv3.ProcessingMode_SKIP
+}
+
+func bodyMode(mode string) extprocv3.ProcessingMode_BodySendMode {
+	switch mode {
+	case "buffered":
+		return extprocv3.ProcessingMode_BUFFERED
+	case "streamed":
+		return extprocv3.ProcessingMode_STREAMED
+	}
+	return extprocv3.ProcessingMode_NONE
+}
+
+// extProcReplies say why a request does not pass that could not be processed. What the processor
+// answers itself stays as it is.
+func extProcReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	filter, err := celFilter(begins("ext_proc_error"))
+	return []*hcmv3.ResponseMapper{{
+		Filter: filter, StatusCode: u32(http.StatusServiceUnavailable), Body: inline("the external processor cannot be asked\n"),
+	}}, err
 }

@@ -70,7 +70,7 @@ func httpFilters() []httpFilter {
 		{name: AnybodyFilter, listener: anybodyFilter, disabled: true, host: anybodyOfHost, route: anybodyOfRoute, replies: certificateReplies},
 		{name: VerifiedFilter, listener: verifiedFilter, host: verifiedOfHost},
 		// Answers a preflight before anybody asks who sends it, and what others refuse has its headers too.
-		{name: CORSFilter, listener: corsFilter, disabled: true},
+		{name: CORSFilter, listener: corsFilter, disabled: true, route: corsOfRoute},
 		// What comes back passes it after all that may change a body.
 		{name: CompressFilter, listener: compressFilters, disabled: true, host: compressOfHost, route: compressOfRoute},
 		// The cheapest refusal of all. By its own name, since the message of a route takes the
@@ -82,11 +82,12 @@ func httpFilters() []httpFilter {
 		// reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
 		// Needs nobody's name.
-		{name: CSRFFilter, listener: csrfFilter, disabled: true},
+		{name: CSRFFilter, listener: csrfFilter, disabled: true, host: csrfOfHost, route: csrfOfRoute, replies: csrfReplies},
 		// In this order: the login finds the token that is verified, and it has the claims.
 		// Before them, what only they may set is removed, and behind them what nobody else
 		// needs to see. The answers about keys come before those of logins, which take every other 401.
 		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: spoofOfHost, route: spoofOfRoute, replies: keyReplies},
+		{name: AuthzSpoofFilter, listener: authzSpoofFilter, disabled: true, host: authzHeadersOfHost, route: authzHeadersOfRoute},
 		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: loginOfRoute, replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: tokenCheckOfRoute},
 		// The second knows the client that the first has found.
@@ -99,13 +100,15 @@ func httpFilters() []httpFilter {
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
 		// The dearest: others ask, and may need all that was found before.
-		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true},
-		{name: ExtProcFilter, listener: extProcFilter, disabled: true},
+		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true, host: extAuthzOfHost, route: extAuthzOfRoute, replies: extAuthzReplies},
+		{name: ExtProcFilter, listener: extProcFilter, disabled: true, host: extProcOfHost, route: extProcOfRoute, replies: extProcReplies},
 		// In this order: what is counted is what comes out.
 		{name: DecompressFilter, listener: decompressFilter, disabled: true, route: decompressOfRoute},
 		{name: BufferFilter, listener: bufferFilter, disabled: true, route: bufferOfRoute, replies: bufferReplies},
 		// Strangers do not see experiments.
 		{name: FaultFilter, listener: faultFilter, disabled: true, host: faultOfHost, route: faultOfRoute, replies: faultReplies},
+		// The operator's own code sees requests that are allowed.
+		{name: LuaFilter, listener: luaFilter, disabled: true, host: luaOfHost, route: luaOfRoute},
 		// After all that may answer, so that what those check is what the client
 		// has sent; what comes back passes it first.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},

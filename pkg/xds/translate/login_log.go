@@ -79,7 +79,7 @@ func asksForTokens() string {
 // each id_token that is not what it has to be: why, and of which service. Requests that only
 // lack a session are not among them.
 func loginFailures() (*accesslogv3.AccessLog, error) {
-	failed, err := celFilter(`response.code == 401 ? !` + asksForTokens() + ` && ` + details + ` != 'via_upstream' && ` + details + ` != 'direct_response' && !(` + notLoggedIn() + `) : ` +
+	failed, err := celFilter(`response.code == 401 ? !` + asksForTokens() + ` && !(` + ofOthers() + ` || ` + notLoggedIn() + `) : ` +
 		unverified() + ` && !` + asksForTokens() + ` || ` + notAllowed)
 	if err != nil {
 		return nil, err

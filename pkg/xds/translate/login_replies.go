@@ -44,6 +44,12 @@ func unverified() string { return begins("jwt_authn_access_denied") }
 
 const notAllowed = details + " == 'rbac_access_denied_matched_policy[none]'"
 
+// ofOthers is the condition that an answer is none of a login: that of a route, of an authorization
+// server, or of an external processor, which has no details.
+func ofOthers() string {
+	return begins("via_upstream", "direct_response", "ext_") + " || " + details + " == ''"
+}
+
 // loginReply is what somebody is told whose request a login has stopped.
 type loginReply struct {
 	// when is a condition in CEL.
@@ -85,9 +91,9 @@ func loginReplyTexts() []loginReply {
 
 // loginReplies are a page for browsers and a problem (RFC 9457) for others. Neither has
 // anything of the request but its ID. There is no WWW-Authenticate: nothing that a client
-// could send in Authorization logs it in. No filter but those of logins answers 401.
+// could send in Authorization logs it in. A 401 of others stays as it is.
 func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	some, err := celFilter("response.code == 401 && " + details + " != 'direct_response' || " + unverified() + " || " + notAllowed)
+	some, err := celFilter("response.code == 401 && !(" + ofOthers() + ") || " + unverified() + " || " + notAllowed)
 	if err != nil {
 		return nil, err
 	}

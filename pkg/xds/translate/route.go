@@ -50,18 +50,21 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		return nil, err
 	}
 	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.Tokens)}
-	if r.Respond != nil {
+	switch {
+	case r.Respond != nil:
 		applyDirectResponse(out, r.Respond)
-		return out, nil
-	}
-	if r.Redirect != nil {
+	case r.Redirect != nil:
 		out.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Redirect, r.Match)}
-		return out, nil
+	case r.Preflight:
+		out.Action = preflightAction()
+	default:
+		wholePath(out.Match, r.Forward)
+		action := routeAction(r.Forward, r.Match)
+		out.Action = &routev3.Route_Route{Route: action}
+		err = applyRetries(out, action, r)
 	}
-	wholePath(out.Match, r.Forward)
-	action := routeAction(r.Forward, r.Match)
-	out.Action = &routev3.Route_Route{Route: action}
-	return out, applyRetries(out, action, r)
+	applyCORS(out, r)
+	return out, err
 }
 
 func routeMatch(m ir.Match) *routev3.RouteMatch {

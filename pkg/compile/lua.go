@@ -1,0 +1,26 @@
+package compile
+
+import (
+	"errors"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+func addHostLua(h *ir.Host, f *model.LuaFilter, at Place) (err error) {
+	h.Lua, err = script(f, at)
+	return err
+}
+
+func addRouteLua(r *ir.Route, f *model.LuaFilter, at Place) (err error) {
+	r.Lua, err = script(f, at)
+	return err
+}
+
+// script refuses to run code that the operator does not know of.
+func script(f *model.LuaFilter, at Place) (*ir.Lua, error) {
+	if !at.Lua {
+		return nil, errors.New("the gateway runs no scripts without --allow-lua")
+	}
+	return &ir.Lua{Script: f.Script}, nil
+}

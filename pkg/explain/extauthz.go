@@ -1,0 +1,47 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+)
+
+// authzSpoofFilter removes headers that only an authorization server may set.
+const authzSpoofFilter = spoofFilter + "/authz"
+
+func (f *Filter) describeAuthzSpoofed(p passed) error {
+	removed, err := requestChanges(f.Name, p)
+	f.Message = "removes headers that only the authorization server may set: " + strings.Join(removed, ", ")
+	return err
+}
+
+// describeExtAuthz says who is asked. The answer is not known: nobody is asked to explain.
+func (f *Filter) describeExtAuthz(p passed) error {
+	message, err := messageFor(f.Name, p.vh, p.route, &extauthzv3.ExtAuthzPerRoute{})
+	if err != nil {
+		return err
+	}
+	settings := message.GetCheckSettings()
+	by := httpCheck(settings.GetHttpService(), p)
+	if g := settings.GetGrpcService(); g != nil {
+		by = fmt.Sprintf("asks cluster %s by gRPC, for at most %s", g.GetEnvoyGrpc().GetClusterName(), g.GetTimeout().AsDuration())
+	}
+	away := "503"
+	if strings.HasSuffix(f.Name, "/allow") {
+		away = "lets the request pass"
+	}
+	f.Message = fmt.Sprintf("%s, and answers as it does unless it allows the request; %s if it is away", by, away)
+	if b := settings.GetWithRequestBody(); b != nil {
+		f.Message += fmt.Sprintf("; 413 for a body over %d bytes", b.GetMaxRequestBytes())
+	}
+	return nil
+}
+
+func httpCheck(s *extauthzv3.HttpService, p passed) string {
+	path := s.GetPathOverride()
+	if path == "" {
+		path = s.GetPathPrefix() + p.request.path
+	}
+	return fmt.Sprintf("asks cluster %s for %s %s, for at most %s", s.GetServerUri().GetCluster(), p.request.headers.get(":method"), path, s.GetServerUri().GetTimeout().AsDuration())
+}

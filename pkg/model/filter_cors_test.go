@@ -1,0 +1,115 @@
+package model_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+func quoted(s string) string {
+	b, err := json.Marshal(s)
+	Expect(err).NotTo(HaveOccurred())
+	return string(b)
+}
+
+var _ = DescribeTable("An origin", func(origin string, right bool) {
+	for kind, config := range map[string]string{
+		model.FilterCORS: fmt.Sprintf(`{"origins":[%s]}`, quoted(origin)), model.FilterCSRF: fmt.Sprintf(`{"origins":[%s]}`, quoted(origin)),
+	} {
+		Expect(refusedField(kind, config)).To(Equal(map[bool]string{true: "", false: ".origins"}[right]), kind)
+	}
+},
+	Entry(nil, "https://app.example.com", true),
+	Entry(nil, "http://localhost:3000", true),
+	Entry(nil, "https://a:80", true),
+	Entry(nil, "https://xn--bcher-kva.example", true),
+	Entry(nil, "http://192.0.2.1:8080", true),
+	Entry(nil, "https://[2001:db8::1]:8443", true),
+	Entry("of an app", "capacitor://localhost", true),
+	Entry("of an extension", "chrome-extension://abcdefghijklmnop", true),
+	Entry("without a scheme", "app.example.com", false),
+	Entry("without a host", "https://", false),
+	Entry("with a slash", "https://a.test/", false),
+	Entry("with a path", "https://a.test/b", false),
+	Entry("with a query", "https://a.test?b", false),
+	Entry("with a user", "https://a@a.test", false),
+	Entry("with an upper case scheme", "HTTPS://a.test", false),
+	Entry("with an upper case host", "https://A.test", false),
+	Entry("with the usual port of https", "https://a.test:443", false),
+	Entry("with the usual port of http", "http://a.test:80", false),
+	Entry("with an empty port", "https://a.test:", false),
+	Entry("with the port 0", "https://a.test:0", false),
+	Entry("with a port of six digits", "https://a.test:100000", false),
+	Entry("with zeros before the port", "https://a.test:08443", false),
+	Entry("with a long address", "https://[2001:db8:0::1]", false),
+	Entry("with an address that is none", "https://300.1.1.1", false),
+	Entry("not in ASCII", "https://bücher.example", false),
+	Entry("with a space", "https://a.test ", false),
+	Entry("with a line break", "https://a.test\r\nx: y", false),
+	Entry("that is none", "null", false),
+	Entry("with a wildcard", "https://*.a.test", false),
+	Entry("empty", "", false),
+)
+
+var _ = Describe("The expression for origins", func() {
+	DescribeTable("that lets in anybody is refused", func(expr string, right bool) {
+		Expect(refusedField(model.FilterCORS, fmt.Sprintf(`{"origins":[{"regex":%s}]}`, quoted(expr)))).To(Equal(map[bool]string{true: "", false: ".origins"}[right]))
+	},
+		Entry(nil, `https://[a-z]+\.a\.test`, true),
+		Entry("all", `.*`, false),
+		Entry("all of https", `https://.*`, false),
+		Entry("all of http", `https?://[^/]+`, false),
+		Entry("one with an alternative", `https://a\.test|.*`, false),
+		Entry("what Envoy asks for", `https://a\.test|\*`, false),
+		Entry("pages without an origin", `https://a\.test|null`, false),
+		Entry("too large", `https://(a{30}){30}{9}`, false),
+	)
+
+	DescribeTable("that lets in more than it seems to is told of", func(expr, told string) {
+		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: model.JSON(fmt.Sprintf(`{"origins":[{"regex":%s}]}`, quoted(expr)))}).Parse().Spec.(*model.CORSFilter)
+		if told == "" {
+			Expect(spec.Advice()).To(BeEmpty())
+		} else {
+			Expect(spec.Advice()).To(ConsistOf("origins has the expression " + expr + ", " + told))
+		}
+	},
+		Entry(nil, `https://[a-z0-9-]+\.a\.test`, ""),
+		Entry(nil, `https://(.+\.)?a\.test(:[0-9]+)?`, ""),
+		Entry(nil, `https://pr-[0-9]+preview\.a\.test`, ""),
+		Entry("a dot", `https://a.test`, `in which a dot stands for any character: write \. for a dot`),
+		Entry("a dot in a group", `https://(a|b.c)\.test`, `in which a dot stands for any character: write \. for a dot`),
+		Entry("any text before a name", `https://.*a\.test`, `in which any text comes right before a name: those of others can end as it does; write \. before it`),
+		Entry("any letters before a name", `https?://[a-z]*a\.test`, `in which any text comes right before a name: those of others can end as it does; write \. before it`),
+		Entry("any text at the end", `https://a\.test.*`, `which ends in any text: names of others can begin as yours do; end it with the whole name`),
+		Entry("any name at the end", `https://a\.([a-z.]+)`, `which ends in any text: names of others can begin as yours do; end it with the whole name`),
+	)
+
+	It("is joined with the others, each of which matches as a whole", func() {
+		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: `{"origins":["https://a.test",{"regex":"https://b|https://c"}]}`}).Parse().Spec.(*model.CORSFilter)
+		Expect(spec.Expression()).To(Equal(`https://a\.test|(?:https://b|https://c)`))
+	})
+
+	It("is refused with too many others", func() {
+		var list []string
+		for i := range 100 {
+			list = append(list, quoted(fmt.Sprint("https://", i, strings.Repeat("a", 60), ".test")))
+		}
+		Expect(refusedField(model.FilterCORS, `{"origins":[`+strings.Join(list, ",")+`]}`)).To(Equal(".origins"))
+	})
+})
+
+var _ = Describe("Credentials", func() {
+	It("for any page are refused", func() {
+		Expect(refusedField(model.FilterCORS, `{"origins":["*"],"credentials":true}`)).To(Equal(".origins"))
+	})
+
+	It("for a page that anybody on the way can change are told of", func() {
+		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: `{"origins":["http://a.test","http://localhost:3000"],"credentials":true}`}).Parse().Spec.(*model.CORSFilter)
+		Expect(spec.Advice()).To(ConsistOf("origins has http://a.test and credentials are allowed: who is on the way can change such a page and act as its user; use https"))
+	})
+})

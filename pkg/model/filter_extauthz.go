@@ -1,0 +1,138 @@
+package model
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ExtAuthzFilter asks an authorization server whether a request may pass. A route's own takes the place of
+// its service's.
+// +page=extauthz.md
+// +example={upstream: auth, path: /check, upstream_headers: [x-user], timeout: 500ms}
+type ExtAuthzFilter struct {
+	// Name of the upstream that is the authorization server.
+	// +required
+	Upstream string `json:"upstream"`
+	// How it is asked: by a copy of the request without its body, or by Envoy's gRPC call
+	// envoy.service.auth.v3.Authorization/Check. Default: http.
+	// +enum=[AskHTTP, AskGRPC]
+	Protocol string `json:"protocol,omitempty"`
+	// The path that is asked for, in place of the request's own. That is then in x-forwarded-uri, beside
+	// x-forwarded-method and x-forwarded-host. For http only.
+	// +maxLength=maxAskedPath
+	// +example=/check
+	Path string `json:"path,omitempty"`
+	// Stands before the request's own path. For http only.
+	// +maxLength=maxAskedPath
+	// +example=/authz
+	PathPrefix string `json:"path_prefix,omitempty"`
+	// Headers of its answer that the upstream of the route gets. What a client writes there itself is removed.
+	// +maxItems=maxHeaders
+	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
+	// +example=[x-user]
+	UpstreamHeaders []string `json:"upstream_headers,omitempty"`
+	// It gets the body too, up to so many bytes; a larger one gets 413. 0 means that it gets none.
+	// +minimum=0
+	// +maximum=maxAskedBody
+	BodyBytes int `json:"body_bytes,omitempty"`
+	// How long it may take, 1ms to 1m. Default: 1s.
+	// +anyOf=[{type: string}]
+	// +example=500ms
+	Timeout Duration `json:"timeout,omitempty"`
+	// What becomes of a request while it is away, too slow, or answers with 5xx: 503, or allowed. Default: deny.
+	// +enum=[OnErrorDeny, OnErrorAllow]
+	OnError string `json:"on_error,omitempty"`
+}
+
+// How a server is asked.
+const (
+	AskHTTP = "http"
+	AskGRPC = "grpc"
+)
+
+// What becomes of a request that a server cannot be asked about.
+const (
+	OnErrorDeny  = "deny"
+	OnErrorAllow = "allow"
+)
+
+const (
+	maxAskedPath = 1024
+	// maxAskedBody bounds what an Envoy holds for each request.
+	maxAskedBody = 8388608
+	// askedTimeout is the default.
+	askedTimeout = Duration(time.Second)
+)
+
+func readExtAuthz(v *validator, at, _ string, config JSON) Spec {
+	f := ExtAuthzFilter{Protocol: AskHTTP, Timeout: askedTimeout, OnError: OnErrorDeny}
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	v.asked(at, f.Upstream, f.Timeout, f.OnError)
+	v.oneOf(at+".protocol", f.Protocol, []string{AskHTTP, AskGRPC})
+	v.askedPaths(at, &f)
+	if len(f.UpstreamHeaders) > maxHeaders {
+		v.add(at+".upstream_headers", "has %d headers; at most %d are allowed", len(f.UpstreamHeaders), maxHeaders)
+	}
+	seen := map[string]bool{}
+	for _, name := range f.UpstreamHeaders {
+		v.headerName(at+".upstream_headers", name, seen)
+	}
+	v.checkRange(at+".body_bytes", f.BodyBytes, 0, maxAskedBody)
+	return &f
+}
+
+// asked checks what all filters have that ask a server.
+func (v *validator) asked(at, upstream string, timeout Duration, onError string) {
+	v.name(at+".upstream", upstream, true)
+	if d := time.Duration(timeout); d < time.Millisecond || d > time.Minute {
+		v.add(at+".timeout", "%s is not between 1ms and 1m", d)
+	}
+	v.oneOf(at+".on_error", onError, []string{OnErrorDeny, OnErrorAllow})
+}
+
+func (v *validator) askedPaths(at string, f *ExtAuthzFilter) {
+	for _, p := range []struct{ field, path string }{{".path", f.Path}, {".path_prefix", f.PathPrefix}} {
+		switch {
+		case p.path == "":
+		case f.Protocol == AskGRPC:
+			v.add(at+p.field, "is for protocol http; a call of gRPC has the path of the request in its message")
+		case len(p.path) > maxAskedPath || !strings.HasPrefix(p.path, "/") || strings.ContainsFunc(p.path, isNoASCIIText) || strings.ContainsAny(p.path, " #%"):
+			v.add(at+p.field, "%q is not a path such as /check", p.path)
+		case p.field == ".path_prefix" && strings.Contains(p.path, "?"):
+			v.add(at+p.field, "%q must have no query, because the path of the request follows it", p.path)
+		}
+	}
+	if f.Path != "" && f.PathPrefix != "" {
+		v.add(at+".path_prefix", "has no meaning beside path; give one of them")
+	}
+}
+
+func (f *ExtAuthzFilter) uses() []Key { return askedUpstream(f.Upstream) }
+
+func askedUpstream(name string) []Key {
+	if name == "" {
+		return nil
+	}
+	return []Key{UpstreamKey(name)}
+}
+
+// askedNames are the paths of what uses lists.
+func askedNames() map[string]Kind { return map[string]Kind{"upstream": KindUpstream} }
+
+// Advice says what is open.
+func (f *ExtAuthzFilter) Advice() []string {
+	var list []string
+	if f.OnError == OnErrorAllow {
+		list = append(list, "has on_error allow: while upstream "+f.Upstream+" is away, too slow, or answers with 5xx, every request passes unasked")
+	}
+	for _, name := range f.UpstreamHeaders {
+		if slices.Contains([]string{"Authorization", "Cookie"}, http.CanonicalHeaderKey(name)) {
+			list = append(list, "has "+name+" in upstream_headers: it is removed from requests before the authorization server is asked, so that the server never sees the client's own")
+		}
+	}
+	return list
+}

@@ -1,0 +1,34 @@
+package model_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+var _ = Describe("A filter that asks a server", func() {
+	parse := func(config string) *model.ParsedFilter {
+		return (&model.Filter{Name: "f", Type: model.FilterExtAuthz, Config: model.JSON(config)}).Parse()
+	}
+
+	It("asks over HTTP, for a second, and denies if it cannot", func() {
+		f := parse(`{"upstream":"auth"}`)
+		Expect(f.Fault).NotTo(HaveOccurred())
+		Expect(f.Spec).To(Equal(&model.ExtAuthzFilter{Upstream: "auth", Protocol: "http", Timeout: 1_000_000_000, OnError: "deny"}))
+		Expect(f.Names()).To(Equal([]model.Key{model.UpstreamKey("auth")}))
+	})
+
+	It("asks for no path by gRPC", func() {
+		Expect(parse(`{"upstream":"auth","protocol":"grpc","path":"/a"}`).Fault).To(MatchError(ContainSubstring("is for protocol http")))
+		Expect(parse(`{"upstream":"auth","protocol":"grpc","path_prefix":"/a"}`).Fault).To(MatchError(ContainSubstring("is for protocol http")))
+	})
+
+	It("says what is open, and what the server never sees", func() {
+		f := parse(`{"upstream":"auth","on_error":"allow","upstream_headers":["authorization","x-user"]}`)
+		Expect(f.Spec.(*model.ExtAuthzFilter).Advice()).To(Equal([]string{
+			"has on_error allow: while upstream auth is away, too slow, or answers with 5xx, every request passes unasked",
+			"has authorization in upstream_headers: it is removed from requests before the authorization server is asked, so that the server never sees the client's own",
+		}))
+	})
+})

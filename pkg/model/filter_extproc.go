@@ -1,0 +1,62 @@
+package model
+
+// ExtProcFilter gives requests and answers to an external processor, which may change them or answer itself.
+// A route's own takes the place of its service's.
+// +page=extproc.md
+// +example={upstream: processor, response_headers: true, request_body: buffered}
+type ExtProcFilter struct {
+	// Name of the upstream that is the processor (envoy.service.ext_proc.v3.ExternalProcessor). Its protocol is h2c or h2.
+	// +required
+	Upstream string `json:"upstream"`
+	// It gets the headers of requests. Default: true.
+	RequestHeaders *bool `json:"request_headers,omitempty"`
+	// It gets the headers of answers. Default: false.
+	ResponseHeaders bool `json:"response_headers,omitempty"`
+	// It gets the bodies of requests: not at all, as a whole, of at most 32 KiB, or piece by piece. Default: none.
+	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
+	RequestBody string `json:"request_body,omitempty"`
+	// The same of the bodies of answers.
+	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
+	ResponseBody string `json:"response_body,omitempty"`
+	// What becomes of a request while it is away, too slow, or ends the call with an error: 503, or it goes on as
+	// it is. Default: deny.
+	// +enum=[OnErrorDeny, OnErrorAllow]
+	OnError string `json:"on_error,omitempty"`
+}
+
+// How a processor gets a body.
+const (
+	BodyNone     = "none"
+	BodyBuffered = "buffered"
+	BodyStreamed = "streamed"
+)
+
+func readExtProc(v *validator, at, _ string, config JSON) Spec {
+	f := ExtProcFilter{RequestBody: BodyNone, ResponseBody: BodyNone, OnError: OnErrorDeny}
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	v.name(at+".upstream", f.Upstream, true)
+	v.oneOf(at+".request_body", f.RequestBody, []string{BodyNone, BodyBuffered, BodyStreamed})
+	v.oneOf(at+".response_body", f.ResponseBody, []string{BodyNone, BodyBuffered, BodyStreamed})
+	v.oneOf(at+".on_error", f.OnError, []string{OnErrorDeny, OnErrorAllow})
+	if !f.SendsRequestHeaders() && !f.ResponseHeaders && f.RequestBody == BodyNone && f.ResponseBody == BodyNone {
+		v.add(at, "gives the processor nothing; set one of request_headers, response_headers, request_body and response_body")
+	}
+	return &f
+}
+
+// SendsRequestHeaders reports whether the processor gets the headers of requests.
+func (f *ExtProcFilter) SendsRequestHeaders() bool {
+	return f.RequestHeaders == nil || *f.RequestHeaders
+}
+
+func (f *ExtProcFilter) uses() []Key { return askedUpstream(f.Upstream) }
+
+// Advice says what is open.
+func (f *ExtProcFilter) Advice() []string {
+	if f.OnError != OnErrorAllow {
+		return nil
+	}
+	return []string{"has on_error allow: while upstream " + f.Upstream + " is away, too slow, or ends its call with an error, every request and answer passes as it is"}
+}

@@ -1,0 +1,33 @@
+package model
+
+// LuaFilter runs a script for requests and answers, where the operator of the gateway allows it
+// (--allow-lua). That of a route takes the place of its service's.
+// +page=lua.md
+// +example={script: "function envoy_on_request(handle) handle:headers():add(\"x-team\", \"shop\") end"}
+type LuaFilter struct {
+	// The script, in Lua 5.1. It defines envoy_on_request, envoy_on_response or both.
+	// +required
+	// +minLength=1
+	// +maxLength=maxScript
+	Script string `json:"script"`
+}
+
+// maxScript bounds a script, in bytes. Every Envoy gets it for each route that has it, and
+// each of its bytes as up to four.
+const maxScript = 16384
+
+func readLua(v *validator, at, _ string, config JSON) Spec {
+	var f LuaFilter
+	if !v.decode(at, config, &f) {
+		return &f
+	}
+	switch n := len(f.Script); {
+	case n == 0:
+		v.add(at+".script", "is required")
+	case n > maxScript:
+		v.add(at+".script", "has %d bytes; a script may have %d", n, maxScript)
+	}
+	return &f
+}
+
+func (f *LuaFilter) uses() []Key { return nil }

@@ -1,0 +1,22 @@
+package model_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+var _ = Describe("A script", func() {
+	fault := func(n int) []model.FieldError {
+		return (&model.Filter{Name: "f", Type: model.FilterLua, Config: model.JSON(`{"script":"` + strings.Repeat("-", n) + `"}`)}).Validate()
+	}
+
+	It("has between one and 16,384 bytes", func() {
+		Expect(fault(0)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "is required"}}))
+		Expect(fault(16384)).To(BeEmpty())
+		Expect(fault(16385)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "has 16385 bytes; a script may have 16384"}}))
+	})
+})

@@ -1,0 +1,55 @@
+package translate
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+)
+
+// LuaFilter is the name of the filter that runs scripts.
+const LuaFilter = "envoy.filters.http.lua"
+
+// luaGuard is what a script runs in: it keeps files, processes and the rest of Lua from it, ends it
+// when it takes too long, and answers 503 where it fails. Envoy alone would let the
+// request pass.
+//
+//go:embed lua_guard.lua
+var luaGuard string
+
+// luaFilter lets nothing pass.
+func luaFilter(ir.Listener) []filterConfig {
+	return []filterConfig{{name: LuaFilter, config: &luav3.Lua{
+		DefaultSourceCode: inline(`function envoy_on_request(handle) handle:respond({[":status"] = "503"}, "") end`),
+	}}}
+}
+
+func luaOfHost(h *ir.Host) ([]filterConfig, error) { return guarded(h.Lua), nil }
+
+func luaOfRoute(r *ir.Route) ([]filterConfig, error) { return guarded(r.Lua), nil }
+
+func guarded(l *ir.Lua) []filterConfig {
+	if l == nil {
+		return nil
+	}
+	return []filterConfig{{name: LuaFilter, config: &luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_SourceCode{
+		SourceCode: inline(strings.Replace(luaGuard, "@SCRIPT@", luaText(l.Script), 1)),
+	}}}}
+}
+
+// luaText is what stands for a text between quotes. Each byte is escaped, but those that mean nothing
+// there: a script could otherwise end the text, and run outside of its guard.
+func luaText(script string) string {
+	var b strings.Builder
+	for _, c := range []byte(script) {
+		if c == ' ' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '=' || c == ':' || c == '.' || c == ',' {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "\\%03d", c)
+	}
+	return b.String()
+}
