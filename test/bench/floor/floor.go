@@ -79,7 +79,7 @@ func (f *floor) snapshot() (*cachev3.Snapshot, error) {
 		resourcev3.ClusterType:         clusters,
 		resourcev3.RouteType:           {routes},
 		resourcev3.ListenerType:        {f.world.listener},
-		resourcev3.ExtensionConfigType: {f.world.tokenChecks},
+		resourcev3.ExtensionConfigType: f.world.extensions,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making snapshot %d: %w", f.version, err)

@@ -11,6 +11,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
@@ -30,11 +31,11 @@ type form interface {
 type world struct {
 	form     form
 	listener *listenerv3.Listener
-	// tokenChecks is the filter that the listener waits for.
-	tokenChecks *corev3.TypedExtensionConfig
-	services    map[string]*service
-	sorted      []*service // by name
-	lastID      int64
+	// extensions are the filters that the listener waits for.
+	extensions []types.Resource
+	services   map[string]*service
+	sorted     []*service // by name
+	lastID     int64
 }
 
 type service struct {
@@ -60,8 +61,14 @@ func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	checks := &corev3.TypedExtensionConfig{Name: translate.JWTFilter, TypedConfig: closed}
-	w := &world{form: f, listener: listener, tokenChecks: checks, services: map[string]*service{}}
+	resources, err := translate.ListenerResources(l)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{form: f, listener: listener, services: map[string]*service{}}
+	for _, e := range append(resources.Extensions, &corev3.TypedExtensionConfig{Name: translate.JWTFilter, TypedConfig: closed}) {
+		w.extensions = append(w.extensions, e)
+	}
 	if file == "" {
 		return w, nil
 	}
