@@ -81,10 +81,7 @@ func others(ctx context.Context, api *ClientWithResponses) {
 	must("create service", err, service.HTTPResponse, 201, service.Body)
 	var timeouts RouteConfig
 	request := "2s"
-	timeouts.Timeouts = &struct {
-		Idle    *Duration `json:"idle,omitempty"`
-		Request *Duration `json:"request,omitempty"`
-	}{Request: &request}
+	timeouts.Timeouts = &RouteConfigTimeouts{Request: &request}
 	var config RouteCreate_RouteConfig
 	if err := config.FromRouteConfig(timeouts); err != nil {
 		fail("%s", err)
