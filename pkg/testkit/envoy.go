@@ -44,7 +44,7 @@ const LargeExpression = "/item/[a-z]{1,64}/[0-9a-f]{40}"
 // StartStrictEnvoy is the same as StartEnvoy with an Envoy that takes smaller regular
 // expressions only than Gatehouse's bootstrap says.
 func StartStrictEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
-	const generous, strict = "re2.max_program_size.error_level: 10000", "re2.max_program_size.error_level: 50"
+	const generous, strict = "re2.max_program_size.error_level: 10000", "re2.max_program_size.error_level: 100"
 	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-socket", filepath.Join(dir, "admin.sock"))
 	if err != nil {
 		return nil, err
