@@ -1,7 +1,6 @@
 package build
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -363,17 +362,6 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 		})
 	}
 	return list
-}
-
-// closedBy says why a service has to answer 503: what Envoy would refuse of it, what of its filters cannot be
-// enforced, or what was found before. Nil means that it has not.
-func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *model.Condition {
-	if broken != nil {
-		return &model.Condition{
-			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
-		}
-	}
-	return cmp.Or(compile.ClosedHost(tree), found)
 }
 
 // buildService builds a service and keeps the routes that did not change.

@@ -51,6 +51,17 @@ func ServiceRefusal(t *model.ServiceTree) error {
 	return hostRefusal(host, t.Service.Key())
 }
 
+// closedBy says why a service has to answer 503: what Envoy would refuse of it, what of its filters cannot be
+// enforced, or what was found before. Nil means that it has not.
+func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *model.Condition {
+	if broken != nil {
+		return &model.Condition{
+			Key: tree.Service.Key(), Code: model.Quarantined, Message: "Envoy would refuse the service: " + broken.Error(),
+		}
+	}
+	return cmp.Or(compile.ClosedHost(tree), found)
+}
+
 // hostRefusal says why a host cannot become a working configuration, its routes left aside.
 func hostRefusal(h *ir.Host, from model.Key) error {
 	_, needs, err := encodeUsed(h, newClusterCache(newSecretCache()))
