@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,23 +48,13 @@ func withAsked(asked []*ir.Cluster, c *ir.Cluster) []*ir.Cluster {
 
 // askedCluster is that of an upstream that a filter asks, or says why it cannot be asked.
 func askedCluster(name string, grpc bool, at Place) (*ir.Cluster, error) {
-	u, _ := at.Named[model.UpstreamKey(name)].(*model.Upstream)
-	if u == nil {
-		return nil, fmt.Errorf("upstream %s is not there", name)
+	if u, is := at.Named[model.UpstreamKey(name)].(*model.Upstream); is {
+		if grpc && u.Protocol != "h2c" && u.Protocol != "h2" {
+			return nil, fmt.Errorf("upstream %s has the protocol %s, and gRPC needs h2c or h2", name, u.Protocol)
+		}
+		if u.Weight == 0 {
+			return nil, fmt.Errorf("upstream %s has weight 0", name)
+		}
 	}
-	if isRuledOut(u, at.Settings) {
-		return nil, fmt.Errorf("the address of upstream %s is one that --upstream-allow or --upstream-deny rules out", name)
-	}
-	if grpc && u.Protocol != "h2c" && u.Protocol != "h2" {
-		return nil, fmt.Errorf("upstream %s has the protocol %s, and gRPC needs h2c or h2", name, u.Protocol)
-	}
-	with := Credentials{Secrets: secretsAmong(at.Named), Open: at.Open, System: at.Authorities}
-	if what := unusableTLS([]*model.Upstream{u}, with); what != "" {
-		return nil, errors.New("it " + strings.TrimSuffix(what, ","))
-	}
-	clusters := Clusters([]*model.Upstream{u}, with)
-	if len(clusters) == 0 {
-		return nil, fmt.Errorf("upstream %s has weight 0", name)
-	}
-	return clusters[0].Cluster, nil
+	return namedCluster(name, at.Named, at.Settings)
 }
