@@ -187,7 +187,7 @@ endpoints: ## write docs/endpoints.md again, from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
 .PHONY: mutants
-mutants: ## break the code in one place at a time, and see that the specs notice (an hour; ARGS="plan-3 server pkg/rest")
+mutants: ## break the code in one place at a time, and see that the specs notice (three hours; ARGS="-sample 150", ARGS="plan-3 server pkg/rest")
 	@go run ./hack/mutants $(ARGS)
 
 .PHONY: profile

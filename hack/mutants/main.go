@@ -44,6 +44,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	list := flags.Bool("list", false, "run nothing: list the mutants, and which are stale")
 	verbose := flags.Bool("v", false, "say which spec caught each")
+	sampled := flags.Int("sample", 0, "try only so many of them, at random; 0 means all")
+	seed := flags.Uint64("seed", 1, "which of them -sample takes")
 	timeout := flags.Duration("timeout", 5*time.Minute, "how long the specs of one mutant may take; one that makes them hang is caught")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -59,6 +61,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	chosen, err := choose(all, flags.Args())
 	if err != nil {
 		return err
+	}
+	if *sampled > 0 {
+		chosen = sample(chosen, *sampled, *seed)
 	}
 	if *list {
 		return show(out, root, chosen)

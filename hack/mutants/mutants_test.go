@@ -187,6 +187,18 @@ var _ = Describe("the mutants", func() {
 		Expect(run(ctx, []string{"nothing-7"}, out)).To(MatchError(ContainSubstring(`"nothing-7"`)))
 	})
 
+	It("takes some at random, and the same for the same seed", func(ctx SpecContext) {
+		listed := func(args ...string) string {
+			out := &strings.Builder{}
+			_ = run(ctx, append([]string{"-list"}, args...), out)
+			return out.String()
+		}
+		Expect(listed("-sample", "3", "-seed", "7")).To(HaveSuffix("3 mutants\n"))
+		Expect(listed("-sample", "3", "-seed", "7")).To(Equal(listed("-sample", "3", "-seed", "7")))
+		Expect(listed("-sample", "3", "-seed", "7")).NotTo(Equal(listed("-sample", "3", "-seed", "8")))
+		Expect(listed("-sample", "9")).To(Equal(listed()), "as they are listed, each once")
+	})
+
 	DescribeTable("refuses a table that is wrong", func(text, want string) {
 		_, err := parseTable("t", text)
 		Expect(err).To(MatchError(ContainSubstring(want)))

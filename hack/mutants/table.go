@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,4 +133,16 @@ func choose(all []mutant, words []string) ([]mutant, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// sample returns at most n of list, in their order. The same seed chooses the same.
+func sample(list []mutant, n int, seed uint64) []mutant {
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable, no secret
+	places := random.Perm(len(list))[:min(n, len(list))]
+	slices.Sort(places)
+	var taken []mutant
+	for _, i := range places {
+		taken = append(taken, list[i])
+	}
+	return taken
 }

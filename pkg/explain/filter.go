@@ -71,11 +71,11 @@ func knownFilters() []knownFilter {
 		{name: accessFilter},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
-		{name: extAuthzFilter, several: true, describe: (*Filter).describeExtAuthz},
-		{name: extProcFilter, describe: (*Filter).describeExtProc},
 		{name: decompressFilter, describe: (*Filter).describeDecompress},
 		{name: bufferFilter, describe: (*Filter).describeBodyLimit}, // passBodyLimit
-		{name: faultFilter, describe: (*Filter).describeFault},      // passFault
+		{name: extAuthzFilter, several: true, describe: (*Filter).describeExtAuthz},
+		{name: extProcFilter, describe: (*Filter).describeExtProc},
+		{name: faultFilter, describe: (*Filter).describeFault}, // passFault
 		{name: luaFilter, foreign: true},
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},

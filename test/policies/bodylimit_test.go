@@ -1,6 +1,13 @@
 package policies_test
 
-import "strings"
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
 
 func bodyLimit() policy {
 	const preflight = "Access-Control-Request-Method: PUT"
@@ -28,3 +35,25 @@ func bodyLimit() policy {
 		},
 	}
 }
+
+var _ = Describe("A limit for bodies, of which a server gets a copy", func() {
+	DescribeTable("holds as without the server, and so does the server's own", func(server policy, config string, tooLarge ...int) {
+		server.config = config
+		w := newWorld(server)
+		w.attach(onShop)
+		for i, limit := range []string{`{"bytes":10}`, `{"bytes":100}`, `{"bytes":100,"decompress":true}`} {
+			name := fmt.Sprint("limit-", i)
+			w.post("/filter", "Filter_name="+name, "Filter_type=route_filter_bodylimit", "Filter_config="+limit)
+			w.attach("/service/shop/filter/" + name)
+			Expect(w.postBody(strings.Repeat("a", tooLarge[i]-1))).To(Equal(http.StatusOK), limit)
+			Expect(w.postBody(strings.Repeat("a", tooLarge[i]))).To(Equal(http.StatusRequestEntityTooLarge), limit)
+			w.detach("/service/shop/filter/" + name)
+		}
+	},
+		Entry("over HTTP", extAuthz(), `{"upstream":"auth","body_bytes":1000,"timeout":"5s"}`, 11, 101, 101),
+		Entry("over gRPC", extAuthz(), `{"upstream":"auth-grpc","protocol":"grpc","body_bytes":1000,"timeout":"5s"}`, 11, 101, 101),
+		Entry("that takes less", extAuthz(), `{"upstream":"auth","body_bytes":50,"timeout":"5s"}`, 11, 51, 51),
+		Entry("that processes it as a whole", extProc(), `{"upstream":"processor","request_body":"buffered"}`, 11, 101, 101),
+		Entry("that processes it piece by piece", extProc(), `{"upstream":"processor","request_body":"streamed"}`, 11, 101, 101),
+	)
+})

@@ -99,12 +99,13 @@ func httpFilters() []httpFilter {
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
+		// In this order: what is counted is what comes out. Before those that hold a body for a
+		// server: of them it comes on in one piece, which Envoy does not count.
+		{name: DecompressFilter, listener: decompressFilter, disabled: true, route: decompressOfRoute},
+		{name: BufferFilter, listener: bufferFilter, disabled: true, route: bufferOfRoute, replies: bufferReplies},
 		// The dearest: others ask, and may need all that was found before.
 		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true, host: extAuthzOfHost, route: extAuthzOfRoute, replies: extAuthzReplies},
 		{name: ExtProcFilter, listener: extProcFilter, disabled: true, host: extProcOfHost, route: extProcOfRoute, replies: extProcReplies},
-		// In this order: what is counted is what comes out.
-		{name: DecompressFilter, listener: decompressFilter, disabled: true, route: decompressOfRoute},
-		{name: BufferFilter, listener: bufferFilter, disabled: true, route: bufferOfRoute, replies: bufferReplies},
 		// Strangers do not see experiments.
 		{name: FaultFilter, listener: faultFilter, disabled: true, host: faultOfHost, route: faultOfRoute, replies: faultReplies},
 		// The operator's own code sees requests that are allowed.
