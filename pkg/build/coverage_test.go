@@ -52,6 +52,7 @@ func configKeys() (entries []TableEntry) {
 	add := func(kind model.Kind, name, at string, spec model.Spec) {
 		switch name {
 		case model.FilterRateLimit: // has other keys than its JSON
+		case model.FilterGRPCWeb: // has none
 		case model.FilterOIDC, model.GlobalConfigOAuth: // close, whatever their keys
 		default:
 			entries = append(entries, Entry("of a "+name, kind, keysOfType(reflect.TypeOf(spec), at)))

@@ -53,6 +53,8 @@ func filterTypes() []filterType {
 		namingFilterOf(model.FilterExtAuthz, addHostExtAuthz, addRouteExtAuthz),
 		namingFilterOf(model.FilterExtProc, addHostExtProc, addRouteExtProc),
 		namingFilterOf(model.FilterLua, addHostLua, addRouteLua),
+		filterOf(model.FilterGRPCWeb, nil, addGRPCWeb, nil),
+		namingFilterOf(model.FilterGRPCJSON, nil, addGRPCJSON),
 		filterOf(model.FilterHeaders, addHostHeaders, addRouteHeaders, nil),
 	}
 }

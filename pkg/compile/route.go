@@ -13,7 +13,7 @@ import (
 // rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
 // One that answers by itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
-	for _, what := range []string{Clash(t.Filters), limitedWebsocket(t)} {
+	for _, what := range []string{Clash(t.Filters), limitedWebsocket(t), rewrittenCall(t)} {
 		if what != "" {
 			return Unavailable(t, model.Quarantined, what)
 		}

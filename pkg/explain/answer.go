@@ -77,6 +77,7 @@ const (
 	BodyTooLarge        = "body_too_large"     // 413: a route_filter_bodylimit is in the way
 	Fault               = "fault"              // a route_filter_fault fails all requests
 	AccessRefused       = "access_refused"     // 403: a vh_filter_rbac does not allow it
+	UnknownCall         = "unknown_call"       // 404 or 400: an http_filter_grpcjson has no call for it
 )
 
 // Seen is the request after Envoy has made it plain.

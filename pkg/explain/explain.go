@@ -191,6 +191,10 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 			return err
 		}
 	}
+	s, passes, err := a.passTranscoder(s, l, vh, chosen)
+	if !passes {
+		return err
+	}
 	return a.applyRoute(have, s, vh, chosen, l)
 }
 
@@ -234,7 +238,7 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 // describeFilters lists the filters and describes those that it knows.
 func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, on := range l.GetHttpFilters() {
-		f, p, off := Filter{Name: on.GetName()}, passed{have, s, on, vh, r}, isOff(on, vh, r)
+		f, p, off := Filter{Name: on.GetName()}, passed{have, s, l, on, vh, r}, isOff(on, vh, r)
 		known, ok := findKnown(f.Name)
 		switch {
 		case !ok || known.foreign && !off:

@@ -21,8 +21,6 @@ const (
 	extProcFilter   = "envoy.filters.http.ext_proc"
 	affinityFilter  = "envoy.filters.http.stateful_session"
 	luaFilter       = "envoy.filters.http.lua"
-	grpcWebFilter   = "envoy.filters.http.grpc_web"
-	grpcJSONFilter  = "envoy.filters.http.grpc_json_transcoder"
 )
 
 // knownFilter is an HTTP filter that this package knows.
@@ -41,6 +39,7 @@ type knownFilter struct {
 type passed struct {
 	have    State
 	request subject
+	l       *hcmv3.HttpConnectionManager
 	on      *hcmv3.HttpFilter
 	vh      *routev3.VirtualHost
 	route   *routev3.Route
@@ -80,8 +79,8 @@ func knownFilters() []knownFilter {
 		{name: headerFilter, describe: (*Filter).describeHeaders},
 		{name: hstsFilter, describe: (*Filter).describeHSTS},
 		{name: affinityFilter, describe: (*Filter).describeAffinity},
-		{name: grpcWebFilter},
-		{name: grpcJSONFilter},
+		{name: grpcWebFilter, describe: (*Filter).describeGRPCWeb},
+		{name: grpcJSONFilter, describe: (*Filter).describeGRPCJSON}, // passTranscoder
 		{name: routerFilter, describe: (*Filter).describeRouter},
 	}
 }

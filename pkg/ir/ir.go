@@ -130,6 +130,10 @@ type Route struct {
 	Fault    *Fault    `json:"fault,omitempty"`
 	// BodyLimit bounds the bodies of requests; nil means that nothing does.
 	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
+	// GRPCWeb makes gRPC of gRPC-Web. GRPCJSON makes it of JSON; nil means that nothing does. Both are for routes with
+	// Forward.
+	GRPCWeb  bool      `json:"grpcWeb,omitempty"`
+	GRPCJSON *GRPCJSON `json:"grpcJSON,omitempty"`
 	// Keys takes the place of the host's.
 	Keys *KeyAccess `json:"keys,omitempty"`
 	// Access take the place of the host's, which do not hold if the route is Unruled.

@@ -59,6 +59,8 @@ func filterTypes() []configType {
 		{name: FilterFault, on: []Kind{KindRoute, KindService}, read: readFault},
 		{name: FilterMaintenance, on: []Kind{KindService}, read: readMaintenance},
 		{name: FilterLua, on: []Kind{KindRoute, KindService}, read: readLua},
+		{name: FilterGRPCWeb, on: []Kind{KindRoute, KindService}, read: readGRPCWeb},
+		{name: FilterGRPCJSON, on: []Kind{KindRoute, KindService}, read: readGRPCJSON},
 	}
 }
 
@@ -103,6 +105,8 @@ const (
 	FilterFault           = "route_filter_fault"
 	FilterExtAuthz        = "http_filter_extauthz"
 	FilterExtProc         = "http_filter_extproc"
+	FilterGRPCJSON        = "http_filter_grpcjson"
+	FilterGRPCWeb         = "http_filter_grpcweb"
 	FilterHeaders         = "route_filter_headers"
 	FilterHostRewrite     = "route_filter_host_rewrite"
 	FilterIPAccess        = "vh_filter_ipaccess"

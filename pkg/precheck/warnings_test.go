@@ -57,6 +57,9 @@ var _ = Describe("Warnings", func() {
 	websockets := &model.Route{Service: "shop", Name: "ws", Prefix: "/ws", Config: model.RouteConfig{Websocket: &on}}
 	streams := model.NewUpstream()
 	streams.Name, streams.IP, streams.Port, streams.Protocol = "grpc", "192.0.2.2", 80, "h2c"
+	// Of shop.Books, which has GET /b/{id} and GET /b for a message with the field id.
+	const overridden = "CpQBCgdiLnByb3RvEgRzaG9wIhYKBEJvb2sSDgoCaWQYASABKANSAmlkMmMKBUJvb2tzEi4KA0dldBIKLnNob3AuQm9vaxoKLnNob3AuQm9vayIPgtPkkwIJEgcvYi97aWR9EioKBExpc3QSCi5zaG9wLkJvb2saCi5zaG9wLkJvb2siCoLT5JMCBBICL2JiBnByb3RvMw=="
+	calls := &model.Filter{Name: "web", Type: model.FilterGRPCWeb, Config: `{}`}
 	compressed := &model.Filter{Name: "texts", Type: model.FilterCompress, Config: `{}`}
 	served := &model.ProxyService{Proxy: "edge", Service: "shop"}
 	trusting := func(ip string) *model.Proxy {
@@ -116,6 +119,18 @@ var _ = Describe("Warnings", func() {
 			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length tells something of secrets in them, if they also have text that others choose (BREACH)"),
 		Entry("nothing of compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
 		Entry("nothing of a limit where there are none", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
+		Entry("calls for an upstream that takes none", with(calls), insert(&model.ServiceFilter{Service: "shop", Filter: "web"}),
+			"/service/shop/filter/web makes gRPC of requests of /service/shop/route/root, and upstream blue has the protocol http, which carries none: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
+		Entry("calls where a filter becomes one", with(&model.Filter{Name: "web", Type: model.FilterCompress, Config: `{}`}, &model.RouteFilter{Service: "shop", Route: "root", Filter: "web"}), replace(calls),
+			"/service/shop/route/root/filter/web makes gRPC of requests of /service/shop/route/root, and upstream blue has the protocol http, which carries none: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
+		Entry("nothing of calls where the upstream takes them", with(calls, streams, &model.Route{Service: "shop", Name: "api", Prefix: "/api"}, &model.RouteUpstream{Service: "shop", Route: "api", Upstream: "grpc"}),
+			insert(&model.RouteFilter{Service: "shop", Route: "api", Filter: "web"})),
+		Entry("a path that a query parameter overrides", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: model.JSON(
+			`{"services":["shop.Books"],"descriptor_set":"` + overridden + `"}`)}),
+			"/filter/f is no ground for rules by path: the query parameter id takes the place of what the path of GET /b/{id} says: GET /b needs it too"),
+		Entry("messages that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: `{"services":["shop.Books"],"auto_mapping":true,"max_response_body_size":10485761,
+			"descriptor_set":"CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM="}`}),
+			"/filter/f lets messages of more than 10 MiB pass, and an Envoy holds each whole message in memory: let larger files go to storage of their own"),
 		Entry("exceptions with bits behind their length", world, insert(&model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{"except":["192.0.2.9/24"]}`}),
 			"/filter/f except has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone"),
 		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {

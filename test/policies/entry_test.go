@@ -28,6 +28,8 @@ var policies = sync.OnceValue(func() []policy {
 		extAuthz(),
 		extProc(),
 		fault(),
+		grpcJSON(),
+		grpcWeb(),
 		headers(),
 		hostRewrite(),
 		ipAccess(),

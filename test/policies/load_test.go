@@ -57,13 +57,13 @@ func switchUnderLoad(p policy) {
 	GinkgoHelper()
 	w := newWorld(p)
 	before := w.listeners()
-	at := slices.IndexFunc(p.requests, func(r request) bool { return r.onRoute() && r.path+r.from == "" && (p.silent || r.off != r.on) })
+	at := slices.IndexFunc(p.requests, func(r request) bool { return r.onRoute() && r.from == "" && (p.silent || r.off != r.on) })
 	Expect(at).NotTo(BeNumerically("<", 0), "a request on which the filter shows")
-	r := p.requests[at]
+	r := p.requests[at].complete()
 	var times phases
 	times.begin(r.off)
 	traffic := testkit.StartTraffic(testkit.TrafficOptions{
-		Addr: fmt.Sprintf("127.0.0.1:%d", w.port), Host: "shop.test", Path: "/shop", Method: r.method, Body: r.body, Lines: r.header, Rate: number("GATEHOUSE_TEST_POLICY_RATE", 200),
+		Addr: fmt.Sprintf("127.0.0.1:%d", w.port), Host: "shop.test", Path: r.path, Method: r.method, Body: r.body, Lines: r.header, Rate: number("GATEHOUSE_TEST_POLICY_RATE", 200),
 		Judge: func(e testkit.Exchange) error {
 			said := p.tell(answerOf(e.Status, e.Header, e.Body))
 			if !times.allows(said, e.Sent, e.Done) {

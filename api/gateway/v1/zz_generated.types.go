@@ -2,8 +2,8 @@
 
 package v1
 
-// What the filter does. On a route or a host: route_filter_ratelimit, http_filter_jwt, http_filter_apikey, vh_filter_rbac, http_filter_extauthz, http_filter_extproc, route_filter_headers, vh_filter_ipaccess, route_filter_affinity, route_filter_canary, route_filter_mirror, route_filter_host_rewrite, vh_filter_cors, http_filter_csrf, route_filter_redirect, route_filter_directresponse, route_filter_bodylimit, route_filter_compress, route_filter_fault, http_filter_lua. On a host: http_filter_oidc, vh_filter_maintenance.
-// +kubebuilder:validation:Enum=route_filter_ratelimit;http_filter_oidc;http_filter_jwt;http_filter_apikey;vh_filter_rbac;http_filter_extauthz;http_filter_extproc;route_filter_headers;vh_filter_ipaccess;route_filter_affinity;route_filter_canary;route_filter_mirror;route_filter_host_rewrite;vh_filter_cors;http_filter_csrf;route_filter_redirect;route_filter_directresponse;route_filter_bodylimit;route_filter_compress;route_filter_fault;vh_filter_maintenance;http_filter_lua
+// What the filter does. On a route or a host: route_filter_ratelimit, http_filter_jwt, http_filter_apikey, vh_filter_rbac, http_filter_extauthz, http_filter_extproc, route_filter_headers, vh_filter_ipaccess, route_filter_affinity, route_filter_canary, route_filter_mirror, route_filter_host_rewrite, vh_filter_cors, http_filter_csrf, route_filter_redirect, route_filter_directresponse, route_filter_bodylimit, route_filter_compress, route_filter_fault, http_filter_lua, http_filter_grpcweb, http_filter_grpcjson. On a host: http_filter_oidc, vh_filter_maintenance.
+// +kubebuilder:validation:Enum=route_filter_ratelimit;http_filter_oidc;http_filter_jwt;http_filter_apikey;vh_filter_rbac;http_filter_extauthz;http_filter_extproc;route_filter_headers;vh_filter_ipaccess;route_filter_affinity;route_filter_canary;route_filter_mirror;route_filter_host_rewrite;vh_filter_cors;http_filter_csrf;route_filter_redirect;route_filter_directresponse;route_filter_bodylimit;route_filter_compress;route_filter_fault;vh_filter_maintenance;http_filter_lua;http_filter_grpcweb;http_filter_grpcjson
 type RouteFilterType string
 
 // What the global config sets.

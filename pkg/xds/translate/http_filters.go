@@ -117,8 +117,9 @@ func httpFilters() []httpFilter {
 		{name: HSTSFilter, listener: hstsFilter, disabled: true, host: hstsOfHost},
 		// Change where a request goes, and what of it.
 		{name: AffinityFilter, listener: affinityFilter, disabled: true, route: affinityOfRoute},
-		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true},
-		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true},
+		// In this order: what is gRPC already is not taken for JSON.
+		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true, route: grpcWebOfRoute},
+		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true, route: grpcJSONOfRoute},
 		// Is always the last.
 		{name: routerFilter, listener: router},
 	}

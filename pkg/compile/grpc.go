@@ -1,0 +1,65 @@
+package compile
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/grpcjson"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+)
+
+// addGRPCWeb leaves routes alone that answer by themselves: no answer of theirs is gRPC.
+func addGRPCWeb(r *ir.Route, _ *model.GRPCWebFilter) { r.GRPCWeb = r.Forward != nil }
+
+// addGRPCJSON checks the descriptor set on any route, and leaves those alone that answer by themselves, and those that
+// change the path: they would change that of the call.
+func addGRPCJSON(r *ir.Route, f *model.GRPCJSONFilter, _ Place) error {
+	calls, err := grpcjson.Read(f.Set(), grpcjson.Options{Services: f.Services, AutoMapping: f.AutoMapping, ConvertStatus: f.Converts()})
+	if err != nil || r.Forward == nil || readsPath(r.Forward) {
+		return err
+	}
+	if r.GRPCJSON == nil {
+		r.Before = append(r.Before, refuseEscapedNames(r))
+	}
+	r.GRPCJSON = &ir.GRPCJSON{
+		DescriptorSet: calls.Set, Services: f.Services, AutoMapping: f.AutoMapping, ConvertStatus: f.Converts(),
+		PassUnknownPaths:        f.UnknownPaths == model.GRPCJSONPass,
+		IgnoreUnknownParameters: f.UnknownParameters == model.GRPCJSONIgnore, IgnoredParameters: slices.Concat(f.IgnoredParameters, calls.Ignored),
+		Whitespace: f.Print.Whitespace, Zeros: f.Print.Zeros, EnumNumbers: f.Print.EnumNumbers, ProtoNames: f.Print.ProtoNames, Lines: f.Print.Lines,
+		MaxRequestBytes: f.MaxRequestBytes, MaxResponseBytes: f.MaxResponseBytes,
+	}
+	return nil
+}
+
+// escapedName matches paths with a query parameter whose name is escaped.
+const escapedName = `[^?]*\?(?:.*&)?[^=&]*%[^=&]*=.*`
+
+// refuseEscapedNames is a route before one that makes calls: Envoy compares the query parameters that it ignores with what the
+// client has written, and unescapes them then.
+func refuseEscapedNames(r *ir.Route) *ir.Route {
+	m := r.Match
+	m.Headers = append(slices.Clone(m.Headers), ir.ValueMatch{Name: ":path", Regex: escapedName})
+	return &ir.Route{Name: r.Name, Match: m, Respond: &ir.Respond{Status: http.StatusBadRequest, Body: "the name of a query parameter is escaped\n"}}
+}
+
+// readsPath reports whether the router changes the path, or makes the Host of it.
+func readsPath(f *ir.Forward) bool {
+	return f.Rewrite.Prefix != "" || f.Rewrite.Regex != "" || f.HostRewrite != nil && f.HostRewrite.Regex != ""
+}
+
+// rewrittenCall says, in words that follow the name of a route, that it is told to make calls of requests and to
+// rewrite their paths. Empty means that this is not so.
+func rewrittenCall(t *model.RouteTree) string {
+	if w := t.Route.Config.Rewrite; w == nil || w.Prefix == "" && w.Regex == "" {
+		return ""
+	}
+	for _, f := range t.Filters {
+		if f.Type == model.FilterGRPCJSON {
+			return fmt.Sprintf("has filter %s, a http_filter_grpcjson, and rewrites paths in its Route_config, which would be that of the call by then "+
+				"(write the paths that clients send into the http rules),", f.Name)
+		}
+	}
+	return ""
+}
