@@ -67,7 +67,7 @@ func Read(set []byte, o Options) (*Calls, error) {
 	}
 	registry, err := register(files, o.ConvertStatus)
 	if err != nil {
-		return nil, fmt.Errorf("descriptor_set is not valid: %w", err)
+		return nil, errors.New("descriptor_set is not valid: " + plain(err))
 	}
 	for _, name := range o.Services {
 		if err := c.addService(registry, name); err != nil {
@@ -79,6 +79,11 @@ func Read(set []byte, o Options) (*Calls, error) {
 	}
 	c.guardPaths()
 	return c, nil
+}
+
+// plain is what an error of the protobuf module says. The space behind its prefix differs from build to build.
+func plain(err error) string {
+	return strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 }
 
 // inOrder returns the files so that each comes after those that it imports.

@@ -74,7 +74,7 @@ var faulty = []struct {
 		"a type that is not there", func() []byte {
 			return set(strings.Replace(books(get("/b")), `input_type: ".shop.Book"`, `input_type: ".shop.Tome"`, 1))
 		}, grpcjson.Options{},
-		"descriptor_set is not valid: ", "Unable to build proto descriptor pool",
+		`descriptor_set is not valid: service method "shop.Books.CallA" cannot resolve input: "shop.Tome" not found`, "Unable to build proto descriptor pool",
 	},
 	{"another service", func() []byte { return set(books(get("/b"))) }, grpcjson.Options{Services: []string{"shop.Shelves"}}, "descriptor_set has no service shop.Shelves; it has shop.Books", "Could not find 'shop.Shelves'"},
 	{"a message for a service", func() []byte { return set(books(get("/b"))) }, grpcjson.Options{Services: []string{"shop.Book"}}, "descriptor_set has no service shop.Book; it has shop.Books", "Could not find 'shop.Book'"},
