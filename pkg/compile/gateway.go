@@ -66,14 +66,15 @@ func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.
 // case (RFC 9110 section 4.2.3).
 func Domain(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
-// compareRoutes orders routes as they are tried: exact paths, then regular
-// expressions, then prefixes; within each the longest first, then the one with
-// most conditions, then by name, so that the configuration document says it all
-// (ADR 0010).
+// compareRoutes orders routes as they are tried: exact paths, then templates of as many segments as the
+// path, then regular expressions, then prefixes and other templates; within each the longest first, then the
+// narrower template, then the one with most conditions, then by name, so that the configuration document
+// says it all (ADR 0010, ADR 0082).
 func compareRoutes(a, b *model.RouteTree) int {
 	return cmp.Or(
 		cmp.Compare(pathRank(a.Route), pathRank(b.Route)),
-		cmp.Compare(len(b.Route.Prefix), len(a.Route.Prefix)),
+		cmp.Compare(fixedLength(b.Route), fixedLength(a.Route)),
+		compareTemplates(a.Route, b.Route),
 		cmp.Compare(conditions(b.Route), conditions(a.Route)),
 		cmp.Compare(a.Route.Name, b.Route.Name),
 	)
@@ -83,10 +84,53 @@ func pathRank(r *model.Route) int {
 	switch r.Config.Match {
 	case "exact":
 		return 0
+	case model.MatchTemplate:
+		if !strings.Contains(r.Prefix, "**") {
+			return 1
+		}
 	case "regex":
+		return 2
+	}
+	return 3
+}
+
+// fixedLength is the length of what a path begins with; of a template, the text before its first variable.
+func fixedLength(r *model.Route) int {
+	if r.Config.Match == model.MatchTemplate {
+		return strings.IndexAny(r.Prefix+"*", "{*")
+	}
+	return len(r.Prefix)
+}
+
+// compareTemplates puts the template first whose first segment that differs in breadth is narrower, and
+// templates before others.
+func compareTemplates(a, b *model.Route) int {
+	switch isA, isB := a.Config.Match == model.MatchTemplate, b.Config.Match == model.MatchTemplate; {
+	case isA && !isB:
+		return -1
+	case isB && !isA:
+		return 1
+	case !isA:
+		return 0
+	}
+	as, bs := strings.Split(a.Prefix, "/"), strings.Split(b.Prefix, "/")
+	for i := range min(len(as), len(bs)) {
+		if c := cmp.Compare(breadth(as[i]), breadth(bs[i])); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(bs), len(as))
+}
+
+// breadth of a segment of a template: fixed text, one segment, any number of them.
+func breadth(segment string) int {
+	switch {
+	case strings.Contains(segment, "**"):
+		return 2
+	case strings.ContainsAny(segment, "{*"):
 		return 1
 	}
-	return 2
+	return 0
 }
 
 func conditions(r *model.Route) int {

@@ -263,7 +263,10 @@ func (m *maker) service() {
 func (m *maker) route(service string) *model.Route {
 	r := &model.Route{Service: service, Name: m.word(), Prefix: pick(m, []string{"/", "/shop", "/a%20b"}), Tags: m.tags()}
 	c := &r.Config
-	c.Match, c.Public = pick(m, []string{"", "exact", "segment", "regex"}), m.coin()
+	c.Match, c.Public = pick(m, []string{"", "exact", "segment", "template", "regex"}), m.coin()
+	if c.Match == model.MatchTemplate {
+		r.Prefix = "/a/{id}/{rest=**}"
+	}
 	for _, method := range []string{"GET", "PROPFIND", "M-SEARCH"} {
 		if m.IntN(3) == 0 {
 			c.Methods = append(c.Methods, method)
@@ -280,7 +283,11 @@ func (m *maker) route(service string) *model.Route {
 		c.Rewrite = &model.Rewrite{Regex: "^/(.*)$", Substitution: `/b/\1`, Host: "inner.example.com"}
 	case 1:
 		c.Rewrite = &model.Rewrite{Host: "inner.example.com"}
-		if c.Match != "regex" {
+		switch c.Match {
+		case "regex":
+		case model.MatchTemplate:
+			c.Rewrite.Template = "/b/{rest}/{id}"
+		default:
 			c.Rewrite.Prefix = "/b"
 		}
 	}

@@ -17,6 +17,8 @@ func routeOf(r *model.Route) gatewayv1.Route {
 		c.Exact = &path
 	case "segment":
 		c.Segment = &path
+	case model.MatchTemplate:
+		c.Template = &r.Prefix
 	case "regex":
 		c.Regex = &r.Prefix
 	default:
@@ -34,7 +36,7 @@ func routeOf(r *model.Route) gatewayv1.Route {
 		out.Tags = append(out.Tags, gatewayv1.Tag(tag))
 	}
 	if w := r.Config.Rewrite; w != nil {
-		out.Rewrite = &gatewayv1.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Host: w.Host}
+		out.Rewrite = &gatewayv1.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Template: w.Template, Host: w.Host}
 		if w.Prefix != "" {
 			prefix := gatewayv1.URLPath(w.Prefix)
 			out.Rewrite.Prefix = &prefix
@@ -110,7 +112,7 @@ func readRoute(service, name string, r gatewayv1.Route) (*model.Route, error) {
 	}
 	out.Config.Websocket, out.Config.Public = r.Websocket, r.Public
 	if w := r.Rewrite; w != nil {
-		out.Config.Rewrite = &model.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Host: w.Host}
+		out.Config.Rewrite = &model.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Template: w.Template, Host: w.Host}
 		if w.Prefix != nil {
 			out.Config.Rewrite.Prefix = string(*w.Prefix)
 		}
@@ -159,6 +161,8 @@ func readCondition(out *model.Route, c gatewayv1.Condition) {
 		out.Prefix, out.Config.Match = string(*c.Exact), "exact"
 	case c.Segment != nil:
 		out.Prefix, out.Config.Match = string(*c.Segment), "segment"
+	case c.Template != nil:
+		out.Prefix, out.Config.Match = *c.Template, model.MatchTemplate
 	case c.Regex != nil:
 		out.Prefix, out.Config.Match = *c.Regex, "regex"
 	}

@@ -41,7 +41,7 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	if f.Host, err = rewrittenHost(s, vh, r); err != nil {
 		return nil, "", err
 	}
-	if f.Path, err = rewritePath(s, r, action.GetPrefixRewrite(), action.GetRegexRewrite()); err != nil {
+	if f.Path, err = rewrittenPath(s, r); err != nil {
 		return nil, "", err
 	}
 	f.Path += s.query
@@ -52,6 +52,15 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 		return nil, "", err
 	}
 	return f, missing, f.stay(s, r)
+}
+
+// rewrittenPath is the path that the upstream sees, without the query.
+func rewrittenPath(s subject, r *routev3.Route) (string, error) {
+	action := r.GetRoute()
+	if action.GetPathRewritePolicy() == nil {
+		return rewritePath(s, r, action.GetPrefixRewrite(), action.GetRegexRewrite())
+	}
+	return rewriteByTemplate(s, r)
 }
 
 // rewritePath is the path of the request after a rewrite: to takes the place of what the route

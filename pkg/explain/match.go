@@ -85,6 +85,13 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 			return Check{}, err
 		}
 		return told("path_regex", re.MatchString(latin1(s.path)), "matches as a whole", "does not match as a whole", p.SafeRegex.GetRegex())
+	case *routev3.RouteMatch_PathMatchPolicy:
+		template, err := templateOf(m)
+		if err != nil {
+			return Check{}, err
+		}
+		_, holds := template.Match(s.path)
+		return told("path_template", holds, "matches the template", "does not match the template", template.String())
 	default:
 		return Check{}, fmt.Errorf("path condition %T is not known", p)
 	}

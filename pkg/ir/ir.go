@@ -172,6 +172,8 @@ const (
 	PathSegment PathKind = "segment"
 	PathExact   PathKind = "exact"
 	PathRegex   PathKind = "regex"
+	// PathTemplate has variables, such as /users/{id}.
+	PathTemplate PathKind = "template"
 )
 
 // Match selects requests. All conditions must hold.
@@ -240,13 +242,15 @@ type Redirect struct {
 	StripQuery bool    `json:"stripQuery,omitempty"`
 }
 
-// Rewrite changes the request before it is forwarded. At most one of Prefix
-// and Regex is set.
+// Rewrite changes the request before it is forwarded. At most one of Prefix,
+// Regex and Template is set.
 type Rewrite struct {
 	Prefix       string `json:"prefix,omitempty"`
 	Regex        string `json:"regex,omitempty"`
 	Substitution string `json:"substitution,omitempty"`
-	Host         string `json:"host,omitempty"`
+	// Template is for a PathTemplate, whose variables it takes.
+	Template string `json:"template,omitempty"`
+	Host     string `json:"host,omitempty"`
 }
 
 // HostRewrite changes the Host, and says in a header what it was. Exactly one of Host, Header and Regex is set.

@@ -27,7 +27,8 @@ type Route struct {
 type RouteConfig struct {
 	// Match says how Route_prefix is compared with the path: "prefix" (the
 	// default, a string prefix: /shop also matches /shopping), "segment"
-	// (whole path segments), "exact", or "regex" (RE2, on the whole path).
+	// (whole path segments), "exact", "template" (a PathTemplate), or "regex"
+	// (RE2, on the whole path).
 	Match string `json:"match,omitempty"`
 	// Methods limits the route to these HTTP methods; empty means all.
 	Methods []string `json:"methods,omitempty"`
@@ -49,6 +50,9 @@ type RouteConfig struct {
 	Unreadable string `json:"-"`
 }
 
+// MatchTemplate is the Match of a route whose Route_prefix is a PathTemplate.
+const MatchTemplate = "template"
+
 // ValueMatch is a condition on a header or a query parameter. At most one of
 // Exact, Prefix and Regex is set; none means that it must be present.
 type ValueMatch struct {
@@ -62,11 +66,13 @@ type ValueMatch struct {
 
 // Rewrite changes what the upstream sees. Prefix replaces the matched
 // Route_prefix; Regex and Substitution replace in the whole path, with \1 for
-// the first group; Host replaces the Host header.
+// the first group; Template is the path, with {id} for a variable of a
+// Route_prefix that is a template; Host replaces the Host header.
 type Rewrite struct {
 	Prefix       string `json:"prefix,omitempty"`
 	Regex        string `json:"regex,omitempty"`
 	Substitution string `json:"substitution,omitempty"`
+	Template     string `json:"template,omitempty"`
 	Host         string `json:"host,omitempty"`
 }
 
@@ -181,23 +187,27 @@ func (r *Route) TagList() *Tags { return &r.Tags }
 func (r *Route) Validate() []FieldError {
 	var v validator
 	v.name("Route_Name", r.Name, false)
-	if r.Config.Match == "regex" {
+	switch r.Config.Match {
+	case "regex":
 		v.pathRegex("Route_prefix", r.Prefix)
-	} else {
+	case MatchTemplate:
+		v.pathTemplate("Route_prefix", r.Prefix)
+	default:
 		v.urlPath("Route_prefix", r.Prefix)
 	}
-	r.Config.validate(&v)
+	r.Config.validate(&v, r.Prefix)
 	v.tags(r.Tags)
 	return v.errs
 }
 
-func (c RouteConfig) validate(v *validator) {
+// validate checks the configuration of a route with a Route_prefix.
+func (c RouteConfig) validate(v *validator, prefix string) {
 	const field = "Route_config."
 	if err := c.Fault(); err != nil {
 		v.add("Route_config", "the stored text %s; write it again", err)
 	}
 	if c.Match != "" {
-		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", "regex"})
+		v.oneOf(field+"match", c.Match, []string{"prefix", "segment", "exact", MatchTemplate, "regex"})
 	}
 	for i, m := range c.Methods {
 		v.token(fmt.Sprintf("%smethods[%d]", field, i), m)
@@ -213,7 +223,7 @@ func (c RouteConfig) validate(v *validator) {
 		}
 	}
 	if c.Rewrite != nil {
-		c.Rewrite.validate(v, field+"rewrite", c.Match)
+		c.Rewrite.validate(v, field+"rewrite", c.Match, prefix)
 	}
 	if c.Timeouts != nil {
 		v.duration(field+"timeouts.request", c.Timeouts.Request)
@@ -295,15 +305,22 @@ func (m ValueMatch) validate(v *validator, at string) {
 	}
 }
 
-func (r Rewrite) validate(v *validator, at, match string) {
+// validate checks the rewrite of a route with a kind of match and a Route_prefix.
+func (r Rewrite) validate(v *validator, at, match, prefix string) {
 	if r.Prefix != "" {
 		v.urlPath(at+".prefix", r.Prefix)
 		if match == "regex" {
 			v.add(at+".prefix", "cannot replace a prefix if match is regex; use regex and substitution")
 		}
-		if r.Regex != "" {
-			v.add(at, "takes prefix or regex, not both")
+		if match == MatchTemplate {
+			v.add(at+".prefix", "cannot replace a prefix if match is template; use template, such as /v2/{id}")
 		}
+	}
+	if r.Template != "" {
+		r.validateTemplate(v, at+".template", match, prefix)
+	}
+	if len(slices.DeleteFunc([]string{r.Prefix, r.Regex, r.Template}, func(s string) bool { return s == "" })) > 1 {
+		v.add(at, "takes only one of prefix, regex and template")
 	}
 	if r.Regex != "" {
 		v.substitution(at, r.Regex, r.Substitution)
@@ -312,6 +329,20 @@ func (r Rewrite) validate(v *validator, at, match string) {
 	}
 	if r.Host != "" {
 		v.headerValue(at+".host", r.Host)
+	}
+}
+
+func (r Rewrite) validateTemplate(v *validator, at, match, prefix string) {
+	if match != MatchTemplate {
+		v.add(at, `requires "match":"template", whose variables it takes`)
+		return
+	}
+	t, err := ParsePathTemplate(prefix)
+	if err != nil {
+		return // of which Route_prefix tells
+	}
+	if err := t.checkRewrite(r.Template); err != nil {
+		v.add(at, "%q %s", r.Template, err)
 	}
 }
 

@@ -140,6 +140,12 @@ func (v *validator) pathRegex(field, s string) {
 	v.regex(field, s)
 }
 
+func (v *validator) pathTemplate(field, s string) {
+	if _, err := ParsePathTemplate(s); err != nil {
+		v.add(field, "%q %s", s, err)
+	}
+}
+
 func (v *validator) regex(field, s string) {
 	if s == "" {
 		v.add(field, "must not be empty")

@@ -13,7 +13,7 @@ import (
 // stored and shown as it is, and compiles, or is refused with a reason.
 func FuzzRoute(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, ``, `null`, `[]`, `{"match":"exact"}`, `{"match":"regex","match":"exact"}`, `{"MATCH":"segment"}`,
+		`{}`, ``, `null`, `[]`, `{"match":"exact"}`, `{"match":"regex","match":"exact"}`, `{"MATCH":"segment"}`, `{"match":"template","rewrite":{"template":"/{id}"}}`,
 		`{"methods":["GET","get"," "]}`, `{"headers":[{"name":"x-a","exact":"b","invert":true},{"name":":path","prefix":"/"}]}`,
 		`{"headers":[{"name":"x","regex":"(?i)^a+$"}],"query":[{"name":"q"}]}`, `{"query":[{"name":"q","regex":"("}]}`,
 		`{"rewrite":{"prefix":"/x","host":"a.example"}}`, `{"rewrite":{"regex":"^/(.*)$","substitution":"/\\1"}}`, `{"rewrite":{"regex":"a","substitution":"\\2"}}`,
@@ -23,6 +23,7 @@ func FuzzRoute(f *testing.F) {
 	} {
 		f.Add("/", seed)
 		f.Add("/a.*", seed)
+		f.Add("/users/{id}", seed)
 	}
 	f.Fuzz(func(t *testing.T, prefix, text string) {
 		config, err := model.ParseRouteConfig(text)

@@ -60,12 +60,15 @@ func (g *generator) configuration() []model.Object {
 func (g *generator) route(service, name string, rest bool) []model.Object {
 	for {
 		r := &model.Route{Service: service, Name: name}
-		r.Config.Match = pick(g, "", "prefix", "segment", "segment", "exact", "exact", "regex")
+		r.Config.Match = pick(g, "", "prefix", "segment", "segment", "exact", "exact", "regex", "template")
 		r.Prefix = pick(g, "/", "/", "/a", "/a/", "/a/b", "/a/b/", "/A", "/A/b", "/a.b", "/a-b", "/shop", "/shopping", "/shop/cart", "/~a", "/a;b",
 			"/a,b", "/a%20b", "/%7Ba%7D", "/a=b", "/a:b", "/a@b", "/...", "/a$", "/(a)", "/a+b", "/a!", "/a'b", "/%41", "/a%2Fb", "/%C3%A9", "/a*")
 		if r.Config.Match == "regex" {
 			r.Prefix = pick(g, "/[a-z]+", "/.*", "/a(/.*)?", "/item/[0-9]+", "/(a|ab)(/b)?", "/[^/]*", "/a.b", `/a\.b`, "/(?i:shop).*", "/a/?b?",
 				"/.{3}", `/\w+/\d*`, "/(a|b|shop)/?.*", "/%7B.*", "/([a-z]+)/([a-z]+)")
+		}
+		if r.Config.Match == model.MatchTemplate {
+			r.Prefix = pick(g, "/{id}", "/{id}/", "/*", "/**", "/a/{id}", "/{id}/b", "/{a=*}/{b}", "/shop/{rest=**}", "/{rest=**}/b", "/a/*/**", "/a(b)/{id}", "/item/{n}/x$y+z")
 		}
 		if g.chance(3) {
 			for range 1 + g.rng.IntN(3) {
@@ -150,6 +153,10 @@ func (g *generator) rewrite(c *model.RouteConfig) {
 			Substitution: pick(g, "/x", `/\1`, `\1\0`, "", `\\`, "é")}
 	case 2:
 		c.Rewrite = &model.Rewrite{Host: pick(g, "inner.test", "inner.test:8080")}
+	case 3:
+		if c.Match == model.MatchTemplate {
+			c.Rewrite = &model.Rewrite{Template: pick(g, "/v2", "/v2/", "/v2/{id}", "/{b}/{a}", "/x{rest}", "/{rest}/y", "/{id}{id}")}
+		}
 	}
 }
 
@@ -233,6 +240,9 @@ func (g *generator) header() explain.Header {
 // target is a path of some route with oddities, and a query.
 func (g *generator) target() string {
 	p := pick(g, g.paths...)
+	for _, variable := range []string{"{id}", "{a=*}", "{b}", "{n}", "{rest=**}", "**", "*"} {
+		p = strings.Replace(p, variable, pick(g, "a", "b", "12", "", "a/b", "a*", "[a]", "a=b", "é"), 1)
+	}
 	if strings.ContainsAny(p, `[(\?`) || g.chance(4) {
 		p = "/" + strings.Join([]string{pick(g, "a", "b", "shop", "item", "x", "ab"), pick(g, "", "a", "b", "12", "cart", "a.b")}, "/")
 	}

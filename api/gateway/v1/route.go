@@ -2,9 +2,11 @@ package v1
 
 // Route sends the requests that match its conditions to Services.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.filter(c, has(c.prefix) || has(c.segment) || has(c.exact) || has(c.regex)).size() <= 1",message="all conditions must hold, so only one of them can have a path; write a route for each path",fieldPath=.conditions
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.filter(c, has(c.prefix) || has(c.segment) || has(c.exact) || has(c.template) || has(c.regex)).size() <= 1",message="all conditions must hold, so only one of them can have a path; write a route for each path",fieldPath=.conditions
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.filter(c, has(c.methods)).size() <= 1",message="all conditions must hold, so only one of them can have methods; list all methods there",fieldPath=.conditions
 // +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.prefix) || !has(self.conditions) || !self.conditions.exists(c, has(c.regex))",message="there is no prefix to replace where a condition has a regex; use rewrite.regex and rewrite.substitution",fieldPath=.rewrite
+// +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.prefix) || !has(self.conditions) || !self.conditions.exists(c, has(c.template))",message="there is no prefix to replace where a condition has a template; use rewrite.template",fieldPath=.rewrite
+// +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.template) || has(self.conditions) && self.conditions.exists(c, has(c.template))",message="requires a condition with a template, whose variables it takes",fieldPath=.rewrite.template
 type Route struct {
 	// The name of the route, unique within the host. It is seen in status, metrics and
 	// explain. Without it the gateway makes one of the conditions.
@@ -63,7 +65,7 @@ type Tag string
 
 // Condition is what a request must be like. Everything that it says must hold.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.segment), has(self.exact), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of prefix, segment, exact and regex"
+// +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.segment), has(self.exact), has(self.template), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of prefix, segment, exact, template and regex"
 type Condition struct {
 	// The beginning of the path, as a text: /shop is also for /shopping.
 	// +optional
@@ -75,6 +77,13 @@ type Condition struct {
 	// The whole path.
 	// +optional
 	Exact *URLPath `json:"exact,omitempty"`
+	// The whole path with variables, such as /users/{id} or /files/{rest=**}: {id} and * are a segment, {rest=**} and
+	// ** all that is left. At most 5 variables have a name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
+	Template *string `json:"template,omitempty"`
 	// A regular expression (RE2) for the whole path, such as /shop/[0-9]+.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -171,7 +180,7 @@ type QueryMatch struct {
 
 // Rewrite is what the Service sees instead of the request's own path and host.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.prefix) || !has(self.regex)",message="takes prefix or regex, not both"
+// +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.regex), has(self.template)].filter(x, x).size() <= 1",message="takes only one of prefix, regex and template"
 // +kubebuilder:validation:XValidation:rule="!has(self.substitution) || has(self.regex)",message="requires regex",fieldPath=.substitution
 type Rewrite struct {
 	// What stands in place of the part of the path that the route's condition matched.
@@ -186,6 +195,12 @@ type Rewrite struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Substitution string `json:"substitution,omitempty"`
+	// The path, with {id} for a variable of the condition's template.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
+	Template string `json:"template,omitempty"`
 	// The Host header.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

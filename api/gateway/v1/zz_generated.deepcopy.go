@@ -119,6 +119,11 @@ func (in *Condition) DeepCopyInto(out *Condition) {
 		*out = new(URLPath)
 		**out = **in
 	}
+	if in.Template != nil {
+		in, out := &in.Template, &out.Template
+		*out = new(string)
+		**out = **in
+	}
 	if in.Regex != nil {
 		in, out := &in.Regex, &out.Regex
 		*out = new(string)

@@ -128,6 +128,10 @@ var _ = DescribeTable("A route becomes", func(lines string, want model.Route) {
 	Entry("whole segments", `conditions: [{segment: /cart}]`, model.Route{Name: "cart-18b7db3f", Prefix: "/cart", Config: model.RouteConfig{Match: "segment"}}),
 	Entry("an exact path", `conditions: [{exact: /cart}]`, model.Route{Name: "cart-5599c7be", Prefix: "/cart", Config: model.RouteConfig{Match: "exact"}}),
 	Entry("a regular expression", `conditions: [{regex: "/cart/[0-9]+"}]`, model.Route{Name: "cart--0-9-744f829f", Prefix: "/cart/[0-9]+", Config: model.RouteConfig{Match: "regex"}}),
+	Entry("a template", `conditions: [{template: "/users/{id}"}]
+    rewrite: {template: "/people/{id}"}`, model.Route{Name: "users--id-011037d6", Prefix: "/users/{id}", Config: model.RouteConfig{
+		Match: "template", Rewrite: &model.Rewrite{Template: "/people/{id}"},
+	}}),
 	Entry("a route for all paths", `name: posts
     conditions: [{methods: [POST, PUT]}]`, model.Route{Name: "posts", Prefix: "/", Config: model.RouteConfig{Methods: []string{"POST", "PUT"}}}),
 	Entry("all conditions together", `name: all

@@ -67,7 +67,7 @@ func (s *scope) match(r *routeReading) (readable bool) {
 			text         *string
 		}{
 			{".prefix", "", (*string)(condition.Prefix)}, {".segment", "segment", (*string)(condition.Segment)},
-			{".exact", "exact", (*string)(condition.Exact)}, {".regex", "regex", condition.Regex},
+			{".exact", "exact", (*string)(condition.Exact)}, {".template", model.MatchTemplate, condition.Template}, {".regex", "regex", condition.Regex},
 		} {
 			switch {
 			case kind.text == nil:
@@ -111,7 +111,7 @@ func (s *scope) action(r *routeReading) {
 	}
 	r.route.Tags = model.NewTags(r.route.Tags)
 	if w := r.spec.Rewrite; w != nil {
-		c.Rewrite = &model.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Host: w.Host}
+		c.Rewrite = &model.Rewrite{Regex: w.Regex, Substitution: w.Substitution, Template: w.Template, Host: w.Host}
 		if w.Prefix != nil {
 			c.Rewrite.Prefix = string(*w.Prefix)
 		}

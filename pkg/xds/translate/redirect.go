@@ -31,6 +31,9 @@ func redirectAction(r *ir.Redirect, m ir.Match) *routev3.RedirectAction {
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PathRedirect{PathRedirect: r.Path}
 	case regex != nil:
 		out.PathRewriteSpecifier = &routev3.RedirectAction_RegexRewrite{RegexRewrite: regex}
+	case prefix != "" && m.PathKind == ir.PathTemplate:
+		// Envoy would cut the path by the length of the template.
+		out.PathRewriteSpecifier = &routev3.RedirectAction_PathRedirect{PathRedirect: prefix}
 	case prefix != "":
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PrefixRewrite{PrefixRewrite: prefix}
 	}

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"errors"
 	"regexp"
 	"strings"
 
@@ -49,7 +50,11 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &routev3.Route{Name: r.Name, Match: routeMatch(r.Match), TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.Tokens)}
+	match, err := routeMatch(r.Match)
+	if err != nil {
+		return nil, err
+	}
+	out := &routev3.Route{Name: r.Name, Match: match, TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.Tokens)}
 	switch {
 	case r.Respond != nil:
 		applyDirectResponse(out, r.Respond)
@@ -61,19 +66,22 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 		wholePath(out.Match, r.Forward)
 		action := routeAction(r.Forward, r.Match)
 		out.Action = &routev3.Route_Route{Route: action}
-		err = applyRetries(out, action, r)
+		err = errors.Join(rewriteTemplate(action, r.Forward.Rewrite.Template), applyRetries(out, action, r))
 	}
 	applyCORS(out, r)
 	return out, err
 }
 
-func routeMatch(m ir.Match) *routev3.RouteMatch {
+func routeMatch(m ir.Match) (*routev3.RouteMatch, error) {
 	out := &routev3.RouteMatch{}
+	var err error
 	switch m.PathKind {
 	case ir.PathExact:
 		out.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path}
 	case ir.PathRegex:
 		out.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: regex(m.Path)}
+	case ir.PathTemplate:
+		err = matchTemplate(out, m.Path)
 	case ir.PathSegment:
 		if prefix := strings.TrimRight(m.Path, "/"); prefix != "" {
 			out.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: prefix}
@@ -95,7 +103,7 @@ func routeMatch(m ir.Match) *routev3.RouteMatch {
 	for _, c := range m.Cookies {
 		out.Cookies = append(out.Cookies, &routev3.CookieMatcher{Name: c.Name, StringMatch: stringMatcher(c)})
 	}
-	return out
+	return out, err
 }
 
 func methodMatcher(methods []string) *routev3.HeaderMatcher {
