@@ -24,8 +24,14 @@ func NewRouteRefusals() RouteRefusals { return RouteRefusals{newClusterCache(new
 // upstream yet can.
 func (r RouteRefusals) Of(t *model.RouteTree) error {
 	judged := *t
-	judged.Filters = withStandInKeys(t.Filters)
-	if made := (builder{clusters: r.clusters, settings: anything()}).route(&judged); made.condition != nil && made.condition.Code == model.Quarantined {
+	judged.Filters, judged.Named = withStandInKeys(t.Filters), maps.Clone(t.Named)
+	if judged.Named == nil {
+		judged.Named = map[model.Key]model.Object{}
+	}
+	for _, f := range judged.Filters {
+		withStandIns(f.Spec, judged.Named)
+	}
+	if made := (builder{clusters: r.clusters, settings: anyText()}).route(&judged); made.condition != nil && made.condition.Code == model.Quarantined {
 		return errors.New(made.condition.Message)
 	}
 	return nil
@@ -92,6 +98,14 @@ func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
 // withStandIns is a configuration that knows its identity provider. What else a login
 // needs is added to named, so that the login itself is judged.
 func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec {
+	if f, ok := spec.(*model.BasicAuthFilter); ok {
+		for _, u := range f.Users {
+			if name := u.Password.Secret; name != "" {
+				named[model.SecretKey(name)] = &model.Secret{Name: name, Value: model.SealedPrefix}
+			}
+		}
+		return spec
+	}
 	l := model.LoginOf(spec)
 	if l == nil {
 		return spec
@@ -151,6 +165,6 @@ func anything() compile.Settings {
 // anyText are the same settings where every secret has a text.
 func anyText() compile.Settings {
 	s := anything()
-	s.Open = func(string, string) (string, error) { return "any", nil }
+	s.Open = func(string, string) (string, error) { return "any text of any length", nil }
 	return s
 }

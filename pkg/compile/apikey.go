@@ -1,28 +1,18 @@
 package compile
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// errSecondKey says that it is not known which of two sets a key has to be of.
-var errSecondKey = errors.New("there is another http_filter_apikey; put all keys into one set")
-
 func addHostKeys(h *ir.Host, f *model.APIKeyFilter, _ Place) error {
-	if h.Keys != nil {
-		return errSecondKey
-	}
 	h.Keys = keyAccess(f)
 	return nil
 }
 
 func addRouteKeys(r *ir.Route, f *model.APIKeyFilter, _ Place) error {
-	if r.Keys != nil {
-		return errSecondKey
-	}
 	r.Keys = keyAccess(f)
 	return nil
 }

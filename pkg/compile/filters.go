@@ -50,6 +50,7 @@ func filterTypes() []filterType {
 		filterOf(model.FilterBodyLimit, nil, addBodyLimit, nil),
 		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
 		namingFilterOf(model.FilterAPIKey, addHostKeys, addRouteKeys),
+		namingFilterOf(model.FilterBasicAuth, addHostBasicAuth, addRouteBasicAuth),
 		namingFilterOf(model.FilterExtAuthz, addHostExtAuthz, addRouteExtAuthz),
 		namingFilterOf(model.FilterExtProc, addHostExtProc, addRouteExtProc),
 		namingFilterOf(model.FilterLua, addHostLua, addRouteLua),

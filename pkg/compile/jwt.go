@@ -17,7 +17,7 @@ import (
 // asksWho reports whether a filter says who a request is from: two of them on one place would
 // have to agree.
 func asksWho(f *model.ParsedFilter) bool {
-	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC
+	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC || f.Type == model.FilterBasicAuth
 }
 
 // Clash says, in words that follow the name of what the filters are on, that two of them cannot
@@ -33,7 +33,7 @@ func Clash(filters []*model.ParsedFilter) string {
 			asking = append(asking, f)
 		}
 	}
-	if len(asking) < 2 || !slices.ContainsFunc(asking, func(f *model.ParsedFilter) bool { return f.Type == model.FilterJWT }) {
+	if len(asking) < 2 || !slices.ContainsFunc(asking, func(f *model.ParsedFilter) bool { return f.Type != model.FilterOIDC }) {
 		return ""
 	}
 	return fmt.Sprintf("has filters %s and %s, of which only one can say whose requests pass (put the other one on a route),", asking[0].Name, asking[1].Name)

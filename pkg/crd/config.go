@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
@@ -104,9 +105,12 @@ func (e *exporter) filters() {
 		m := e.meta(objectName(f.Name), f.Name, f.Tags)
 		config, original := rawJSON(f.Config), rawJSON(f.Config)
 		if text := textAt(config, clientSecret); f.Type == model.FilterOIDC && text != "" {
-			name := e.inlineSecret(f.Name, text)
+			name := e.inlineSecret(f.Name, "client-secret", text)
 			original = edit(original, clientSecret, func(json.RawMessage) json.RawMessage { return []byte(redactedInString) })
 			config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage { return jsonText(map[string]string{"secret": name}) })
+		}
+		if c, ok := f.Parse().Spec.(*model.BasicAuthFilter); ok && slices.ContainsFunc(c.Users, hasText) {
+			config, original = e.passwords(f.Name, c)
 		}
 		config = e.rename(f.Type, config)
 		noteConfig(&m, config, original)
@@ -119,6 +123,23 @@ func (e *exporter) filters() {
 		})
 	}
 }
+
+// passwords makes the Secrets of passwords that are texts. It returns the configuration that names them, and the original
+// without what they hold.
+func (e *exporter) passwords(filter string, c *model.BasicAuthFilter) (config, original json.RawMessage) {
+	named, shown := *c, *c
+	named.Users, shown.Users = slices.Clone(c.Users), slices.Clone(c.Users)
+	for i, u := range c.Users {
+		if hasText(u) {
+			named.Users[i].Password = model.Password{Secret: e.inlineSecret(filter, "password."+u.Name, u.Password.Text)}
+			shown.Users[i].Password = model.Password{Text: model.Redacted}
+		}
+	}
+	return jsonText(named), jsonText(shown)
+}
+
+// hasText reports whether the password of a user is a text, and not the name of a secret.
+func hasText(u model.User) bool { return u.Password.Text != "" }
 
 // globalConfigs makes the GlobalConfigs: one for each proxy, or one for all.
 func (e *exporter) globalConfigs() {

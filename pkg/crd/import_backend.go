@@ -159,8 +159,13 @@ func (i *importer) config(at string, m metav1.ObjectMeta, typeName, text string)
 	config := []byte(text)
 	if original, ok := originalOf(m, text); ok {
 		config = []byte(original)
-		if typeName == model.FilterOIDC && textAt(config, clientSecret) == model.Redacted {
-			config = i.inlined(m, text, config)
+		switch {
+		case typeName == model.FilterOIDC && textAt(config, clientSecret) == model.Redacted:
+			if value, ok := i.inlined(m, textAt(json.RawMessage(text), clientSecret+".secret")); ok {
+				config = edit(config, clientSecret, func(json.RawMessage) json.RawMessage { return jsonText(value) })
+			}
+		case typeName == model.FilterBasicAuth:
+			config = i.passwords(m, text, config)
 		}
 	} else {
 		config = i.renamed(at, m, typeName, config)
@@ -172,16 +177,33 @@ func (i *importer) config(at string, m metav1.ObjectMeta, typeName, text string)
 	return compact
 }
 
-// inlined puts the text of a client secret into the configuration of a filter that had it there.
-func (i *importer) inlined(m metav1.ObjectMeta, text string, config json.RawMessage) json.RawMessage {
-	name := textAt(json.RawMessage(text), clientSecret+".secret")
+// inlined is the text of a filter that its Secret has; ok is false if that does not say it.
+func (i *importer) inlined(m metav1.ObjectMeta, name string) (text string, ok bool) {
 	i.inline[namespaceOf(m)+"/"+name] = true
 	for _, s := range i.in.Secrets {
 		if i.options.Values && namespaceOf(s.ObjectMeta) == namespaceOf(m) && s.Name == name {
 			read, _ := readSecret(s, name, true)
 			if read != nil && read.Value != "" {
-				return edit(config, clientSecret, func(json.RawMessage) json.RawMessage { return jsonText(read.Value) })
+				return read.Value, true
 			}
+		}
+	}
+	return "", false
+}
+
+// passwords puts the passwords into the configuration of a filter that had them there.
+func (i *importer) passwords(m metav1.ObjectMeta, text string, config json.RawMessage) json.RawMessage {
+	var named, original model.BasicAuthFilter
+	if json.Unmarshal([]byte(text), &named) != nil || json.Unmarshal(config, &original) != nil || len(named.Users) != len(original.Users) {
+		return config // which is said of it elsewhere
+	}
+	for n, u := range original.Users {
+		if u.Password.Text != model.Redacted {
+			continue
+		}
+		if value, ok := i.inlined(m, named.Users[n].Password.Secret); ok {
+			original.Users[n].Password.Text = value
+			config = jsonText(original)
 		}
 	}
 	return config

@@ -25,7 +25,7 @@ func withoutValues(doc *document.Document) *document.Document {
 			c.Object = &s
 		case *model.Filter:
 			f := *o
-			f.Config = model.JSON(strings.ReplaceAll(string(f.Config), `"client_secret":"a <text> & more"`, `"client_secret":"`+model.Redacted+`"`))
+			f.Config = model.JSON(strings.ReplaceAll(string(f.Config), `"a <text> & more"`, `"`+model.Redacted+`"`))
 			c.Object = &f
 		}
 		out.Items = append(out.Items, &c)

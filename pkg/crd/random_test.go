@@ -212,6 +212,10 @@ func (m *maker) configure(f *model.Filter) {
 		if m.coin() {
 			client = `"a <text> & more"`
 		}
+		if m.coin() {
+			f.Type, f.Config = model.FilterBasicAuth, model.JSON(`{"users":[{"name":"ann","password":`+client+`},{"name":"Bob@example.com","password":{"secret":"`+secret+`"}}]}`)
+			break
+		}
 		config := `{"redirect_uri":"https://a.example.com/callback","cookie_secret":"` + secret + `","client_id":"gatehouse","client_secret":` + client
 		if upstream != "" {
 			config += `,"upstream":"` + upstream + `"`

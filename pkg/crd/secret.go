@@ -76,16 +76,17 @@ func (e *exporter) secret(s *model.Secret) *corev1.Secret {
 	return out
 }
 
-// inlineSecret makes the Secret of a text in the configuration of a filter, and returns its name.
-func (e *exporter) inlineSecret(filter, text string) string {
-	name := objectName(filter + ".client-secret")
+// inlineSecret makes the Secret of a text in the configuration of a filter, and returns its name. what tells it from other
+// texts there.
+func (e *exporter) inlineSecret(filter, what, text string) string {
+	name := objectName(filter + "." + what)
 	e.reserve(e.secrets, name, model.FilterKey(filter))
 	if !e.options.Values {
-		e.todo = append(e.todo, e.howToMake(filter+".client-secret"))
+		e.todo = append(e.todo, e.howToMake(filter+"."+what))
 		return name
 	}
 	if text == model.Redacted || model.IsSealed(text) {
-		e.add("/filter/%s: its client_secret is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out", filter)
+		e.add("/filter/%s: its %s is not in the document in the clear: give the key with --secret-key-file, or leave --secret-values out", filter, what)
 	}
 	e.out.Secrets = append(e.out.Secrets, &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: e.options.Namespace},

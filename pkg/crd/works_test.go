@@ -121,10 +121,12 @@ secrets:
 - {secret_name: Shop_TLS, secret_type: tls}
 - {secret_name: cookies, secret_value: "01234567890123456789012345678901"}
 - {secret_name: client, secret_value: abc}
+- {secret_name: word, secret_value: another-long-word}
 filters:
 - filter_name: login
   filter_type: http_filter_oidc
   filter_config: {client_id: a, client_secret: "a text", cookie_secret: cookies, redirect_uri: "https://shop.example.com/callback", issuer: "https://idp.example.com", upstream: Idp_1}
+- {filter_name: users, filter_type: http_filter_basicauth, filter_config: {users: [{name: Ann, password: correct-horse-battery}, {name: bob, password: {secret: word}}]}}
 globalconfigs:
 - globalconfig_name: Everybody
   globalconfig_type: globalconfig_oauth
@@ -139,7 +141,7 @@ globalconfigs:
       redirect_path_matcher: /callback
     external_oauth_service: {name: idp.example.com, namespace: elsewhere, port: 443, protocol: tls}
 services:
-- {service_name: shop, fqdn: shop.example.com, https: redirect, secrets: [Shop_TLS], filters: [login], routes: [{route_name: root, route_prefix: /, upstreams: [blue]}]}
+- {service_name: shop, fqdn: shop.example.com, https: redirect, secrets: [Shop_TLS], filters: [login], routes: [{route_name: root, route_prefix: /, upstreams: [blue], filters: [users]}]}
 proxies:
 - {name: edge, services: [shop], globalconfigs: [Everybody]}
 `)
@@ -149,7 +151,7 @@ proxies:
 			}
 		}
 		step, made := inClusterMode(doc, "shop")
-		Expect(step.Objects).To(HaveLen(3))
+		Expect(step.Objects).To(HaveLen(4))
 		for ref, object := range step.Objects {
 			Expect(object.Problems).To(BeEmpty(), "%s", ref)
 			Expect(object.Proxies).To(Equal([]string{"edge"}), "%s", ref)
@@ -159,6 +161,10 @@ proxies:
 		login := made[model.FilterKey("shop.login")].(*model.Filter)
 		Expect(login.Names()).To(ContainElements(model.SecretKey("shop.login.client-secret"), model.SecretKey("shop.cookies")))
 		Expect(made[model.SecretKey("shop.login.client-secret")].(*model.Secret).Value).To(Equal("a text"))
+		passwords := made[model.FilterKey("shop.users")].(*model.Filter).Names()
+		Expect(passwords).To(HaveLen(2))
+		Expect(made[passwords[0]].(*model.Secret).Value).To(Equal("correct-horse-battery"))
+		Expect(passwords[1]).To(Equal(model.SecretKey("shop.word")))
 		for _, key := range login.Names() {
 			if key.Kind == model.KindUpstream {
 				u := made[key].(*model.Upstream)

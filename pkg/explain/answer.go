@@ -67,6 +67,7 @@ const (
 	// 403: clients have to show a certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
 	KeyRequired         = "key_required"       // 401: a http_filter_apikey finds no key that it knows
+	PasswordRequired    = "password_required"  // 401: a http_filter_basicauth finds no user with that password
 	KeyRefused          = "client_refused"     // 403: the key is not of the set, or not one that may ask
 	AddressRefused      = "address_refused"    // 403: a vh_filter_ipaccess does not let the address in
 	TokenRefused        = "token_refused"      // 401: no token, or what is none

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -38,7 +37,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 		return false, err
 	}
 	if client == "" {
-		a.Body = unknownKeyBody(l)
+		a.Body = challengeBody(l, "ApiKey")
 		a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_apikey asks for an API key: "+why)
 		return false, nil
 	}
@@ -74,9 +73,8 @@ func (s subject) clientOfKey(have State, vh *routev3.VirtualHost, r *routev3.Rou
 	if !there || len(text) == 0 {
 		return "", "the request has no " + header, nil
 	}
-	plain, err := base64.StdEncoding.DecodeString(text[0])
-	client, secret, ok := strings.Cut(string(plain), ":")
-	if err != nil || !ok {
+	client, secret, ok := credentials(text[0])
+	if !ok {
 		return "", "what is in " + header + " has not the form of a key", nil
 	}
 	known, err := have.knowsUser(client + ":" + model.HashKey([]byte(secret)))
@@ -126,11 +124,11 @@ func (s State) knowsUser(line string) (bool, error) {
 	return slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), nil
 }
 
-// unknownKeyBody is what somebody without a key is told.
-func unknownKeyBody(l *hcmv3.HttpConnectionManager) string {
+// challengeBody is what comes with a challenge of a scheme.
+func challengeBody(l *hcmv3.HttpConnectionManager, scheme string) string {
 	for _, m := range l.GetLocalReplyConfig().GetMappers() {
 		for _, h := range m.GetHeadersToAdd() {
-			if h.GetHeader().GetValue() == "ApiKey" {
+			if strings.HasPrefix(h.GetHeader().GetValue(), scheme) {
 				return m.GetBody().GetInlineString()
 			}
 		}

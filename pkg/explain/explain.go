@@ -186,7 +186,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if passes, err := a.passKey(have, s, l, vh, chosen); !passes {
 		return err
 	}
-	for _, pass := range []passing{a.passClaims, a.passAccess, a.passBodyLimit, a.passFault} {
+	for _, pass := range []passing{a.passBasicAuth, a.passClaims, a.passAccess, a.passBodyLimit, a.passFault} {
 		if passes, err := pass(s, l, vh, chosen); !passes {
 			return err
 		}

@@ -15,12 +15,11 @@ const routerFilter = "envoy.filters.http.router"
 
 // Filters whose names their own files do not have.
 const (
-	basicAuthFilter = "envoy.filters.http.basic_auth"
-	accessFilter    = "envoy.filters.http.rbac/access"
-	extAuthzFilter  = "envoy.filters.http.ext_authz"
-	extProcFilter   = "envoy.filters.http.ext_proc"
-	affinityFilter  = "envoy.filters.http.stateful_session"
-	luaFilter       = "envoy.filters.http.lua"
+	accessFilter   = "envoy.filters.http.rbac/access"
+	extAuthzFilter = "envoy.filters.http.ext_authz"
+	extProcFilter  = "envoy.filters.http.ext_proc"
+	affinityFilter = "envoy.filters.http.stateful_session"
+	luaFilter      = "envoy.filters.http.lua"
 )
 
 // knownFilter is an HTTP filter that this package knows.
@@ -65,10 +64,11 @@ func knownFilters() []knownFilter {
 		{name: jwtFilter, describe: (*Filter).describeTokenCheck},
 		{name: keyFilter, describe: (*Filter).describeKey}, // passKey
 		{name: keyClientsFilter, describe: (*Filter).describeKeyClients},
-		{name: basicAuthFilter},
+		{name: basicAuthFilter, describe: (*Filter).describeBasicAuth}, // passBasicAuth
 		{name: claimsFilter, describe: (*Filter).describeClaims},
 		{name: accessFilter},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},
+		{name: passwordFilter, describe: (*Filter).describePasswordRemoved},
 		{name: claimLimitFilter, several: true, describe: (*Filter).describeRateLimits},
 		{name: decompressFilter, describe: (*Filter).describeDecompress},
 		{name: bufferFilter, describe: (*Filter).describeBodyLimit}, // passBodyLimit

@@ -50,7 +50,13 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 	}
 	by := loginName(vh)
 	if isOff(on, vh, r) {
-		a.step("login", fmt.Sprintf("route %s is public: %s asks for no login there", r.GetName(), by))
+		why := "is public"
+		for _, name := range []string{jwtFilter, basicAuthFilter} {
+			if f := findFilter(l, name); f != nil && r.GetTypedPerFilterConfig()[name] != nil && !isOff(f, vh, r) {
+				why = "says itself whose requests pass"
+			}
+		}
+		a.step("login", fmt.Sprintf("route %s %s: %s asks for no login there", r.GetName(), why, by))
 		return false, nil
 	}
 	message, err := messageFor(oauth2Filter, vh, r, &oauth2v3.OAuth2PerRoute{})

@@ -79,6 +79,9 @@ type Host struct {
 	// Keys says which API keys pass on routes that ask for none of their own; nil means that none
 	// is needed.
 	Keys *KeyAccess `json:"keys,omitempty"`
+	// BasicAuth says whose passwords let requests pass on routes that say nothing of who may ask. A host has a login,
+	// tokens or this.
+	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 	// ExtAuthz is asked about requests on routes that have none of their own; nil means that nobody is.
 	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
 	// ExtProc is for routes that have none of their own; nil means that there is none.
@@ -120,8 +123,9 @@ type Route struct {
 	ReadBy *CORS `json:"readBy,omitempty"`
 	// Public says that nobody has to log in for the route.
 	Public bool `json:"public,omitempty"`
-	// Tokens take the place of the host's, and of its login.
-	Tokens *Tokens `json:"tokens,omitempty"`
+	// Tokens and BasicAuth take the place of the host's, whichever it has, and of its login. A route has one of them.
+	Tokens    *Tokens    `json:"tokens,omitempty"`
+	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 	// CSRF takes the place of the host's, and so does IPAccess.
 	CSRF     *CSRF     `json:"csrf,omitempty"`
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
@@ -159,6 +163,9 @@ type Route struct {
 	// Before are routes for some of its requests, in the order in which they are tried: all come before it.
 	Before []*Route `json:"before,omitempty"`
 }
+
+// SaysWho reports whether the route itself says whose requests pass, in the place of its host.
+func (r *Route) SaysWho() bool { return r.Tokens != nil || r.BasicAuth != nil }
 
 // All are the route and those before it, in their order.
 func (r *Route) All() []*Route { return append(slices.Clone(r.Before), r) }

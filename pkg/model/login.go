@@ -120,18 +120,23 @@ type ClientSecret struct {
 }
 
 // UnmarshalJSON reads either form.
-func (c *ClientSecret) UnmarshalJSON(b []byte) error {
+func (c *ClientSecret) UnmarshalJSON(b []byte) (err error) {
+	c.Text, c.Secret, err = textOrSecret("client_secret", b)
+	return err
+}
+
+// textOrSecret reads a text that is secret, or the object that names a secret with it. key is what it is under.
+func textOrSecret(key string, b []byte) (text, secret string, err error) {
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &c.Text)
+		return text, "", json.Unmarshal(b, &text)
 	}
 	var named struct {
 		Secret string `json:"secret"`
 	}
 	if err := decodeStrict(string(b), &named); err != nil || named.Secret == "" {
-		return errors.New(`client_secret must be a text, or {"secret": NAME} with the name of a secret`)
+		return "", "", errors.New(key + ` must be a text, or {"secret": NAME} with the name of a secret`)
 	}
-	c.Secret = named.Secret
-	return nil
+	return "", named.Secret, nil
 }
 
 // NameSecret puts {"secret": NAME} in place of a client secret that is the name of a

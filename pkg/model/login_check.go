@@ -250,17 +250,31 @@ func CheckLoginURL(s string) error {
 	return nil
 }
 
-// exactKeys refuses a key of the JSON that is one of keys in another letter case. Go
-// reads it, and what is sealed is found by its key.
-func (v *validator) exactKeys(at string, config JSON, keys []string) {
-	var sent map[string]json.RawMessage
+// exactKeys refuses a key of the JSON that is on one of some paths but for the case of its letters. Go
+// reads it, and what is sealed is found by its path.
+func (v *validator) exactKeys(at string, config JSON, paths []string) {
+	var sent any
 	if json.Unmarshal([]byte(config.text()), &sent) != nil {
 		return // which is said elsewhere
 	}
-	for name := range sent {
-		for _, key := range keys {
-			if name != key && strings.EqualFold(name, key) {
-				v.add(at+"."+name, "unknown field; write it %s", key)
+	for _, path := range paths {
+		v.exactPath(at, sent, strings.Split(path, "."))
+	}
+}
+
+func (v *validator) exactPath(at string, sent any, keys []string) {
+	switch sent := sent.(type) {
+	case []any:
+		for i, element := range sent {
+			v.exactPath(fmt.Sprintf("%s[%d]", at, i), element, keys)
+		}
+	case map[string]any:
+		for name, value := range sent {
+			switch {
+			case name == keys[0] && len(keys) > 1:
+				v.exactPath(at+"."+name, value, keys[1:])
+			case name != keys[0] && strings.EqualFold(name, keys[0]):
+				v.add(at+"."+name, "unknown field; write it %s", keys[0])
 			}
 		}
 	}

@@ -32,6 +32,9 @@ var _ = Describe("The names in a configuration", func() {
 		Entry("a login with fields in other letters", model.FilterOIDC, `{"client_id":"x","client_secret":{"Secret":"client"},"redirect_uri":"/cb","COOKIE_\u017fecret":"cookie",`+login+`}`,
 			`{"client_id":"x","client_secret":{"Secret":"new.client"},"redirect_uri":"/cb","COOKIE_ſecret":"new.cookie",`+login+`}`,
 			model.SecretKey("client"), model.SecretKey("cookie")),
+		Entry("passwords", model.FilterBasicAuth, `{"users":[{"name":"secret","password":{"secret":"a"}},{"password":{"secret":"b"},"name":"b"},{"name":"c","password":"sealed:v1:x"}]}`,
+			`{"users":[{"name":"secret","password":{"secret":"new.a"}},{"password":{"secret":"new.b"},"name":"b"},{"name":"c","password":"sealed:v1:x"}]}`,
+			model.SecretKey("a"), model.SecretKey("b")),
 		Entry("headers", model.FilterHeaders, `{"request":{"set":{"cookie_secret":"x"}}}`, `{"request":{"set":{"cookie_secret":"x"}}}`),
 		Entry("a rate limit", model.FilterRateLimit, `{"domain":"d","descriptors":[{"generic_key":"upstream"}]}`, `{"domain":"d","descriptors":[{"generic_key":"upstream"}]}`),
 	)

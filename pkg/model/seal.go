@@ -74,7 +74,7 @@ func redactJSON(j JSON) JSON {
 	if !strings.Contains(string(j), SealedPrefix) {
 		return j
 	}
-	out, err := mapStrings(j, func(_, s string) (string, error) {
+	out, err := mapStrings(j, func(_ textPlace, s string) (string, error) {
 		if IsSealed(s) {
 			return Redacted, nil
 		}
@@ -86,44 +86,56 @@ func redactJSON(j JSON) JSON {
 	return out
 }
 
+// textPlace is where a text is in JSON.
+type textPlace struct {
+	// path has the keys, "a.b"; elements of arrays have the path of the array.
+	path string
+	// named is the path that tells elements of arrays apart by their name, "a[ann].b".
+	named string
+}
+
 // mapStrings returns j with each string value replaced by what change says for
-// it and its path ("a.b"; elements of arrays have the path of the array).
-func mapStrings(j JSON, change func(path, s string) (string, error)) (JSON, error) {
-	dec := json.NewDecoder(strings.NewReader(j.text()))
-	dec.UseNumber()
+// it and its place.
+func mapStrings(j JSON, change func(at textPlace, s string) (string, error)) (JSON, error) {
 	var out bytes.Buffer
-	if err := mapValue(dec, &out, "", change); err != nil {
+	if err := mapValue(decoderOf([]byte(j.text())), &out, textPlace{}, change); err != nil {
 		return "", err
 	}
 	return JSON(out.String()), nil
 }
 
-func mapValue(dec *json.Decoder, out *bytes.Buffer, path string, change func(path, s string) (string, error)) error {
+func decoderOf(text []byte) *json.Decoder {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec
+}
+
+func mapValue(dec *json.Decoder, out *bytes.Buffer, at textPlace, change func(at textPlace, s string) (string, error)) error {
 	token, err := dec.Token()
 	if err != nil {
 		return err
 	}
 	switch t := token.(type) {
 	case string:
-		s, err := change(path, t)
+		s, err := change(at, t)
 		if err != nil {
 			return err
 		}
 		return writeJSON(out, s)
 	case json.Delim:
-		return mapNested(dec, out, path, t, change)
+		return mapNested(dec, out, at, t, change)
 	default:
 		return writeJSON(out, t)
 	}
 }
 
-func mapNested(dec *json.Decoder, out *bytes.Buffer, path string, open json.Delim, change func(path, s string) (string, error)) error {
+func mapNested(dec *json.Decoder, out *bytes.Buffer, at textPlace, open json.Delim, change func(at textPlace, s string) (string, error)) error {
 	out.WriteRune(rune(open))
 	for first := true; dec.More(); first = false {
 		if !first {
 			out.WriteByte(',')
 		}
-		at := path
+		inner, of := dec, at
 		if open == '{' {
 			key, err := dec.Token()
 			if err != nil {
@@ -133,9 +145,15 @@ func mapNested(dec *json.Decoder, out *bytes.Buffer, path string, open json.Deli
 				return err
 			}
 			out.WriteByte(':')
-			at = strings.TrimPrefix(path+"."+key.(string), ".")
+			of.path, of.named = strings.TrimPrefix(at.path+"."+key.(string), "."), strings.TrimPrefix(at.named+"."+key.(string), ".")
+		} else { // what tells it apart may be its last key
+			var element json.RawMessage
+			if err := dec.Decode(&element); err != nil {
+				return err
+			}
+			inner, of.named = decoderOf(element), at.named+elementName(element)
 		}
-		if err := mapValue(dec, out, at, change); err != nil {
+		if err := mapValue(inner, out, of, change); err != nil {
 			return err
 		}
 	}
@@ -145,6 +163,17 @@ func mapNested(dec *json.Decoder, out *bytes.Buffer, path string, open json.Deli
 	}
 	out.WriteRune(rune(end.(json.Delim)))
 	return nil
+}
+
+// elementName tells an element of an array apart; empty if it has no name.
+func elementName(element []byte) string {
+	var named struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(element, &named) != nil || named.Name == "" {
+		return ""
+	}
+	return "[" + named.Name + "]"
 }
 
 func writeJSON(out *bytes.Buffer, v any) error {

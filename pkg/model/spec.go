@@ -24,7 +24,7 @@ type configType struct {
 	// alone is what only one filter of a service or route can do, of this type or another; empty means
 	// that several of the type may be there.
 	alone string
-	// secrets are the paths in its JSON whose text is stored sealed.
+	// secrets are the paths in its JSON whose text is stored sealed. Of a list of objects each has a name.
 	secrets []string
 	// names are the paths in its JSON whose text is the name of an object, with the kind of the
 	// object: those that the uses of its Spec are.
@@ -40,7 +40,8 @@ func filterTypes() []configType {
 		{name: FilterRateLimit, on: []Kind{KindRoute, KindService}, read: readRateLimitFilter},
 		{name: FilterOIDC, on: []Kind{KindService}, secrets: []string{clientSecretKey}, names: oidcNames(), read: readOIDC},
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
-		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
+		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys pass", names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
+		{name: FilterBasicAuth, on: []Kind{KindRoute, KindService}, secrets: []string{passwordKey}, names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth},
 		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, read: readRBAC},
 		{name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides", names: askedNames(), read: readExtAuthz},
 		{name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests", names: askedNames(), read: readExtProc},
@@ -96,6 +97,7 @@ const (
 	FilterBodyLimit       = "route_filter_bodylimit"
 	FilterCompress        = "route_filter_compress"
 	FilterAPIKey          = "http_filter_apikey"
+	FilterBasicAuth       = "http_filter_basicauth"
 	FilterAffinity        = "route_filter_affinity"
 	FilterCanary          = "route_filter_canary"
 	FilterMirror          = "route_filter_mirror"
@@ -236,27 +238,27 @@ func sentType(value string) string {
 func sealConfig(s Sealer, t configType, config, stored JSON, place, field string) (JSON, error) {
 	had := map[string]string{}
 	if stored != "" {
-		if _, err := mapStrings(stored, func(path, text string) (string, error) {
-			had[path] = text
+		if _, err := mapStrings(stored, func(at textPlace, text string) (string, error) {
+			had[at.named] = text
 			return text, nil
 		}); err != nil {
 			return "", fmt.Errorf("reading what is stored: %w", err)
 		}
 	}
 	var bad []FieldError
-	sealed, err := mapStrings(config, func(path, text string) (string, error) {
+	sealed, err := mapStrings(config, func(at textPlace, text string) (string, error) {
 		message := ""
 		switch {
-		case slices.Contains(t.secrets, path):
+		case slices.Contains(t.secrets, at.path):
 			var err error
-			if text, message, err = sealText(s, text, had[path], place+"/"+path); err != nil {
+			if text, message, err = sealText(s, text, had[at.named], place+"/"+at.named); err != nil {
 				return "", err
 			}
 		case IsSealed(text):
 			message = "is no secret; write it in the clear"
 		}
 		if message != "" {
-			bad = append(bad, FieldError{Field: field + "." + path, Message: message})
+			bad = append(bad, FieldError{Field: field + "." + at.named, Message: message})
 		}
 		return text, nil
 	})
@@ -269,10 +271,10 @@ func sealConfig(s Sealer, t configType, config, stored JSON, place, field string
 // mapNames returns the JSON with each name of an object replaced by what change says for it. Keys
 // are told apart as Go does when it reads them: without regard to case.
 func (t configType) mapNames(config JSON, change func(path, name string, kind Kind) string) (JSON, error) {
-	return mapStrings(config, func(path, text string) (string, error) {
-		for at, kind := range t.names {
-			if strings.EqualFold(at, path) {
-				return change(at, text, kind), nil
+	return mapStrings(config, func(at textPlace, text string) (string, error) {
+		for path, kind := range t.names {
+			if strings.EqualFold(path, at.path) {
+				return change(path, text, kind), nil
 			}
 		}
 		return text, nil
@@ -288,10 +290,10 @@ func invalid(fields []FieldError) error {
 
 // mapSealed replaces the sealed texts of the JSON.
 func mapSealed(config JSON, place string, change func(sealed, place string) (string, error)) (JSON, error) {
-	return mapStrings(config, func(path, text string) (string, error) {
+	return mapStrings(config, func(at textPlace, text string) (string, error) {
 		if !IsSealed(text) {
 			return text, nil
 		}
-		return change(text, place+"/"+path)
+		return change(text, place+"/"+at.named)
 	})
 }

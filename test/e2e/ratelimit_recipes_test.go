@@ -84,6 +84,7 @@ var (
 	})
 	_ = Describe("A recipe of docs/ipaccess.md", func() { tryRecipes("ipaccess.md", "An office", "An admin area") })
 	_ = Describe("A recipe of docs/jwt.md", func() { tryRecipes("jwt.md", "An API") })
+	_ = Describe("A recipe of docs/basicauth.md", func() { tryRecipes("basicauth.md", "Users and administrators") })
 	_ = Describe("A recipe of docs/rbac.md", func() { tryRecipes("rbac.md", "Readers and writers", "Staff writes") })
 	_ = Describe("A recipe of docs/fault.md", func() { tryRecipes("fault.md", "A tester chooses") })
 	_ = Describe("A recipe of docs/maintenance.md", func() { tryRecipes("maintenance.md", "A shop that is closed") })

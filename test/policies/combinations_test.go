@@ -47,14 +47,16 @@ func combine(random *rand.Rand) (document []byte) {
 	return document
 }
 
-// choose returns the names of filters of some types for a service or a route, of which one at most answers by itself.
+// choose returns the names of filters of some types for a service or a route, of which one at most answers by itself, and
+// one says whose requests pass.
 func choose(random *rand.Rand, kind model.Kind) []string {
-	names, answered := []string{}, false
+	names, answered, asked := []string{}, false, false
 	for _, p := range policies() {
-		if p.unpredictable || random.IntN(3) > 0 || kind == model.KindRoute && !p.onRoutes() || model.Answers(p.kind) && (answered || random.IntN(3) > 0) {
+		asks := p.kind == model.FilterJWT || p.kind == model.FilterBasicAuth
+		if p.unpredictable || random.IntN(3) > 0 || kind == model.KindRoute && !p.onRoutes() || model.Answers(p.kind) && (answered || random.IntN(3) > 0) || asks && asked {
 			continue
 		}
-		answered = answered || model.Answers(p.kind)
+		answered, asked = answered || model.Answers(p.kind), asked || asks
 		names = append(names, fmt.Sprint(p.kind, "-", random.IntN(2)))
 	}
 	return names

@@ -19,6 +19,7 @@ var policies = sync.OnceValue(func() []policy {
 	return []policy{
 		affinity(),
 		apiKey(),
+		basicAuth(),
 		bodyLimit(),
 		canary(),
 		compress(),
@@ -49,6 +50,8 @@ type policy struct {
 	// denies is the status of a request for which Envoy does not understand the message of a
 	// host or route; 0 says that the type protects nothing.
 	denies int
+	// redacted is what <redacted> stands for in what the API shows of the Envoys.
+	redacted string
 	// given makes what the configurations name.
 	given func(*world)
 	// silent says that no answer shows whether the filter is there.

@@ -116,22 +116,22 @@ func or(m *matcherv3.OrMatcher) *matcherv3.OrMatcher {
 	return m
 }
 
-// asksForKey reports whether the host, or a route of it, does.
-func asksForKey(h *ir.Host) bool {
-	asks := h.Keys != nil
+// namesClients reports whether the host, or a route of it, tells the upstream who a client is.
+func namesClients(h *ir.Host) bool {
+	names := h.Keys != nil || h.BasicAuth != nil
 	for _, route := range h.Routes {
 		for _, r := range route.All() {
-			asks = asks || r.Keys != nil
+			names = names || r.Keys != nil || r.BasicAuth != nil
 		}
 	}
-	return asks
+	return names
 }
 
 // spoofOfHost removes what only the gateway may set, on all routes of the host, and gives a key to
 // the filter that reads it.
 func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
 	list := spoofable(tokenOfHost(h))
-	if asksForKey(h) {
+	if namesClients(h) {
 		list = append(list, removeHeader(clientHeader), removeHeader(keyHeader))
 	}
 	if h.Keys != nil {
@@ -181,16 +181,10 @@ func passKey(from string) *mutationv3.HeaderMutation {
 // keyReplies are what becomes of the refusals. The challenge is none that a browser would ask its
 // user for a password for.
 func keyReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	unknown, err := celFilter(details + ".endsWith('_for_basic_auth') && '" + keyHeader + "' in request.headers && !('" + clientHeader + "' in request.headers)")
+	unknown, err := celFilter(ofCredentials + " && '" + keyHeader + "' in request.headers && !('" + clientHeader + "' in request.headers)")
 	if err != nil {
 		return nil, err
 	}
 	refused, err := refusalReply(clientRefused, http.StatusForbidden, "this API key is for something else\n")
-	return []*hcmv3.ResponseMapper{{
-		Filter: unknown, StatusCode: u32(http.StatusUnauthorized), Body: inline("a valid API key is needed\n"),
-		HeadersToAdd: []*corev3.HeaderValueOption{{
-			Header:       &corev3.HeaderValue{Key: "www-authenticate", Value: "ApiKey"},
-			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		}},
-	}, refused}, err
+	return []*hcmv3.ResponseMapper{challenge(unknown, "ApiKey", "a valid API key is needed\n"), refused}, err
 }

@@ -85,18 +85,19 @@ func httpFilters() []httpFilter {
 		{name: CSRFFilter, listener: csrfFilter, disabled: true, host: csrfOfHost, route: csrfOfRoute, replies: csrfReplies},
 		// In this order: the login finds the token that is verified, and it has the claims.
 		// Before them, what only they may set is removed, and behind them what nobody else
-		// needs to see. The answers about keys come before those of logins, which take every other 401.
-		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: spoofOfHost, route: spoofOfRoute, replies: keyReplies},
+		// needs to see. The answers about keys and passwords come before those of logins, which take every other 401.
+		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: spoofOfHost, route: spoofOfRoute, replies: credentialReplies},
 		{name: AuthzSpoofFilter, listener: authzSpoofFilter, disabled: true, host: authzHeadersOfHost, route: authzHeadersOfRoute},
-		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: loginOfRoute, replies: loginReplies},
+		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: exemptRoute(OAuth2Filter), replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: tokenCheckOfRoute},
 		// The second knows the client that the first has found.
 		{name: KeyFilter, listener: keyFilter, disabled: true, host: keysOfHost, route: keysOfRoute, resources: keyResources},
 		{name: KeyClientsFilter, listener: keyClientsFilter, disabled: true, host: keyClientsOfHost, route: keyClientsOfRoute},
-		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true},
+		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true, host: basicAuthOfHost, route: basicAuthOfRoute},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: claimsOfRoute},
 		{name: AccessFilter, listener: accessFilter, disabled: true, host: accessOfHost, route: accessOfRoute, replies: accessReplies},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
+		{name: PasswordFilter, listener: passwordFilter, disabled: true, host: passwordOfHost, route: passwordOfRoute},
 		// Behind all that knows who it is; disabled, so that no other request meets it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
 		// In this order: what is counted is what comes out. Before those that hold a body for a

@@ -34,14 +34,6 @@ func oauth2Filter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: OAuth2Filter, config: &oauth2v3.OAuth2{}}}
 }
 
-// loginOfRoute turns the login off where nobody has to log in, and where tokens take its place.
-func loginOfRoute(r *ir.Route) ([]filterConfig, error) {
-	if r.Tokens != nil {
-		return []filterConfig{{name: OAuth2Filter, config: &routev3.FilterConfig{Disabled: true}}}, nil
-	}
-	return publicRoute(OAuth2Filter)(r)
-}
-
 func loginOfHost(h *ir.Host) ([]filterConfig, error) {
 	if h.Login == nil {
 		return nil, nil
@@ -49,10 +41,11 @@ func loginOfHost(h *ir.Host) ([]filterConfig, error) {
 	return []filterConfig{{name: OAuth2Filter, config: &oauth2v3.OAuth2PerRoute{Config: oauth2Config(h.Login)}}}, nil
 }
 
-// publicRoute turns a filter off for routes that need no login.
-func publicRoute(filter string) func(*ir.Route) ([]filterConfig, error) {
+// exemptRoute turns a filter that asks who a request is from off for routes that need no login, and for those
+// that ask it in another way.
+func exemptRoute(filter string) func(*ir.Route) ([]filterConfig, error) {
 	return func(r *ir.Route) ([]filterConfig, error) {
-		if !r.Public {
+		if !r.Public && !r.SaysWho() {
 			return nil, nil
 		}
 		return []filterConfig{{name: filter, config: &routev3.FilterConfig{Disabled: true}}}, nil

@@ -45,9 +45,9 @@ func unverified() string { return begins("jwt_authn_access_denied") }
 const notAllowed = details + " == 'rbac_access_denied_matched_policy[none]'"
 
 // ofOthers is the condition that an answer is none of a login: that of a route, of an authorization
-// server, or of an external processor, which has no details.
+// server, of a filter that asks for a key or a password, or of an external processor, which has no details.
 func ofOthers() string {
-	return begins("via_upstream", "direct_response", "ext_") + " || " + details + " == ''"
+	return begins("via_upstream", "direct_response", "ext_") + " || " + ofCredentials + " || " + details + " == ''"
 }
 
 // loginReply is what somebody is told whose request a login has stopped.

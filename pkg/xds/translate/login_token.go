@@ -84,7 +84,7 @@ func tokenCheckOfHost(h *ir.Host) ([]filterConfig, error) {
 
 func tokenCheckOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if r.Tokens == nil {
-		return publicRoute(JWTFilter)(r)
+		return exemptRoute(JWTFilter)(r)
 	}
 	return tokenCheck(r.Tokens.Check), nil
 }
@@ -122,7 +122,7 @@ func claimsOfHost(h *ir.Host) ([]filterConfig, error) {
 // claimsOfRoute also keeps what a login requires from the tokens of a route.
 func claimsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if r.Tokens == nil {
-		return publicRoute(ClaimsFilter)(r)
+		return exemptRoute(ClaimsFilter)(r)
 	}
 	if len(r.Tokens.Require) == 0 {
 		return []filterConfig{{name: ClaimsFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil

@@ -1,0 +1,70 @@
+package explain_test
+
+import (
+	"encoding/base64"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+var _ = Describe("The filter that asks for a password", func() {
+	// with explains a GET to a host, and a route with other users or none. The users ann and bob have an empty password.
+	with := func(ofHost, ofRoute *ir.BasicAuth, public bool, headers ...string) explain.Answer {
+		GinkgoHelper()
+		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, BasicAuth: ofRoute, Public: public}
+		h := &ir.Host{Name: "shop", Domain: "*", BasicAuth: ofHost, Routes: []*ir.Route{route}}
+		encoded := must(snapshot.NewRoute(must(translate.Route(route))))
+		return ask(state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{encoded}, snapshot.ObjectRef{}))), "http://h/", headers...)
+	}
+	user := func(names ...string) *ir.BasicAuth {
+		b := &ir.BasicAuth{}
+		for _, name := range names {
+			b.Users = append(b.Users, ir.User{Name: name, Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="})
+		}
+		return b
+	}
+	basic := func(text string) string {
+		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text))
+	}
+
+	It("lets the users pass, and tells who it is", func() {
+		a := with(user("ann", "bob"), nil, false, basic("bob:"))
+		Expect(a.Code).To(Equal("direct_response"))
+		Expect(a.Filters).To(Equal([]explain.Filter{
+			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key"},
+			{Name: "envoy.filters.http.basic_auth", Message: "takes the request for one of bob, as the backend sees in x-client"},
+			{Name: "envoy.filters.http.header_mutation/password", Message: "takes Authorization out of what the backend sees"},
+			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},
+		}))
+		Expect(with(user("ann"), nil, false, strings.TrimRight(basic("ann:"), "=")).Code).To(Equal("direct_response"), "without padding")
+	})
+
+	DescribeTable("says why others do not", func(why string, headers ...string) {
+		a := with(user("ann"), nil, false, headers...)
+		Expect(a.Code).To(Equal("password_required"))
+		Expect(a.Status).To(Equal(401))
+		Expect(a.Body).To(Equal("a valid user name and password are needed\n"))
+		Expect(a.Message).To(Equal("a http_filter_basicauth asks for a user name and a password: " + why))
+	},
+		Entry("none", "the request has no Authorization"),
+		Entry("another scheme", "what is in Authorization does not begin with Basic", "Authorization: Bearer x"),
+		Entry("another password", "the password is not that of the user", basic("ann:x")),
+		Entry("another name", "there is no user of that name", basic("an:")),
+		Entry("another form", "what is in Authorization is not the base64 of a name, a colon and a password", basic("ann")),
+		Entry("no base64", "what is in Authorization is not the base64 of a name, a colon and a password", "Authorization: Basic ?"),
+		Entry("two", "what is in Authorization is not the base64 of a name, a colon and a password", basic("ann:"), basic("ann:")),
+	)
+
+	It("takes what the route says for all, and asks nobody on a public one", func() {
+		Expect(with(user("ann"), user("bob"), false, basic("bob:")).Code).To(Equal("direct_response"))
+		Expect(with(user("ann"), user("bob"), false, basic("ann:")).Code).To(Equal("password_required"))
+		Expect(with(user("ann"), nil, true).Code).To(Equal("direct_response"))
+		Expect(with(user("ann"), user("bob"), true).Code).To(Equal("password_required"), "a filter of its own is meant")
+	})
+})

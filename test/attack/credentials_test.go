@@ -1,0 +1,164 @@
+package attack_test
+
+import (
+	"crypto/sha1" //nolint:gosec // what Envoy compares
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// credentialTry is a request to a service that asks for a key or a password.
+type credentialTry struct {
+	what    string
+	headers []string
+	status  int
+}
+
+func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+// keyTries are requests to a service for the keys of partners, in x-api-key. Each key has its own name as its secret.
+func keyTries() []credentialTry {
+	good, other := encoded("partners/web:web"), encoded("staff/web:web")
+	return []credentialTry{
+		{"a key", []string{"X-Api-Key: " + good}, 200},
+		{"a key in a header of other letters", []string{"x-API-key: " + good}, 200},
+		{"none", nil, 401},
+		{"an empty one", []string{"X-Api-Key: "}, 401},
+		{"a key of another set", []string{"X-Api-Key: " + other}, 403},
+		{"a key of another set with the name of the set in its secret", []string{"X-Api-Key: " + encoded("staff/web:partners/web")}, 401},
+		{"the name of a key with the secret of another set", []string{"X-Api-Key: " + encoded("partners/web:mobile")}, 401},
+		{"a key of a set that begins with the name", []string{"X-Api-Key: " + encoded("partners2/web:web")}, 403},
+		{"the set alone", []string{"X-Api-Key: " + encoded("partners/:")}, 401},
+		{"the name in other letters", []string{"X-Api-Key: " + encoded("Partners/web:web")}, 401},
+		{"nobody", []string{"X-Api-Key: " + encoded("-:")}, 401},
+		{"the hash", []string{"X-Api-Key: " + encoded("partners/web:"+sha("web"))}, 401},
+		{"two names", []string{"X-Api-Key: " + encoded("partners/web:staff/web:web")}, 401},
+		{"a line of a list", []string{"X-Api-Key: " + encoded("partners/web:web\nstaff/web:web")}, 401},
+		{"with a zero byte", []string{"X-Api-Key: " + encoded("partners/web:web\x00")}, 401},
+		{"not encoded", []string{"X-Api-Key: partners/web:web"}, 401},
+		{"with a scheme", []string{"X-Api-Key: Basic " + good}, 401},
+		{"with text behind it", []string{"X-Api-Key: " + good + " x"}, 401},
+		{"with another behind it", []string{"X-Api-Key: " + good + "," + good}, 401},
+		{"encoded for URLs", []string{"X-Api-Key: " + base64.URLEncoding.EncodeToString([]byte("partners/web:???>>>"))}, 401},
+		{"in the inner header", []string{"X-Gatehouse-Key: Basic " + good}, 401},
+		{"a bad one, a good one in the inner header", []string{"X-Api-Key: x", "X-Gatehouse-Key: Basic " + good}, 401},
+		{"the inner header, named by Connection", []string{"Connection: x-api-key", "X-Gatehouse-Key: Basic " + good}, 401},
+		{"in Authorization", []string{"Authorization: Basic " + good}, 401},
+		{"in a cookie", []string{"Cookie: x-api-key=" + good}, 401},
+		{"in a header with an underscore", []string{"X_Api_Key: " + good}, 400},
+		{"a bad one before a good one", []string{"X-Api-Key: " + other + "x", "X-Api-Key: " + good}, 401},
+		{"who says who it is", []string{"X-Client: partners/web"}, 401},
+		{"a command of Envoy", []string{"X-Api-Key: %REQ(x-other)%", "X-Other: " + good}, 401},
+		{"a long one", []string{"X-Api-Key: " + encoded("partners/web:"+strings.Repeat("x", 20000))}, 401},
+		{"one that is longer than headers may be", []string{"X-Api-Key: " + strings.Repeat("x", 70000)}, 431},
+	}
+}
+
+// passwordTries are requests to a service for the user ann.
+func passwordTries() []credentialTry {
+	good := encoded("ann:correct-horse-battery")
+	basic := func(text string) []string { return []string{"Authorization: Basic " + encoded(text)} }
+	return []credentialTry{
+		{"a user", []string{"Authorization: Basic " + good}, 200},
+		{"a user, in a header of other letters", []string{"AUTHORIZATION: Basic " + good}, 200},
+		{"none", nil, 401},
+		{"an empty one", []string{"Authorization: "}, 401},
+		{"nothing behind the scheme", []string{"Authorization: Basic "}, 401},
+		{"the scheme alone", []string{"Authorization: Basic"}, 401},
+		{"a tab behind the scheme", []string{"Authorization: Basic\t" + good}, 401},
+		{"two spaces behind the scheme", []string{"Authorization: Basic  " + good}, 401},
+		{"another scheme that begins so", []string{"Authorization: BasicX " + good}, 401},
+		{"the scheme in small letters", []string{"Authorization: basic " + good}, 401},
+		{"another scheme", []string{"Authorization: Digest " + good}, 401},
+		{"without a scheme", []string{"Authorization: " + good}, 401},
+		{"twice", []string{"Authorization: Basic " + good, "Authorization: Basic " + good}, 401},
+		{"a bad one first", []string{"Authorization: Basic " + encoded("ann:x"), "Authorization: Basic " + good}, 401},
+		{"a bad one last", []string{"Authorization: Basic " + good, "Authorization: Basic " + encoded("ann:x")}, 401},
+		{"two in one header", []string{"Authorization: Basic " + encoded("ann:x") + ", Basic " + good}, 401},
+		{"elsewhere", []string{"Proxy-Authorization: Basic " + good, "X-Authorization: Basic " + good}, 401},
+		{"in the header of keys", []string{"X-Gatehouse-Key: Basic " + good, "X-Api-Key: " + good}, 401},
+		{"another password", basic("ann:correct-horse-batterz"), 401},
+		{"a part of the password", basic("ann:correct-horse"), 401},
+		{"more than the password", basic("ann:correct-horse-battery "), 401},
+		{"a line feed behind it", basic("ann:correct-horse-battery\n"), 401},
+		{"a zero byte behind it", basic("ann:correct-horse-battery\x00"), 401},
+		{"the password in other letters", basic("ann:Correct-Horse-Battery"), 401},
+		{"the name in other letters", basic("ANN:correct-horse-battery"), 401},
+		{"a space behind the name", basic("ann :correct-horse-battery"), 401},
+		{"no name", basic(":correct-horse-battery"), 401},
+		{"no password", basic("ann:"), 401},
+		{"no colon", basic("anncorrect-horse-battery"), 401},
+		{"the hash", basic("ann:" + sha("correct-horse-battery")), 401},
+		{"nobody", basic("-:"), 401},
+		{"the user of another service", basic("eve:another-long-word"), 401},
+		{"a line of a list", basic("eve:x\nann:correct-horse-battery"), 401},
+		{"the holder of a key", basic("partners/web:web"), 401},
+		{"not encoded", []string{"Authorization: Basic ann:correct-horse-battery"}, 401},
+		{"with text behind it", []string{"Authorization: Basic " + good + " x"}, 401},
+		{"with padding in the middle", []string{"Authorization: Basic " + encoded("ann:") + good}, 401},
+		{"who says who it is", []string{"X-Client: ann"}, 401},
+		{"another method by a header", []string{"X-HTTP-Method-Override: OPTIONS"}, 401},
+		{"a long one", basic("ann:" + strings.Repeat("x", 20000)), 401},
+		{"one that is longer than headers may be", basic("ann:" + strings.Repeat("x", 70000)), 431},
+	}
+}
+
+// sha is a text as Envoy keeps it.
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+	return "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+var _ = Describe("Credentials", func() {
+	// hold tries all of a table at a service; who passes is told to the backend, and nothing else is.
+	hold := func(ctx SpecContext, host, client string, tries []credentialTry) {
+		GinkgoHelper()
+		for _, t := range some(60, tries) {
+			a := gw.raw(ctx, append([]string{"GET / HTTP/1.1", "Host: " + host, "X-Client: root", "x-client: boss"}, t.headers...)...)
+			Expect(a.Status).To(Equal(t.status), t.what)
+			if t.status != 200 {
+				Expect(a.Body).NotTo(ContainSubstring("ann"), t.what)
+				continue
+			}
+			var echo testkit.Echo
+			Expect(json.Unmarshal([]byte(a.Body), &echo)).To(Succeed())
+			Expect(echo.Headers["X-Client"]).To(Equal([]string{client}), t.what)
+			for _, header := range []string{"Authorization", "X-Api-Key", "X-Gatehouse-Key"} {
+				Expect(echo.Headers).NotTo(HaveKey(header), t.what)
+			}
+		}
+	}
+
+	It("that are API keys pass only as they were made", func(ctx SpecContext) {
+		for _, set := range []string{"partners", "partners2", "staff"} {
+			gw.add(ctx, "/keyset", "Keyset_name="+set)
+			for _, name := range []string{"web", "mobile"} {
+				gw.add(ctx, "/keyset/"+set+"/key", "Key_name="+name, "Key_hash="+sha(name))
+			}
+			gw.add(ctx, "/filter", "Filter_name=keys-"+set, "Filter_type=http_filter_apikey", `Filter_config={"keys":"`+set+`"}`)
+			gw.addService(ctx, "keyed-"+set, "keyed-"+set+".test")
+			gw.link(ctx, "/service/keyed-"+set+"/filter/keys-"+set)
+			gw.link(ctx, "/proxy/gw/service/keyed-"+set+"?wait=applied")
+		}
+		hold(ctx, "keyed-partners.test", "partners/web", keyTries())
+	}, SpecTimeout(2*time.Minute))
+
+	It("that are passwords pass only as they were given", func(ctx SpecContext) {
+		for name, config := range map[string]string{
+			"users":  `{"users":[{"name":"ann","password":"correct-horse-battery"}]}`,
+			"others": `{"users":[{"name":"eve","password":"another-long-word"}]}`,
+		} {
+			gw.add(ctx, "/filter", "Filter_name="+name, "Filter_type=http_filter_basicauth", "Filter_config="+config)
+			gw.addService(ctx, name, name+".test")
+			gw.link(ctx, "/service/"+name+"/filter/"+name)
+			gw.link(ctx, "/proxy/gw/service/"+name+"?wait=applied")
+		}
+		hold(ctx, "users.test", "ann", passwordTries())
+	}, SpecTimeout(2*time.Minute))
+})
