@@ -25,14 +25,6 @@ var _ = Describe("gRPC", func() {
 		request.Client = netip.MustParseAddr("192.0.2.7")
 		return must(explain.Explain(state(must(snapshot.NewHost(vh, []*snapshot.Route{route}, snapshot.ObjectRef{}))), request))
 	}
-	said := func(a explain.Answer, name string) string {
-		for _, f := range a.Filters {
-			if f.Name == name {
-				return f.Message
-			}
-		}
-		return ""
-	}
 	const web, json = "envoy.filters.http.grpc_web", "envoy.filters.http.grpc_json_transcoder"
 
 	DescribeTable("from gRPC-Web is told", func(kind, want string) {

@@ -26,14 +26,6 @@ var _ = Describe("What shapes the traffic of a route", func() {
 		request.Client = netip.MustParseAddr("192.0.2.7")
 		return must(explain.Explain(state(must(snapshot.NewHost(vh, []*snapshot.Route{route}, snapshot.ObjectRef{}))), request))
 	}
-	said := func(a explain.Answer, name string) string {
-		for _, f := range a.Filters {
-			if f.Name == name {
-				return f.Message
-			}
-		}
-		return ""
-	}
 
 	DescribeTable("is a limit of bodies", func(limit ir.BodyLimit, refused bool, headers ...string) {
 		a := to(ir.Host{}, ir.Route{BodyLimit: &limit}, "/", headers...)

@@ -85,3 +85,13 @@ func ask(have explain.State, url string, headers ...string) explain.Answer {
 	Expect(err).NotTo(HaveOccurred())
 	return a
 }
+
+// said is what an answer says of a filter; empty means nothing.
+func said(a explain.Answer, name string) string {
+	for _, f := range a.Filters {
+		if f.Name == name {
+			return f.Message
+		}
+	}
+	return ""
+}

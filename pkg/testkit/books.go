@@ -34,6 +34,9 @@ message_type { name: "Query"
   field { name: "id" number: 1 type: TYPE_INT64 label: LABEL_OPTIONAL json_name: "id" }
   field { name: "delay_ms" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "delayMs" }
 }
+message_type { name: "Change"
+  field { name: "book" number: 1 type: TYPE_MESSAGE type_name: ".shop.Book" label: LABEL_OPTIONAL json_name: "book" }
+}
 message_type { name: "Page"
   field { name: "delay_ms" number: 2 type: TYPE_INT32 label: LABEL_OPTIONAL json_name: "delayMs" }
 }
@@ -46,6 +49,8 @@ service { name: "Books"
     options { [google.api.http] { get: "/shop/books" } } }
   method { name: "ChangeBook" input_type: ".shop.Book" output_type: ".shop.Book"
     options { [google.api.http] { put: "/shop/books/{id}" body: "*" additional_bindings { put: "/v1/books/{id}" body: "*" } } } }
+  method { name: "MoveBook" input_type: ".shop.Change" output_type: ".shop.Change"
+    options { [google.api.http] { patch: "/v1/books/1/{book.id}" body: "book" } } }
   method { name: "CheckBook" input_type: ".shop.Book" output_type: ".shop.Book" }
 }`
 
@@ -128,7 +133,7 @@ func booksFile() (*descriptorpb.FileDescriptorProto, error) {
 	return file, prototext.Unmarshal([]byte(booksProto), file)
 }
 
-// BooksMessage is a new message of shop/books.proto: Book, Query or Page.
+// BooksMessage is a new message of shop/books.proto: Book, Query, Change or Page.
 func BooksMessage(name protoreflect.Name) (*dynamicpb.Message, error) {
 	text, err := booksFile()
 	if err != nil {
@@ -160,13 +165,17 @@ func booksServer() (*grpc.Server, error) {
 			return answer(m)
 		}}
 	}
+	change, err := BooksMessage("Change")
+	if err != nil {
+		return nil, err
+	}
 	same := func(m *dynamicpb.Message) (*dynamicpb.Message, error) { return m, nil }
 	s := grpc.NewServer()
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: "shop.Books", HandlerType: nil,
 		Methods: []grpc.MethodDesc{
 			unary("GetBook", query.Type(), func(m *dynamicpb.Message) (*dynamicpb.Message, error) { return getBook(book, numberOf(m, "id")) }),
-			unary("AddBook", book.Type(), same), unary("ChangeBook", book.Type(), same), unary("CheckBook", book.Type(), same),
+			unary("AddBook", book.Type(), same), unary("ChangeBook", book.Type(), same), unary("MoveBook", change.Type(), same), unary("CheckBook", book.Type(), same),
 		},
 		Streams: []grpc.StreamDesc{{StreamName: "ListBooks", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
 			m := dynamicpb.NewMessage(query.Descriptor()) // a page is one without an id

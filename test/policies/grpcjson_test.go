@@ -57,6 +57,11 @@ func grpcJSON() policy {
 				what: "a query parameter that is no field", path: "/shop/books/1?utm=x", off: "200", on: `400 Could not find field "utm" in the type "shop.Query".`,
 				changed: `200 {"id":"1","title":"Book 1","in_stock":false}`, both: `200 {"id":"1","title":"Book 1","in_stock":false}`,
 			},
+			{
+				what: "a query parameter with an escaped name", path: "/shop/books/1?%69d=2", off: "200", on: "400 the name of a query parameter is escaped",
+				changed: "400 the name of a query parameter is escaped", both: "400 the name of a query parameter is escaped",
+			},
+			{what: "a query parameter in place of the path", path: "/shop/books/1?id=2", off: "200", on: `200 {"id":"1","title":"Book 1"}`, changed: `200 {"id":"1","title":"Book 1","in_stock":false}`, both: `200 {"id":"1","title":"Book 1","in_stock":false}`},
 			{what: "a path that no rule has", path: "/shop/nowhere", off: "200", on: unknown + "/shop/nowhere to a method.", changed: "200", both: "200"},
 			{what: "a method that no rule has", method: "DELETE", path: "/shop/books/1", off: "200", on: unknown + "/shop/books/1 to a method.", changed: "200", both: "200"},
 			{
