@@ -150,9 +150,11 @@ func GlobalConfigRefusal(g *model.GlobalConfig) error {
 	return hostRefusal(host, g.Key())
 }
 
-// Forwards reports whether a route sends requests to an upstream.
+// Forwards reports whether a route sends requests to an upstream, once the keys of its tokens are known.
 func Forwards(t *model.RouteTree) bool {
-	r, _ := compile.Route(t, anything())
+	judged := *t
+	judged.Filters = withStandInKeys(t.Filters)
+	r, _ := compile.Route(&judged, anything())
 	return r.Forward != nil
 }
 
@@ -168,3 +170,6 @@ func anyText() compile.Settings {
 	s.Open = func(string, string) (string, error) { return "any text of any length", nil }
 	return s
 }
+
+// Alike reports whether upstreams are endpoints of one cluster.
+func Alike(upstreams []*model.Upstream) bool { return compile.Alike(upstreams) }

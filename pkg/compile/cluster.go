@@ -3,6 +3,7 @@ package compile
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,11 @@ func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluste
 		}
 	}
 	return list
+}
+
+// Alike reports whether upstreams are endpoints of one cluster: they differ in address and weight only.
+func Alike(upstreams []*model.Upstream) bool {
+	return !slices.ContainsFunc(upstreams, func(u *model.Upstream) bool { return settingsOf(u) != settingsOf(upstreams[0]) })
 }
 
 // settings are what all upstreams of a cluster have in common. It is

@@ -211,8 +211,9 @@ func (w *loginWarner) adviseServices() error {
 
 // loginsInForce are the logins of services and proxies.
 type loginsInForce struct {
-	// filters are those of services.
+	// filters are those of services, tokens the services that ask for a token instead.
 	filters map[model.Key][]model.Key
+	tokens  map[model.Key]bool
 	// proxies are those that a service is attached to, globals what holds for one.
 	proxies map[model.Key][]*model.Proxy
 	globals map[string][]model.Key
@@ -222,7 +223,7 @@ type loginsInForce struct {
 // readLogins reads the logins that hold for the services; nil if none does.
 func (w *loginWarner) readLogins() (*loginsInForce, error) {
 	h := &loginsInForce{
-		filters: map[model.Key][]model.Key{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
+		filters: map[model.Key][]model.Key{}, tokens: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
 	}
 	services := slices.Collect(maps.Keys(w.services))
 	links, err := w.reader.List(store.Query{Kind: model.KindServiceFilter, To: services})
@@ -233,6 +234,9 @@ func (w *loginWarner) readLogins() (*loginsInForce, error) {
 		f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
 		if err != nil {
 			return nil, err
+		}
+		if found && f.Type == model.FilterJWT {
+			h.tokens[l.Key().Owner()] = true
 		}
 		if login := loginOf(f); found && login != nil {
 			h.filters[l.Key().Owner()] = append(h.filters[l.Key().Owner()], f.Key())
@@ -280,31 +284,43 @@ func (w *loginWarner) readProxies(h *loginsInForce, globals globalConfigs, servi
 	return nil
 }
 
+// on are the logins that hold for a service, each with the proxies on which it does.
+func (h *loginsInForce) on(s *model.Service) map[model.Key][]*model.Proxy {
+	in := map[model.Key][]*model.Proxy{}
+	proxies, own := h.proxies[s.Key()], h.filters[s.Key()]
+	if len(own) > 0 {
+		in[own[0]] = proxies
+		return in
+	}
+	if s.Public || h.tokens[s.Key()] {
+		return in
+	}
+	for _, p := range proxies {
+		if globals := h.globals[p.Name]; len(globals) == 1 {
+			in[globals[0]] = append(in[globals[0]], p)
+		}
+	}
+	return in
+}
+
 // adviseService looks at one service.
 func (w *loginWarner) adviseService(s *model.Service, h *loginsInForce) error {
-	in := map[model.Key][]*model.Proxy{} // the proxies on which a login holds
 	own := h.filters[s.Key()]
 	switch {
 	case len(own) > 1:
 		slices.SortFunc(own, func(a, b model.Key) int { return strings.Compare(a.Name(), b.Name()) })
 		w.warn("service %q has the logins %s and %s: nobody could say which of them asks, so that it answers 503; detach one", s.Name, own[0].Path(), own[1].Path())
 		return nil
-	case len(own) == 1:
-		in[own[0]] = h.proxies[s.Key()]
-		if s.Public {
-			w.warn("service %q is public, and %s on it asks for a login all the same: Public is about a globalconfig_oauth only", s.Name, own[0].Path())
-		}
-	case !s.Public:
+	case len(own) == 1 && s.Public:
+		w.warn("service %q is public, and %s on it asks for a login all the same: Public is about a globalconfig_oauth only", s.Name, own[0].Path())
+	case len(own) == 0 && !s.Public && !h.tokens[s.Key()]:
 		for _, p := range h.proxies[s.Key()] {
-			switch globals := h.globals[p.Name]; len(globals) {
-			case 0:
-			case 1:
-				in[globals[0]] = append(in[globals[0]], p)
-			default:
+			if globals := h.globals[p.Name]; len(globals) > 1 {
 				w.warn("proxy %q has the logins %s and %s: nobody could say which of them asks, so that service %q answers 503 there", p.Name, globals[0].Path(), globals[1].Path(), s.Name)
 			}
 		}
 	}
+	in := h.on(s)
 	if len(in) == 0 {
 		return nil
 	}
@@ -322,7 +338,14 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 	if err != nil {
 		return err
 	}
+	compressing, err := w.compressing(s, routes)
+	if err != nil {
+		return err
+	}
 	for _, key := range sortedKeys(in) {
+		for _, link := range compressing {
+			w.warn("%s %s", link.Path(), compresses(key))
+		}
 		l := h.logins[key]
 		direct := slices.ContainsFunc(in[key], func(p *model.Proxy) bool { return p.TrustedHops == 0 })
 		for _, text := range l.AdviceFor(s, certified, direct) {
@@ -335,4 +358,32 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 		}
 	}
 	return nil
+}
+
+// compressing are the links of a service and its routes to filters that compress answers.
+func (w *loginWarner) compressing(s *model.Service, routes []*model.Route) (list []model.Key, err error) {
+	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{s.Key()}}}
+	if len(routes) > 0 {
+		of := store.Query{Kind: model.KindRouteFilter, Limit: mostPlaces}
+		for _, r := range routes {
+			of.To = append(of.To, r.Key())
+		}
+		queries = append(queries, of)
+	}
+	for _, q := range queries {
+		links, err := w.reader.List(q)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range links {
+			f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
+			if err != nil {
+				return nil, err
+			}
+			if found && f.Type == model.FilterCompress {
+				list = append(list, l.Key())
+			}
+		}
+	}
+	return list, nil
 }

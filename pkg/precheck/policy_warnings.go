@@ -2,29 +2,38 @@ package precheck
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
+	"github.com/gatehouse-gateway/gatehouse/pkg/build"
 	"github.com/gatehouse-gateway/gatehouse/pkg/grpcjson"
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// policyWarnings says which filters that were written or attached do not fit where they are.
+// policyWarnings says which filters that were written or attached do not fit where they are, and which
+// lost what they need when another one was detached.
 func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
+	advisers := w.advisers()
 	var list []string
 	for c, err := range written(model.KindFilter, model.KindRouteFilter, model.KindServiceFilter) {
 		if err != nil {
 			return nil, err
 		}
-		switch o := c.After.(type) {
-		case *model.Filter:
-			if slices.Contains([]string{model.FilterCompress, model.FilterBodyLimit, model.FilterGRPCWeb, model.FilterGRPCJSON}, o.Type) {
+		switch {
+		case c.Key.Kind == model.KindFilter:
+			f, written := c.After.(*model.Filter)
+			if !written {
+				continue
+			}
+			if list = append(list, adviseCalls(f)...); advisers[f.Type] != nil && !isPlainLimit(f) {
 				err = w.addLinks([]model.Key{c.Key}, true)
 			}
-			list = append(list, adviseCalls(o)...)
-		case *model.RouteFilter, *model.ServiceFilter:
+		case c.After != nil:
 			w.places[c.Key] = true
+		default:
+			err = w.addBereft(c.Key)
 		}
 		if err != nil || len(w.places) > mostPlaces {
 			return list, err
@@ -35,18 +44,10 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !found {
-			continue // deleted again in the same transaction
+		if !found || advisers[f.Type] == nil {
+			continue // or deleted again in the same transaction
 		}
-		what := ""
-		switch f.Type {
-		case model.FilterCompress:
-			what, err = w.adviseCompress(link)
-		case model.FilterBodyLimit:
-			what, err = w.adviseBodyLimit(link)
-		case model.FilterGRPCWeb, model.FilterGRPCJSON:
-			what, err = w.adviseGRPC(link)
-		}
+		what, err := advisers[f.Type](link, f)
 		if err != nil {
 			return nil, err
 		}
@@ -57,23 +58,50 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	return list, nil
 }
 
-// adviseCompress says that the pages of a login are compressed.
-func (w warner) adviseCompress(link model.Key) (string, error) {
-	links, err := store.List[*model.ServiceFilter](w.reader, store.Query{Kind: model.KindServiceFilter, To: []model.Key{model.ServiceKey(link.Part(model.KindService))}})
-	for _, l := range links {
-		f, found, err := find[*model.Filter](w.reader, model.FilterKey(l.Filter))
-		if err != nil {
-			return "", err
-		}
-		if found && f.Type == model.FilterOIDC {
-			return "compresses answers behind login " + f.Name + ": their length tells something of secrets in them, if they also have text that others choose (BREACH)", nil
-		}
+// advisers say of filters of a type what is odd where they are attached; empty means nothing.
+func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, error) {
+	return map[string]func(model.Key, *model.Filter) (string, error){
+		model.FilterAffinity:  w.adviseAffinity,
+		model.FilterBodyLimit: w.adviseBodyLimit,
+		model.FilterCompress:  w.adviseCompress,
+		model.FilterGRPCJSON:  w.adviseGRPC,
+		model.FilterGRPCWeb:   w.adviseGRPC,
+		model.FilterRateLimit: w.adviseCounted,
+		model.FilterRBAC:      w.adviseAccess,
 	}
-	return "", err
+}
+
+// isPlainLimit reports whether a filter is a limit that needs to know nothing of who asks.
+func isPlainLimit(f *model.Filter) bool {
+	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
+	return ok && countedBy(spec) == identity{}
+}
+
+// adviseCompress says that the pages of a login are compressed.
+func (w warner) adviseCompress(link model.Key, _ *model.Filter) (string, error) {
+	service := model.ServiceKey(link.Part(model.KindService))
+	s, found, err := find[*model.Service](w.reader, service)
+	if err != nil || !found {
+		return "", err
+	}
+	logins := &loginWarner{reader: w.reader, services: map[model.Key]bool{service: true}}
+	h, err := logins.readLogins()
+	if err != nil || h == nil {
+		return "", err
+	}
+	asking := sortedKeys(h.on(s))
+	if len(asking) == 0 {
+		return "", nil
+	}
+	return compresses(asking[0]), nil
+}
+
+func compresses(login model.Key) string {
+	return "compresses answers behind login " + login.Name() + ": their length tells something of secrets in them, if they also have text that others choose (BREACH)"
 }
 
 // adviseBodyLimit says which routes have requests without an end.
-func (w warner) adviseBodyLimit(link model.Key) (string, error) {
+func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error) {
 	routes, err := w.routesOf(link)
 	if err != nil {
 		return "", err
@@ -110,7 +138,7 @@ func adviseCalls(f *model.Filter) (list []string) {
 }
 
 // adviseGRPC says which upstreams get calls that they cannot take.
-func (w warner) adviseGRPC(link model.Key) (string, error) {
+func (w warner) adviseGRPC(link model.Key, _ *model.Filter) (string, error) {
 	routes, err := w.routesOf(link)
 	if err != nil {
 		return "", err
@@ -133,17 +161,103 @@ func carriesGRPC(u *model.Upstream) bool { return u.Protocol == "h2" || u.Protoc
 
 // findUpstream returns an upstream of a route that is such; nil means that there is none.
 func (w warner) findUpstream(r *model.Route, isSuch func(*model.Upstream) bool) (*model.Upstream, error) {
-	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: mostPlaces})
-	if err != nil {
+	upstreams, err := w.upstreamsOf(r)
+	at := slices.IndexFunc(upstreams, isSuch)
+	if err != nil || at < 0 {
 		return nil, err
 	}
-	for _, l := range links {
-		u, found, err := find[*model.Upstream](w.reader, model.UpstreamKey(l.Upstream))
-		if err != nil || found && isSuch(u) {
-			return u, err
+	return upstreams[at], nil
+}
+
+// adviseAffinity says that no route there has a choice of upstreams that the filter could make.
+func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) {
+	spec, ok := f.Parse().Spec.(*model.AffinityFilter)
+	routes, err := w.routesOf(link)
+	if err != nil || !ok {
+		return "", err
+	}
+	why := ""
+	for _, r := range routes {
+		// A canary says itself which upstreams there are.
+		canary, err := w.has(link, r, model.FilterCanary)
+		if err != nil {
+			return "", err
+		}
+		upstreams, err := w.upstreamsOf(r)
+		if err != nil {
+			return "", err
+		}
+		useless := uselessAffinity(spec, upstreams)
+		if canary || useless == "" {
+			return "", nil
+		}
+		why = "does nothing: " + r.Key().Path() + " " + useless
+	}
+	return why, nil
+}
+
+// uselessAffinity says why nobody is kept at one of the upstreams of a route, in words that follow its name. Of
+// a route without any, which may get some yet, nothing is said.
+func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) string {
+	upstreams = slices.DeleteFunc(upstreams, func(u *model.Upstream) bool { return u.Weight == 0 })
+	switch {
+	case len(upstreams) == 1 && isOneAddress(upstreams[0]):
+		return "has one upstream, " + upstreams[0].Name + ", and nothing to choose from"
+	case f.Mode == model.AffinityExact && !build.Alike(upstreams):
+		return "has upstreams that differ in more than address and weight, among which mode exact keeps nobody; give them the same settings, or take mode hash"
+	}
+	return ""
+}
+
+// isOneAddress reports whether an upstream is one endpoint: a name may have several.
+func isOneAddress(u *model.Upstream) bool {
+	_, err := netip.ParseAddr(u.IP)
+	return err == nil && !u.IsDiscovered()
+}
+
+// has reports whether a route of a link, or its service, has a filter of one of some types.
+func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, error) {
+	service := model.ServiceKey(link.Part(model.KindService))
+	for _, q := range []store.Query{{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}}, {Kind: model.KindServiceFilter, To: []model.Key{service}}} {
+		filters, err := w.filtersOf(q)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(filters, func(f *model.Filter) bool { return slices.Contains(types, f.Type) }) {
+			return true, nil
 		}
 	}
-	return nil, nil
+	return false, nil
+}
+
+// filtersOf are the filters at the end of links.
+func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
+	q.Limit = mostPlaces
+	links, err := w.reader.List(q)
+	for _, l := range links {
+		f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, f)
+		}
+	}
+	return list, err
+}
+
+func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) {
+	links, err := store.List[*model.RouteUpstream](w.reader, store.Query{Kind: model.KindRouteUpstream, To: []model.Key{r.Key()}, Limit: mostPlaces})
+	for _, l := range links {
+		u, found, err := find[*model.Upstream](w.reader, model.UpstreamKey(l.Upstream))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, u)
+		}
+	}
+	return list, err
 }
 
 // routesOf are the routes that a link of a filter is about.

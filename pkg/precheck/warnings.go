@@ -41,7 +41,17 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 		return nil, err
 	}
 	unlimited, err := limitWarnings(r, written)
-	return slices.Concat(addresses, certificates, logins, clients, policies, unlimited), err
+	return once(slices.Concat(addresses, certificates, logins, clients, policies, unlimited)), err
+}
+
+// once is a list without what is in it again: a filter and a login that are written together tell of each other.
+func once(list []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
 }
 
 // limitWarnings says which rate-limit filters limit nothing because of what a

@@ -1,0 +1,153 @@
+package precheck
+
+import (
+	"slices"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+// identity is what may be known of who asks: verified claims, and whose API key it is.
+type identity struct{ claims, client bool }
+
+// adviseAccess says that nothing verifies the claims that rules compare.
+func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
+	spec, ok := f.Parse().Spec.(*model.RBACFilter)
+	if !ok || !slices.ContainsFunc(slices.Concat(spec.Allow, spec.Deny), func(r model.AccessRule) bool { return len(r.Claims) > 0 }) {
+		return "", nil
+	}
+	missing, route, err := w.unknown(link, identity{claims: true})
+	if err != nil || !missing.claims {
+		return "", err
+	}
+	return "compares claims, and nothing verifies any on " + route + " (a http_filter_jwt, or a login with issuer or jwks_uri): no request has one there, " +
+		"so that no rule with claims is for it, in allow as in deny", nil
+}
+
+// adviseCounted says that a limit counts by what nothing has found out.
+func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
+	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
+	if !ok {
+		return "", nil
+	}
+	missing, route, err := w.unknown(link, countedBy(spec))
+	switch {
+	case err != nil:
+		return "", err
+	case missing.claims:
+		return "counts by a claim, and nothing verifies any on " + route + " (a http_filter_jwt, or a login with issuer or jwks_uri): it counts no request there", nil
+	case missing.client:
+		return "counts by the client of an API key, and no http_filter_apikey asks for one on " + route + ": it counts no request there", nil
+	}
+	return "", nil
+}
+
+// countedBy is what a filter counts by.
+func countedBy(f *model.RateLimitFilter) (wants identity) {
+	for _, d := range f.Descriptors {
+		for _, e := range d {
+			wants.claims = wants.claims || e.Kind == "claim"
+			wants.client = wants.client || e.Kind == "api_client"
+		}
+	}
+	return wants
+}
+
+// unknown is what of an identity nothing finds out on a route of a link, the first such. A service's
+// link says nothing of routes that are public: that nobody is asked there is what they say.
+func (w warner) unknown(link model.Key, wants identity) (missing identity, route string, err error) {
+	if wants == (identity{}) {
+		return missing, "", nil
+	}
+	ofService, err := w.found(link)
+	if err != nil {
+		return missing, "", err
+	}
+	routes, err := w.routesOf(link)
+	if err != nil {
+		return missing, "", err
+	}
+	for _, r := range routes {
+		public := r.Config.Public
+		if public && link.Kind == model.KindServiceFilter {
+			continue
+		}
+		own, err := w.filtersOf(store.Query{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}})
+		if err != nil {
+			return missing, "", err
+		}
+		verifies := (ofService.claims || hasType(own, model.FilterJWT)) && !public
+		missing = identity{
+			claims: wants.claims && !verifies,
+			client: wants.client && !ofService.client && !hasType(own, model.FilterAPIKey),
+		}
+		if missing != (identity{}) {
+			return missing, r.Key().Path(), nil
+		}
+	}
+	return missing, "", nil
+}
+
+func hasType(filters []*model.Filter, kind string) bool {
+	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.Type == kind })
+}
+
+// found is what the service of a link finds out of who asks, with the logins of its proxies. One that no
+// proxy serves yet may get such a login.
+func (w warner) found(link model.Key) (identity, error) {
+	service := model.ServiceKey(link.Part(model.KindService))
+	filters, err := w.filtersOf(store.Query{Kind: model.KindServiceFilter, To: []model.Key{service}})
+	if err != nil {
+		return identity{}, err
+	}
+	out := identity{claims: hasType(filters, model.FilterJWT), client: hasType(filters, model.FilterAPIKey)}
+	s, found, err := find[*model.Service](w.reader, service)
+	if err != nil || !found || out.claims {
+		return out, err
+	}
+	logins := &loginWarner{reader: w.reader, services: map[model.Key]bool{service: true}}
+	h, err := logins.readLogins()
+	if err != nil || h == nil {
+		return out, err
+	}
+	holding := h.on(s)
+	for key := range holding {
+		l := h.logins[key]
+		out.claims = out.claims || l.Issuer != "" || l.JWKSURI != ""
+	}
+	out.claims = out.claims || len(holding) == 0 && len(h.proxies[service]) == 0 && !s.Public
+	return out, nil
+}
+
+// addBereft adds the filters of a service that may need what a detached one found out of who asks.
+func (w warner) addBereft(link model.Key) error {
+	f, found, err := find[*model.Filter](w.reader, link.Attached())
+	if err != nil || !found || f.Type != model.FilterJWT && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey {
+		return err
+	}
+	service := model.ServiceKey(link.Part(model.KindService))
+	routes, err := w.reader.List(store.Query{Kind: model.KindRoute, To: []model.Key{service}, Limit: mostPlaces})
+	if err != nil {
+		return err
+	}
+	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{service}, Limit: mostPlaces}}
+	for _, r := range routes {
+		queries = append(queries, store.Query{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}, Limit: mostPlaces})
+	}
+	for _, q := range queries {
+		links, err := w.reader.List(q)
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			f, found, err := find[*model.Filter](w.reader, l.Key().Attached())
+			if err != nil {
+				return err
+			}
+			if found && (f.Type == model.FilterRBAC || f.Type == model.FilterRateLimit) {
+				w.places[l.Key()] = true
+			}
+		}
+	}
+	return nil
+}

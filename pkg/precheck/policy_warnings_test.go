@@ -1,0 +1,140 @@
+package precheck_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/model"
+	"github.com/gatehouse-gateway/gatehouse/pkg/precheck"
+	"github.com/gatehouse-gateway/gatehouse/pkg/store"
+)
+
+var _ = Describe("A warning of a filter that does not fit where it is", func() {
+	warned := func(stored []model.Object, change func(store.Writer) error) (list []string) {
+		GinkgoHelper()
+		givenUp := errors.New("given up")
+		_, failed := db.Write(context.Background(), store.Origin{Actor: "test"}, func(w store.Writer) error {
+			Expect(insert(stored...)(w)).To(Succeed())
+			before := w.Count().Total()
+			Expect(change(w)).To(Succeed())
+			var err error
+			list, err = precheck.Rules{}.Warnings(w, behind(w, before))
+			Expect(err).NotTo(HaveOccurred())
+			return givenUp
+		})
+		Expect(failed).To(BeIdenticalTo(givenUp))
+		return list
+	}
+	upstream := func(name, ip string) *model.Upstream {
+		u := model.NewUpstream()
+		u.Name, u.IP, u.Port = name, ip, 80
+		return u
+	}
+	other := upstream("green", "192.0.2.2")
+	other.Strategy = "least_request"
+	gw := model.NewProxy()
+	gw.Name = "gw"
+	of := func(name, kind, config string) *model.Filter {
+		return &model.Filter{Name: name, Type: kind, Config: model.JSON(config)}
+	}
+	on := func(filter string) *model.ServiceFilter { return &model.ServiceFilter{Service: "shop", Filter: filter} }
+	onRoot := func(filter string) *model.RouteFilter {
+		return &model.RouteFilter{Service: "shop", Route: "root", Filter: filter}
+	}
+	to := func(upstream string) *model.RouteUpstream {
+		return &model.RouteUpstream{Service: "shop", Route: "root", Upstream: upstream}
+	}
+	world := []model.Object{
+		upstream("blue", "192.0.2.1"), &model.Service{Name: "shop", FQDN: "*", HTTPS: model.HTTPSBoth}, &model.Route{Service: "shop", Name: "root", Prefix: "/"},
+		to("blue"), gw, &model.ProxyService{Proxy: "gw", Service: "shop"},
+	}
+	with := func(more ...model.Object) []model.Object { return append(append([]model.Object{}, world...), more...) }
+	health := &model.Route{Service: "shop", Name: "health", Prefix: "/health", Config: model.RouteConfig{Public: true}}
+
+	rules := of("rules", model.FilterRBAC, `{"allow":[{"methods":["GET"]}],"deny":[{"claims":[{"claim":"groups","values":["guests"]}]}]}`)
+	plain := of("plain", model.FilterRBAC, `{"allow":[{"methods":["GET"]}]}`)
+	tokens := of("tokens", model.FilterJWT, `{"issuer":"https://idp.test","audiences":["shop"],"jwks_uri":"https://idp.test/keys"}`)
+	each := of("each", model.FilterRateLimit, `{"per":"claim:sub","limit":"5/day"}`)
+	limit := of("limit", model.FilterRateLimit, `{"per":"client","limit":"5/day"}`)
+	client := of("client", model.FilterRateLimit, `{"per":"api_client","limit":"5/day"}`)
+	keys := of("keys", model.FilterAPIKey, `{"keys":"partners"}`)
+	partners := &model.KeySet{Name: "partners"}
+	texts := of("texts", model.FilterCompress, `{}`)
+	stay, exact := of("stay", model.FilterAffinity, `{}`), of("exact", model.FilterAffinity, `{"mode":"exact"}`)
+	// unverified is a login of which the id_token is not looked at.
+	unverified := of("staff", model.FilterOIDC, `{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere",
+		"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","redirect_uri":"/cb"}`)
+	everywhere := &model.GlobalConfig{Name: "everywhere", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{"issuer":"https://idp.test"},
+		"client_id":"a","client_secret":"nowhere","hmac_secret":"nowhere","redirect_url":"/cb","redirect_path_matcher":"/cb"}}`}
+
+	const (
+		verifies = " (a http_filter_jwt, or a login with issuer or jwks_uri): "
+		noClaim  = "compares claims, and nothing verifies any on /service/shop/route/root" + verifies +
+			"no request has one there, so that no rule with claims is for it, in allow as in deny"
+		noUser       = "counts by a claim, and nothing verifies any on /service/shop/route/root" + verifies + "it counts no request there"
+		noClient     = "counts by the client of an API key, and no http_filter_apikey asks for one on /service/shop/route/root: it counts no request there"
+		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
+		breach       = ": their length tells something of secrets in them, if they also have text that others choose (BREACH)"
+	)
+
+	DescribeTable("is told of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
+		told := slices.DeleteFunc(warned(stored, change), func(text string) bool { return !strings.HasPrefix(text, "/service/") }) // of logins
+		Expect(told).To(HaveExactElements(want))
+	},
+		Entry("claims that nothing verifies", with(rules), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims that come to a rule", with(plain, on("plain")), replace(of("plain", model.FilterRBAC, string(rules.Config))), "/service/shop/filter/plain "+noClaim),
+		Entry("claims on a route, and a token on another", with(rules, tokens, health, &model.RouteFilter{Service: "shop", Route: "health", Filter: "tokens"}), insert(onRoot("rules")),
+			"/service/shop/route/root/filter/rules "+noClaim),
+		Entry("claims on a public route", with(rules, tokens, on("tokens"), health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "rules"}),
+			"/service/shop/route/health/filter/rules compares claims, and nothing verifies any on /service/shop/route/health"+noClaim[len("compares claims, and nothing verifies any on /service/shop/route/root"):]),
+		Entry("claims of a login that does not look at them", with(rules, unverified, on("staff")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims that lose their token", with(rules, tokens, on("rules"), onRoot("rules"), on("tokens")), remove(on("tokens").Key()),
+			"/service/shop/filter/rules "+noClaim, "/service/shop/route/root/filter/rules "+noClaim),
+		Entry("claims where a login holds on other proxies only", with(rules, everywhere, &model.Proxy{Name: "edge"}, &model.ProxyGlobalConfig{Proxy: "edge", GlobalConfig: "everywhere"}), insert(on("rules")),
+			"/service/shop/filter/rules "+noClaim),
+		Entry("nothing of rules without claims", with(plain), insert(on("plain"))),
+		Entry("nothing with a token", with(rules, tokens, on("tokens"), health), insert(on("rules"))),
+		Entry("nothing with a token of the route", with(rules, tokens, onRoot("tokens")), insert(on("rules"))),
+		Entry("nothing with a login", with(rules, login("/"), on("staff")), insert(on("rules"))),
+		Entry("nothing with a login of the proxy", with(rules, everywhere), insert(on("rules"))),
+		Entry("nothing before a proxy serves it, which may have a login", append(with(rules, everywhere)[:5:5], rules, everywhere), insert(on("rules"))),
+		Entry("a limit by a claim that nothing verifies", with(each), insert(on("each")), "/service/shop/filter/each "+noUser),
+		Entry("a limit by claim that loses its token", with(each, tokens, on("each"), onRoot("tokens")), remove(onRoot("tokens").Key()), "/service/shop/filter/each "+noUser),
+		Entry("nothing of one with a token", with(each, tokens, onRoot("tokens")), insert(onRoot("each"))),
+		Entry("a limit by client without keys", with(client, tokens, on("tokens")), insert(onRoot("client")), "/service/shop/route/root/filter/client "+noClient),
+		Entry("a limit by client that loses its keys", with(client, partners, keys, on("client"), on("keys")), remove(on("keys").Key()), "/service/shop/filter/client "+noClient),
+		Entry("nothing of one with keys", with(client, partners, keys, on("keys")), insert(onRoot("client"))),
+		Entry("nothing of one with keys on the route", with(client, partners, keys, onRoot("keys")), insert(on("client"))),
+		Entry("a limit where a redirect answers", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), onRoot("moved")), insert(onRoot("limit")), "/service/shop/route/root/filter/limit "+notForwarded),
+		Entry("a limit where a redirect of the service answers", with(limit, of("moved", model.FilterRedirect, `{"path":"/new"}`), on("moved")), insert(on("limit")), "/service/shop/filter/limit "+notForwarded),
+		Entry("compressed pages of a login of the proxy", with(texts, everywhere), insert(on("texts")), "/service/shop/filter/texts compresses answers behind login everywhere"+breach),
+		Entry("nothing of compressed answers to tokens, in place of that login", with(texts, everywhere, tokens, on("tokens")), insert(on("texts"))),
+		Entry("an affinity with one upstream", with(stay), insert(onRoot("stay")), "/service/shop/route/root/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
+		Entry("an affinity of a service whose routes all have one", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
+		Entry("an exact affinity among upstreams that differ", with(exact, other, to("green")), insert(onRoot("exact")),
+			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, among which mode exact keeps nobody; give them the same settings, or take mode hash"),
+		Entry("nothing of one by hash among those", with(stay, other, to("green")), insert(onRoot("stay"))),
+		Entry("nothing of an exact one among upstreams that are alike", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
+		Entry("nothing of one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),
+		Entry("nothing where a canary has the upstreams", with(stay, other, of("canary", model.FilterCanary, `{"upstreams":[{"name":"blue","weight":1},{"name":"green","weight":1}]}`), on("canary")), insert(onRoot("stay"))),
+		Entry("nothing of a route without upstreams, which may get some", with(stay, health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "stay"})),
+	)
+
+	It("comes with the login, too, and once where both are written together", func() {
+		const compressed = "compresses answers behind login everywhere" + breach
+		Expect(warned(with(texts, on("texts")), insert(everywhere))).To(ContainElement("/service/shop/filter/texts " + compressed))
+		Expect(warned(with(texts, onRoot("texts")), insert(everywhere))).To(ContainElement("/service/shop/route/root/filter/texts " + compressed))
+		together := warned(with(texts), insert(on("texts"), everywhere, &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "everywhere"}))
+		Expect(together).To(ContainElement("/service/shop/filter/texts " + compressed))
+		seen := map[string]bool{}
+		for _, text := range together {
+			Expect(seen).NotTo(HaveKey(text))
+			seen[text] = true
+		}
+	})
+})
