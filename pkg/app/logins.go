@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// loginWatch tells of logins that fail, as the own Envoy writes of them.
+// loginWatch tells of logins that fail, as the own Envoy writes of them, and has keys fetched that it lacks.
 type loginWatch struct {
 	counts   logins.Counts
 	registry *status.Registry
@@ -19,9 +19,14 @@ type loginWatch struct {
 	now     func() time.Time
 }
 
-// told takes a line of an Envoy. A report of each reason of each service comes at most
+// told takes a line of an Envoy. Anybody can send a token of an unknown key: what comes of it has its own
+// bound (providers.Times.Apart). A report of each reason of each service comes at most
 // once a minute, however many logins fail.
 func (w *loginWatch) told(line []byte) {
+	if filter, ok := logins.ReadUnknownKey(line); ok {
+		w.refresh(filter)
+		return
+	}
 	f, ok := logins.Read(line)
 	if !ok {
 		return

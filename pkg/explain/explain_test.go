@@ -129,6 +129,8 @@ var _ = Describe("The path", func() {
 		Entry("escaped backslash", "/a%5cb/../c", explain.Redirected, 307, "/a/c"),
 		Entry("fragment", "/a#b", explain.BadRequest, 400, ""),
 		Entry("NUL", "/a%00", explain.BadRequest, 400, ""),
+		Entry("dot segment with parameters that was escaped", "/a/%2e%2e;b/c", explain.BadRequest, 400, ""),
+		Entry("one dot with parameters", "/a/%2E;", explain.BadRequest, 400, ""),
 	)
 
 	It("is treated as the listener says", func() {

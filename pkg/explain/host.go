@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,8 +24,12 @@ const (
 	anyHost = "any"
 )
 
-// hostFilter refuses what is not one host.
-const hostFilter = "envoy.filters.http.rbac/host"
+const (
+	// hostFilter refuses what is not one host, or not one path.
+	hostFilter = "envoy.filters.http.rbac/host"
+	// dotSegment names its refusals of paths.
+	dotSegment = "dot_segment"
+)
 
 // readHost is the host as it goes on to the upstream.
 func (a *Answer) readHost(h headers, l *hcmv3.HttpConnectionManager) {
@@ -54,11 +59,18 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	for _, policy := range rules.GetPolicies() {
+	for _, name := range slices.Sorted(maps.Keys(rules.GetPolicies())) {
+		policy := rules.GetPolicies()[name]
 		if policy.GetCondition() != nil { // isMisdirected
 			continue
 		}
 		for _, principal := range policy.GetPrincipals() {
+			if part := principal.GetUrlPath().GetPath().GetContains(); part != "" {
+				if strings.Contains(s.path, part) {
+					return false, a.endRefused(l, dotSegment, BadRequest, fmt.Sprintf("the path %s has a dot segment with parameters, which only some backends would resolve", s.path))
+				}
+				continue
+			}
 			c, err := s.checkHeader(principal.GetHeader())
 			if err != nil {
 				return false, err

@@ -21,6 +21,11 @@ type subject struct {
 	// name in lower case the client made it.
 	secure     bool
 	serverName string
+	// claims are those of its token, if knownClaims says that they are in none that only Envoy reads.
+	claims      map[string]any
+	knownClaims bool
+	// apiClient is whose API key it has.
+	apiClient string
 }
 
 // tryRoute compares one route.

@@ -17,7 +17,7 @@ import (
 
 const (
 	rateLimitFilter = "envoy.filters.http.ratelimit"
-	// claimLimitFilter counts by claims, behind the login.
+	// claimLimitFilter counts by claims and API clients, behind all that finds these out.
 	claimLimitFilter = "envoy.filters.http.ratelimit_claims"
 	// urlPath is the only expression that descriptors are made of.
 	urlPath = "request.url_path"
@@ -130,14 +130,17 @@ func (f *Filter) describeRateLimits(p passed) error {
 		f.Message = "limits nothing: the gateway answers by itself"
 		return nil
 	}
-	if strings.HasPrefix(f.Name, claimLimitFilter) && !isSetByHost(p, jwtFilter) {
-		f.Message = "limits nothing: it counts by claims, and no login of the service verifies an id_token that has them"
+	if f.Message = uncounted(p, limits); f.Message != "" {
 		return nil
+	}
+	request, err := p.identify()
+	if err != nil {
+		return err
 	}
 	domain := listener.GetDomain()
 	sent := 0
 	for _, limit := range limits {
-		d, err := p.request.descriptor(limit.GetActions())
+		d, err := request.descriptor(limit.GetActions())
 		if err != nil {
 			return fmt.Errorf("explaining the rate limits of route %q: %w", p.route.GetName(), err)
 		}
@@ -245,12 +248,8 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 		}
 		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
 	case *routev3.RateLimit_Action_Metadata:
-		var steps []string
-		for _, step := range a.Metadata.GetMetadataKey().GetPath() {
-			steps = append(steps, step.GetKey())
-		}
-		// Only Envoy sees the id_token.
-		return Entry{a.Metadata.GetDescriptorKey(), "(claim " + strings.Join(steps[min(1, len(steps)):], ".") + ")"}, "", nil
+		value, missing := s.metadata(a.Metadata.GetMetadataKey())
+		return Entry{a.Metadata.GetDescriptorKey(), value}, missing, nil
 	case *routev3.RateLimit_Action_HeaderValueMatch_:
 		return s.headerMatch(a.HeaderValueMatch)
 	case *routev3.RateLimit_Action_Extension:

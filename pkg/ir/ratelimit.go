@@ -54,8 +54,10 @@ const (
 	RateLimitHeader        RateLimitKind = "request_headers"
 	RateLimitQuery         RateLimitKind = "query_parameters"
 	RateLimitHeaderMatch   RateLimitKind = "header_value_match"
-	// RateLimitClaim is a claim of the verified id_token of a login.
+	// RateLimitClaim is a claim of a verified token, or of the id_token of a login.
 	RateLimitClaim RateLimitKind = "claim"
+	// RateLimitAPIClient is whose API key it is.
+	RateLimitAPIClient RateLimitKind = "api_client"
 	// RateLimitPath is the path without its query.
 	RateLimitPath RateLimitKind = "path"
 )

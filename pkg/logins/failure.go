@@ -78,6 +78,29 @@ func Read(line []byte) (f Failure, ok bool) {
 	return f, true
 }
 
+// unknownKey marks a line of a token that names a key which is not known.
+const unknownKey = "key_unknown"
+
+// ReadUnknownKey reads a line that an Envoy writes of a token whose key is not known, and returns the
+// filter that has verified it. A route's own takes the place of the service's.
+func ReadUnknownKey(line []byte) (filter model.Key, ok bool) {
+	var l struct {
+		Gatehouse string `json:"gatehouse"`
+		Route     string `json:"route"`
+		Host      string `json:"host"`
+	}
+	if err := json.Unmarshal(line, &l); err != nil || l.Gatehouse != unknownKey {
+		return filter, false
+	}
+	for _, said := range []string{l.Route, l.Host} {
+		kind, rest, _ := strings.Cut(said, "/")
+		if name, _, found := strings.Cut(rest, "/"); found && kind == string(model.KindFilter) {
+			return model.FilterKey(name), true
+		}
+	}
+	return filter, false
+}
+
 // reasonFor reads what Envoy's filters say: the first words of the details of the
 // response, and the status and the error (RFC 6749 sections 4.1.2.1 and 5.2) of the
 // identity provider.

@@ -127,3 +127,28 @@ var _ = Describe("A failed login", func() {
 		Expect(c.Conditions(at.Add(2 * time.Hour))).To(HaveLen(2))
 	})
 })
+
+var _ = Describe("A token whose key is not known", func() {
+	read := func(line string) string {
+		key, ok := logins.ReadUnknownKey([]byte(line))
+		if !ok {
+			Expect(key).To(BeZero())
+			return "nothing"
+		}
+		return key.Path()
+	}
+
+	DescribeTable("names its filter", func(line, want string) { Expect(read(line)).To(Equal(want)) },
+		Entry("that of the service", `{"gatehouse":"key_unknown","route":null,"host":"filter/api/12345678"}`, "/filter/api"),
+		Entry("that of the route before it", `{"gatehouse":"key_unknown","route":"filter/admin/1","host":"filter/api/2"}`, "/filter/admin"),
+		Entry("not where Envoy knows none", `{"gatehouse":"key_unknown","route":"-","host":"-"}`, "nothing"),
+		Entry("not that of a login", `{"gatehouse":"login_failed","service":"shop","login":"filter/staff","host":"filter/staff/1"}`, "nothing"),
+		Entry("not another kind", `{"gatehouse":"key_unknown","host":"secret/api/1"}`, "nothing"),
+		Entry("not half a line", `{"gatehouse":"key_unknown","host":"filter/a`, "nothing"),
+	)
+
+	It("is no login that failed", func() {
+		_, ok := logins.Read([]byte(`{"gatehouse":"key_unknown","host":"filter/api/1"}`))
+		Expect(ok).To(BeFalse())
+	})
+})

@@ -44,7 +44,7 @@ type RateLimitEntry struct {
 	Value string `json:"descriptor_value"`
 	// HeaderName and ParameterName name the header or query parameter.
 	HeaderName string `json:"header_name"`
-	// Claim is the claim of a verified id_token, with dots between its steps.
+	// Claim is the claim of a verified token or id_token, with dots between its steps.
 	Claim         string `json:"name"`
 	ParameterName string `json:"query_parameter_name"`
 	// SkipIfAbsent leaves the part out where the request has no such header or
@@ -80,6 +80,7 @@ func rateLimitKinds() map[string][]string {
 		"query_parameters":      {"query_parameter_name", "descriptor_key", "skip_if_absent"},
 		"header_value_match":    {"descriptor_value", "descriptor_key", "headers", "no_match"},
 		"claim":                 {"name", "descriptor_key"},
+		"api_client":            {"descriptor_key"},
 		"path":                  {"descriptor_key"},
 		"method":                {"descriptor_key"},
 	}
@@ -203,7 +204,7 @@ func readRateLimitEntry(v *validator, at, kind string, value json.RawMessage) Ra
 	return e
 }
 
-// text takes what a plain text means for a kind. That of an address, a path or
+// text takes what a plain text means for a kind. That of an address, an API client, a path or
 // a method is a remark (specification, "Rate-limit route filter").
 func (e *RateLimitEntry) text(text string) {
 	switch e.Kind {

@@ -24,10 +24,10 @@ const (
 // +example={per: client, limit: 5/minute}
 type StatedLimit struct { // rest-api.md, "Filters and global configs"
 	// Whom the limit is for: client counts by client address; header:NAME by the value of a header, and by client
-	// address if a request has none. claim:NAME counts by a claim of the id_token that a login of the service verifies, and only
-	// requests that have one. all counts all requests together.
+	// address if a request has none. claim:NAME counts by a claim of the token, or of the id_token of a login, that is verified, and
+	// api_client by whose API key it is; both count only requests that have one. all counts all requests together.
 	// +required
-	// +pattern="^(client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
+	// +pattern="^(client|api_client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
 	Per string `json:"per"`
 	// Requests in a unit of time.
 	// +required
@@ -80,8 +80,12 @@ func (f *RateLimitFilter) readStated(v *validator, at, filter string, s StatedLi
 		v.claim(at+".per", claim.Claim)
 		rule.Descriptors = []RateLimitRule{within(claim.Kind, "")}
 		f.Descriptors = []RateLimitDescriptor{{name, claim}}
+	case s.Per == "api_client":
+		key := RateLimitEntry{Kind: s.Per}
+		rule.Descriptors = []RateLimitRule{within(key.Kind, "")}
+		f.Descriptors = []RateLimitDescriptor{{name, key}}
 	default:
-		v.add(at+".per", "%q must be client, header:NAME, claim:NAME or all", s.Per)
+		v.add(at+".per", "%q must be client, api_client, header:NAME, claim:NAME or all", s.Per)
 	}
 	f.Domain, f.Stated = StatedDomain, &rule
 }

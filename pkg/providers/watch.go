@@ -313,7 +313,7 @@ func sameButFault(a, b model.Provider) bool {
 	return a == b
 }
 
-// Refresh asks the provider of a login soon, as when an id_token is signed with a key
+// Refresh asks the provider of a login, or of tokens, soon, as when one is signed with a key
 // that is not known. Calls that come close together are one.
 func (w *Watch) Refresh(key model.Key) {
 	w.mu.Lock()

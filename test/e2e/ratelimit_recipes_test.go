@@ -80,7 +80,7 @@ func sendFrom(gw gateway, from, method, target string, headers ...string) (*http
 
 var (
 	_ = Describe("A recipe of docs/ratelimit.md", func() {
-		tryRecipes("ratelimit.md", "Per IP", "Per API key", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling")
+		tryRecipes("ratelimit.md", "Per IP", "Per API key", "Per API client", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling")
 	})
 	_ = Describe("A recipe of docs/ipaccess.md", func() { tryRecipes("ipaccess.md", "An office", "An admin area") })
 	_ = Describe("A recipe of docs/jwt.md", func() { tryRecipes("jwt.md", "An API") })

@@ -33,8 +33,10 @@ func disagreement(a explain.Answer, method string, got result) string {
 		e := a.Forward.Clusters[0].Endpoints[0]
 		got.grpc = "" // what is missing in the backend's answer
 		want = result{status: 200, forwarded: true, address: e.Address, target: a.Forward.Path, sawFor: a.Forward.Host, hsts: hstsOf(a)}
-	case explain.BadRequest: // its text is nothing to rely on
-		got.body = ""
+	case explain.BadRequest:
+		if a.Body == "" { // the text of Envoy's own is nothing to rely on
+			got.body = ""
+		}
 	case explain.DirectResponse:
 		got.location = "" // Envoy adds one to any 201 and 3xx only
 	}

@@ -31,6 +31,8 @@ const (
 	keyHeader = "x-gatehouse-key"
 	// clientHeader says whose key it was.
 	clientHeader = "x-client"
+	// clientName is where the filter puts whose key it was into a request's metadata.
+	clientName = "username"
 	// clientRefused names the refusals of keys that may not ask.
 	clientRefused = "client_refused"
 )
@@ -95,7 +97,7 @@ func keyClients(a *ir.KeyAccess) []filterConfig {
 	}
 	client := &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_SourcedMetadata{SourcedMetadata: &rbacconfigv3.SourcedMetadata{
 		MetadataMatcher: &matcherv3.MetadataMatcher{
-			Filter: KeyFilter, Path: segments([]string{"username"}),
+			Filter: KeyFilter, Path: segments([]string{clientName}),
 			Value: &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_OrMatch{OrMatch: or(is)}},
 		},
 	}}}

@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// HostFilter is the name of the filter that refuses what is not one host.
+// HostFilter is the name of the filter that refuses what is not one host, or not one path.
 const HostFilter = "envoy.filters.http.rbac/host"
 
 // oneHost is a host name or an address, with a port or none. Envoy has folded
@@ -38,10 +38,31 @@ func hostFilter(l ir.Listener) []filterConfig {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Header{Header: invalidHostMatcher()}}},
 	}}
+	policies[dotSegment] = dotSegmentPolicy()
 	if l.TLS != nil {
 		policies[misdirected] = misdirectedPolicy()
 	}
 	return []filterConfig{{name: HostFilter, config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: policies}}}}
+}
+
+// dotSegment names the policy that refuses dot segments with parameters. Envoy resolves /..;x/ before it decodes
+// what is escaped: what was /%2e%2e;x/ is left, and backends that drop parameters (Tomcat, Jetty) would resolve it.
+const dotSegment = "dot_segment"
+
+func dotSegmentPolicy() *rbacconfigv3.Policy {
+	policy := &rbacconfigv3.Policy{Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}}}
+	for _, segment := range []string{"/.;", "/..;"} {
+		policy.Principals = append(policy.Principals, &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_UrlPath{UrlPath: &matcherv3.PathMatcher{
+			Rule: &matcherv3.PathMatcher_Path{Path: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: segment}}},
+		}}})
+	}
+	return policy
+}
+
+// pathReplies say that it is the request that is wrong.
+func pathReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
+	m, err := refusalReply(dotSegment, http.StatusBadRequest, "the path has an escaped dot segment with parameters, such as %2e%2e;\n")
+	return []*hcmv3.ResponseMapper{m}, err
 }
 
 // invalidHostReply makes a 400 of the filter's 403: it is the request that is wrong,

@@ -122,7 +122,7 @@ func httpFilters() []httpFilter {
 		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true, route: grpcWebOfRoute},
 		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true, route: grpcJSONOfRoute},
 		// Is always the last.
-		{name: routerFilter, listener: router},
+		{name: routerFilter, listener: router, replies: pathReplies}, // of the first filter: the order of answers says nothing
 	}
 }
 

@@ -100,12 +100,16 @@ func httpConnectionManager(l ir.Listener) (*hcmv3.HttpConnectionManager, error) 
 	if err != nil {
 		return nil, err
 	}
+	unknown, err := unknownKeys()
+	if err != nil {
+		return nil, err
+	}
 	if l.AccessLog {
 		if out.AccessLog, err = accessLogs(requestFormats(l.TLS != nil)); err != nil {
 			return nil, err
 		}
 	}
-	out.AccessLog = append(out.AccessLog, failures)
+	out.AccessLog = append(out.AccessLog, failures, unknown)
 	return out, nil
 }
 

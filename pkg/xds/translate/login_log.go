@@ -101,6 +101,29 @@ func loginFailures() (*accesslogv3.AccessLog, error) {
 	}, err
 }
 
+// KeyUnknown is the value of the field "gatehouse" in the line of a token whose key is not known.
+const KeyUnknown = "key_unknown"
+
+// unknownKeys writes a JSON line to Envoy's stderr for each token that names a key, or an algorithm, that
+// its issuer did not have when it was asked: what has to be asked again.
+func unknownKeys() (*accesslogv3.AccessLog, error) {
+	unknown, err := celFilter(details + ".startsWith('jwt_authn_access_denied{Jwks_doesn') && " + asksForTokens())
+	if err != nil {
+		return nil, err
+	}
+	config, err := pack(&streamv3.StderrAccessLog{
+		AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: jsonFormat(map[string]string{
+			"gatehouse": KeyUnknown,
+			"route":     "%CEL(xds.route_metadata.filter_metadata['" + metadata + "']['tokens'])%",
+			"host":      "%CEL(xds.virtual_host_metadata.filter_metadata['" + metadata + "']['tokens'])%",
+		})},
+	})
+	return &accesslogv3.AccessLog{
+		Name: "envoy.access_loggers.stderr", ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+		Filter: allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized), unknown),
+	}, err
+}
+
 // accessLogs write a JSON line to Envoy's stdout for each request. What may be a part of
 // a login has a line with less: neither the code of the identity provider nor its answer.
 func accessLogs(formats map[string]string) ([]*accesslogv3.AccessLog, error) {

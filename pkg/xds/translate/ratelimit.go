@@ -55,12 +55,13 @@ func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	return list
 }
 
-// ClaimLimitFilter is RateLimitFilter for limits by claims, which stands behind the login.
+// ClaimLimitFilter is RateLimitFilter for limits by claims and API clients, which stands behind all that
+// finds out who asks.
 // Its name is not one of a domain.
 const ClaimLimitFilter = "envoy.filters.http.ratelimit_claims"
 
 // claimLimitFilters are those of rateLimitFilters once more. They ask the engine about
-// requests that the login let pass.
+// requests that were let pass.
 func claimLimitFilters(l ir.Listener) (list []filterConfig) {
 	for _, f := range rateLimitFilters(l) {
 		list = append(list, filterConfig{name: ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter), config: f.config})
@@ -68,10 +69,10 @@ func claimLimitFilters(l ir.Listener) (list []filterConfig) {
 	return list
 }
 
-// byClaim are the descriptors that have a claim, or the others.
-func byClaim(limits []ir.RateLimit, claims bool) (list []ir.RateLimit) {
+// byIdentity are the descriptors that have a claim or an API client, or the others.
+func byIdentity(limits []ir.RateLimit, identity bool) (list []ir.RateLimit) {
 	for _, l := range limits {
-		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return e.Kind == ir.RateLimitClaim }) == claims {
+		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return e.Kind == ir.RateLimitClaim || e.Kind == ir.RateLimitAPIClient }) == identity {
 			list = append(list, l)
 		}
 	}
@@ -143,14 +144,14 @@ func rateLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return limitsOfRoute(r, RateLimitFilter, false)
 }
 
-// claimLimitsOfRoute are those by claims.
+// claimLimitsOfRoute are those by who asks.
 func claimLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return limitsOfRoute(r, ClaimLimitFilter, true)
 }
 
-func limitsOfRoute(r *ir.Route, filter string, claims bool) (list []filterConfig, err error) {
+func limitsOfRoute(r *ir.Route, filter string, identity bool) (list []filterConfig, err error) {
 	add := func(name string, limits []ir.RateLimit) {
-		if limits = byClaim(limits, claims); len(limits) == 0 {
+		if limits = byIdentity(limits, identity); len(limits) == 0 {
 			return
 		}
 		config, failed := rateLimitPerRoute(limits)
@@ -194,13 +195,9 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 			RequestHeaders: &routev3.RateLimit_Action_RequestHeaders{HeaderName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
 		}}, nil
 	case ir.RateLimitClaim:
-		metadata := &metadatav3.MetadataKey{Key: JWTFilter}
-		for _, step := range append([]string{idToken}, strings.Split(e.Name, ".")...) {
-			metadata.Path = append(metadata.Path, &metadatav3.MetadataKey_PathSegment{Segment: &metadatav3.MetadataKey_PathSegment_Key{Key: step}})
-		}
-		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Metadata{
-			Metadata: &routev3.RateLimit_Action_MetaData{DescriptorKey: e.Key, MetadataKey: metadata},
-		}}, nil
+		return metadataAction(e.Key, JWTFilter, append([]string{idToken}, strings.Split(e.Name, ".")...)...), nil
+	case ir.RateLimitAPIClient:
+		return metadataAction(e.Key, KeyFilter, clientName), nil
 	case ir.RateLimitQuery:
 		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_QueryParameters_{
 			QueryParameters: &routev3.RateLimit_Action_QueryParameters{QueryParameterName: e.Name, DescriptorKey: e.Key, SkipIfAbsent: e.SkipIfAbsent},
@@ -224,6 +221,17 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddress_{
 		RemoteAddress: &routev3.RateLimit_Action_RemoteAddress{},
 	}}, nil
+}
+
+// metadataAction sends a text that a filter has found out of a request.
+func metadataAction(key, filter string, path ...string) *routev3.RateLimit_Action {
+	metadata := &metadatav3.MetadataKey{Key: filter}
+	for _, step := range path {
+		metadata.Path = append(metadata.Path, &metadatav3.MetadataKey_PathSegment{Segment: &metadatav3.MetadataKey_PathSegment_Key{Key: step}})
+	}
+	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Metadata{
+		Metadata: &routev3.RateLimit_Action_MetaData{DescriptorKey: key, MetadataKey: metadata},
+	}}
 }
 
 // rateLimitEngine is the cluster of the engine, or of several behind one name.

@@ -1,0 +1,78 @@
+package explain_test
+
+import (
+	"encoding/base64"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
+	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
+	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
+)
+
+var _ = Describe("A rate limit by who asks", func() {
+	claim := ir.RateLimit{{Kind: ir.RateLimitClaim, Key: "claim", Name: "realm.user"}}
+	client := ir.RateLimit{{Kind: ir.RateLimitAPIClient, Key: "api_client"}}
+	tokens := &ir.Tokens{Check: &ir.TokenCheck{Name: "filter/api/1234", Issuer: "me", Header: "authorization", Prefix: "Bearer "}}
+	keys := &ir.KeyAccess{Header: "x-api-key", Set: "a"}
+	key := "X-Api-Key: " + base64.StdEncoding.EncodeToString([]byte("a/x:"))
+	token := "Authorization: Bearer " + tokenSaying(map[string]any{"iss": "me", "realm": map[string]any{"user": "ann"}})
+
+	// said is what explain says of the filter on a host, with its descriptors. The Envoy knows the key a/x.
+	said := func(h *ir.Host, r *ir.Route, headers ...string) string {
+		GinkgoHelper()
+		r.Name, r.Match = "root", ir.Match{Path: "/", PathKind: "prefix"}
+		r.Forward = &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}
+		h.Name, h.Domain, h.Routes = "shop", "*", []*ir.Route{r}
+		have := state(must(snapshot.NewHost(must(translate.VirtualHost(h)), []*snapshot.Route{must(snapshot.NewRoute(must(translate.Route(r))))}, snapshot.ObjectRef{})))
+		have.Listeners = []*snapshot.Resource{must(snapshot.NewListener(must(translate.Listener(ir.Listener{
+			Address: "0.0.0.0", Port: 8080, RateLimit: &ir.RateLimitService{Domain: "1/edge", Headers: true, Status: 429},
+		}))))}
+		resources := must(translate.ListenerResources(ir.Listener{Keys: []ir.APIKey{{Client: "a/x", Hash: "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="}}}))
+		have.Extensions = []*snapshot.Resource{must(snapshot.NewExtension(resources.Extensions[0]))}
+		a := ask(have, "http://h/", headers...)
+		for _, f := range a.Filters {
+			if f.Name == "envoy.filters.http.ratelimit_claims" {
+				list := []string{f.Message}
+				for _, d := range f.Descriptors {
+					list = append(list, d.Message)
+				}
+				return strings.Join(list, "; ")
+			}
+		}
+		return a.Code
+	}
+	const nothingVerifies = "limits nothing: it counts by claims, and neither a http_filter_jwt nor a login verifies any there"
+
+	DescribeTable("says", func(h ir.Host, r ir.Route, want string, headers ...string) {
+		Expect(said(&h, &r, headers...)).To(Equal(want))
+	},
+		Entry("the claim of a token", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "asks about 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("the claim of a token of the route", ir.Host{}, ir.Route{Tokens: tokens, RateLimits: []ir.RateLimit{claim}}, "asks about 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("that a token has no such claim", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}},
+			"asks about 0 of 1 descriptors in domain 1/edge; is not sent: claim realm.user is not a text in the token", "Authorization: Bearer "+tokenSaying(map[string]any{"realm": map[string]any{"user": 7}})),
+		Entry("that nothing verifies claims", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
+		Entry("that nothing does on a public route", ir.Host{Tokens: tokens}, ir.Route{Public: true, RateLimits: []ir.RateLimit{claim}}, nothingVerifies, token),
+		Entry("whose key it is", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "asks about 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("whose key it is on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "asks about 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("that nothing asks for a key", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{client}},
+			"limits nothing: it counts by the client of an API key, and no http_filter_apikey asks for one there", token, key),
+		Entry("what of two is sent", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
+			"asks about 1 of 2 descriptors in domain 1/edge; is not sent: claim realm.user is not a text in the token; api_client=a/x", key, token),
+		Entry("that a request without a key is not counted", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}},
+			"asks about 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that was asked for"),
+	)
+
+	It("is told of a proxy without rates, too", func() {
+		r := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, DomainLimits: map[string][]ir.RateLimit{"api": {client}}}
+		a := ask(state(host("shop", []string{"*"}, must(translate.Route(r)))), "http://h/")
+		last := a.Filters[len(a.Filters)-1]
+		Expect(last).To(Equal(explain.Filter{
+			Name: "envoy.filters.http.ratelimit_claims/api", Message: "limits nothing: no rates hold for the proxy, or there is no rate-limit engine",
+			Descriptors: []explain.Descriptor{{Domain: "api", Unknown: true, Message: "is not sent: the request has no API key that was asked for", Entries: []explain.Entry{}}},
+		}))
+	})
+})
