@@ -1,6 +1,7 @@
 package attack_test
 
 import (
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -20,11 +21,22 @@ func accessTries() []accessTry {
 	return []accessTry{
 		{"GET", "/public/a", nil, 200, 200},
 		{"GET", "/admin", nil, 403, 403},
-		{"GET", "//admin", nil, 403, 403},
-		{"GET", "/public/../admin", nil, 403, 403},
+		{"GET", "//admin", nil, 403, 403},          // CVE-2021-29492, CVE-2021-43557
+		{"GET", "/public/../admin", nil, 403, 403}, // CVE-2019-9901
 		{"GET", "/public/..//admin/x", nil, 403, 403},
 		{"GET", "/public/%2e%2e/admin", nil, 403, 403},
-		{"GET", "/public/..;/admin", nil, 403, 403},
+		{"GET", "/public/..;/admin", nil, 403, 403}, // CVE-2026-73511
+		{"GET", "/public/..;x=1/admin", nil, 403, 403},
+		{"GET", "/public/%2e%2e;/admin", nil, 400, 400},
+		{"GET", "/public/.%2e;x=1/admin", nil, 400, 400},
+		{"GET", "/%2e;/admin", nil, 400, 400},
+		{"GET", "/public?x=/..;/admin", nil, 200, 200},
+		{"GET", "http://HOST/admin", nil, 403, 403},
+		{"GET", "http://HOST/public/%2e%2e/admin", nil, 403, 403},
+		{"GET", "http://HOST//admin", nil, 403, 403},
+		{"GET", "http://HOST", nil, 403, 200},
+		{"GET", "/admin%00", nil, 400, 400}, // CVE-2019-9900
+		{"GET", "/public%00/../admin", nil, 400, 400},
 		{"GET", "/public%2f..%2fadmin", nil, 307, 307},
 		{"GET", "/public/..%5cadmin", nil, 307, 307},
 		{"GET", `/public\..\admin`, nil, 403, 403},
@@ -55,7 +67,10 @@ func accessTries() []accessTry {
 		{"GET", "/public", []string{"X-HTTP-Method: DELETE"}, 403, 200},
 		{"GET", "/public", []string{"x-method-override: DELETE"}, 403, 200},
 		{"GET", "/admin", []string{"X-Original-Url: /public", "X-Rewrite-Url: /public"}, 403, 403},
-		{"GET", "/admin", []string{"X-Envoy-Original-Path: /public"}, 403, 403},
+		{"GET", "/admin", []string{"X-Envoy-Original-Path: /public"}, 403, 403}, // CVE-2023-27487
+		{"GET", "/admin", []string{"X-Forwarded-Prefix: /public"}, 403, 403},    // GHSA-6384-m2mw-rf54
+		{"GET", "/admin", []string{"X_Original_Url: /public"}, 400, 400},        // GHSA-5m6w-wvh7-57vm
+		{"CONNECT", "HOST:80", nil, 404, 404},                                   // CVE-2026-73547
 		{"OPTIONS", "/admin", []string{"Origin: https://a.test", "Access-Control-Request-Method: GET"}, 403, 403},
 	}
 }
@@ -73,7 +88,7 @@ var _ = Describe("Rules about who may do what", func() {
 		}
 		for _, t := range some(60, accessTries()) {
 			for host, want := range map[string]int{"allowed.test": t.allowed, "denied.test": t.denied} {
-				a := gw.raw(ctx, append([]string{t.method + " " + t.target + " HTTP/1.1", "Host: " + host}, t.headers...)...)
+				a := gw.raw(ctx, append([]string{t.method + " " + strings.ReplaceAll(t.target, "HOST", host) + " HTTP/1.1", "Host: " + host}, t.headers...)...)
 				Expect(a.Status).To(Equal(want), "%s %s %s %q", host, t.method, t.target, t.headers)
 			}
 		}

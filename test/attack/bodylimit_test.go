@@ -3,6 +3,7 @@ package attack_test
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"fmt"
 	"io"
@@ -28,6 +29,15 @@ func gzipped(texts ...string) string {
 		_, _ = io.WriteString(w, text)
 		_ = w.Close()
 	}
+	return b.String()
+}
+
+// deflated packs a text as zlib does (RFC 9110 section 8.4.1.2).
+func deflated(text string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
 	return b.String()
 }
 
@@ -62,6 +72,9 @@ func uploads() []upload {
 		{"a coding in capitals", gzipped(large), []string{"Content-Encoding: GZIP"}, strconv.Itoa(len(gzipped(large))), "413"},
 		{"2000 small members", gzipped(strings.Split(strings.Repeat("a ", 2000), " ")...), []string{gz}, "413", "1"},
 		{"a coding that nobody unpacks", large, []string{"Content-Encoding: x-gzip"}, "413", "413"},
+		{"a bomb that nobody unpacks (deflate)", deflated(strings.Repeat("\x00", 10_000_000)), []string{"Content-Encoding: deflate"}, "9741", "9741"},
+		{"a bomb in another coding, of more than the limit", large, []string{"Content-Encoding: br"}, "413", "413"},
+		{"two codings", gzipped(deflated(large)), []string{"Content-Encoding: deflate, gzip"}, strconv.Itoa(len(gzipped(deflated(large)))), strconv.Itoa(len(gzipped(deflated(large))))},
 		{"what is not packed", large[2:], []string{gz}, "19999", "0"},
 	}
 }
@@ -174,6 +187,14 @@ var _ = Describe("A limit of bodies", func() {
 		}
 		Expect(sendUpload(ctx, clients()["HTTP/1.1"], http.MethodPost, "small.test", upload{body: frame})).To(Equal("413"))
 	}, SpecTimeout(time.Minute))
+
+	It("is as hard to smuggle past as any other route", func(ctx SpecContext) {
+		for _, s := range some(8, smuggled()) {
+			answers := everything(ctx, strings.ReplaceAll(s.request, "shop.example", "limited.test"))
+			Expect(answers).To(HavePrefix("HTTP/1.1 "+s.status+" "), s.what)
+			Expect(strings.Count(answers, "HTTP/1.1 ")).To(Equal(1), s.what+": "+answers)
+		}
+	}, SpecTimeout(2*time.Minute))
 
 	It("keeps websockets out, which would wait for ever", func(ctx SpecContext) {
 		a := gw.raw(ctx, "GET / HTTP/1.1", "Host: limited.test", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")

@@ -1,8 +1,17 @@
 package policies_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 func compress() policy {
@@ -36,3 +45,109 @@ func compress() policy {
 		},
 	}
 }
+
+// upstreamAnswer is what an upstream answers, and the coding in which it comes to a client that takes gzip.
+type upstreamAnswer struct {
+	what   string
+	status int
+	// header has lines of the form "Name: value".
+	header []string
+	body   string
+	coding string
+}
+
+func upstreamAnswers() []upstreamAnswer {
+	long := strings.Repeat("a", 1024)
+	const text, length = "Content-Type: text/plain", "Content-Length: 1024"
+	return []upstreamAnswer{
+		{"a text", 200, []string{text, length}, long, "gzip"},
+		{"a text of an unknown length", 200, []string{text}, long, "gzip"},
+		{"an error", 404, []string{text, length}, long, "gzip"},
+		{"a small one", 200, []string{text, "Content-Length: 1023"}, long[1:], ""},
+		{"events", 200, []string{"Content-Type: text/event-stream", length}, long, ""},
+		{"events of an unknown length", 200, []string{"Content-Type: text/event-stream; charset=utf-8"}, long, ""},
+		{"gRPC", 200, []string{"Content-Type: application/grpc", length}, long, ""},
+		{"gRPC of a kind", 200, []string{"Content-Type: application/grpc+proto"}, long, ""},
+		{"a part", 206, []string{text, length, "Content-Range: bytes 0-1023/4096"}, long, ""},
+		{"one that must stay as it is", 200, []string{text, length, "Cache-Control: public, no-transform"}, long, ""},
+		{"one that says so in capitals", 200, []string{text, length, "Cache-Control: No-Transform"}, long, ""},
+		{"one that is packed", 200, []string{text, length, "Content-Encoding: gzip"}, long, "gzip"},
+		{"one that is packed otherwise", 200, []string{text, length, "Content-Encoding: br"}, long, "br"},
+		{"an image", 200, []string{"Content-Type: image/png", length}, long, ""},
+		{"no type", 200, []string{"Content-Type: ", length}, long, ""},
+	}
+}
+
+// startUpstream runs a server behind an upstream, with a route of that name.
+func (w *world) startUpstream(name string, h http.HandlerFunc) {
+	GinkgoHelper()
+	s := httptest.NewServer(h)
+	DeferCleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	Expect(err).NotTo(HaveOccurred())
+	w.post("/upstream", "Upstream_name="+name, "Upstream_ip=127.0.0.1", "Upstream_port="+port)
+	w.post("/service/shop/route", "Route_Name="+name, "Route_prefix=/"+name)
+	w.post("/service/shop/route/" + name + "/upstream/" + name)
+}
+
+var _ = Describe("Compression", func() {
+	It("leaves alone what must not change, or gains nothing", func() {
+		w := newWorld(compress())
+		answers := upstreamAnswers()
+		w.startUpstream("files", func(rw http.ResponseWriter, r *http.Request) {
+			var n int
+			_, _ = fmt.Sscanf(r.URL.Path, "/files/%d", &n)
+			for _, h := range answers[n].header {
+				name, value, _ := strings.Cut(h, ": ")
+				rw.Header()[name] = []string{value}
+			}
+			rw.WriteHeader(answers[n].status)
+			_ = http.NewResponseController(rw).Flush() // or the length is added
+			_, _ = io.WriteString(rw, answers[n].body)
+		})
+		w.attach(onShop)
+		for n, a := range answers {
+			got := w.send(request{what: a.what, path: fmt.Sprint("/files/", n), header: []string{"Accept-Encoding: gzip"}})
+			Expect([]any{got.status, got.header.Get("Content-Encoding")}).To(Equal([]any{a.status, a.coding}), a.what)
+			if a.coding == "" || strings.Contains(strings.Join(a.header, " "), "Content-Encoding") {
+				Expect(got.body).To(Equal(a.body), a.what)
+			} else {
+				Expect(len(got.body)).To(BeNumerically("<", 100), a.what)
+			}
+		}
+	})
+
+	It("lets events come one by one", func() {
+		w := newWorld(compress())
+		next := make(chan struct{})
+		w.startUpstream("events", func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			for n := range 3 {
+				_, _ = fmt.Fprintf(rw, "data: %d\n", n)
+				_ = http.NewResponseController(rw).Flush()
+				select {
+				case <-next: // the client has it
+				case <-r.Context().Done():
+					return
+				}
+			}
+		})
+		w.attach(onShop)
+		ctx, cancel := context.WithCancel(limit())
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/events", w.port), http.NoBody)
+		Expect(err).NotTo(HaveOccurred())
+		req.Host = "shop.test"
+		req.Header.Set("Accept-Encoding", "gzip, br, zstd")
+		resp, err := http.DefaultClient.Do(req)
+		Expect(err).NotTo(HaveOccurred())
+		defer func() { _ = resp.Body.Close() }()
+		lines := bufio.NewReader(resp.Body)
+		for n := range 3 {
+			line, err := lines.ReadString('\n')
+			Expect(err).NotTo(HaveOccurred())
+			Expect(line).To(Equal(fmt.Sprintf("data: %d\n", n)))
+			next <- struct{}{}
+		}
+	})
+})

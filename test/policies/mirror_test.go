@@ -1,7 +1,10 @@
 package policies_test
 
 import (
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -67,6 +70,30 @@ var _ = Describe("A mirror", func() {
 		By("keeping the credentials")
 		w.configure(`{"upstream":"blue","strip_credentials":false}`)
 		Expect(from(w.send(secret))).To(Equal("200 blue"))
+	})
+
+	It("that does not answer, or does not read, keeps nobody waiting", func() {
+		w := newWorld(mirror())
+		const requests = 20
+		got, release := make(chan string, 2*requests), make(chan struct{})
+		slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got <- r.Method // and reads no body
+			<-release
+		}))
+		DeferCleanup(slow.Close)
+		DeferCleanup(func() { close(release) })
+		_, port, err := net.SplitHostPort(slow.Listener.Addr().String())
+		Expect(err).NotTo(HaveOccurred())
+		w.post("/upstream", "Upstream_name=slow", "Upstream_ip=127.0.0.1", "Upstream_port="+port)
+		w.configure(`{"upstream":"slow"}`)
+		w.attach(onRoute)
+		for range requests {
+			Expect(from(w.send(request{}))).To(Equal("200 blue"))
+			Expect(from(w.send(request{method: "POST", body: strings.Repeat("a", 2<<20)}))).To(Equal("200 blue"))
+		}
+		for range requests { // all of them wait
+			Eventually(got).Should(Receive())
+		}
 	})
 
 	It("is in the way of a deletion of its upstream", func() {
