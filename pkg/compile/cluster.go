@@ -77,6 +77,9 @@ func settingsOf(u *model.Upstream) settings {
 			Connections: u.MaxConnections, Pending: u.MaxPending, Requests: u.MaxRequests, Retries: u.MaxRetries,
 		},
 	}
+	if u.RetryBudgetPercent > 0 {
+		s.limits.RetryBudget = ir.RetryBudget{Percent: u.RetryBudgetPercent, Min: u.RetryBudgetMinCount}
+	}
 	if u.IsDiscovered() {
 		s.discovered = u.Name
 	}

@@ -56,10 +56,15 @@ var _ = Describe("Clusters", func() {
 		Entry("pending requests", func(u *model.Upstream) { u.MaxPending = 1 }),
 		Entry("requests", func(u *model.Upstream) { u.MaxRequests = 1 }),
 		Entry("retries", func(u *model.Upstream) { u.MaxRetries = 1 }),
+		Entry("a retry budget", func(u *model.Upstream) { u.RetryBudgetPercent = 1 }),
 		Entry("failures until ejection", func(u *model.Upstream) { u.OutlierThresholdCount = 1 }),
 		Entry("time of ejection", func(u *model.Upstream) { u.OutlierEjectionSeconds = 1 }),
 		Entry("panic threshold", func(u *model.Upstream) { u.PanicThresholdPercent = 1 }),
 	)
+	It("does not separate by a part of a retry budget that is not there", func() {
+		other := func(u *model.Upstream) { u.RetryBudgetMinCount = 9 }
+		Expect(names(upstream("a"), upstream("b", other))).To(Equal([]string{"a+b"}))
+	})
 	It("does not separate by a time of ejection that is not used", func() {
 		never := func(u *model.Upstream) { u.OutlierThresholdCount = 0 }
 		other := func(u *model.Upstream) { u.OutlierThresholdCount, u.OutlierEjectionSeconds = 0, 9 }

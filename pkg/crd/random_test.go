@@ -182,6 +182,8 @@ func (m *maker) upstream() *model.Upstream {
 	some(&u.MaxPending, 1, 1_000_000)
 	some(&u.MaxRequests, 1, 1_000_000)
 	some(&u.MaxRetries, 0, 1_000_000)
+	some(&u.RetryBudgetPercent, 0, 100)
+	some(&u.RetryBudgetMinCount, 0, 1_000_000)
 	some(&u.OutlierThresholdCount, 0, 1000)
 	some(&u.OutlierEjectionSeconds, 1, 3600)
 	some(&u.PanicThresholdPercent, 0, 100)

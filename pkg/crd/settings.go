@@ -24,6 +24,7 @@ func numbers(s *gatewayv1.BackendSettings, u *model.Upstream) []number {
 		{&c.KeepaliveIntervalSeconds, &u.KeepaliveIntervalSeconds},
 		{&l.MaxConnections, &u.MaxConnections}, {&l.MaxPending, &u.MaxPending},
 		{&l.MaxRequests, &u.MaxRequests}, {&l.MaxRetries, &u.MaxRetries},
+		{&l.RetryBudgetPercent, &u.RetryBudgetPercent}, {&l.RetryBudgetMinCount, &u.RetryBudgetMinCount},
 		{&o.Threshold, &u.OutlierThresholdCount}, {&o.EjectionSeconds, &u.OutlierEjectionSeconds},
 		{&s.PanicThresholdPercent, &u.PanicThresholdPercent},
 	}

@@ -44,7 +44,7 @@ var _ = DescribeTable("Parse refuses", func(text string, want ...string) {
 	Entry("links that are no list", "version: 1\nproxies:\n- name: gw\n  services: a",
 		`line 4: proxies["gw"].services: must be a list of names, not text; leave it out to say nothing`),
 	Entry("a bad part of a field", "version: 1\nservices:\n- service_name: s\n  fqdn: '*'\n  routes:\n  - route_name: r\n    route_prefix: /\n    route_config:\n      match: x",
-		`line 8: services["s"].routes["r"].route_config.match: "x" is not one of prefix, segment, exact, regex`),
+		`line 8: services["s"].routes["r"].route_config.match: "x" is not one of prefix, segment, exact, template, regex`),
 	Entry("a key twice within a field", "version: 1\nservices:\n- service_name: s\n  fqdn: '*'\n  routes:\n  - route_name: r\n    route_prefix: /\n    route_config: {match: exact, MATCH: exact}",
 		`line 8: services["s"].routes["r"].route_config: has the key "MATCH" twice in one object`),
 	Entry("a number that JSON lacks", "version: 1\nfilters:\n- filter_name: f\n  filter_type: route_filter_ratelimit\n  filter_config: {a: .inf}",

@@ -53,6 +53,7 @@ var _ = Describe("Bind", func() {
 			"Upstream_tls_insecure", "false", "Upstream_client_certificate", "pair",
 			"Upstream_connect_timeoutseconds", "11", "Upstream_idle_timeoutseconds", "12", "Upstream_keepalive_intervalseconds", "13",
 			"Upstream_max_connections", "14", "Upstream_max_pending", "15", "Upstream_max_requests", "16", "Upstream_max_retries", "17",
+			"Upstream_retry_budgetpercent", "21", "Upstream_retry_budgetmincount", "22",
 			"Upstream_outlier_thresholdcount", "18", "Upstream_outlier_ejectionseconds", "19", "Upstream_panic_thresholdpercent", "20",
 			"tags", " b, a,,b ",
 		), true)).To(BeEmpty())
@@ -62,7 +63,7 @@ var _ = Describe("Bind", func() {
 			Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example.com",
 			ClientCertificate:     "pair",
 			ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
-			MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17,
+			MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17, RetryBudgetPercent: 21, RetryBudgetMinCount: 22,
 			OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			Tags: model.Tags{"a", "b"},
 		}))
@@ -220,6 +221,7 @@ var _ = Describe("Fields", func() {
 			"Upstream_strategy", "Upstream_protocol", "Upstream_validation_cacertificate", "Upstream_validation_subjectname", "Upstream_tls_insecure", "Upstream_client_certificate",
 			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",
 			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
+			"Upstream_retry_budgetpercent", "Upstream_retry_budgetmincount",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent", "tags"),
 		Entry(nil, model.KindService, "Service_Name*", "fqdn*", "Https", "Hsts_seconds", "Client_validation_cacertificate", "Public", "tags"),
 		Entry(nil, model.KindRoute, "Route_Name*", "Route_prefix*", "Route_config", "tags"),

@@ -97,6 +97,8 @@ func upstreamFields() []Field {
 		integer("Upstream_max_pending", func(o u) *int { return &o.MaxPending }),
 		integer("Upstream_max_requests", func(o u) *int { return &o.MaxRequests }),
 		integer("Upstream_max_retries", func(o u) *int { return &o.MaxRetries }),
+		integer("Upstream_retry_budgetpercent", func(o u) *int { return &o.RetryBudgetPercent }),
+		integer("Upstream_retry_budgetmincount", func(o u) *int { return &o.RetryBudgetMinCount }),
 		integer("Upstream_outlier_thresholdcount", func(o u) *int { return &o.OutlierThresholdCount }),
 		integer("Upstream_outlier_ejectionseconds", func(o u) *int { return &o.OutlierEjectionSeconds }),
 		integer("Upstream_panic_thresholdpercent", func(o u) *int { return &o.PanicThresholdPercent }),

@@ -336,6 +336,14 @@ type Limits struct {
 	Pending  int `json:"pending"`
 	Requests int `json:"requests"`
 	Retries  int `json:"retries"`
+	// RetryBudget takes the place of Retries, if it is given.
+	RetryBudget RetryBudget `json:"retryBudget,omitzero"`
+}
+
+// RetryBudget bounds retries by a share of the requests at a time, but not below a number. Zero means none.
+type RetryBudget struct {
+	Percent int `json:"percent"`
+	Min     int `json:"min"`
 }
 
 // Outlier takes an endpoint out for Ejection, longer each time, after Failures

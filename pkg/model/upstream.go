@@ -58,6 +58,10 @@ type Upstream struct {
 	MaxPending     int `json:"upstream_max_pending"`
 	MaxRequests    int `json:"upstream_max_requests"`
 	MaxRetries     int `json:"upstream_max_retries"`
+	// RetryBudgetPercent bounds retries in the place of MaxRetries: at a time they are at most this share of the
+	// requests, and RetryBudgetMinCount where that is less. 0 means that there is no budget.
+	RetryBudgetPercent  int `json:"upstream_retry_budgetpercent"`
+	RetryBudgetMinCount int `json:"upstream_retry_budgetmincount"`
 	// OutlierThresholdCount is the number of failures to connect or to answer,
 	// in a row, after which an upstream gets no requests for
 	// OutlierEjectionSeconds; 0 means that it always gets them.
@@ -90,7 +94,7 @@ func NewUpstream() *Upstream {
 		HCUnhealthyThresholdCount: 3, HCHealthyThresholdCount: 2,
 		Strategy: "round_robin", Protocol: "http",
 		ConnectTimeoutSeconds: 5, IdleTimeoutSeconds: 4, KeepaliveIntervalSeconds: 30,
-		MaxConnections: 4096, MaxPending: 4096, MaxRequests: 4096, MaxRetries: 4096,
+		MaxConnections: 4096, MaxPending: 4096, MaxRequests: 4096, MaxRetries: 4096, RetryBudgetMinCount: 3,
 		OutlierThresholdCount: 3, OutlierEjectionSeconds: 3,
 	}
 }
@@ -193,6 +197,8 @@ func (u *Upstream) validateRobustness(v *validator) {
 	v.checkRange("Upstream_max_pending", u.MaxPending, 1, most)
 	v.checkRange("Upstream_max_requests", u.MaxRequests, 1, most)
 	v.checkRange("Upstream_max_retries", u.MaxRetries, 0, most)
+	v.checkRange("Upstream_retry_budgetpercent", u.RetryBudgetPercent, 0, 100)
+	v.checkRange("Upstream_retry_budgetmincount", u.RetryBudgetMinCount, 0, most)
 	v.checkRange("Upstream_outlier_thresholdcount", u.OutlierThresholdCount, 0, 1000)
 	v.checkRange("Upstream_outlier_ejectionseconds", u.OutlierEjectionSeconds, 1, 3600)
 	v.checkRange("Upstream_panic_thresholdpercent", u.PanicThresholdPercent, 0, 100)

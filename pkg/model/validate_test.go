@@ -31,7 +31,7 @@ var _ = Describe("Upstream.Validate", func() {
 	It("names every bad field", func() {
 		u := &model.Upstream{
 			HCPath: "health", HCHost: "a b", Port: 70000, Weight: -1, IdleTimeoutSeconds: -1, KeepaliveIntervalSeconds: -1,
-			MaxRetries: -1, OutlierThresholdCount: -1, PanicThresholdPercent: 101,
+			MaxRetries: -1, RetryBudgetPercent: 101, RetryBudgetMinCount: -1, OutlierThresholdCount: -1, PanicThresholdPercent: 101,
 		}
 		Expect(fields(u.Validate())).To(Equal([]string{
 			"Upstream_name", "Upstream_ip", "Upstream_port", "Upstream_weight", "Upstream_hc_path", "Upstream_hc_host",
@@ -39,7 +39,7 @@ var _ = Describe("Upstream.Validate", func() {
 			"Upstream_hc_unhealthythresholdcount", "Upstream_hc_healthythresholdcount",
 			"Upstream_strategy", "Upstream_protocol",
 			"Upstream_connect_timeoutseconds", "Upstream_idle_timeoutseconds", "Upstream_keepalive_intervalseconds",
-			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries",
+			"Upstream_max_connections", "Upstream_max_pending", "Upstream_max_requests", "Upstream_max_retries", "Upstream_retry_budgetpercent", "Upstream_retry_budgetmincount",
 			"Upstream_outlier_thresholdcount", "Upstream_outlier_ejectionseconds", "Upstream_panic_thresholdpercent",
 		}))
 	})

@@ -16,7 +16,7 @@ const (
 		`"upstream_hc_unhealthythresholdcount":3,"upstream_hc_healthythresholdcount":2,"upstream_strategy":"round_robin",` +
 		`"upstream_protocol":"http","upstream_validation_cacertificate":"","upstream_validation_subjectname":"","upstream_tls_insecure":false,"upstream_client_certificate":"",` +
 		`"upstream_connect_timeoutseconds":5,"upstream_idle_timeoutseconds":4,"upstream_keepalive_intervalseconds":30,` +
-		`"upstream_max_connections":4096,"upstream_max_pending":4096,"upstream_max_requests":4096,"upstream_max_retries":4096,` +
+		`"upstream_max_connections":4096,"upstream_max_pending":4096,"upstream_max_requests":4096,"upstream_max_retries":4096,"upstream_retry_budgetpercent":0,"upstream_retry_budgetmincount":3,` +
 		`"upstream_outlier_thresholdcount":3,"upstream_outlier_ejectionseconds":3,"upstream_panic_thresholdpercent":0,` +
 		`"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`
 	shopJSON = `{"service_id":1,"service_name":"shop","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"client_validation_cacertificate":"","public":false,"tags":[],"create_ts":"` + timestamp + `","update_ts":"` + timestamp + `"}`

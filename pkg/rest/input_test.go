@@ -72,14 +72,14 @@ var _ = Describe("Bodies", func() {
 			"&Upstream_hc_intervalseconds=11&Upstream_hc_timeoutseconds=12&Upstream_hc_unhealthythresholdcount=13&Upstream_hc_healthythresholdcount=14"+
 			"&Upstream_strategy=maglev&Upstream_protocol=tls&Upstream_validation_cacertificate=ca&Upstream_validation_subjectname=s.example.com&Upstream_client_certificate=pair"+
 			"&Upstream_connect_timeoutseconds=15&Upstream_idle_timeoutseconds=0&Upstream_keepalive_intervalseconds=16&Upstream_max_connections=17"+
-			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_outlier_thresholdcount=0"+
+			"&Upstream_max_pending=18&Upstream_max_requests=19&Upstream_max_retries=20&Upstream_retry_budgetpercent=25&Upstream_retry_budgetmincount=7&Upstream_outlier_thresholdcount=0"+
 			"&Upstream_outlier_ejectionseconds=21&Upstream_panic_thresholdpercent=50&tags=b,a")
 		a.get("/upstream/u").expectJSON(200, `{"data":{"core_db_upstream":[{"upstream_id":1,"upstream_name":"u","upstream_ip":"backend.example.com",`+
 			`"upstream_port":443,"upstream_weight":0,"upstream_hc_path":"/hc","upstream_hc_host":"h.example.com","upstream_hc_intervalseconds":11,`+
 			`"upstream_hc_timeoutseconds":12,"upstream_hc_unhealthythresholdcount":13,"upstream_hc_healthythresholdcount":14,"upstream_strategy":"maglev",`+
 			`"upstream_protocol":"tls","upstream_validation_cacertificate":"ca","upstream_validation_subjectname":"s.example.com","upstream_tls_insecure":false,"upstream_client_certificate":"pair",`+
 			`"upstream_connect_timeoutseconds":15,"upstream_idle_timeoutseconds":0,"upstream_keepalive_intervalseconds":16,`+
-			`"upstream_max_connections":17,"upstream_max_pending":18,"upstream_max_requests":19,"upstream_max_retries":20,`+
+			`"upstream_max_connections":17,"upstream_max_pending":18,"upstream_max_requests":19,"upstream_max_retries":20,"upstream_retry_budgetpercent":25,"upstream_retry_budgetmincount":7,`+
 			`"upstream_outlier_thresholdcount":0,"upstream_outlier_ejectionseconds":21,"upstream_panic_thresholdpercent":50,`+
 			`"tags":["a","b"],"create_ts":"`+timestamp+`","update_ts":"`+timestamp+`"}]}}`)
 	})
@@ -162,7 +162,7 @@ var _ = Describe("Bad fields", func() {
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
 				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
-				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
+				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+
 				"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"),
 
 		Entry(nil, "/upstream", name("a%2Fb"), "Upstream_name", `\"a/b\" `+badName),
@@ -189,7 +189,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 			"Upstream_tls_insecure, Upstream_client_certificate, "+
 			"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
-			"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
+			"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+
 			"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"),
 
 		Entry(nil, "/service", "Service_Name=copy&fqdn=a..b", "Service_Name", `\"copy\" is reserved for a call of the API`,
@@ -212,7 +212,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/service/shop/route", `Route_Name=r&Route_prefix=/&Route_config={"matc":1}`, "Route_config", `is not a route configuration: unknown field \"matc\"`),
 		Entry(nil, "/service/shop/route", `Route_Name=r&Route_prefix=/&Route_config={"match":"exact","Match":"regex"}`, "Route_config", `has the key \"Match\" twice in one object`),
 		Entry(nil, "/service/shop/route", `Route_Name=&Route_prefix=x&Route_config={"match":"near"}`, "Route_Name", "is required",
-			"Route_prefix", `\"x\" must start with \"/\"`, "Route_config.match", `\"near\" is not one of prefix, segment, exact, regex`),
+			"Route_prefix", `\"x\" must start with \"/\"`, "Route_config.match", `\"near\" is not one of prefix, segment, exact, template, regex`),
 	)
 
 	route := func(config string) string {

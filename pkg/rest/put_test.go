@@ -175,7 +175,7 @@ var _ = Describe("PATCH", func() {
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
 				"Upstream_connect_timeoutseconds, Upstream_idle_timeoutseconds, Upstream_keepalive_intervalseconds, "+
-				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, "+
+				"Upstream_max_connections, Upstream_max_pending, Upstream_max_requests, Upstream_max_retries, Upstream_retry_budgetpercent, Upstream_retry_budgetmincount, "+
 				"Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds, Upstream_panic_thresholdpercent, tags"))
 		a.patch("/upstream/red", "Upstream_port=1").expectProblem(404, unknown("/upstream/red", `upstream \"red\" does not exist`))
 		a.patch("/service/x/route/root", "Route_prefix=/").expectProblem(404, unknown("/service/x/route/root", `service \"x\" does not exist`))

@@ -160,6 +160,17 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
+	// The share of the requests at a time that may be retries, in percent; it takes the place of maxRetries. 0 means that there is
+	// no such budget. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RetryBudgetPercent *int32 `json:"retryBudgetPercent,omitempty"`
+	// Retries that a budget lets pass however few requests there are. Default: 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	RetryBudgetMinCount *int32 `json:"retryBudgetMinCount,omitempty"`
 }
 
 // Outlier says when an endpoint that fails gets no requests for a while.

@@ -130,6 +130,7 @@ var _ = Describe("The fields", func() {
 			b + "connection.keepaliveIntervalSeconds": u.KeepaliveIntervalSeconds,
 			b + "limits.maxConnections":               u.MaxConnections, b + "limits.maxPending": u.MaxPending,
 			b + "limits.maxRequests": u.MaxRequests, b + "limits.maxRetries": u.MaxRetries,
+			b + "limits.retryBudgetPercent": u.RetryBudgetPercent, b + "limits.retryBudgetMinCount": u.RetryBudgetMinCount,
 			b + "outlier.threshold": u.OutlierThresholdCount, b + "outlier.ejectionSeconds": u.OutlierEjectionSeconds,
 			"virtualhost.tls.hstsSeconds": s.HSTSSeconds,
 		}

@@ -195,6 +195,8 @@ func (s *scope) settle(u *model.Upstream, w wish) {
 		set(&u.MaxPending, l.MaxPending)
 		set(&u.MaxRequests, l.MaxRequests)
 		set(&u.MaxRetries, l.MaxRetries)
+		set(&u.RetryBudgetPercent, l.RetryBudgetPercent)
+		set(&u.RetryBudgetMinCount, l.RetryBudgetMinCount)
 	}
 	if o := b.Outlier; o != nil {
 		set(&u.OutlierThresholdCount, o.Threshold)
@@ -228,6 +230,7 @@ func upstreamField(w wish, field string) string {
 		"Upstream_keepalive_intervalseconds": ".connection.keepaliveIntervalSeconds",
 		"Upstream_max_connections":           ".limits.maxConnections", "Upstream_max_pending": ".limits.maxPending",
 		"Upstream_max_requests": ".limits.maxRequests", "Upstream_max_retries": ".limits.maxRetries",
+		"Upstream_retry_budgetpercent": ".limits.retryBudgetPercent", "Upstream_retry_budgetmincount": ".limits.retryBudgetMinCount",
 		"Upstream_outlier_thresholdcount": ".outlier.threshold", "Upstream_outlier_ejectionseconds": ".outlier.ejectionSeconds",
 		"Upstream_panic_thresholdpercent": ".panicThresholdPercent",
 	}[field]

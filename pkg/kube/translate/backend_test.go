@@ -187,7 +187,7 @@ var _ = Describe("An upstream of its own", func() {
       tls: {subjectName: web.example, insecure: true}
       healthCheck: {path: /healthz, host: hc, intervalSeconds: 7, timeoutSeconds: 3, unhealthyThreshold: 4, healthyThreshold: 5}
       connection: {connectTimeoutSeconds: 1, idleTimeoutSeconds: 0, keepaliveIntervalSeconds: 8}
-      limits: {maxConnections: 11, maxPending: 12, maxRequests: 13, maxRetries: 0}
+      limits: {maxConnections: 11, maxPending: 12, maxRequests: 13, maxRetries: 0, retryBudgetPercent: 14, retryBudgetMinCount: 15}
       outlier: {threshold: 0, ejectionSeconds: 9}
       panicThresholdPercent: 50`))
 		step := c.step()
@@ -199,6 +199,7 @@ var _ = Describe("An upstream of its own", func() {
 			Name: list[0].Name, IP: "web.shop.svc", Port: 80, Weight: 100, HCPath: "/healthz", HCHost: "hc", HCIntervalSeconds: 7, HCTimeoutSeconds: 3,
 			HCUnhealthyThresholdCount: 4, HCHealthyThresholdCount: 5, Strategy: "least_request", Protocol: "h2", ValidationSubjectName: "web.example", TLSInsecure: true,
 			ConnectTimeoutSeconds: 1, IdleTimeoutSeconds: 0, KeepaliveIntervalSeconds: 8, MaxConnections: 11, MaxPending: 12, MaxRequests: 13, MaxRetries: 0,
+			RetryBudgetPercent: 14, RetryBudgetMinCount: 15,
 			OutlierThresholdCount: 0, OutlierEjectionSeconds: 9, PanicThresholdPercent: 50,
 		}
 		Expect(list[0]).To(Equal(want))

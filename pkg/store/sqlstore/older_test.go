@@ -30,6 +30,8 @@ var beforeTrustedHops = []string{
 	`ALTER TABLE service DROP COLUMN hsts_seconds`,
 	`ALTER TABLE service DROP COLUMN client_ca_certificate`,
 	`ALTER TABLE service DROP COLUMN public`,
+	`ALTER TABLE upstream DROP COLUMN retry_budget_percent`,
+	`ALTER TABLE upstream DROP COLUMN retry_budget_min_count`,
 	`ALTER TABLE upstream DROP COLUMN tls_insecure`,
 	`ALTER TABLE upstream DROP COLUMN client_certificate`,
 	`UPDATE change_log SET before = replace(before, '"trusted_hops":0,"escaped_slashes":"","underscore_headers":"","tls_min_version":"",', ''), ` +

@@ -23,7 +23,7 @@ func objectSpecs(h *harness) {
 				Strategy: "maglev", Protocol: "h2", ValidationCACertificate: "ca", ValidationSubjectName: "b.example",
 				TLSInsecure: true, ClientCertificate: "ca",
 				ConnectTimeoutSeconds: 11, IdleTimeoutSeconds: 12, KeepaliveIntervalSeconds: 13,
-				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17,
+				MaxConnections: 14, MaxPending: 15, MaxRequests: 16, MaxRetries: 17, RetryBudgetPercent: 21, RetryBudgetMinCount: 22,
 				OutlierThresholdCount: 18, OutlierEjectionSeconds: 19, PanicThresholdPercent: 20,
 			},
 			&model.Service{Name: "shop", FQDN: "*.Example.com", HTTPS: model.HTTPSOnly, HSTSSeconds: 86_400, ClientCACertificate: "ca"},

@@ -5,6 +5,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -12,12 +13,18 @@ import (
 // circuitBreakers need room for retries: with Envoy's default of 3, one killed
 // endpoint of two failed 22% of requests.
 func circuitBreakers(l ir.Limits) *clusterv3.CircuitBreakers {
-	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+	thresholds := &clusterv3.CircuitBreakers_Thresholds{
 		MaxConnections:     u32(l.Connections),
 		MaxPendingRequests: u32(l.Pending),
 		MaxRequests:        u32(l.Requests),
 		MaxRetries:         u32(l.Retries),
-	}}}
+	}
+	if b := l.RetryBudget; b.Percent > 0 {
+		thresholds.RetryBudget = &clusterv3.CircuitBreakers_Thresholds_RetryBudget{
+			BudgetPercent: &typev3.Percent{Value: float64(b.Percent)}, MinRetryConcurrency: u32(b.Min),
+		}
+	}
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{thresholds}}
 }
 
 // outlierDetection counts what Envoy meets itself: refused and broken
