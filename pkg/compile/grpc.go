@@ -46,13 +46,13 @@ func refuseEscapedNames(r *ir.Route) *ir.Route {
 
 // readsPath reports whether the router changes the path, or makes the Host of it.
 func readsPath(f *ir.Forward) bool {
-	return f.Rewrite.Prefix != "" || f.Rewrite.Regex != "" || f.HostRewrite != nil && f.HostRewrite.Regex != ""
+	return f.Rewrite != (ir.Rewrite{Host: f.Rewrite.Host}) || f.HostRewrite != nil && f.HostRewrite.Regex != ""
 }
 
 // rewrittenCall says, in words that follow the name of a route, that it is told to make calls of requests and to
 // rewrite their paths. Empty means that this is not so.
 func rewrittenCall(t *model.RouteTree) string {
-	if w := t.Route.Config.Rewrite; w == nil || w.Prefix == "" && w.Regex == "" {
+	if w := t.Route.Config.Rewrite; w == nil || *w == (model.Rewrite{Host: w.Host}) {
 		return ""
 	}
 	for _, f := range t.Filters {
