@@ -84,7 +84,7 @@ func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 	for name, r := range changes {
 		switch {
 		case r == nil:
-			if n.names[name] && n.held.find(name) == nil {
+			if n.names[name] && !n.held.has(name) {
 				n.unknown = append(n.unknown, name) // the cluster still waits for it
 			}
 		case !n.names[name]:
@@ -101,11 +101,11 @@ func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 	n.want(wanted)
 	for name, r := range changes {
 		number, lacks := s.unassigned[name]
-		switch h := n.held.find(name); {
+		switch h, ok := n.held.find(name); {
 		case !lacks || r == nil || n.refused[name].Version == r.Version:
-		case number > 0 && (h == nil || h.sentIn < number):
+		case number > 0 && (!ok || h.sentIn < number):
 			n.todo[name] = r // it may be what the Envoy has, from before the cluster
-		case h != nil && h.sent == r.Version && h.sentIn == h.readIn:
+		case ok && h.sent == r.Version && h.sentIn == h.readIn:
 			delete(s.unassigned, name) // which it came with
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Stream) subscribeAssignments(names []string, initial map[string]string)
 	var again []*snapshot.Resource
 	add := func(name string) bool {
 		r, _ := n.find(name)
-		if r == nil && !n.names[name] && s.clusters.held.find(name) == nil && !takeRoom(&s.room) {
+		if r == nil && !n.names[name] && !s.clusters.held.has(name) && !takeRoom(&s.room) {
 			return false
 		}
 		n.names[name] = true
@@ -134,7 +134,7 @@ func (s *Stream) subscribeAssignments(names []string, initial map[string]string)
 		if !add(name) {
 			continue
 		}
-		if n.held.find(name) == nil {
+		if !n.held.has(name) {
 			n.held.set(name, &resourceState{sent: version, acked: version})
 		}
 		if r := changes[name]; r != nil && r.Version != version {
@@ -165,15 +165,15 @@ func (s *Stream) subscribeAssignments(names []string, initial map[string]string)
 
 // Serves reports whether a name is that of a cluster of the Envoy, or of an assignment.
 func (s *Stream) Serves(name string) bool {
-	return s.clusters.held.find(name) != nil || s.endpoints.exists(name)
+	return s.clusters.held.has(name) || s.endpoints.exists(name)
 }
 
 // leaveUnassigned forgets to answer that an assignment does not exist where the Envoy would
 // take its endpoints from a cluster that it uses in an older form.
 func (s *Stream) leaveUnassigned() {
 	s.endpoints.unknown = slices.DeleteFunc(s.endpoints.unknown, func(name string) bool {
-		h := s.clusters.held.find(name)
-		return h != nil && (h.acked != "" || h.serves)
+		h, ok := s.clusters.held.find(name)
+		return ok && (h.acked != "" || h.serves)
 	})
 }
 
@@ -185,7 +185,7 @@ func (s *Stream) countForeignAssignments() int {
 	}
 	foreign := 0
 	for name := range n.names {
-		if !has(n.wanted, name) && s.clusters.held.find(name) == nil {
+		if !has(n.wanted, name) && !s.clusters.held.has(name) {
 			foreign++
 		}
 	}

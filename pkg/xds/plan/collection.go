@@ -49,7 +49,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.owed = c.subscribed || len(initial) == 0
 	c.subscribed = true
 	for name, version := range initial {
-		if c.held.find(name) == nil && (c.wants(name) || takeRoom(room)) {
+		if !c.held.has(name) && (c.wants(name) || takeRoom(room)) {
 			c.held.set(name, &resourceState{sent: version, acked: version})
 		}
 	}
@@ -58,7 +58,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 	c.wanted = nil
 	c.want(wanted)
 	for name := range initial {
-		if c.held.find(name) != nil && !c.wants(name) {
+		if c.held.has(name) && !c.wants(name) {
 			c.gone[name] = time.Time{}
 		}
 	}
@@ -72,10 +72,17 @@ func takeRoom(room *int) bool {
 	return *room >= 0
 }
 
-// want compares the new list, sorted by name, with the one before.
+// want compares the new list, sorted by name, with the one before. Until the Envoy subscribes,
+// nothing is to do.
 func (c *collection) want(list []*snapshot.Resource) {
 	old := c.wanted
 	c.wanted = list
+	if !c.subscribed {
+		return
+	}
+	if len(old) == 0 && len(c.todo) == 0 {
+		c.todo = make(map[string]*snapshot.Resource, len(list))
+	}
 	for len(old) > 0 || len(list) > 0 {
 		switch {
 		case len(old) > 0 && len(list) > 0 && old[0] == list[0]: // nearly all, and not looked into
@@ -110,7 +117,7 @@ func (c *collection) need(r *snapshot.Resource) {
 		}
 		delete(c.refused, r.Name)
 	}
-	if h := c.held.find(r.Name); h == nil || h.sent != r.Version {
+	if h, ok := c.held.find(r.Name); !ok || h.sent != r.Version {
 		c.todo[r.Name] = r
 	}
 }
@@ -118,7 +125,7 @@ func (c *collection) need(r *snapshot.Resource) {
 func (c *collection) drop(name string) {
 	delete(c.todo, name)
 	delete(c.refused, name)
-	if c.held.find(name) != nil {
+	if c.held.has(name) {
 		c.retire(name)
 	}
 }
@@ -279,16 +286,16 @@ func (c *collection) settle(revision int64) {
 
 // isSettled reports whether everything wanted was sent and nothing refused.
 func (c *collection) isSettled() bool {
-	return len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
+	return (c.subscribed || len(c.wanted) == 0) && len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
 }
 
 // usable reports whether a route may name the cluster. assigned says that it is not known to
 // lack its endpoints. If not, until is when
 // the wait for it ends; the zero time means that it waits for a new version.
 func (c *collection) usable(name string, assigned bool, now time.Time, bound time.Duration) (ok bool, until time.Time) {
-	h := c.held.find(name)
+	h, ok := c.held.find(name)
 	switch {
-	case h == nil:
+	case !ok:
 		return false, now.Add(bound)
 	case h.acked != "":
 		return true, time.Time{}
@@ -305,6 +312,7 @@ func (c *collection) usable(name string, assigned bool, now time.Time, bound tim
 	}
 	if h.sentAt.IsZero() {
 		h.sentAt = now
+		c.held.own(name).sentAt = now
 	}
 	until = h.sentAt.Add(bound)
 	if now.Before(until) {
@@ -324,8 +332,8 @@ func (c *collection) has(name string, revision int64) bool {
 	if !ok {
 		return true // nobody waits for its removal
 	}
-	h := c.held.find(name)
-	return h != nil && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)
+	h, ok := c.held.find(name)
+	return ok && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)
 }
 
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

@@ -63,8 +63,8 @@ func (h *resourceState) read(f *flight) {
 func (g *group) isRead(r *snapshot.Resource) bool { return g.acked || g.read && !r.Warms }
 
 // state returns what is known of one of the list.
-func (g *group) state(r *snapshot.Resource) *resourceState {
-	h := &resourceState{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
+func (g *group) state(r *snapshot.Resource) resourceState {
+	h := resourceState{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
 	if g.acked {
 		h.acked = r.Version
 	}
@@ -74,26 +74,42 @@ func (g *group) state(r *snapshot.Resource) *resourceState {
 	return h
 }
 
-// find returns what is known of a resource, not to be changed; nil if the Envoy
-// does not have it.
-func (s *resourceStates) find(name string) *resourceState {
+// find returns what is known of a resource; false if the Envoy does not have it. It
+// is asked for all resources of all streams, and so allocates nothing.
+func (s *resourceStates) find(name string) (resourceState, bool) {
 	if h, ok := s.other[name]; ok || s.group == nil {
-		return h
+		if h == nil {
+			return resourceState{}, false
+		}
+		return *h, true
 	}
 	if i, ok := slices.BinarySearchFunc(s.group.list, name, compareName); ok {
-		return s.group.state(s.group.list[i])
+		return s.group.state(s.group.list[i]), true
 	}
-	return nil
+	return resourceState{}, false
+}
+
+// has reports whether the Envoy has a resource.
+func (s *resourceStates) has(name string) bool {
+	if h, ok := s.other[name]; ok || s.group == nil {
+		return h != nil
+	}
+	return has(s.group.list, name)
 }
 
 // own returns what is known of a resource, to be changed; nil if the Envoy does
 // not have it.
 func (s *resourceStates) own(name string) *resourceState {
-	h := s.find(name)
-	if h != nil {
-		s.set(name, h)
+	if h, ok := s.other[name]; ok {
+		return h
 	}
-	return h
+	h, ok := s.find(name)
+	if !ok {
+		return nil
+	}
+	mine := h
+	s.set(name, &mine)
+	return &mine
 }
 
 func (s *resourceStates) set(name string, h *resourceState) {

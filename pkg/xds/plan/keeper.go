@@ -75,7 +75,7 @@ func (s *Stream) supplySecrets(now time.Time, next *due) []*flight {
 	late := map[string]*snapshot.Resource{}
 	if s.routes.flight != nil || now.Before(s.keeper.restsUntil) {
 		for name, r := range n.todo {
-			if n.isLogin(name) && n.held.find(name) != nil {
+			if n.isLogin(name) && n.held.has(name) {
 				late[name] = r
 				delete(n.todo, name)
 			}

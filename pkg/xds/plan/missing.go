@@ -86,6 +86,6 @@ func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (ref
 // hasNewest reports whether the Envoy has acknowledged the wanted form of a resource.
 func (n *named) hasNewest(name string) bool {
 	r := resourceIn(n.wanted, name)
-	h := n.held.find(name)
-	return r != nil && h != nil && h.acked == r.Version
+	h, ok := n.held.find(name)
+	return r != nil && ok && h.acked == r.Version
 }

@@ -85,7 +85,7 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int, 
 		if !n.names[name] && r == nil && !n.isFree(name) && !takeRoom(room) {
 			continue
 		}
-		if n.held.find(name) == nil {
+		if !n.held.has(name) {
 			n.held.set(name, &resourceState{sent: version, acked: version})
 		}
 		n.add(name, madeUp && r != nil)
@@ -138,8 +138,7 @@ func (n *named) wantOne(r *snapshot.Resource) {
 // isHopeless reports whether a client's name has no certificate that the Envoy has
 // or would take.
 func (n *named) isHopeless(name string, r *snapshot.Resource) bool {
-	h := n.held.find(name)
-	if h != nil && h.acked != "" {
+	if h, _ := n.held.find(name); h.acked != "" {
 		return false // which takes it back, if it is gone
 	}
 	return r == nil || n.isRefused(name)
@@ -165,7 +164,7 @@ func (n *named) add(name string, madeUp bool) {
 	if len(n.recent) > maxRecent {
 		oldest := n.recent[0]
 		n.leave(oldest)
-		if n.held.find(oldest) == nil {
+		if !n.held.has(oldest) {
 			n.unknown = append(n.unknown, oldest) // it still waits for an answer
 		}
 		n.drop(oldest)
@@ -218,7 +217,7 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 		case r != nil:
 			wanted = append(wanted, r)
 			delete(n.kept, name)
-		case n.isLookup(name) && n.held.find(name) == nil:
+		case n.isLookup(name) && !n.held.has(name):
 			n.unknown = append(n.unknown, name) // it was to be sent
 		case n.isLogin(name) && n.wants(name):
 			n.kept[name] = struct{}{}
@@ -264,7 +263,7 @@ func (n *named) resend(name string) {
 // giveUp answers a client's name whose first certificate the Envoy refused: the
 // handshake would hang.
 func (n *named) giveUp(name string) {
-	if h := n.held.find(name); !n.isLookup(name) || h != nil && h.acked != "" {
+	if h, _ := n.held.find(name); !n.isLookup(name) || h.acked != "" {
 		return
 	}
 	if r := n.origin(name); r != nil {

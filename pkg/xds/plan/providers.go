@@ -69,11 +69,11 @@ func isSame(a, b []*snapshot.Resource) bool {
 
 // learn notes what the Envoy has of the extension when that was not yet known.
 func (p *providers) learn(n *named, name string) {
-	switch h := n.held.find(name); {
+	switch h, ok := n.held.find(name); {
 	case !n.names[name]:
 		p.acked, p.known = nil, false // it has no listener that uses it
 	case p.known:
-	case h == nil:
+	case !ok:
 		p.known = true
 	case h.acked == p.version:
 		p.acked, p.known = p.chosen, true // which it has reported

@@ -94,11 +94,11 @@ func (s *Stream) RefusedListeners() []RefusedListener {
 
 // openListener returns the listener that is open where a wanted one was refused.
 func (c *collection) openListener(name string) string {
-	if h := c.held.find(name); h != nil && h.acked != "" {
+	if h, _ := c.held.find(name); h.acked != "" {
 		return name
 	}
 	for _, older := range sortedKeys(c.gone) {
-		if h := c.held.find(older); h != nil && h.acked != "" {
+		if h, _ := c.held.find(older); h.acked != "" {
 			return older
 		}
 	}
