@@ -20,7 +20,9 @@ type collection struct {
 	typeURL    string
 	subscribed bool
 	wanted     []*snapshot.Resource
-	held       resourceStates
+	// joined is that of a message with all that is wanted; nil: there is none.
+	joined func() []byte
+	held   resourceStates
 	// unanswered is how many messages wait for an answer.
 	unanswered int
 	// todo is wanted and not sent; alone is what has to be sent by itself.
@@ -184,7 +186,7 @@ func (c *collection) supplyTodo(now time.Time) *flight {
 	if len(c.todo) == len(c.wanted) && c.held.isEmpty() {
 		g := &group{list: c.wanted, sentAt: now}
 		c.held = resourceStates{group: g}
-		return &flight{Message: Message{Type: c.typeURL, Resources: c.wanted}, group: g}
+		return &flight{Message: Message{Type: c.typeURL, Resources: c.wanted, Joined: c.joined}, group: g}
 	}
 	return c.sendSome(slices.SortedFunc(maps.Values(c.todo), func(a, b *snapshot.Resource) int { return cmp.Compare(a.Name, b.Name) }), now)
 }

@@ -94,6 +94,15 @@ var _ = Describe("a goal", func() {
 		Expect(reached(shop(2))).To(BeTrue())
 	})
 
+	It("is not proven by an Envoy that has asked for nothing", func() {
+		asking := plan.NewStream(plan.Options{})
+		w := world(1, host("shop", fast))
+		w.Listeners, w.Hosts = nil, nil
+		asking.Want(w)
+		_, applied := asking.Applied()
+		Expect(applied).To(BeFalse())
+	})
+
 	It("does not wait for another host's cluster", func() {
 		live(world(1, host("shop", fast)))
 		s.Want(world(2, host("shop", fast, cluster("other", 1, false)), host("blog", slow)))

@@ -64,6 +64,13 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 	e.inbox = e.inbox[1:]
 	switch m.Type {
 	case snapshot.ClusterType:
+		if m.Joined != nil {
+			var each []byte
+			for _, r := range m.Resources {
+				each = append(each, r.Wire()...)
+			}
+			Expect(m.Joined()).To(Equal(each), "what the Envoy is sent is what is listed")
+		}
 		ok := true
 		for _, r := range m.Resources {
 			ok = ok && !strings.HasPrefix(r.Name, "bad")

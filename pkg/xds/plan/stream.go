@@ -36,6 +36,9 @@ type Message struct {
 	Revision  int64
 	Resources []*snapshot.Resource
 	Removed   []string
+	// Joined returns the encoded Resources in one piece, which other streams share; nil stands for one
+	// by one.
+	Joined func() []byte
 }
 
 // Stream is what one Envoy has, and should have. It belongs to one goroutine.
@@ -117,6 +120,7 @@ func (s *Stream) Unanswered() int { return len(s.flights) }
 // Want sets what the Envoy should have. Before the first call Next is silent.
 func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.want = want
+	s.clusters.joined = want.JoinedClusters
 	s.clusters.want(want.Clusters)
 	s.listeners.want(want.Listeners)
 	s.routes.forget(want.Hosts)

@@ -42,8 +42,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 func (r *response) marshal() (mem.BufferSlice, error) {
 	m := &r.message
-	out := make(mem.BufferSlice, 0, 1+len(m.Resources))
-	out = append(out, mem.SliceBuffer(r.appendHead(nil)))
+	head := mem.SliceBuffer(r.appendHead(nil))
+	if m.Joined != nil {
+		if joined := m.Joined(); joined != nil {
+			return mem.BufferSlice{head, mem.SliceBuffer(joined)}, nil
+		}
+	}
+	out := append(make(mem.BufferSlice, 0, 1+len(m.Resources)), head)
 	for _, resource := range m.Resources {
 		wire := resource.Wire()
 		if wire == nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -98,6 +99,27 @@ var _ = Describe("the codec", func() {
 		}
 		Expect(first[0]).To(BeIdenticalTo(first[1]))
 		Expect(first[0]).To(BeIdenticalTo(&r.Wire()[0]))
+	})
+
+	It("shares the bytes of all clusters among the Envoys that ask first", func() {
+		want := withCluster(1, "blue")
+		var first [2]*byte
+		for i := range first {
+			s := plan.NewStream(plan.Options{})
+			s.Want(want)
+			s.Subscribe(snapshot.ClusterType, nil, nil)
+			messages, _ := s.Next(time.Unix(1, 0))
+			Expect(messages).To(HaveLen(1))
+			buffers, err := server.Marshal(messages[0])
+			Expect(err).NotTo(HaveOccurred())
+			Expect(buffers).To(HaveLen(2))
+			first[i] = &buffers[1].ReadOnlyData()[0]
+			var got discoveryv3.DeltaDiscoveryResponse
+			Expect(proto.Unmarshal(buffers.Materialize(), &got)).To(Succeed())
+			Expect(proto.Equal(&got, toProto(messages[0]))).To(BeTrue())
+			Expect(got.GetResources()).To(HaveLen(1))
+		}
+		Expect(first[0]).To(BeIdenticalTo(first[1]))
 	})
 
 	It("refuses a resource that has no bytes", func() {

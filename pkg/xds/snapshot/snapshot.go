@@ -30,6 +30,7 @@ type Snapshot struct {
 	// pairs are those of Secrets.
 	pairs  []string
 	routes func() *Resource
+	joined func() []byte
 	others *variants
 	// loopback makes OnLoopback; nil where that is the same.
 	loopback func() *Snapshot
@@ -72,6 +73,30 @@ func (s *Snapshot) Routes(hosts []*Host) *Resource {
 		return r
 	}
 	return s.head.Join(hosts)
+}
+
+// JoinedClusters are Clusters one after the other, each as its Wire. They are joined once, and all
+// streams share the bytes, so nobody changes them.
+func (s *Snapshot) JoinedClusters() []byte {
+	if s.joined == nil {
+		return nil
+	}
+	return s.joined()
+}
+
+// joinWires joins a list when it is asked for.
+func joinWires(list []*Resource) func() []byte {
+	return sync.OnceValue(func() []byte {
+		size := 0
+		for _, r := range list {
+			size += len(r.wire)
+		}
+		out := make([]byte, 0, size)
+		for _, r := range list {
+			out = append(out, r.wire...)
+		}
+		return out
+	})
 }
 
 // Unavailable is a host that answers 503 to everything.
@@ -298,7 +323,7 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 		Secrets: secrets, Extensions: b.extensions.sorted(), Endpoints: endpoints, Providers: providers.sorted(), Certificates: b.certificates.all(), Beaten: b.certificates.beaten,
 		head: b.head, jwt: b.jwt, pairs: b.pairs, others: &variants{},
 	}
-	s.routes = b.routes
+	s.routes, s.joined = b.routes, joinWires(s.Clusters)
 	s.loopback = sync.OnceValue(s.buildLoopback)
 	return s
 }
