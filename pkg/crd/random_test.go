@@ -303,7 +303,7 @@ func (m *maker) route(service string) *model.Route {
 	if m.coin() {
 		c.Retries = &model.Retries{Attempts: m.IntN(101), PerTry: m.duration(), On: pick(m, [][]string{nil, {"5xx", "reset"}})}
 		if m.coin() {
-			c.Retries.Attempts, c.Retries.PerTry, c.Retries.Methods, c.Retries.Hedge = 1, model.Duration(time.Second), []string{"GET"}, true
+			c.Methods, c.Retries.Attempts, c.Retries.PerTry, c.Retries.Methods, c.Retries.Hedge = []string{"GET"}, 1, model.Duration(time.Second), []string{"GET"}, true
 		}
 		if m.coin() {
 			c.Retries.Backoff, c.Retries.MaxBackoff = model.Duration(time.Millisecond), model.Duration(time.Hour)

@@ -96,7 +96,8 @@ type Retries struct {
 	Methods []string `json:"methods,omitempty"`
 	// PerTry bounds each attempt; 0 means no bound of its own.
 	PerTry Duration `json:"per_try,omitempty"`
-	// Hedge lets an attempt whose PerTry is over go on beside the next one: the first answer wins.
+	// Hedge lets an attempt whose PerTry is over go on beside the next one: the first answer wins. Envoy
+	// does so for all requests of the route, whatever Methods are.
 	Hedge bool `json:"hedge,omitempty"`
 	// Backoff is the longest wait before the first retry. It doubles with each
 	// one up to MaxBackoff; each wait is random below that. 0 means 5 ms, and
@@ -246,15 +247,12 @@ func (r Retries) validate(v *validator, at string, methods []string) {
 	for i, m := range r.Methods {
 		v.token(fmt.Sprintf("%smethods[%d]", at, i), m)
 	}
-	if len(r.Methods) > 0 {
-		methods = r.Methods
-	}
 	switch {
 	case !r.Hedge:
 	case r.PerTry == 0 || r.Attempts == 0:
 		v.add(at+"hedge", "requires per_try and attempts: the next attempt begins when per_try is over")
 	case !idempotent(methods):
-		v.add(at+"hedge", "sends a request to two upstreams at once: give retries.methods, or methods of the route, of which each can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
+		v.add(at+"hedge", "sends a request to two upstreams at once, whatever retries.methods are: give methods of the route, of which each can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
 	}
 }
 

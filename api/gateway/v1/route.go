@@ -246,7 +246,7 @@ type Retries struct {
 	// The time of each attempt, at most 24h. Default: no bound of its own.
 	// +optional
 	PerTry Duration `json:"perTry,omitempty"`
-	// When perTry is over, the attempt goes on beside the next one; the first answer wins. Requires perTry, and methods that can be repeated.
+	// When perTry is over, the attempt goes on beside the next one; the first answer wins. Requires perTry, and methods of the route that can be repeated.
 	// +optional
 	Hedge bool `json:"hedge,omitempty"`
 	// The longest wait before the first retry, 1ms to 1h. It doubles with each retry; each wait is random
