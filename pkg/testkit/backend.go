@@ -40,8 +40,8 @@ type BackendOptions struct {
 }
 
 // Backend answers every request with an Echo of it. The query parameters
-// delay=2s and status=503 delay the answer and set its status, and each header=x-a:b
-// adds a header to it; a websocket gets back what it sends.
+// delay=2s and status=503 delay the answer and set its status, each header=x-a:b
+// adds a header to it, and bytes=2000 as many blanks; a websocket gets back what it sends.
 type Backend struct {
 	Name string
 	IP   string
@@ -221,5 +221,8 @@ func (b *Backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
+	if n, err := strconv.Atoi(r.URL.Query().Get("bytes")); err == nil {
+		_, _ = io.WriteString(w, strings.Repeat(" ", n))
+	}
 	_ = json.NewEncoder(w).Encode(Echo{b.Name, r.Method, r.RequestURI, r.Host, r.Proto, r.Header})
 }

@@ -1,0 +1,241 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
+)
+
+// recipe is a section of a page of the documentation: a document, and what requests then
+// get.
+type recipe struct{ name, document, requests string }
+
+var section = regexp.MustCompile("(?s)\n### ([^\n]+)\n.*?```yaml\n(.*?)```\n```requests\n(.*?)```")
+
+// recipes reads them where users do.
+func recipes(page string) []recipe {
+	text, err := os.ReadFile("../../docs/" + page)
+	if err != nil {
+		return nil // too few of them fail a spec
+	}
+	var list []recipe
+	for _, m := range section.FindAllStringSubmatch(string(text), -1) {
+		list = append(list, recipe{m[1], m[2], m[3]})
+	}
+	return list
+}
+
+// wanted is a line of requests: "2 x POST /path from 127.0.0.2 with 10 bytes Name: value -> 200 name: value", with
+// any number of headers in the request. The header is that of the answer or, behind "seen", what the upstream saw. A
+// value that ends in "..." is its beginning; "none" means that it is not there.
+var wanted = regexp.MustCompile(`^(\d+) x (\S+) (\S+)(?: from (\S+))?(?: with (\d+) bytes)?((?: [\w-]+: .+?)?) +-> (\d+)(?: (seen )?([\w-]+): (.+))?$`)
+
+var headerName = regexp.MustCompile(`([\w-]+): `)
+
+// headersOf are the names in a text, each with its value behind.
+func headersOf(text string) (list []string) {
+	names := headerName.FindAllStringSubmatchIndex(text, -1)
+	for i, at := range names {
+		end := len(text)
+		if i+1 < len(names) {
+			end = names[i+1][0]
+		}
+		list = append(list, text[at[2]:at[3]], strings.TrimSpace(text[at[1]:end]))
+	}
+	return list
+}
+
+// sendFrom sends a request from an address of this machine; empty means any. headers are names, each
+// with its value behind; an empty name is none.
+func sendFrom(gw gateway, from, method, target string, headers ...string) (*http.Response, error) {
+	resp, _, err := sendBody(gw, from, method, target, 0, headers...)
+	return resp, err
+}
+
+// sendBody sends a request with a body of some bytes, and returns what the backend saw of it, where one answered.
+func sendBody(gw gateway, from, method, target string, length int, headers ...string) (*http.Response, testkit.Echo, error) {
+	dialer, seen := &net.Dialer{}, testkit.Echo{}
+	if from != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
+	}
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, fmt.Sprintf("http://127.0.0.1:%d%s", gw.port, target), strings.NewReader(strings.Repeat("x", length)))
+	if err != nil {
+		return nil, seen, err
+	}
+	req.Host = "shop.example"
+	for pair := range slices.Chunk(headers, 2) {
+		if pair[0] != "" {
+			req.Header.Set(pair[0], pair[1])
+		}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, seen, err
+	}
+	_ = json.NewDecoder(resp.Body).Decode(&seen) // else no backend answered
+	return resp, seen, resp.Body.Close()
+}
+
+// recipePages are the pages with recipes, with the names of these and what the gateway is started with.
+var recipePages = []struct {
+	page  string
+	names []string
+	args  []string
+}{
+	{page: "ratelimit.md", names: []string{"Per IP", "Per API key", "Per API client", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling"}},
+	{page: "affinity.md", names: []string{"A cart that is in the memory of one upstream"}},
+	{page: "answers.md", names: []string{"An old part that has moved, and a new one that is not open yet"}},
+	{page: "apikey.md", names: []string{"Partners, of which one may change things"}},
+	{page: "basicauth.md", names: []string{"Users and administrators"}},
+	{page: "bodylimit.md", names: []string{"Small bodies, and larger uploads"}},
+	{page: "canary.md", names: []string{"A new version for testers first"}},
+	{page: "compress.md", names: []string{"Reports"}},
+	{page: "cors.md", names: []string{"An application and its API"}},
+	{page: "csrf.md", names: []string{"A shop that browsers use"}},
+	{page: "extauthz.md", names: []string{"An admin area that is closed"}},
+	{page: "extproc.md", names: []string{"Requests and answers that are marked"}},
+	{page: "fault.md", names: []string{"A tester chooses"}},
+	{page: "headers.md", names: []string{"A header for the backend, and one for browsers"}},
+	{page: "hostrewrite.md", names: []string{"One host inside, and one for each tenant"}},
+	{page: "ipaccess.md", names: []string{"An office", "An admin area"}},
+	{page: "jwt.md", names: []string{"An API"}},
+	{page: "lua.md", names: []string{"A header that has to be there"}, args: []string{"--allow-lua"}},
+	{page: "maintenance.md", names: []string{"A shop that is closed"}},
+	{page: "mirror.md", names: []string{"A new version that gets a copy of everything"}},
+	{page: "rbac.md", names: []string{"Readers and writers", "Staff writes"}},
+}
+
+// filterPages are the pages of docs/filters.md.
+func filterPages() []string {
+	GinkgoHelper()
+	text, err := os.ReadFile("../../docs/filters.md")
+	Expect(err).NotTo(HaveOccurred())
+	var list []string
+	for _, m := range regexp.MustCompile("`]\\(([a-z]+\\.md)\\)").FindAllStringSubmatch(string(text), -1) {
+		if !slices.Contains(list, m[1]) {
+			list = append(list, m[1])
+		}
+	}
+	Expect(len(list)).To(BeNumerically(">", 15))
+	return list
+}
+
+var _ = Describe("The page of a filter", func() {
+	It("has a recipe", func() {
+		var tried []string
+		for _, p := range recipePages {
+			tried = append(tried, p.page)
+		}
+		for _, page := range filterPages() {
+			// The specs of test/newcomer run login.md; those of gRPC, in test/policies, have services that answer.
+			if !slices.Contains([]string{"login.md", "grpcweb.md", "grpcjson.md"}, page) {
+				Expect(tried).To(ContainElement(page))
+			}
+		}
+	})
+
+	for _, p := range recipePages {
+		Describe("docs/"+p.page, func() {
+			It("begins with commands that work", func() { tryCommands(p.page, p.args...) })
+			tryRecipes(p.page, p.names, p.args...)
+		})
+	}
+})
+
+var commands = regexp.MustCompile("(?s)\n```\n(A=http://127.0.0.1:1323\\b.*?)\n```\n")
+
+// tryCommands runs the first commands of a page. A request to the service may get any answer.
+func tryCommands(page string, args ...string) {
+	GinkgoHelper()
+	_, gw, _ := shop(args...)
+	addUpstream(gw.api, backend("green"))
+	for _, route := range []string{"cart", "old", "upload"} {
+		addRoute(gw.api, "shop", route, "/"+route, "", "blue")
+	}
+	text, err := os.ReadFile("../../docs/" + page)
+	Expect(err).NotTo(HaveOccurred())
+	block := commands.FindStringSubmatch(string(text))
+	Expect(block).NotTo(BeNil())
+	service := fmt.Sprintf("--no-fail-with-body -H Host:shop.example http://127.0.0.1:%d/", gw.port)
+	script := "set -e\ncurl() { command curl -sS --fail-with-body \"$@\"; }\n" + strings.NewReplacer(
+		"http://127.0.0.1:1323", gw.api.URL, "http://shop.example.com:8080/", service, "http://shop.example.com/", service).Replace(block[1])
+	cmd := exec.CommandContext(limit(), "sh", "-c", script)
+	cmd.Dir = GinkgoT().TempDir()
+	out, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
+}
+
+// tryRecipes has a spec for each recipe of a page.
+func tryRecipes(page string, want []string, args ...string) {
+	It("has a recipe for each need", func() {
+		var names []string
+		for _, r := range recipes(page) {
+			names = append(names, r.name)
+		}
+		Expect(names).To(Equal(want))
+	})
+
+	for _, r := range recipes(page) {
+		It("has a recipe that does what it says: "+r.name, func() {
+			_, gw, _ := shop(args...)
+			addUpstream(gw.api, backend("green"))
+			processor, err := testkit.StartProcessor()
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(processor.Close)
+			post(gw.api, "/upstream", "Upstream_name=processor", "Upstream_ip=127.0.0.1", "Upstream_protocol=h2c", fmt.Sprint("Upstream_port=", processor.Port))
+			a, err := gw.api.Do(limit(), http.MethodPut, "/config?wait=applied", "application/yaml", r.document)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(a.Status).To(Equal(http.StatusOK), a.Body)
+			for line := range strings.Lines(r.requests) {
+				tryLine(gw, line)
+			}
+		})
+	}
+}
+
+// tryLine sends the requests of a line, and compares the answers.
+func tryLine(gw gateway, line string) {
+	GinkgoHelper()
+	want := wanted.FindStringSubmatch(strings.TrimSpace(line))
+	Expect(want).NotTo(BeNil(), line)
+	times, err := strconv.Atoi(want[1])
+	Expect(err).NotTo(HaveOccurred())
+	length, _ := strconv.Atoi(want[5]) // none is none
+	for i := range times {
+		got, seen, err := sendBody(gw, want[4], want[2], want[3], length, headersOf(want[6])...)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strconv.Itoa(got.StatusCode)).To(Equal(want[7]), "request %d of %s", i+1, line)
+		header := got.Header
+		if want[8] != "" {
+			header = http.Header{"Host": {seen.Host}}
+			maps.Copy(header, seen.Headers)
+		}
+		switch value := header.Get(want[9]); {
+		case want[9] == "":
+		case want[10] == "none":
+			Expect(value).To(BeEmpty(), line)
+		case strings.HasSuffix(want[10], "..."):
+			Expect(value).To(HavePrefix(strings.TrimSuffix(want[10], "...")), line)
+		default:
+			Expect(value).To(Equal(want[10]), line)
+		}
+	}
+}
