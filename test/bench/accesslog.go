@@ -43,7 +43,7 @@ func (l *lab) accessLog(ctx context.Context) ([]section, error) {
 			}
 			targets = append(targets, &t.target)
 		}
-		if err := l.rounds(ctx, targets, results); err != nil {
+		if err := l.rounds(ctx, l.opts.rpsRounds, targets, results); err != nil {
 			return nil, err
 		}
 		for _, t := range targets {

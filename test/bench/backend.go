@@ -28,13 +28,20 @@ func newBackend(ctx context.Context, keep bool) (*backend, error) {
 		return nil, fmt.Errorf("starting a backend: %w", err)
 	}
 	b := &backend{listener: l, keep: keep, conns: map[net.Conn]struct{}{}}
-	b.answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"
-	if !keep {
-		b.answer += "Connection: close\r\n"
-	}
-	b.answer += "\r\nok\n"
+	b.answerWith("ok\n")
 	b.handlers.Go(b.accept)
 	return b, nil
+}
+
+// answerWith sets the text, for requests of connections that come later.
+func (b *backend) answerWith(text string) {
+	closing := ""
+	if !b.keep {
+		closing = "Connection: close\r\n"
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n%s\r\n%s", len(text), closing, text)
 }
 
 func (b *backend) port() int { return b.listener.Addr().(*net.TCPAddr).Port }
@@ -46,7 +53,7 @@ func (b *backend) accept() {
 			return
 		}
 		b.mu.Lock()
-		open := b.conns != nil
+		open, answer := b.conns != nil, []byte(b.answer)
 		if open {
 			b.conns[conn] = struct{}{}
 		}
@@ -55,19 +62,18 @@ func (b *backend) accept() {
 			_ = conn.Close()
 			return
 		}
-		b.handlers.Go(func() { b.serve(conn) })
+		b.handlers.Go(func() { b.serve(conn, answer) })
 	}
 }
 
 // serve answers requests without a body.
-func (b *backend) serve(conn net.Conn) {
+func (b *backend) serve(conn net.Conn, answer []byte) {
 	defer func() {
 		b.mu.Lock()
 		delete(b.conns, conn)
 		b.mu.Unlock()
 		_ = conn.Close()
 	}()
-	answer := []byte(b.answer)
 	r := bufio.NewReader(conn)
 	for {
 		for {

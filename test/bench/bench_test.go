@@ -38,7 +38,7 @@ var _ = Describe("The yardstick", func() {
 			"--gatehouse", "../../bin/gatehouse", "--envoy", "../../bin/envoy", "--floor", floor, "--envoys", envoys, "--json", file,
 			"--sizes", "12", "--samples", "2", "--bulk", "25", "--bulk-rounds", "1", "--document", "25", "--document-rounds", "1", "--starts", "12", "--start-rounds", "1",
 			"--streams", "3", "--stream-routes", "12", "--stream-changes", "1",
-			"--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
+			"--filter-starts", "1", "--filter-rounds", "1", "--rps-starts", "1", "--rps-rounds", "1", "--rps-round", "50ms", "--idle", "100ms", "--idle-routes", "12", "--idle-changes", "2",
 			"--scale", "20", "--scale-samples", "2",
 			"--limit-rounds", "1", "--limit-round", "50ms", "--domains", "3", "--domain-changes", "2", "--addresses", "1000",
 		})

@@ -5,53 +5,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
+	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// measuredFilter is a filter that is on a service of its own.
-type measuredFilter struct {
-	what, kind string
-	config     any
-	// header has lines that a request needs.
-	header []string
-}
-
-type object = map[string]any
-
-func measuredFilters() []measuredFilter {
-	return []measuredFilter{
-		{what: "vh_filter_ipaccess, 20 ranges", kind: "vh_filter_ipaccess", config: object{"allow": ranges(20)}},
-		{what: "vh_filter_ipaccess, 2,000 ranges", kind: "vh_filter_ipaccess", config: object{"allow": ranges(2000)}},
-		{what: "route_filter_headers, one in and one out", kind: "route_filter_headers", config: object{
-			"request": object{"set": object{"x-team": "bench"}}, "response": object{"set": object{"x-frame-options": "DENY"}},
-		}},
-	}
-}
-
-// ranges lists n ranges of addresses, the last of which has that of the client.
-func ranges(n int) (list []string) {
-	for i := range n - 1 {
-		list = append(list, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))
-	}
-	return append(list, "127.0.0.0/8")
-}
-
 // filters measures what each filter costs a request, and what those cost that are on the
 // listener and switched off.
 func (l *lab) filters(ctx context.Context) ([]section, error) {
+	list, err := measuredFilters()
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(f measuredFilter) bool { return f.kind != "" && !strings.Contains(f.what, l.opts.filter) })
 	b, err := newBackend(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	list := measuredFilters()
 	routes := layout.Routes(len(list)+1, 1, b.port())
 	alone, err := l.filtersAlone(ctx, list, routes)
 	if err != nil {
@@ -62,10 +40,23 @@ func (l *lab) filters(ctx context.Context) ([]section, error) {
 		return nil, err
 	}
 	s := section{Title: "Filters", Of: "filter", Beside: "none", Notes: []string{
-		"Measured like the requests per second above: one Envoy after another, in which the filters are on a service each, and one service has none.",
+		fmt.Sprintf("One Envoy after another, %d in all, in which the filters are on a service each, and one service has none: %d rounds of %s for each service, in turns. In brackets: the ratio of CPU time, and how much more a request took, when the filter was chosen (on another machine).",
+			l.opts.filterStarts, l.opts.filterRounds, l.opts.rpsRound),
+		"A token is verified once, and then remembered. The authorization server, the processor and what gets copies are in the process of the benchmark.",
 	}}
+	large := alone[0]
 	for i, f := range list {
-		s.Rows = append(s.Rows, besideLoads(f.what, alone[i+1], alone[0])...)
+		what, base := f.what, alone[0]
+		switch {
+		case f.kind == "":
+			large = alone[i+1]
+		case f.large:
+			base = large
+		}
+		if f.before != "" {
+			what += " (" + f.before + ")"
+		}
+		s.Rows = append(s.Rows, besideLoads(what, alone[i+1], base)...)
 	}
 	rows := besideLoads("all of them switched off", off[1], off[0])
 	rows[1] = rows[1].atMost(1.05)
@@ -76,18 +67,34 @@ func (l *lab) filters(ctx context.Context) ([]section, error) {
 
 // filtersAlone loads services with one filter each; the first has none.
 func (l *lab) filtersAlone(ctx context.Context, list []measuredFilter, routes []layout.Route) ([]loads, error) {
-	gatehouse, err := l.prepareGatehouse(ctx, setting{routes: routes, concurrency: 1})
+	long, err := newBackend(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer long.close()
+	long.answerWith(strings.Repeat("a line of text, as there are many\n", 121))
+	for i, f := range list {
+		if f.large {
+			routes[i+1].Port = long.port()
+		}
+	}
+	asked, err := testkit.StartProcessor()
+	if err != nil {
+		return nil, err
+	}
+	defer asked.Close()
+	gatehouse, err := l.prepareGatehouse(ctx, setting{routes: routes, concurrency: 1, args: []string{"--allow-lua"}})
 	if err != nil {
 		return nil, err
 	}
 	results := make([]loads, len(routes))
-	for start := range l.opts.rpsStarts {
+	for start := range l.opts.filterStarts {
 		side, err := gatehouse.startServing(ctx, routes)
 		if err != nil {
 			return nil, err
 		}
 		if start == 0 {
-			if err := attachFilters(ctx, newCaller(side.ports.api), list, routes[1:]); err != nil {
+			if err := attachFilters(ctx, newCaller(side.ports.api), list, routes[1:], asked.Port); err != nil {
 				return nil, err
 			}
 		}
@@ -99,7 +106,7 @@ func (l *lab) filtersAlone(ctx context.Context, list []measuredFilter, routes []
 			}
 			targets = append(targets, t)
 		}
-		if err := l.rounds(ctx, targets, results); err != nil {
+		if err := l.rounds(ctx, l.opts.filterRounds, targets, results); err != nil {
 			return nil, err
 		}
 		if err := side.stop(l); err != nil {
@@ -109,16 +116,29 @@ func (l *lab) filtersAlone(ctx context.Context, list []measuredFilter, routes []
 	return results, nil
 }
 
-// attachFilters makes the filters, each on the service of a route.
-func attachFilters(ctx context.Context, c caller, list []measuredFilter, routes []layout.Route) error {
+// attachFilters makes the filters, each on the service of a route, and what they name.
+func attachFilters(ctx context.Context, c caller, list []measuredFilter, routes []layout.Route, processorPort int) error {
 	calls := gatehouseCalls{caller: c}
+	for _, call := range [][]string{
+		{"/upstream", "Upstream_name", processor, "Upstream_ip", layout.Address, "Upstream_protocol", "h2c", "Upstream_port", strconv.Itoa(processorPort)},
+		{"/keyset", "Keyset_name", keySet},
+		{"/keyset/" + keySet + "/key", "Key_name", "web", "Key_hash", benchHash()},
+	} {
+		if err := calls.form(ctx, call[0], call[1:]...); err != nil {
+			return err
+		}
+	}
 	for i, f := range list {
+		if f.kind == "" {
+			continue
+		}
 		config, err := json.Marshal(f.config)
 		if err != nil {
 			return err
 		}
+		text := strings.ReplaceAll(string(config), ownUpstream, routes[i].Upstream)
 		name := fmt.Sprintf("f%02d", i)
-		if err := calls.form(ctx, "/filter", "Filter_name", name, "Filter_type", f.kind, "Filter_config", string(config)); err != nil {
+		if err := calls.form(ctx, "/filter", "Filter_name", name, "Filter_type", f.kind, "Filter_config", text); err != nil {
 			return fmt.Errorf("%s: %w", f.what, err)
 		}
 		if err := calls.form(ctx, "/service/"+routes[i].Service+"/filter/"+name+"?wait=applied&timeout=30s"); err != nil {
@@ -152,7 +172,7 @@ func (l *lab) filtersOff(ctx context.Context, route layout.Route) ([]loads, erro
 			}
 			targets = append(targets, &t.target)
 		}
-		if err := l.rounds(ctx, targets, results); err != nil {
+		if err := l.rounds(ctx, l.opts.rpsRounds, targets, results); err != nil {
 			return nil, err
 		}
 		if err := l.stop(targets[0].envoy, targets[1].envoy); err != nil {

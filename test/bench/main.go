@@ -32,6 +32,9 @@ type options struct {
 	rpsConns                 int
 	rpsRound, idle, poll     time.Duration
 	limitRounds, limitConns  int
+	filterStarts             int
+	filterRounds             int
+	filter                   string
 	limitRound               time.Duration
 	idleRoutes, bulkConns    int
 	concurrency, idleChanges int
@@ -171,6 +174,9 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.rpsRounds, "rps-rounds", 50, "rps: rounds with each Envoy")
 	f.DurationVar(&o.rpsRound, "rps-round", 50*time.Millisecond, "rps: length of a round")
 	f.IntVar(&o.rpsConns, "rps-connections", 16, "rps: client connections")
+	f.IntVar(&o.filterStarts, "filter-starts", 2, "filters: Envoys, one after the other")
+	f.IntVar(&o.filterRounds, "filter-rounds", 40, "filters: rounds of each row with each Envoy, as long as those of rps")
+	f.StringVar(&o.filter, "filter", "", "filters: only rows whose name contains this")
 	f.IntVar(&o.limitRounds, "limit-rounds", 40, "ratelimit: rounds of each")
 	f.IntVar(&o.limitConns, "limit-connections", 32, "ratelimit: client connections")
 	f.DurationVar(&o.limitRound, "limit-round", 250*time.Millisecond, "ratelimit: length of a round")

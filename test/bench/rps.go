@@ -79,7 +79,7 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 			return nil, err
 		}
 		targets := []*target{{local(side.ports.http), side.envoy, side.program, requestFor(route)}, &other.target}
-		if err := l.rounds(ctx, targets, results); err != nil {
+		if err := l.rounds(ctx, l.opts.rpsRounds, targets, results); err != nil {
 			return nil, err
 		}
 		for _, t := range targets {
@@ -105,8 +105,8 @@ func besideLoads(what string, a, b loads) []row {
 	return []row{rate, beside(what+", Envoy's CPU for a request", "us", a.cost(), b.cost())}
 }
 
-// rounds loads the targets in turns.
-func (l *lab) rounds(ctx context.Context, targets []*target, to []loads) error {
+// rounds loads the targets in turns, n times each.
+func (l *lab) rounds(ctx context.Context, n int, targets []*target, to []loads) error {
 	for _, t := range targets {
 		w := wire{addr: t.addr}
 		_, err := w.until(ctx, t.request, http.StatusOK, time.Millisecond)
@@ -119,7 +119,7 @@ func (l *lab) rounds(ctx context.Context, targets []*target, to []loads) error {
 			return err
 		}
 	}
-	for i := range l.opts.rpsRounds {
+	for i := range n {
 		for turn := range targets {
 			k := (turn + i) % len(targets)
 			if err := targets[k].load(ctx, l.opts.rpsConns, l.opts.rpsRound, &to[k]); err != nil {

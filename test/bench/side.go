@@ -56,6 +56,8 @@ type setting struct {
 	// For the floor only: one SetSnapshot for many changes; the same messages as
 	// Gatehouse's rather than those that a person would write.
 	coalesce, sameMessages bool
+	// args are more of Gatehouse's.
+	args []string
 }
 
 // prepared is a side that is ready to be started, any number of times.
@@ -101,8 +103,10 @@ func (l *lab) prepareGatehouse(ctx context.Context, s setting) (*prepared, error
 	p.database, p.concurrency = database, s.concurrency
 	p.calls = gatehouseCalls{newCaller(p.ports.api), p.ports.http}
 	p.program = func() (*process, error) {
-		return l.run(p.name, l.opts.gatehouse, "serve", "--data-dir", dataDirOf(database), "--database-url", database, "--access-log", accessLog,
-			"--api-addr", local(p.ports.api), "--xds-addr", local(p.ports.xds))
+		return l.run(p.name, l.opts.gatehouse, append([]string{
+			"serve", "--data-dir", dataDirOf(database), "--database-url", database, "--access-log", accessLog,
+			"--api-addr", local(p.ports.api), "--xds-addr", local(p.ports.xds),
+		}, s.args...)...)
 	}
 	return p, nil
 }

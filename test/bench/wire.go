@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -134,7 +133,7 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return 0, fmt.Errorf("not an answer: %q", line)
 	}
-	length := 0
+	length, chunked := 0, false
 	for {
 		if line, err = r.ReadSlice('\n'); err != nil {
 			return 0, err
@@ -149,11 +148,31 @@ func readAnswer(r *bufio.Reader) (status int, err error) {
 				return 0, err
 			}
 		case bytes.EqualFold(name, []byte("transfer-encoding")):
-			return 0, errors.New("the answer has no length")
+			chunked = true
 		}
+	}
+	if chunked {
+		return status, discardChunks(r)
 	}
 	_, err = r.Discard(length)
 	return status, err
+}
+
+// discardChunks reads a body without a length (RFC 9112 section 7.1).
+func discardChunks(r *bufio.Reader) error {
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		length, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 16, 32)
+		if err != nil {
+			return fmt.Errorf("not a chunk: %q", line)
+		}
+		if _, err := r.Discard(int(length) + len("\r\n")); err != nil || length == 0 {
+			return err
+		}
+	}
 }
 
 func firstLine(request []byte) string {
