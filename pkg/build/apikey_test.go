@@ -18,8 +18,14 @@ import (
 // keysIn are the holders of the keys that a proxy gets.
 func keysIn(s *snapshot.Snapshot) (clients []string) {
 	GinkgoHelper()
+	return keysFor(translate.KeyFilter, s)
+}
+
+// keysFor are those that one of the filters gets.
+func keysFor(filter string, s *snapshot.Snapshot) (clients []string) {
+	GinkgoHelper()
 	for _, r := range s.Extensions {
-		if r.Name != translate.KeyFilter {
+		if r.Name != filter {
 			continue
 		}
 		var e corev3.TypedExtensionConfig
@@ -83,6 +89,15 @@ var _ = Describe("A change of a key", func() {
 		Expect(keysIn(other)).To(Equal([]string{"-", "b/x"}))
 		gone := b.Apply(model.Change{Revision: 3, Entries: []model.Entry{{Key: model.NewKey(model.KindRouteFilter, "shop", "guarded", "f")}}})
 		Expect(keysIn(gone.Snapshots["gw"])).To(Equal([]string{"-"}))
+	})
+
+	It("is one of the list of keys that may be missing, where it is one of several credentials", func() {
+		either := &model.Filter{Name: "f", Type: model.FilterAnyOf, Config: `{"apikey":{"keys":"b"},"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]}}`}
+		b := newBuild()
+		b.Apply(with())
+		s := next(b, either, key("b", "new")).Snapshots["gw"]
+		Expect(keysFor(translate.AnyKeyFilter, s)).To(Equal([]string{"-", "b/new", "b/x"}))
+		Expect(keysIn(s)).To(Equal([]string{"-"}))
 	})
 
 	It("is not sent if Envoy would refuse all keys for it", func() {

@@ -320,6 +320,9 @@ func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []stri
 	for _, set := range needs.KeySets {
 		list[0].Keys = append(list[0].Keys, compile.Keys(b.config.Keys(set))...)
 	}
+	for _, set := range needs.AnyKeySets {
+		list[0].AnyKeys = append(list[0].AnyKeys, compile.Keys(b.config.Keys(set))...)
+	}
 	if l := compile.HTTPSListener(tree, b.settings, needs, b.namesBeside(needs, services)); l != nil {
 		list = append(list, *l)
 	}

@@ -198,12 +198,12 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		for _, r := range h.Routes {
 			all = append(all, r.All()...)
 		}
-		if h.Tokens != nil {
-			want[h.Tokens.Check.Name] = ""
+		if t := h.AllTokens(); t != nil {
+			want[t.Check.Name] = ""
 		}
 		for _, r := range append(all, h.Last...) {
-			if r.Tokens != nil {
-				want[r.Tokens.Check.Name] = ""
+			if t := r.AllTokens(); t != nil {
+				want[t.Check.Name] = ""
 			}
 			encoded, err := snapshot.NewRoute(must(translate.Route(r)))
 			Expect(err).NotTo(HaveOccurred())

@@ -68,13 +68,13 @@ func encodeTokenCheck(t *ir.TokenCheck, named *snapshot.Named, needs *snapshot.N
 // encodeTokens adds what verifies the tokens of a host and of its routes.
 func encodeTokens(h *ir.Host, named *snapshot.Named, needs *snapshot.Needs) error {
 	checks := map[string]*ir.TokenCheck{}
-	if h.Tokens != nil {
-		checks[h.Tokens.Check.Name] = h.Tokens.Check
+	if t := h.AllTokens(); t != nil {
+		checks[t.Check.Name] = t.Check
 	}
 	for _, of := range h.Routes {
 		for _, r := range of.All() {
-			if r.Tokens != nil {
-				checks[r.Tokens.Check.Name] = r.Tokens.Check
+			if t := r.AllTokens(); t != nil {
+				checks[t.Check.Name] = t.Check
 			}
 		}
 	}

@@ -87,8 +87,8 @@ func hostRefusal(h *ir.Host, from model.Key) error {
 func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
 	var list []*model.ParsedFilter
 	for _, f := range filters {
-		if c, ok := f.Spec.(*model.JWTFilter); ok {
-			f = &model.ParsedFilter{Filter: f.Filter, Spec: model.Learned(c, &model.Provider{Source: c.Source(), JWKS: `{"keys":[]}`}), Fault: f.Fault}
+		if s := model.SourceOf(f.Spec); s != (model.ProviderSource{}) && model.LoginOf(f.Spec) == nil {
+			f = &model.ParsedFilter{Filter: f.Filter, Spec: model.Learned(f.Spec, &model.Provider{Source: s, JWKS: `{"keys":[]}`}), Fault: f.Fault}
 		}
 		list = append(list, f)
 	}
@@ -98,8 +98,12 @@ func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
 // withStandIns is a configuration that knows its identity provider. What else a login
 // needs is added to named, so that the login itself is judged.
 func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec {
-	if f, ok := spec.(*model.BasicAuthFilter); ok {
-		for _, u := range f.Users {
+	users, _ := spec.(*model.BasicAuthFilter)
+	if f, ok := spec.(*model.AnyOfFilter); ok {
+		users = f.BasicAuth
+	}
+	if users != nil {
+		for _, u := range users.Users {
 			if name := u.Password.Secret; name != "" {
 				named[model.SecretKey(name)] = &model.Secret{Name: name, Value: model.SealedPrefix}
 			}

@@ -28,15 +28,18 @@ func keyAccess(f *model.APIKeyFilter) *ir.KeyAccess {
 
 // keyNeeds are the key sets that a host and its routes ask for.
 func keyNeeds(h *ir.Host) (needs ir.Needs) {
-	add := func(a *ir.KeyAccess) {
+	add := func(a *ir.KeyAccess, either *ir.AnyOf) {
 		if a != nil {
 			needs = needs.Merge(ir.Needs{KeySets: []string{a.Set}})
 		}
+		if either != nil && either.Keys != nil {
+			needs = needs.Merge(ir.Needs{AnyKeySets: []string{either.Keys.Set}})
+		}
 	}
-	add(h.Keys)
+	add(h.Keys, h.AnyOf)
 	for _, route := range h.Routes {
 		for _, r := range route.All() {
-			add(r.Keys)
+			add(r.Keys, r.AnyOf)
 		}
 	}
 	return needs

@@ -11,24 +11,24 @@ import (
 )
 
 func addHostBasicAuth(h *ir.Host, f *model.BasicAuthFilter, at Place) (err error) {
-	h.BasicAuth, err = basicAuthOf(f, at)
+	h.BasicAuth, err = basicAuthOf(f, "", at)
 	return err
 }
 
 func addRouteBasicAuth(r *ir.Route, f *model.BasicAuthFilter, at Place) (err error) {
-	r.BasicAuth, err = basicAuthOf(f, at)
+	r.BasicAuth, err = basicAuthOf(f, "", at)
 	return err
 }
 
-// basicAuthOf opens the passwords and keeps what Envoy compares. It fails if one cannot be known: who else has
+// basicAuthOf opens the passwords, which are in the JSON in a place that model.PasswordPlace takes, and keeps what Envoy compares. It fails if one cannot be known: who else has
 // none would be locked out without a word.
-func basicAuthOf(f *model.BasicAuthFilter, at Place) (*ir.BasicAuth, error) {
+func basicAuthOf(f *model.BasicAuthFilter, in string, at Place) (*ir.BasicAuth, error) {
 	if at.Open == nil {
 		return nil, errors.New("passwords cannot be read")
 	}
 	b := &ir.BasicAuth{Forward: f.Forward}
 	for _, u := range f.Users {
-		password, err := passwordOf(u, at)
+		password, err := passwordOf(u, in, at)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +38,7 @@ func basicAuthOf(f *model.BasicAuthFilter, at Place) (*ir.BasicAuth, error) {
 	return b, nil
 }
 
-func passwordOf(u model.User, at Place) (string, error) {
+func passwordOf(u model.User, in string, at Place) (string, error) {
 	if name := u.Password.Secret; name != "" {
 		password, err := secretValue(name, at)
 		if err != nil {
@@ -52,7 +52,7 @@ func passwordOf(u model.User, at Place) (string, error) {
 	if !model.IsSealed(u.Password.Text) {
 		return u.Password.Text, nil
 	}
-	password, err := at.Open(u.Password.Text, model.PasswordPlace(at.Key.Name(), u.Name))
+	password, err := at.Open(u.Password.Text, model.PasswordPlace(at.Key.Name(), in, u.Name))
 	if err != nil {
 		return "", fmt.Errorf("the password of %s cannot be read: it was sealed with another key", u.Name)
 	}

@@ -51,6 +51,7 @@ func filterTypes() []filterType {
 		filterOf(model.FilterFault, addHostFault, addRouteFault, nil),
 		namingFilterOf(model.FilterAPIKey, addHostKeys, addRouteKeys),
 		namingFilterOf(model.FilterBasicAuth, addHostBasicAuth, addRouteBasicAuth),
+		namingFilterOf(model.FilterAnyOf, addHostAnyOf, addRouteAnyOf),
 		namingFilterOf(model.FilterExtAuthz, addHostExtAuthz, addRouteExtAuthz),
 		namingFilterOf(model.FilterExtProc, addHostExtProc, addRouteExtProc),
 		namingFilterOf(model.FilterLua, addHostLua, addRouteLua),

@@ -17,7 +17,7 @@ import (
 // asksWho reports whether a filter says who a request is from: two of them on one place would
 // have to agree.
 func asksWho(f *model.ParsedFilter) bool {
-	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC || f.Type == model.FilterBasicAuth
+	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
 }
 
 // Clash says, in words that follow the name of what the filters are on, that two of them cannot
@@ -28,8 +28,9 @@ func Clash(filters []*model.ParsedFilter) string {
 		return what
 	}
 	var asking []*model.ParsedFilter
+	either := slices.ContainsFunc(filters, func(f *model.ParsedFilter) bool { return f.Type == model.FilterAnyOf })
 	for _, f := range filters {
-		if asksWho(f) {
+		if asksWho(f) || either && f.Type == model.FilterAPIKey {
 			asking = append(asking, f)
 		}
 	}
@@ -43,7 +44,7 @@ func addHostJWT(h *ir.Host, f *model.JWTFilter, at Place) (err error) {
 	if _, fault := f.Keys(); fault != "" {
 		return errors.New("the keys of its tokens are not known: " + fault)
 	}
-	h.Tokens = tokensOf(f, at)
+	h.Tokens = tokensOf(f, at, false)
 	return nil
 }
 
@@ -52,13 +53,13 @@ func addRouteJWT(r *ir.Route, f *model.JWTFilter, at Place) error {
 	if _, fault := f.Keys(); fault != "" {
 		return errors.New("the keys of its tokens are not known")
 	}
-	r.Tokens = tokensOf(f, at)
+	r.Tokens = tokensOf(f, at, false)
 	return nil
 }
 
 // tokensOf compiles a filter whose keys are known.
-func tokensOf(f *model.JWTFilter, at Place) *ir.Tokens {
-	check := &ir.TokenCheck{Issuer: f.Issuer, Audiences: f.Audiences, Header: "authorization", Prefix: "Bearer ", Forward: f.Forward}
+func tokensOf(f *model.JWTFilter, at Place, optional bool) *ir.Tokens {
+	check := &ir.TokenCheck{Issuer: f.Issuer, Audiences: f.Audiences, Header: "authorization", Prefix: "Bearer ", Forward: f.Forward, Optional: optional}
 	if p := f.From; p != nil {
 		check.Header, check.Prefix, check.Cookie, check.Query = strings.ToLower(p.Header), p.Prefix, p.Cookie, p.Query
 	}

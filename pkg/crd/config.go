@@ -112,6 +112,9 @@ func (e *exporter) filters() {
 		if c, ok := f.Parse().Spec.(*model.BasicAuthFilter); ok && slices.ContainsFunc(c.Users, hasText) {
 			config, original = e.passwords(f.Name, c)
 		}
+		if c, ok := f.Parse().Spec.(*model.AnyOfFilter); ok && c.BasicAuth != nil && slices.ContainsFunc(c.BasicAuth.Users, hasText) {
+			e.add("%s: a RouteFilter of the type %s names a secret for each password: put them into secrets", key.Path(), f.Type)
+		}
 		config = e.rename(f.Type, config)
 		noteConfig(&m, config, original)
 		if len(config) > 262144 {

@@ -68,6 +68,7 @@ const (
 	CertificateRequired = "client_certificate_required"
 	KeyRequired         = "key_required"       // 401: a http_filter_apikey finds no key that it knows
 	PasswordRequired    = "password_required"  // 401: a http_filter_basicauth finds no user with that password
+	NoCredential        = "no_credential"      // 401: a http_filter_anyof finds none of those that it takes
 	KeyRefused          = "client_refused"     // 403: the key is not of the set, or not one that may ask
 	AddressRefused      = "address_refused"    // 403: a vh_filter_ipaccess does not let the address in
 	TokenRefused        = "token_refused"      // 401: no token, or what is none

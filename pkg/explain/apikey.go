@@ -32,7 +32,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 	if f == nil || isOff(f, vh, r) {
 		return true, nil
 	}
-	client, why, err := s.clientOfKey(have, vh, r)
+	client, why, err := s.clientOfKey(have, keyFilter, vh, r)
 	if err != nil {
 		return false, err
 	}
@@ -64,8 +64,8 @@ func isClient(client string, m *matcherv3.ValueMatcher) bool {
 }
 
 // clientOfKey is whose key the request has; empty if it has none that the Envoy knows, with the reason.
-func (s subject) clientOfKey(have State, vh *routev3.VirtualHost, r *routev3.Route) (client, why string, err error) {
-	header, err := keyHeaderOf(vh, r)
+func (s subject) clientOfKey(have State, filter string, vh *routev3.VirtualHost, r *routev3.Route) (client, why string, err error) {
+	header, err := keyHeaderOf(filter, vh, r)
 	if err != nil {
 		return "", "", err
 	}
@@ -73,11 +73,15 @@ func (s subject) clientOfKey(have State, vh *routev3.VirtualHost, r *routev3.Rou
 	if !there || len(text) == 0 {
 		return "", "the request has no " + header, nil
 	}
-	client, secret, ok := credentials(text[0])
+	first := text[0]
+	if filter == anyKeyFilter { // its header is made of all
+		first = strings.Join(text, ",")
+	}
+	client, secret, ok := credentials(first)
 	if !ok {
 		return "", "what is in " + header + " has not the form of a key", nil
 	}
-	known, err := have.knowsUser(client + ":" + model.HashKey([]byte(secret)))
+	known, err := have.knowsUser(filter, client+":"+model.HashKey([]byte(secret)))
 	if err != nil || known {
 		return client, "", err
 	}
@@ -85,7 +89,11 @@ func (s subject) clientOfKey(have State, vh *routev3.VirtualHost, r *routev3.Rou
 }
 
 // keyHeaderOf is the header that a key is taken from, that of the route before that of the service.
-func keyHeaderOf(vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
+func keyHeaderOf(filter string, vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
+	inner := model.KeyHeader
+	if filter == anyKeyFilter {
+		inner = model.AnyKeyHeader
+	}
 	for _, config := range []interface {
 		GetTypedPerFilterConfig() map[string]*anypb.Any
 	}{r, vh} {
@@ -98,9 +106,11 @@ func keyHeaderOf(vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
 			return "", fmt.Errorf("decoding filter %q: %w", spoofFilter, err)
 		}
 		for _, m := range message.GetMutations().GetRequestMutations() {
-			if h := m.GetAppend().GetHeader(); h.GetKey() == model.KeyHeader {
-				_, name, _ := strings.Cut(h.GetValue(), "%REQ(")
-				return strings.TrimSuffix(name, ")%"), nil
+			if h := m.GetAppend().GetHeader(); h.GetKey() == inner {
+				if _, name, plain := strings.Cut(h.GetValue(), "%REQ("); plain {
+					return strings.TrimSuffix(name, ")%"), nil
+				}
+				return strings.Split(h.GetValue(), "'")[1], nil // of an optional one
 			}
 		}
 	}
@@ -108,18 +118,18 @@ func keyHeaderOf(vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
 }
 
 // knowsUser reports whether the Envoy has a line in its list of keys.
-func (s State) knowsUser(line string) (bool, error) {
-	at := slices.IndexFunc(s.Extensions, func(r *snapshot.Resource) bool { return r.Name == keyFilter })
+func (s State) knowsUser(filter, line string) (bool, error) {
+	at := slices.IndexFunc(s.Extensions, func(r *snapshot.Resource) bool { return r.Name == filter })
 	if at < 0 {
 		return false, nil
 	}
 	var packed corev3.TypedExtensionConfig
 	if err := s.Extensions[at].Body.UnmarshalTo(&packed); err != nil {
-		return false, fmt.Errorf("decoding filter %q: %w", keyFilter, err)
+		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
 	}
 	var list basicauthv3.BasicAuth
 	if err := packed.GetTypedConfig().UnmarshalTo(&list); err != nil {
-		return false, fmt.Errorf("decoding filter %q: %w", keyFilter, err)
+		return false, fmt.Errorf("decoding filter %q: %w", filter, err)
 	}
 	return slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), nil
 }
@@ -137,7 +147,7 @@ func challengeBody(l *hcmv3.HttpConnectionManager, scheme string) string {
 }
 
 func (f *Filter) describeKey(p passed) error {
-	client, _, err := p.request.clientOfKey(p.have, p.vh, p.route)
+	client, _, err := p.request.clientOfKey(p.have, keyFilter, p.vh, p.route)
 	if f.Message = "finds no API key that it knows"; client != "" {
 		f.Message = "takes the API key for that of " + client + ", as the backend sees in " + model.ClientHeader
 	}

@@ -36,7 +36,7 @@ var _ = Describe("The filter that asks for an API key", func() {
 		a := with(keys, nil, key("X-Api-Key", "a/x:"))
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
-			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key"},
+			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key, x-gatehouse-any-key"},
 			{Name: "envoy.filters.http.basic_auth/key", Message: "takes the API key for that of a/x, as the backend sees in x-client"},
 			{Name: "envoy.filters.http.rbac/clients", Message: "lets the keys a/* in"},
 			{Name: "envoy.filters.http.header_mutation/clean", Message: "takes the API key out of what the backend sees"},

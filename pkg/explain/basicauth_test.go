@@ -37,7 +37,7 @@ var _ = Describe("The filter that asks for a password", func() {
 		a := with(user("ann", "bob"), nil, false, basic("bob:"))
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
-			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key"},
+			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key, x-gatehouse-any-key"},
 			{Name: "envoy.filters.http.basic_auth", Message: "takes the request for one of bob, as the backend sees in x-client"},
 			{Name: "envoy.filters.http.header_mutation/password", Message: "takes Authorization out of what the backend sees"},
 			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},

@@ -183,7 +183,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	if !a.passTokens(s, l, vh, chosen) {
 		return nil
 	}
-	if passes, err := a.passKey(have, s, l, vh, chosen); !passes {
+	if passes, err := a.passCredentials(have, s, l, vh, chosen); !passes {
 		return err
 	}
 	for _, pass := range []passing{a.passBasicAuth, a.passClaims, a.passAccess, a.passBodyLimit, a.passFault} {

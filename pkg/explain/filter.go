@@ -65,6 +65,9 @@ func knownFilters() []knownFilter {
 		{name: keyFilter, describe: (*Filter).describeKey}, // passKey
 		{name: keyClientsFilter, describe: (*Filter).describeKeyClients},
 		{name: basicAuthFilter, describe: (*Filter).describeBasicAuth}, // passBasicAuth
+		{name: anyKeyFilter, describe: (*Filter).describeAnyKey},       // passAnyOf
+		{name: anyBasicAuthFilter, describe: (*Filter).describeAnyBasicAuth},
+		{name: anyFilter, describe: (*Filter).describeAnyOf},
 		{name: claimsFilter, describe: (*Filter).describeClaims},
 		{name: accessFilter},
 		{name: cleanFilter, describe: (*Filter).describeCleaned},

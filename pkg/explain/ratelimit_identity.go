@@ -47,7 +47,7 @@ func (p passed) identify() (s subject, err error) {
 		}
 	}
 	if p.isOn(keyFilter) {
-		s.apiClient, _, err = s.clientOfKey(p.have, p.vh, p.route)
+		s.apiClient, _, err = s.clientOfKey(p.have, keyFilter, p.vh, p.route)
 	}
 	return s, err
 }

@@ -16,7 +16,11 @@ import (
 const claimRefused = "claim_refused"
 
 // tokenPlace is where a route, or its host, looks for tokens.
-type tokenPlace struct{ name, header, prefix, cookie, query string }
+type tokenPlace struct {
+	name, header, prefix, cookie, query string
+	// optional says that requests without one pass.
+	optional bool
+}
 
 // tokenPlaceOf returns where the tokens of a route are; nil if it asks for none.
 func tokenPlaceOf(vh *routev3.VirtualHost, r *routev3.Route) *tokenPlace {
@@ -28,7 +32,7 @@ func tokenPlaceOf(vh *routev3.VirtualHost, r *routev3.Route) *tokenPlace {
 		return nil
 	}
 	text := func(key string) string { return said[key].GetStringValue() }
-	return &tokenPlace{text("tokens"), text("header"), text("prefix"), text("cookie"), text("query")}
+	return &tokenPlace{text("tokens"), text("header"), text("prefix"), text("cookie"), text("query"), text("optional") != ""}
 }
 
 // String tells the place in a sentence.
@@ -96,6 +100,8 @@ func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	token := place.find(s)
 	_, readable := claimsOf(token)
 	switch {
+	case token == "" && place.optional:
+		return true
 	case token == "":
 		a.Body = "Jwt is missing\n"
 		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and the request has none there", place.filter(), place))

@@ -46,6 +46,8 @@ type Listener struct {
 	// Keys are the API keys of all sets that routes ask for, on the listener of plain HTTP. They are
 	// delivered beside it.
 	Keys []APIKey `json:"keys,omitempty"`
+	// AnyKeys are those of the sets whose keys are one of several credentials.
+	AnyKeys []APIKey `json:"anyKeys,omitempty"`
 }
 
 // Host is a host name and the routes under it.
@@ -82,6 +84,9 @@ type Host struct {
 	// BasicAuth says whose passwords let requests pass on routes that say nothing of who may ask. A host has a login,
 	// tokens or this.
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+	// AnyOf says which credentials let requests pass on routes that ask for none of their own. A host that has it asks for
+	// no other.
+	AnyOf *AnyOf `json:"anyOf,omitempty"`
 	// ExtAuthz is asked about requests on routes that have none of their own; nil means that nobody is.
 	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
 	// ExtProc is for routes that have none of their own; nil means that there is none.
@@ -126,6 +131,8 @@ type Route struct {
 	// Tokens and BasicAuth take the place of the host's, whichever it has, and of its login. A route has one of them.
 	Tokens    *Tokens    `json:"tokens,omitempty"`
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
+	// AnyOf takes the place of all that the host asks for, and each that a route asks for that of the host's AnyOf.
+	AnyOf *AnyOf `json:"anyOf,omitempty"`
 	// CSRF takes the place of the host's, and so does IPAccess.
 	CSRF     *CSRF     `json:"csrf,omitempty"`
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
@@ -165,7 +172,7 @@ type Route struct {
 }
 
 // SaysWho reports whether the route itself says whose requests pass, in the place of its host.
-func (r *Route) SaysWho() bool { return r.Tokens != nil || r.BasicAuth != nil }
+func (r *Route) SaysWho() bool { return r.Tokens != nil || r.BasicAuth != nil || r.AnyOf != nil }
 
 // All are the route and those before it, in their order.
 func (r *Route) All() []*Route { return append(slices.Clone(r.Before), r) }

@@ -68,6 +68,8 @@ type TokenCheck struct {
 	Query  string `json:"query,omitempty"`
 	// Forward leaves it on the way to the backend.
 	Forward bool `json:"forward,omitempty"`
+	// Optional lets requests without one pass.
+	Optional bool `json:"optional,omitempty"`
 	// JWKS is the JSON of the keys.
 	JWKS string `json:"-"`
 	// ClaimHeaders are told to the backend, sorted by header.

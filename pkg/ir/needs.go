@@ -16,6 +16,8 @@ type Needs struct {
 	RateLimitDomains []string
 	// KeySets are the sets of API keys that routes ask for, sorted, each once.
 	KeySets []string
+	// AnyKeySets are those whose keys are one of several credentials, sorted, each once.
+	AnyKeySets []string
 	// HTTPS says that some have a certificate.
 	HTTPS bool
 	// Chains are those of services that need one, sorted by name, each name once: what
@@ -26,14 +28,17 @@ type Needs struct {
 // Merge returns the needs of all.
 func (n Needs) Merge(others ...Needs) Needs {
 	domains, chains, sets := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains), slices.Clip(n.KeySets)
+	anySets := slices.Clip(n.AnyKeySets)
 	for _, o := range others {
 		n.RateLimits = n.RateLimits || o.RateLimits
 		n.HTTPS = n.HTTPS || o.HTTPS
 		domains, chains = append(domains, o.RateLimitDomains...), append(chains, o.Chains...)
-		sets = append(sets, o.KeySets...)
+		sets, anySets = append(sets, o.KeySets...), append(anySets, o.AnyKeySets...)
 	}
 	slices.Sort(sets)
 	n.KeySets = slices.Compact(sets)
+	slices.Sort(anySets)
+	n.AnyKeySets = slices.Compact(anySets)
 	slices.Sort(domains)
 	n.RateLimitDomains = slices.Compact(domains)
 	n.Chains = mergeChains(chains)
@@ -67,7 +72,7 @@ func (n Needs) HasWildcard() bool {
 
 // Equal reports whether listeners for n are those for o.
 func (n Needs) Equal(o Needs) bool {
-	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) &&
+	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {
 			return a.Name == b.Name && slices.Equal(a.ServerNames, b.ServerNames) && slices.Equal(a.Pairs, b.Pairs) &&
 				(a.ClientCA == nil) == (b.ClientCA == nil) && (a.ClientCA == nil || *a.ClientCA == *b.ClientCA)

@@ -32,6 +32,8 @@ const maxKeyClients = 100
 const (
 	// KeyHeader is how Envoy reads a key.
 	KeyHeader = "x-gatehouse-key"
+	// AnyKeyHeader is how it reads one that may be missing.
+	AnyKeyHeader = "x-gatehouse-any-key"
 	// ClientHeader tells an upstream whose key it was.
 	ClientHeader = "x-client"
 )
@@ -44,7 +46,7 @@ func readAPIKey(v *validator, at, _ string, config JSON) Spec {
 	v.name(at+".keys", f.Keys, false)
 	f.Header = strings.ToLower(cmp.Or(f.Header, DefaultKeyHeader))
 	switch {
-	case slices.Contains([]string{"authorization", "cookie", KeyHeader, ClientHeader}, f.Header):
+	case slices.Contains([]string{"authorization", "cookie", KeyHeader, AnyKeyHeader, ClientHeader}, f.Header):
 		v.add(at+".header", "%q has another meaning; choose a header such as %s", f.Header, DefaultKeyHeader)
 	case strings.ContainsAny(f.Header, "%()?|:"): // Envoy reads them in the command that takes the key
 		v.add(at+".header", "%q has a character that the name of this header cannot have", f.Header)

@@ -72,9 +72,10 @@ func (p Password) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// PasswordPlace is what the password of a user of a filter is sealed for.
-func PasswordPlace(filter, user string) string {
-	return "filter/" + filter + "/users[" + user + "].password"
+// PasswordPlace is what the password of a user of a filter is sealed for. at is where the users are in its JSON, with a
+// dot behind it, or empty.
+func PasswordPlace(filter, at, user string) string {
+	return "filter/" + filter + "/" + at + "users[" + user + "].password"
 }
 
 func readBasicAuth(v *validator, at, _ string, config JSON) Spec {

@@ -48,7 +48,7 @@ func LoginOf(spec Spec) *Login {
 
 // SourceOf is what has to be asked for a configuration; the zero value means nothing.
 func SourceOf(spec Spec) ProviderSource {
-	if f, ok := spec.(*JWTFilter); ok {
+	if f, ok := spec.(interface{ Source() ProviderSource }); ok {
 		return f.Source()
 	}
 	if l := LoginOf(spec); l != nil {

@@ -42,6 +42,7 @@ func filterTypes() []configType {
 		{name: FilterJWT, on: []Kind{KindRoute, KindService}, names: jwtNames(), read: readJWT},
 		{name: FilterAPIKey, on: []Kind{KindRoute, KindService}, alone: "say which API keys pass", names: map[string]Kind{"keys": KindKeySet}, read: readAPIKey},
 		{name: FilterBasicAuth, on: []Kind{KindRoute, KindService}, secrets: []string{passwordKey}, names: map[string]Kind{passwordKey + ".secret": KindSecret}, read: readBasicAuth},
+		{name: FilterAnyOf, on: []Kind{KindRoute, KindService}, secrets: []string{BasicAuthInAnyOf + "." + passwordKey}, names: anyOfNames(), read: readAnyOf},
 		{name: FilterRBAC, on: []Kind{KindRoute, KindService}, read: readRBAC},
 		{name: FilterExtAuthz, on: []Kind{KindRoute, KindService}, alone: "name the server that decides", names: askedNames(), read: readExtAuthz},
 		{name: FilterExtProc, on: []Kind{KindRoute, KindService}, alone: "name the server that processes requests", names: askedNames(), read: readExtProc},
@@ -98,6 +99,7 @@ const (
 	FilterCompress        = "route_filter_compress"
 	FilterAPIKey          = "http_filter_apikey"
 	FilterBasicAuth       = "http_filter_basicauth"
+	FilterAnyOf           = "http_filter_anyof"
 	FilterAffinity        = "route_filter_affinity"
 	FilterCanary          = "route_filter_canary"
 	FilterMirror          = "route_filter_mirror"

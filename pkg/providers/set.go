@@ -44,7 +44,7 @@ func (s *set) applyEntry(e model.Entry) {
 		delete(s.tokens, e.Key)
 		if source := sourceOf(e.Object); source != (model.ProviderSource{}) {
 			s.logins[e.Key] = source
-			if f, ok := e.Object.(*model.Filter); ok && f.Type == model.FilterJWT {
+			if f, ok := e.Object.(*model.Filter); ok && (f.Type == model.FilterJWT || f.Type == model.FilterAnyOf) {
 				s.tokens[e.Key] = true
 			}
 		}

@@ -102,6 +102,7 @@ var recipePages = []struct {
 }{
 	{page: "ratelimit.md", names: []string{"Per IP", "Per API key", "Per API client", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling"}},
 	{page: "affinity.md", names: []string{"A cart that is in the memory of one upstream"}},
+	{page: "anyof.md", names: []string{"Programs with a key, and people with a password"}},
 	{page: "answers.md", names: []string{"An old part that has moved, and a new one that is not open yet"}},
 	{page: "apikey.md", names: []string{"Partners, of which one may change things"}},
 	{page: "basicauth.md", names: []string{"Users and administrators"}},

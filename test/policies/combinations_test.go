@@ -52,8 +52,9 @@ func combine(random *rand.Rand) (document []byte) {
 func choose(random *rand.Rand, kind model.Kind) []string {
 	names, answered, asked := []string{}, false, false
 	for _, p := range policies() {
-		asks := p.kind == model.FilterJWT || p.kind == model.FilterBasicAuth
-		if p.unpredictable || random.IntN(3) > 0 || kind == model.KindRoute && !p.onRoutes() || model.Answers(p.kind) && (answered || random.IntN(3) > 0) || asks && asked {
+		asks := slices.Contains([]string{model.FilterJWT, model.FilterBasicAuth, model.FilterAnyOf}, p.kind)
+		either := p.kind == model.FilterAPIKey && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, model.FilterAnyOf) })
+		if p.unpredictable || random.IntN(3) > 0 || kind == model.KindRoute && !p.onRoutes() || model.Answers(p.kind) && (answered || random.IntN(3) > 0) || asks && asked || either {
 			continue
 		}
 		answered, asked = answered || model.Answers(p.kind), asked || asks

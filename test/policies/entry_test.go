@@ -18,6 +18,7 @@ import (
 var policies = sync.OnceValue(func() []policy {
 	return []policy{
 		affinity(),
+		anyOf(),
 		apiKey(),
 		basicAuth(),
 		bodyLimit(),

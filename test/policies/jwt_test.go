@@ -2,12 +2,16 @@ package policies_test
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
+// tokenIssuer is one for all types: whose keys they are is not known to explain.
+var tokenIssuer = sync.OnceValue(func() *testkit.TokenIssuer { return testkit.NewTokenIssuer("https://issuer.test", "one") })
+
 func jwt() policy {
-	issuer, other := testkit.NewTokenIssuer("https://issuer.test", "one"), testkit.NewTokenIssuer("https://other.test", "two")
+	issuer, other := tokenIssuer(), testkit.NewTokenIssuer("https://other.test", "two")
 	bearer := func(i *testkit.TokenIssuer, claims object) string { return "Authorization: Bearer " + i.Token(claims) }
 	staff := bearer(issuer, object{"aud": "shop", "sub": "ann", "groups": []string{"users", "staff"}})
 	nobody := bearer(issuer, object{"aud": []string{"cart", "shop"}, "sub": "bob", "groups": "users"})

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -29,6 +30,8 @@ const (
 const (
 	// keyHeader has the key as the password of its holder.
 	keyHeader = "x-gatehouse-key"
+	// anyKeyHeader has it for a filter that does not ask for one.
+	anyKeyHeader = "x-gatehouse-any-key"
 	// clientHeader says whose key it was.
 	clientHeader = "x-client"
 	// clientName is where the filter puts whose key it was into a request's metadata.
@@ -61,8 +64,19 @@ func keyList(keys []ir.APIKey) *basicauthv3.BasicAuth {
 	}
 }
 
-func keysOfHost(h *ir.Host) ([]filterConfig, error)   { return askForKey(h.Keys), nil }
-func keysOfRoute(r *ir.Route) ([]filterConfig, error) { return askForKey(r.Keys), nil }
+func keysOfHost(h *ir.Host) ([]filterConfig, error) { return askForKey(h.Keys), nil }
+
+func keysOfRoute(r *ir.Route) ([]filterConfig, error) {
+	return append(askForKey(r.Keys), yield(KeyFilter, r)...), nil
+}
+
+// yield turns a filter of the host off for routes that take one of several credentials.
+func yield(filter string, r *ir.Route) []filterConfig {
+	if r.AnyOf == nil {
+		return nil
+	}
+	return []filterConfig{{name: filter, config: &routev3.FilterConfig{Disabled: true}}}
+}
 
 // askForKey turns the filter on as the listener has it.
 func askForKey(a *ir.KeyAccess) []filterConfig {
@@ -77,14 +91,29 @@ func keyClientsFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: KeyClientsFilter, config: &rbacv3.RBAC{Rules: refuseAll(clientRefused)}}}
 }
 
-func keyClientsOfHost(h *ir.Host) ([]filterConfig, error)   { return keyClients(h.Keys), nil }
-func keyClientsOfRoute(r *ir.Route) ([]filterConfig, error) { return keyClients(r.Keys), nil }
+func keyClientsOfHost(h *ir.Host) ([]filterConfig, error) { return keyClients(h.Keys), nil }
+
+func keyClientsOfRoute(r *ir.Route) ([]filterConfig, error) {
+	return append(keyClients(r.Keys), yield(KeyClientsFilter, r)...), nil
+}
 
 // keyClients refuses all but the keys of a set, or some of them.
 func keyClients(a *ir.KeyAccess) []filterConfig {
 	if a == nil {
 		return nil
 	}
+	client := metadataPrincipal(KeyFilter, []string{clientName}, clientMatcher(a))
+	return []filterConfig{{name: KeyClientsFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
+		Action: rbacconfigv3.RBAC_DENY,
+		Policies: map[string]*rbacconfigv3.Policy{clientRefused: {
+			Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
+			Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_NotId{NotId: client}}},
+		}},
+	}}}}}
+}
+
+// clientMatcher is for the keys that may ask.
+func clientMatcher(a *ir.KeyAccess) *matcherv3.ValueMatcher {
 	is := &matcherv3.OrMatcher{}
 	text := func(m *matcherv3.StringMatcher) {
 		is.ValueMatchers = append(is.ValueMatchers, &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{StringMatch: m}})
@@ -95,19 +124,7 @@ func keyClients(a *ir.KeyAccess) []filterConfig {
 	if a.Clients == nil {
 		text(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: a.Set + "/"}})
 	}
-	client := &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_SourcedMetadata{SourcedMetadata: &rbacconfigv3.SourcedMetadata{
-		MetadataMatcher: &matcherv3.MetadataMatcher{
-			Filter: KeyFilter, Path: segments([]string{clientName}),
-			Value: &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_OrMatch{OrMatch: or(is)}},
-		},
-	}}}
-	return []filterConfig{{name: KeyClientsFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{
-		Action: rbacconfigv3.RBAC_DENY,
-		Policies: map[string]*rbacconfigv3.Policy{clientRefused: {
-			Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
-			Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_NotId{NotId: client}}},
-		}},
-	}}}}}
+	return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_OrMatch{OrMatch: or(is)}}
 }
 
 // or is a list of two at least, which Envoy's constraints ask for.
@@ -120,10 +137,10 @@ func or(m *matcherv3.OrMatcher) *matcherv3.OrMatcher {
 
 // namesClients reports whether the host, or a route of it, tells the upstream who a client is.
 func namesClients(h *ir.Host) bool {
-	names := h.Keys != nil || h.BasicAuth != nil
+	names := h.AllKeys() != nil || h.AllBasicAuth() != nil
 	for _, route := range h.Routes {
 		for _, r := range route.All() {
-			names = names || r.Keys != nil || r.BasicAuth != nil
+			names = names || r.AllKeys() != nil || r.AllBasicAuth() != nil
 		}
 	}
 	return names
@@ -134,25 +151,29 @@ func namesClients(h *ir.Host) bool {
 func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
 	list := spoofable(tokenOfHost(h))
 	if namesClients(h) {
-		list = append(list, removeHeader(clientHeader), removeHeader(keyHeader))
+		list = append(list, removeHeader(clientHeader), removeHeader(keyHeader), removeHeader(anyKeyHeader))
 	}
-	if h.Keys != nil {
-		list = append(list, passKey(h.Keys.Header))
-	}
+	list = append(list, passKeys(h.Keys, h.AnyOf)...)
 	if list == nil {
 		return nil, nil
 	}
 	return []filterConfig{requestMutations(SpoofFilter, list)}, nil
 }
 
+// spoofOfRoute also removes the keys that the host has given to filters which do not ask on the route: the answers to
+// others tell them by their headers.
 func spoofOfRoute(r *ir.Route) ([]filterConfig, error) {
 	var list []*mutationv3.HeaderMutation
-	if r.Tokens != nil {
-		list = spoofable(r.Tokens.Check)
+	if t := r.AllTokens(); t != nil {
+		list = spoofable(t.Check)
 	}
-	if r.Keys != nil {
-		list = append(list, removeHeader(keyHeader), passKey(r.Keys.Header))
+	if r.Keys != nil || r.SaysWho() {
+		list = append(list, removeHeader(anyKeyHeader))
 	}
+	if r.Keys != nil || r.AnyOf != nil {
+		list = append(list, removeHeader(keyHeader))
+	}
+	list = append(list, passKeys(r.Keys, r.AnyOf)...)
 	if list == nil {
 		return nil, nil
 	}
@@ -164,26 +185,33 @@ func removeKey(a *ir.KeyAccess) []*mutationv3.HeaderMutation {
 	if a == nil {
 		return nil
 	}
-	return []*mutationv3.HeaderMutation{removeHeader(keyHeader), removeHeader(a.Header)}
+	return []*mutationv3.HeaderMutation{removeHeader(keyHeader), removeHeader(anyKeyHeader), removeHeader(a.Header)}
 }
 
 func removeHeader(name string) *mutationv3.HeaderMutation {
 	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}}
 }
 
-// passKey makes the header that the filter reads: a key is the name of its client and its secret,
-// in the form of Basic.
-func passKey(from string) *mutationv3.HeaderMutation {
-	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-		Header:       &corev3.HeaderValue{Key: keyHeader, Value: "Basic %REQ(" + from + ")%"},
-		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-	}}}
+// passKeys makes the header that a filter reads: a key is the name of its client and its secret,
+// in the form of Basic. One that is optional makes none of none.
+func passKeys(needed *ir.KeyAccess, either *ir.AnyOf) []*mutationv3.HeaderMutation {
+	var list []*mutationv3.HeaderMutation
+	pass := func(to, value string) {
+		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: setHeader(to, value)}})
+	}
+	if needed != nil {
+		pass(keyHeader, "Basic %REQ("+needed.Header+")%")
+	}
+	if either != nil && either.Keys != nil {
+		pass(anyKeyHeader, fmt.Sprintf(`%%CEL('%[1]s' in request.headers ? re.extract(request.headers['%[1]s'], r'^(.*)$', r'Basic \1') : '')%%`, either.Keys.Header))
+	}
+	return list
 }
 
 // keyReplies are what becomes of the refusals. The challenge is none that a browser would ask its
 // user for a password for.
 func keyReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
-	unknown, err := celFilter(ofCredentials + " && '" + keyHeader + "' in request.headers && !('" + clientHeader + "' in request.headers)")
+	unknown, err := celFilter(ofCredentials + " && ('" + keyHeader + "' in request.headers || '" + anyKeyHeader + "' in request.headers) && !('" + clientHeader + "' in request.headers)")
 	if err != nil {
 		return nil, err
 	}

@@ -46,11 +46,15 @@ func askForPassword(b *ir.BasicAuth) []filterConfig {
 	if b == nil {
 		return nil
 	}
+	return []filterConfig{{name: BasicAuthFilter, config: usersOf(b)}}
+}
+
+func usersOf(b *ir.BasicAuth) *basicauthv3.BasicAuthPerRoute {
 	var users []string
 	for _, u := range b.Users {
 		users = append(users, u.Name+":"+u.Hash)
 	}
-	return []filterConfig{{name: BasicAuthFilter, config: &basicauthv3.BasicAuthPerRoute{Users: inline(strings.Join(users, "\n"))}}}
+	return &basicauthv3.BasicAuthPerRoute{Users: inline(strings.Join(users, "\n"))}
 }
 
 func passwordFilter(ir.Listener) []filterConfig {
@@ -60,15 +64,15 @@ func passwordFilter(ir.Listener) []filterConfig {
 // passwordOfHost takes the password away on all routes that say nothing of it, public ones too: a browser sends it
 // along wherever it has sent it before.
 func passwordOfHost(h *ir.Host) ([]filterConfig, error) {
-	if h.BasicAuth == nil || h.BasicAuth.Forward {
+	if b := h.AllBasicAuth(); b == nil || b.Forward {
 		return nil, nil
 	}
 	return removePassword(), nil
 }
 
 func passwordOfRoute(r *ir.Route) ([]filterConfig, error) {
-	switch {
-	case r.BasicAuth != nil && !r.BasicAuth.Forward:
+	switch b := r.AllBasicAuth(); {
+	case b != nil && !b.Forward:
 		return removePassword(), nil
 	case r.SaysWho():
 		return []filterConfig{{name: PasswordFilter, config: &routev3.FilterConfig{Disabled: true}}}, nil
@@ -80,18 +84,25 @@ func removePassword() []filterConfig {
 	return []filterConfig{requestMutations(PasswordFilter, []*mutationv3.HeaderMutation{removeHeader("authorization")})}
 }
 
+// browserChallenge is one for which browsers ask their user.
+const browserChallenge = `Basic realm="gateway", charset="UTF-8"`
+
 // ofCredentials is the condition that a filter of users, or of keys, has refused a request.
 const ofCredentials = details + ".endsWith('_for_basic_auth')"
 
-// credentialReplies are what becomes of the refusals of keys, then of passwords. One realm is for all of a host: that
-// of Envoy has the path, and browsers would ask again for each.
+// credentialReplies are what becomes of the refusals of keys, of passwords and of one of several. One realm is for all of
+// a host: that of Envoy has the path, and browsers would ask again for each.
 func credentialReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	keys, err := keyReplies(l)
 	if err != nil {
 		return nil, err
 	}
 	refused, err := celFilter(ofCredentials)
-	return append(keys, challenge(refused, `Basic realm="gateway", charset="UTF-8"`, "a valid user name and password are needed\n")), err
+	if err != nil {
+		return nil, err
+	}
+	several, err := anyReplies(l)
+	return append(append(keys, challenge(refused, browserChallenge, "a valid user name and password are needed\n")), several...), err
 }
 
 // challenge is a 401 that says how to come back.

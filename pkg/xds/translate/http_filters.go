@@ -94,6 +94,10 @@ func httpFilters() []httpFilter {
 		{name: KeyFilter, listener: keyFilter, disabled: true, host: keysOfHost, route: keysOfRoute, resources: keyResources},
 		{name: KeyClientsFilter, listener: keyClientsFilter, disabled: true, host: keyClientsOfHost, route: keyClientsOfRoute},
 		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true, host: basicAuthOfHost, route: basicAuthOfRoute},
+		// Beside them those that let requests pass which bring nothing, and the one that looks whether all did.
+		{name: AnyKeyFilter, listener: anyKeyFilter, disabled: true, host: anyKeyOfHost, route: anyKeyOfRoute, resources: anyKeyResources},
+		{name: AnyBasicAuthFilter, listener: anyBasicAuthFilter, disabled: true, host: anyBasicAuthOfHost, route: anyBasicAuthOfRoute},
+		{name: AnyFilter, listener: anyFilter, disabled: true, host: anyOfHost, route: anyOfRoute},
 		{name: ClaimsFilter, listener: claimsFilter, disabled: true, host: claimsOfHost, route: claimsOfRoute},
 		{name: AccessFilter, listener: accessFilter, disabled: true, host: accessOfHost, route: accessOfRoute, replies: accessReplies},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},

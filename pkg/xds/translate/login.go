@@ -160,8 +160,8 @@ func spoofFilter(ir.Listener) []filterConfig {
 // tokenOfHost is the token that says what the upstream gets in headers; nil if none does.
 func tokenOfHost(h *ir.Host) *ir.TokenCheck {
 	switch {
-	case h.Tokens != nil:
-		return h.Tokens.Check
+	case h.AllTokens() != nil:
+		return h.AllTokens().Check
 	case h.Login != nil:
 		return h.Login.Token
 	}
@@ -188,11 +188,11 @@ func cleanFilter(ir.Listener) []filterConfig {
 }
 
 func cleanOfHost(h *ir.Host) ([]filterConfig, error) {
-	list := removeKey(h.Keys)
+	list := removeKey(h.AllKeys())
 	if h.Login != nil {
 		list = append(list, cleanLogin(h.Login)...)
 	} else {
-		list = append(list, cleanTokens(h.Tokens)...)
+		list = append(list, cleanTokens(h.AllTokens())...)
 	}
 	if list == nil {
 		return nil, nil
@@ -216,7 +216,7 @@ func cleanLogin(l *ir.Login) []*mutationv3.HeaderMutation {
 }
 
 func cleanOfRoute(r *ir.Route) ([]filterConfig, error) {
-	list := append(removeKey(r.Keys), cleanTokens(r.Tokens)...)
+	list := append(removeKey(r.AllKeys()), cleanTokens(r.AllTokens())...)
 	if list == nil {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ const metadata = "gatehouse"
 
 // hostMetadata says which login a host asks for, or that it asks for tokens, and what it answers while it is closed.
 func hostMetadata(h *ir.Host) *corev3.Metadata {
-	said := tokenMetadata(h.Tokens)
+	said := tokenMetadata(h.AllTokens())
 	if h.Login != nil {
 		said = saying(map[string]string{"login": h.Login.Name})
 	}
@@ -55,6 +55,9 @@ func tokenMetadata(t *ir.Tokens) *corev3.Metadata {
 		if value != "" {
 			said[key] = value
 		}
+	}
+	if t.Check.Optional {
+		said["optional"] = "true"
 	}
 	return saying(said)
 }

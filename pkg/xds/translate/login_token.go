@@ -6,6 +6,7 @@ import (
 	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
@@ -64,8 +65,18 @@ func TokenCheck(t *ir.TokenCheck) *jwtv3.JwtAuthentication {
 	}
 	return &jwtv3.JwtAuthentication{
 		Providers:      map[string]*jwtv3.JwtProvider{t.Name: p},
-		RequirementMap: map[string]*jwtv3.JwtRequirement{t.Name: provider(t.Name)},
+		RequirementMap: map[string]*jwtv3.JwtRequirement{t.Name: requirement(t)},
 	}
+}
+
+func requirement(t *ir.TokenCheck) *jwtv3.JwtRequirement {
+	if !t.Optional {
+		return provider(t.Name)
+	}
+	missing := &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}}
+	return &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_RequiresAny{
+		RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: []*jwtv3.JwtRequirement{provider(t.Name), missing}},
+	}}
 }
 
 func provider(name string) *jwtv3.JwtRequirement {
@@ -74,8 +85,8 @@ func provider(name string) *jwtv3.JwtRequirement {
 
 func tokenCheckOfHost(h *ir.Host) ([]filterConfig, error) {
 	switch {
-	case h.Tokens != nil:
-		return tokenCheck(h.Tokens.Check), nil
+	case h.AllTokens() != nil:
+		return tokenCheck(h.AllTokens().Check), nil
 	case h.Login != nil && h.Login.Token != nil:
 		return tokenCheck(h.Login.Token), nil
 	}
@@ -83,10 +94,10 @@ func tokenCheckOfHost(h *ir.Host) ([]filterConfig, error) {
 }
 
 func tokenCheckOfRoute(r *ir.Route) ([]filterConfig, error) {
-	if r.Tokens == nil {
+	if r.AllTokens() == nil {
 		return exemptRoute(JWTFilter)(r)
 	}
-	return tokenCheck(r.Tokens.Check), nil
+	return tokenCheck(r.AllTokens().Check), nil
 }
 
 func tokenCheck(t *ir.TokenCheck) []filterConfig {

@@ -54,7 +54,7 @@ func Route(r *ir.Route) (*routev3.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &routev3.Route{Name: r.Name, Match: match, TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.Tokens)}
+	out := &routev3.Route{Name: r.Name, Match: match, TypedPerFilterConfig: filters, Metadata: tokenMetadata(r.AllTokens())}
 	switch {
 	case r.Respond != nil:
 		applyDirectResponse(out, r.Respond)

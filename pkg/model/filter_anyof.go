@@ -1,0 +1,109 @@
+package model
+
+import (
+	"slices"
+	"strings"
+)
+
+// AnyOfFilter lets requests pass that have one of several credentials: an API key, the password of a user or a token. A
+// route's own takes the place of its service's.
+// +page=anyof.md
+// +example={apikey: {keys: partners}, basicauth: {users: [{name: ann, password: correct-horse-battery}]}}
+type AnyOfFilter struct {
+	// An API key passes, as that of a http_filter_apikey.
+	APIKey *APIKeyFilter `json:"apikey,omitempty"`
+	// A user name and a password pass, as those of a http_filter_basicauth.
+	BasicAuth *BasicAuthFilter `json:"basicauth,omitempty"`
+	// A token passes, as that of a http_filter_jwt.
+	JWT *JWTFilter `json:"jwt,omitempty"`
+}
+
+// BasicAuthInAnyOf is the key of AnyOfFilter.BasicAuth in JSON.
+const BasicAuthInAnyOf = "basicauth"
+
+func readAnyOf(v *validator, at, name string, config JSON) Spec {
+	f := &AnyOfFilter{}
+	var sent struct {
+		APIKey    *JSON `json:"apikey"`
+		BasicAuth *JSON `json:"basicauth"`
+		JWT       *JSON `json:"jwt"`
+	}
+	if !v.decode(at, config, &sent) {
+		return f
+	}
+	given := 0
+	read := func(key string, part *JSON, with func(v *validator, at, name string, config JSON) Spec) Spec {
+		if part == nil {
+			return nil
+		}
+		given++
+		if part.text()[0] != '{' {
+			v.add(at+"."+key, "must be an object")
+			return nil
+		}
+		return with(v, at+"."+key, name, *part)
+	}
+	f.APIKey, _ = read("apikey", sent.APIKey, readAPIKey).(*APIKeyFilter)
+	f.BasicAuth, _ = read(BasicAuthInAnyOf, sent.BasicAuth, readBasicAuth).(*BasicAuthFilter)
+	f.JWT, _ = read("jwt", sent.JWT, readJWT).(*JWTFilter)
+	switch {
+	case given < 2:
+		v.add(at, "names %d credentials; give two at least of apikey, basicauth and jwt, or attach the filter of the one", given)
+	case f.APIKey != nil && strings.ContainsAny(f.APIKey.Header, `'\`): // Envoy reads it in an expression
+		v.add(at+".apikey.header", "%q has a character that the name of this header cannot have", f.APIKey.Header)
+	case f.BasicAuth != nil && f.JWT != nil && f.JWT.From == nil && f.BasicAuth.Forward != f.JWT.Forward:
+		v.add(at+".jwt.forward", "must be that of basicauth: both are in Authorization, which is removed or not")
+	}
+	return f
+}
+
+func anyOfNames() map[string]Kind {
+	names := map[string]Kind{"apikey.keys": KindKeySet, BasicAuthInAnyOf + "." + passwordKey + ".secret": KindSecret}
+	for path, kind := range jwtNames() {
+		names["jwt."+path] = kind
+	}
+	return names
+}
+
+func (f *AnyOfFilter) uses() []Key {
+	var keys []Key
+	if f.APIKey != nil {
+		keys = f.APIKey.uses()
+	}
+	if f.BasicAuth != nil {
+		keys = slices.Concat(keys, f.BasicAuth.uses())
+	}
+	if f.JWT != nil {
+		keys = slices.Concat(keys, f.JWT.uses())
+	}
+	return keys
+}
+
+func (f *AnyOfFilter) learn(p *Provider) Spec {
+	if f.JWT == nil {
+		return f
+	}
+	known := *f
+	known.JWT, _ = f.JWT.learn(p).(*JWTFilter)
+	return &known
+}
+
+// Source is what has to be asked to know the keys of tokens; the zero value means nothing.
+func (f *AnyOfFilter) Source() ProviderSource {
+	if f.JWT == nil {
+		return ProviderSource{}
+	}
+	return f.JWT.Source()
+}
+
+// Advice is that of its parts.
+func (f *AnyOfFilter) Advice() []string {
+	var list []string
+	if f.BasicAuth != nil {
+		list = f.BasicAuth.Advice()
+	}
+	if f.JWT != nil {
+		list = append(list, f.JWT.Advice()...)
+	}
+	return list
+}
