@@ -76,7 +76,7 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 		if err != nil {
 			return missing, "", err
 		}
-		verifies := (ofService.claims || hasType(own, model.FilterJWT)) && !public
+		verifies := (ofService.claims || verifyTokens(own)) && !public
 		missing = identity{
 			claims: wants.claims && !verifies,
 			client: wants.client && !ofService.client && !hasType(own, model.FilterAPIKey),
@@ -92,6 +92,19 @@ func hasType(filters []*model.Filter, kind string) bool {
 	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.Type == kind })
 }
 
+// verifyTokens reports whether one of the filters takes tokens.
+func verifyTokens(filters []*model.Filter) bool {
+	return slices.ContainsFunc(filters, func(f *model.Filter) bool {
+		either, _ := f.Parse().Spec.(*model.AnyOfFilter)
+		return f.Type == model.FilterJWT || either != nil && either.JWT != nil
+	})
+}
+
+// saysWho reports whether a filter of a service takes the place of the logins of its proxies.
+func saysWho(f *model.Filter) bool {
+	return f.Type == model.FilterJWT || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
+}
+
 // found is what the service of a link finds out of who asks, with the logins of its proxies. One that no
 // proxy serves yet may get such a login.
 func (w warner) found(link model.Key) (identity, error) {
@@ -100,7 +113,7 @@ func (w warner) found(link model.Key) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	out := identity{claims: hasType(filters, model.FilterJWT), client: hasType(filters, model.FilterAPIKey)}
+	out := identity{claims: verifyTokens(filters), client: hasType(filters, model.FilterAPIKey)}
 	s, found, err := find[*model.Service](w.reader, service)
 	if err != nil || !found || out.claims {
 		return out, err
@@ -115,14 +128,14 @@ func (w warner) found(link model.Key) (identity, error) {
 		l := h.logins[key]
 		out.claims = out.claims || l.Issuer != "" || l.JWKSURI != ""
 	}
-	out.claims = out.claims || len(holding) == 0 && len(h.proxies[service]) == 0 && !s.Public
+	out.claims = out.claims || len(holding) == 0 && len(h.proxies[service]) == 0 && !s.Public && !h.replaced[service]
 	return out, nil
 }
 
 // addBereft adds the filters of a service that may need what a detached one found out of who asks.
 func (w warner) addBereft(link model.Key) error {
 	f, found, err := find[*model.Filter](w.reader, link.Attached())
-	if err != nil || !found || f.Type != model.FilterJWT && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey {
+	if err != nil || !found || !saysWho(f) && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey {
 		return err
 	}
 	service := model.ServiceKey(link.Part(model.KindService))

@@ -211,9 +211,9 @@ func (w *loginWarner) adviseServices() error {
 
 // loginsInForce are the logins of services and proxies.
 type loginsInForce struct {
-	// filters are those of services, tokens the services that ask for a token instead.
-	filters map[model.Key][]model.Key
-	tokens  map[model.Key]bool
+	// filters are those of services, replaced the services that ask for something else instead.
+	filters  map[model.Key][]model.Key
+	replaced map[model.Key]bool
 	// proxies are those that a service is attached to, globals what holds for one.
 	proxies map[model.Key][]*model.Proxy
 	globals map[string][]model.Key
@@ -223,7 +223,7 @@ type loginsInForce struct {
 // readLogins reads the logins that hold for the services; nil if none does.
 func (w *loginWarner) readLogins() (*loginsInForce, error) {
 	h := &loginsInForce{
-		filters: map[model.Key][]model.Key{}, tokens: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
+		filters: map[model.Key][]model.Key{}, replaced: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
 	}
 	services := slices.Collect(maps.Keys(w.services))
 	links, err := w.reader.List(store.Query{Kind: model.KindServiceFilter, To: services})
@@ -235,8 +235,8 @@ func (w *loginWarner) readLogins() (*loginsInForce, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found && f.Type == model.FilterJWT {
-			h.tokens[l.Key().Owner()] = true
+		if found && saysWho(f) {
+			h.replaced[l.Key().Owner()] = true
 		}
 		if login := loginOf(f); found && login != nil {
 			h.filters[l.Key().Owner()] = append(h.filters[l.Key().Owner()], f.Key())
@@ -292,7 +292,7 @@ func (h *loginsInForce) on(s *model.Service) map[model.Key][]*model.Proxy {
 		in[own[0]] = proxies
 		return in
 	}
-	if s.Public || h.tokens[s.Key()] {
+	if s.Public || h.replaced[s.Key()] {
 		return in
 	}
 	for _, p := range proxies {
@@ -313,7 +313,7 @@ func (w *loginWarner) adviseService(s *model.Service, h *loginsInForce) error {
 		return nil
 	case len(own) == 1 && s.Public:
 		w.warn("service %q is public, and %s on it asks for a login all the same: Public is about a globalconfig_oauth only", s.Name, own[0].Path())
-	case len(own) == 0 && !s.Public && !h.tokens[s.Key()]:
+	case len(own) == 0 && !s.Public && !h.replaced[s.Key()]:
 		for _, p := range h.proxies[s.Key()] {
 			if globals := h.globals[p.Name]; len(globals) > 1 {
 				w.warn("proxy %q has the logins %s and %s: nobody could say which of them asks, so that service %q answers 503 there", p.Name, globals[0].Path(), globals[1].Path(), s.Name)

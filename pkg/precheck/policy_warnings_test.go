@@ -59,6 +59,8 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 	rules := of("rules", model.FilterRBAC, `{"allow":[{"methods":["GET"]}],"deny":[{"claims":[{"claim":"groups","values":["guests"]}]}]}`)
 	plain := of("plain", model.FilterRBAC, `{"allow":[{"methods":["GET"]}]}`)
 	tokens := of("tokens", model.FilterJWT, `{"issuer":"https://idp.test","audiences":["shop"],"jwks_uri":"https://idp.test/keys"}`)
+	users := of("users", model.FilterBasicAuth, `{"users":[{"name":"ann","password":"correct-horse-battery"}]}`)
+	either := of("either", model.FilterAnyOf, `{"basicauth":{"users":[{"name":"ann","password":"correct-horse-battery"}]},"jwt":`+string(tokens.Config)+`}`)
 	each := of("each", model.FilterRateLimit, `{"per":"claim:sub","limit":"5/day"}`)
 	limit := of("limit", model.FilterRateLimit, `{"per":"client","limit":"5/day"}`)
 	client := of("client", model.FilterRateLimit, `{"per":"api_client","limit":"5/day"}`)
@@ -100,6 +102,9 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 		Entry("nothing of rules without claims", with(plain), insert(on("plain"))),
 		Entry("nothing with a token", with(rules, tokens, on("tokens"), health), insert(on("rules"))),
 		Entry("nothing with a token of the route", with(rules, tokens, onRoot("tokens")), insert(on("rules"))),
+		Entry("claims where passwords take the place of the login of the proxy", with(rules, everywhere, users, on("users")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
+		Entry("claims that lose their token among credentials", with(rules, either, on("rules"), on("either")), remove(on("either").Key()), "/service/shop/filter/rules "+noClaim),
+		Entry("nothing with a token among credentials", with(rules, either, on("either")), insert(on("rules"))),
 		Entry("nothing with a login", with(rules, login("/"), on("staff")), insert(on("rules"))),
 		Entry("nothing with a login of the proxy", with(rules, everywhere), insert(on("rules"))),
 		Entry("nothing before a proxy serves it, which may have a login", append(with(rules, everywhere)[:5:5], rules, everywhere), insert(on("rules"))),
