@@ -78,6 +78,7 @@ var _ = Describe("A change of a key", func() {
 	It("reaches the proxies with routes that ask for keys of the set, and their listeners", func() {
 		b := newBuild()
 		b.Apply(with())
+		next(b, key("b", "later")) // whose revision made no listener
 		Expect(b.Reach([]model.Key{model.APIKeyKey("a", "x")})).To(Equal(map[string]build.Reach{"gw": {Services: []string{"shop"}, Listeners: true}}))
 		Expect(b.Reach([]model.Key{model.APIKeyKey("b", "x")})).To(BeEmpty())
 	})
