@@ -102,7 +102,7 @@ func completeName(cmd *cobra.Command, kind client.Kind, prefix, typed string) ([
 	if owner, part, ok := strings.Cut(typed, "/"); kind.In != "" && ok {
 		path, prefix, typed = client.Path(kind.In, owner, kind.Name), prefix+owner+"/", part
 	} else if kind.In != "" {
-		kind, suffix, directive = kindCalled(kind.In), "/", directive|cobra.ShellCompDirectiveNoSpace
+		kind, suffix, directive = findKind(kind.In), "/", directive|cobra.ShellCompDirectiveNoSpace
 		path = client.Path(kind.Name)
 	}
 	r, err := connectWithin(cmd, completionTimeout)
@@ -132,7 +132,7 @@ func completeName(cmd *cobra.Command, kind client.Kind, prefix, typed string) ([
 	return names, directive
 }
 
-func kindCalled(name string) client.Kind {
+func findKind(name string) client.Kind {
 	kinds := client.Kinds()
 	return kinds[slices.IndexFunc(kinds, func(k client.Kind) bool { return k.Name == name })]
 }

@@ -19,10 +19,10 @@ type loginWatch struct {
 	now     func() time.Time
 }
 
-// told takes a line of an Envoy. Anybody can send a token of an unknown key: what comes of it has its own
+// handleLine reads a line of an Envoy's log. Anybody can send a token of an unknown key: what comes of it has its own
 // bound (providers.Times.Apart). A report of each reason of each service comes at most
 // once a minute, however many logins fail.
-func (w *loginWatch) told(line []byte) {
+func (w *loginWatch) handleLine(line []byte) {
 	if filter, ok := logins.ReadUnknownKey(line); ok {
 		w.refresh(filter)
 		return

@@ -58,7 +58,7 @@ func Standalone(ctx context.Context, cfg config.Config, env Env) (err error) {
 	}
 	gateway := &net.TCPAddr{IP: net.ParseIP(own.ListenIP), Port: own.HTTPPort}
 	child := standalone.NewEnvoy(standalone.EnvoyOptions{
-		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join(standalone.AdminSocket), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.told,
+		Path: path, Bootstrap: bootstrap, AdminSocket: dir.Join(standalone.AdminSocket), Dir: dir, Stdout: accessLog(env), Log: env.Log, Told: plane.logins.handleLine,
 		Children: children,
 		Ports:    []standalone.Port{{Addr: gateway.String(), Flag: "http-port"}},
 	})

@@ -400,7 +400,7 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 		encoded = append(encoded, r.encoded...)
 		named.add(r.named)
 	}
-	used, needs, err := encodeUsed(host, in.clusters)
+	used, needs, err := encodeFilterClusters(host, in.clusters)
 	if err != nil {
 		broken = err
 	}

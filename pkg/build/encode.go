@@ -28,7 +28,7 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 	if err != nil {
 		return err
 	}
-	named, asked, err := cache.encodeAsked(one.Asked)
+	named, asked, err := cache.encodeCallClusters(one.Asked)
 	if err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 	return nil
 }
 
-// encodeAsked makes the clusters that filters ask, and returns their names too.
-func (c *clusterCache) encodeAsked(asked []*ir.Cluster) (named snapshot.Named, names []string, err error) {
+// encodeCallClusters makes the clusters that filters ask, and returns their names too.
+func (c *clusterCache) encodeCallClusters(asked []*ir.Cluster) (named snapshot.Named, names []string, err error) {
 	for _, one := range asked {
 		if err := c.encodeInto(&named, one); err != nil {
 			return named, nil, err

@@ -13,13 +13,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// encodeUsed makes what the filters of a host name: its login, what verifies tokens, and the clusters
+// encodeFilterClusters makes what the filters of a host name: its login, what verifies tokens, and the clusters
 // that others ask.
-func encodeUsed(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
+func encodeFilterClusters(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
 	if named, needs, err = encodeLogin(h.Login, cache); err != nil {
 		return named, needs, err
 	}
-	asked, names, err := cache.encodeAsked(h.Asked)
+	asked, names, err := cache.encodeCallClusters(h.Asked)
 	named.Clusters, named.Secrets = append(named.Clusters, asked.Clusters...), append(named.Secrets, asked.Secrets...)
 	needs.Clusters = append(needs.Clusters, names...)
 	if err != nil {

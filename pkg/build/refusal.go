@@ -70,7 +70,7 @@ func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *mo
 
 // hostRefusal says why a host cannot become a working configuration, its routes left aside.
 func hostRefusal(h *ir.Host, from model.Key) error {
-	_, needs, err := encodeUsed(h, newClusterCache(newSecretCache()))
+	_, needs, err := encodeFilterClusters(h, newClusterCache(newSecretCache()))
 	if err != nil {
 		return err
 	}

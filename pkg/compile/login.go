@@ -141,8 +141,8 @@ func ReservedRoutes(l *ir.Login) []*ir.Route {
 	return list
 }
 
-// known is what the provider has said; nil while it has not been asked.
-func known(l *model.Login) *model.Provider {
+// learnedProvider returns what was learned from the provider; nil before its first answer.
+func learnedProvider(l *model.Login) *model.Provider {
 	if l.Provider == nil || l.Provider.Source != l.Source() {
 		return nil
 	}
@@ -152,7 +152,7 @@ func known(l *model.Login) *model.Provider {
 // errUnknown says that the provider has not answered.
 func errUnknown(l *model.Login, what string) error {
 	why := "it has not answered yet"
-	if p := known(l); p != nil && p.Fault != "" {
+	if p := learnedProvider(l); p != nil && p.Fault != "" {
 		why = p.Fault
 	}
 	return fmt.Errorf("the %s of the identity provider are not known: %s", what, why)
@@ -160,7 +160,7 @@ func errUnknown(l *model.Login, what string) error {
 
 // setEndpoints takes the endpoints that are written, else those that the provider says.
 func setEndpoints(out *ir.Login, l *model.Login) error {
-	p := known(l)
+	p := learnedProvider(l)
 	if p == nil {
 		p = &model.Provider{}
 	}
@@ -277,7 +277,7 @@ func setTokenCheck(out *ir.Login, l *model.Login) error {
 		}
 		return nil
 	}
-	p := known(l)
+	p := learnedProvider(l)
 	if p == nil || p.JWKS == "" {
 		return errUnknown(l, "keys")
 	}

@@ -219,7 +219,7 @@ func (w *Watch) take(b batch) (reread []translate.Ref) {
 	for ref, obj := range b.objects {
 		switch {
 		case ref.Kind == translate.KindSecret:
-			w.secrets.told(ref, obj)
+			w.secrets.setVersion(ref, obj)
 			if w.world.UsesSecret(ref) {
 				reread = append(reread, ref)
 			}

@@ -34,8 +34,8 @@ func newSecrets(api client.Reader) *secrets {
 	return &secrets{api: api, versions: map[translate.Ref]string{}, again: map[translate.Ref]bool{}}
 }
 
-// told takes that a Secret is there in a version, or is gone (nil).
-func (s *secrets) told(ref translate.Ref, metadata client.Object) {
+// setVersion notes the version of a Secret from its metadata. Nil means that the Secret is gone.
+func (s *secrets) setVersion(ref translate.Ref, metadata client.Object) {
 	if metadata == nil {
 		delete(s.versions, ref)
 		return

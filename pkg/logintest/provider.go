@@ -28,7 +28,7 @@ func (r *run) askAuthorization(ctx context.Context) {
 	code, description := refusalIn(reply)
 	switch {
 	case code != "":
-		r.fail(name, r.authorizationAdvice(code, description), "the identity provider refuses the request of the gateway: %s", said(code, description))
+		r.fail(name, r.authorizationAdvice(code, description), "the identity provider refuses the request of the gateway: %s", describeError(code, description))
 	case reply.Location != nil:
 		reply.Location.RawQuery = ""
 		r.ok(name, "the identity provider sends users on to %s", plain(reply.Location.String()))
@@ -89,15 +89,15 @@ func (r *run) trySecret(ctx context.Context) {
 		} else {
 			advice += `; a provider that takes it in the body only needs "token_endpoint_auth_method": "client_secret_post"`
 		}
-		r.fail(name, advice, "the token endpoint refuses the client: %s", said(code, description))
+		r.fail(name, advice, "the token endpoint refuses the client: %s", describeError(code, description))
 	case code == "unauthorized_client", code == "unsupported_grant_type":
-		r.fail(name, "allow the client the authorization code flow at the identity provider", "the token endpoint refuses the client: %s", said(code, description))
+		r.fail(name, "allow the client the authorization code flow at the identity provider", "the token endpoint refuses the client: %s", describeError(code, description))
 	case reply.Location != nil, reply.Status == http.StatusNotFound, reply.Status == http.StatusMethodNotAllowed:
 		r.fail(name, "write the token_endpoint of the identity provider", "there is no token endpoint at %s: the answer is %d", l.TokenEndpoint, reply.Status)
 	case reply.Status < http.StatusBadRequest:
 		r.fail(name, "write the token_endpoint of the identity provider", "what is at %s takes a code that is made up, and answers %d", l.TokenEndpoint, reply.Status)
 	default:
-		r.unclear(name, "a login shows it", "the token endpoint answers %d to a code that is made up, which says nothing of the secret: %s", reply.Status, said(code, description))
+		r.unclear(name, "a login shows it", "the token endpoint answers %d to a code that is made up, which says nothing of the secret: %s", reply.Status, describeError(code, description))
 	}
 }
 
@@ -124,7 +124,7 @@ func refusalIn(reply oidc.Reply) (code, description string) {
 	return errorCode.FindString(string(reply.Body)), ""
 }
 
-func said(code, description string) string {
+func describeError(code, description string) string {
 	switch {
 	case code == "":
 		return "it does not say why"

@@ -329,11 +329,11 @@ func (c *Config) namedBy(lists ...[]*ParsedFilter) map[Key]Object {
 	for _, f := range slices.Concat(lists...) {
 		names = append(names, f.Names()...)
 	}
-	return c.named(names)
+	return c.findNamed(names)
 }
 
-// named are the objects of keys and what they name, by key.
-func (c *Config) named(keys []Key) map[Key]Object {
+// findNamed returns the objects of keys, and the objects that these name, by key.
+func (c *Config) findNamed(keys []Key) map[Key]Object {
 	var all map[Key]Object
 	for len(keys) > 0 {
 		key := keys[0]
@@ -490,6 +490,6 @@ func (c *Config) rebuildProxy(name string) {
 	for _, g := range tree.GlobalConfigs {
 		names = append(names, g.Names()...)
 	}
-	tree.Named = c.named(names)
+	tree.Named = c.findNamed(names)
 	c.proxies[name] = tree
 }

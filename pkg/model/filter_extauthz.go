@@ -71,9 +71,9 @@ func readExtAuthz(v *validator, at, _ string, config JSON) Spec {
 	if !v.decode(at, config, &f) {
 		return &f
 	}
-	v.asked(at, f.Upstream, f.Timeout, f.OnError)
+	v.checkServer(at, f.Upstream, f.Timeout, f.OnError)
 	v.oneOf(at+".protocol", f.Protocol, []string{AskHTTP, AskGRPC})
-	v.askedPaths(at, &f)
+	v.checkServerPaths(at, &f)
 	if len(f.UpstreamHeaders) > maxHeaders {
 		v.add(at+".upstream_headers", "has %d headers; at most %d are allowed", len(f.UpstreamHeaders), maxHeaders)
 	}
@@ -85,8 +85,8 @@ func readExtAuthz(v *validator, at, _ string, config JSON) Spec {
 	return &f
 }
 
-// asked checks what all filters have that ask a server.
-func (v *validator) asked(at, upstream string, timeout Duration, onError string) {
+// checkServer checks the fields of a filter that calls a server.
+func (v *validator) checkServer(at, upstream string, timeout Duration, onError string) {
 	v.name(at+".upstream", upstream, true)
 	if d := time.Duration(timeout); d < time.Millisecond || d > time.Minute {
 		v.add(at+".timeout", "%s is not between 1ms and 1m", d)
@@ -94,7 +94,7 @@ func (v *validator) asked(at, upstream string, timeout Duration, onError string)
 	v.oneOf(at+".on_error", onError, []string{OnErrorDeny, OnErrorAllow})
 }
 
-func (v *validator) askedPaths(at string, f *ExtAuthzFilter) {
+func (v *validator) checkServerPaths(at string, f *ExtAuthzFilter) {
 	for _, p := range []struct{ field, path string }{{".path", f.Path}, {".path_prefix", f.PathPrefix}} {
 		switch {
 		case p.path == "":
@@ -120,8 +120,8 @@ func askedUpstream(name string) []Key {
 	return []Key{UpstreamKey(name)}
 }
 
-// askedNames are the paths of what uses lists.
-func askedNames() map[string]Kind { return map[string]Kind{"upstream": KindUpstream} }
+// serverNames are the paths of what uses lists.
+func serverNames() map[string]Kind { return map[string]Kind{"upstream": KindUpstream} }
 
 // Advice says what is open.
 func (f *ExtAuthzFilter) Advice() []string {

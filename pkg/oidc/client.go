@@ -207,7 +207,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 func refuseAnswer(res *http.Response) error {
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400 && res.Header.Get("Location") != "":
-		return fmt.Errorf("redirects to %s, which is not followed: write the URL that it is at", shown(res.Header.Get("Location")))
+		return fmt.Errorf("redirects to %s, which is not followed: write the URL that it is at", quote(res.Header.Get("Location")))
 	case code == http.StatusNotFound:
 		return fmt.Errorf("is not there (404): correct the URL; an issuer is written without %s", wellKnown)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
@@ -216,7 +216,7 @@ func refuseAnswer(res *http.Response) error {
 		return fmt.Errorf("is answered with %d: look at the provider", code)
 	}
 	if e := res.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return fmt.Errorf("is compressed (%s), which was not asked for: switch that off at the provider", shown(e))
+		return fmt.Errorf("is compressed (%s), which was not asked for: switch that off at the provider", quote(e))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (o object) text(name string) string { return model.TextOf(o[name]) }
 func documentURL(issuer string) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return "", fmt.Errorf("the issuer %s is not a URL without query and fragment: write it as the provider does", shown(issuer))
+		return "", fmt.Errorf("the issuer %s is not a URL without query and fragment: write it as the provider does", quote(issuer))
 	}
 	return strings.TrimSuffix(issuer, "/") + wellKnown, nil
 }
@@ -52,7 +52,7 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 	case named == "":
 		return p, errors.New("names no issuer: it is no discovery document of OpenID Connect")
 	case named != issuer:
-		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean", shown(named), shown(issuer))
+		return p, fmt.Errorf("names the issuer %s, not %s: write the one that it names, if it is the provider that you mean", quote(named), quote(issuer))
 	}
 	for _, f := range []struct {
 		name string
@@ -66,7 +66,7 @@ func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 			continue
 		}
 		if why := unusable(s, issuer); why != "" {
-			return p, fmt.Errorf("has the %s %s, which %s: change it at the provider", f.name, shown(s), why)
+			return p, fmt.Errorf("has the %s %s, which %s: change it at the provider", f.name, quote(s), why)
 		}
 		*f.to = s
 	}
@@ -90,8 +90,8 @@ func unusable(s, issuer string) string {
 	return "is not https"
 }
 
-// shown is a text of somebody else in a sentence.
-func shown(s string) string {
+// quote returns a text of a provider for a message: shortened, and quoted if it is not plain ASCII.
+func quote(s string) string {
 	const most = 200
 	if len(s) > most {
 		s = s[:most] + "..."

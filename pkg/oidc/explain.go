@@ -92,7 +92,7 @@ func namesOf(cert *x509.Certificate) string {
 	if len(names) > most {
 		names = append(names[:most:most], "others")
 	}
-	return shown(strings.Join(names, ","))
+	return quote(strings.Join(names, ","))
 }
 
 // plain is a text of a library in a sentence, which the other side may have shaped.

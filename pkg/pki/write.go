@@ -111,7 +111,7 @@ func (d *Directory) commit(name string) error {
 // settle finishes or undoes what an interrupted run has left. A key goes into its
 // place before its certificate: where one is left, nothing was replaced.
 func (d *Directory) settle() error {
-	left, err := d.left()
+	left, err := d.leftovers()
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (d *Directory) settle() error {
 			}
 		}
 	}
-	if left, err = d.left(); err != nil {
+	if left, err = d.leftovers(); err != nil {
 		return err
 	}
 	for _, name := range left {
@@ -137,8 +137,8 @@ func (d *Directory) settle() error {
 	return nil
 }
 
-// left returns the files that are not in their places.
-func (d *Directory) left() ([]string, error) {
+// leftovers returns the files that are not in their places.
+func (d *Directory) leftovers() ([]string, error) {
 	var left []string
 	for _, below := range []string{".", issuedDir} {
 		names, err := d.names(below, beside)

@@ -74,15 +74,15 @@ func (w *certificateWarner) secret(s *model.Secret, before model.Object) error {
 	}
 	for _, l := range links {
 		w.services[l.Key().Owner()] = true
-		if err := w.lost(l.Key().Owner(), was, s); err != nil {
+		if err := w.warnLostHosts(l.Key().Owner(), was, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lost says what a service loses with a certificate.
-func (w *certificateWarner) lost(service model.Key, was, is *model.Secret) error {
+// warnLostHosts warns of the hosts of a service that lose their certificate.
+func (w *certificateWarner) warnLostHosts(service model.Key, was, is *model.Secret) error {
 	svc, found, err := find[*model.Service](w.reader, service)
 	if !found {
 		return err

@@ -59,7 +59,7 @@ func (w warner) unknown(link model.Key, wants identity) (missing identity, route
 	if wants == (identity{}) {
 		return missing, "", nil
 	}
-	ofService, err := w.found(link)
+	ofService, err := w.identityOf(link)
 	if err != nil {
 		return missing, "", err
 	}
@@ -105,9 +105,9 @@ func saysWho(f *model.Filter) bool {
 	return f.Type == model.FilterJWT || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
 }
 
-// found is what the service of a link finds out of who asks, with the logins of its proxies. One that no
+// identityOf returns what the service of a link learns of the client, with the logins of its proxies. One that no
 // proxy serves yet may get such a login.
-func (w warner) found(link model.Key) (identity, error) {
+func (w warner) identityOf(link model.Key) (identity, error) {
 	service := model.ServiceKey(link.Part(model.KindService))
 	filters, err := w.filtersOf(store.Query{Kind: model.KindServiceFilter, To: []model.Key{service}})
 	if err != nil {

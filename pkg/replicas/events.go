@@ -23,9 +23,9 @@ type outbox struct {
 	events []Event
 }
 
-// isTold reports whether the others are told of an event: what happened to an
+// isAnnounced reports whether the others are told of an event: what happened to an
 // Envoy, but not each of its answers.
-func isTold(e status.Event) bool {
+func isAnnounced(e status.Event) bool {
 	switch e.Event {
 	case status.EventConnect, status.EventDisconnect, status.EventNack, status.EventOverdue:
 		return e.Replica == ""
@@ -41,7 +41,7 @@ func (o *outbox) take(feed *status.Feed) {
 			return
 		}
 		for _, e := range events {
-			if isTold(e) {
+			if isAnnounced(e) {
 				o.seq++
 				e.Message = shorten(e.Message)
 				o.events = append(o.events, Event{o.seq, e})

@@ -112,8 +112,8 @@ func New(o Options) (*Board, error) {
 			func(l *metav1.ListOptions) { l.LabelSelector = selector }),
 		ObjectType: &corev1.ConfigMap{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    b.hear,
-			UpdateFunc: func(_, now any) { b.hear(now) },
+			AddFunc:    b.observe,
+			UpdateFunc: func(_, now any) { b.observe(now) },
 			DeleteFunc: b.forget,
 		},
 		Transform: dropManagedFields,
@@ -163,9 +163,9 @@ func (b *Board) Synced() bool {
 	return b.reads.HasSynced() && (b.expected == nil || b.expected.reads.HasSynced())
 }
 
-// hear notes a ConfigMap that has changed. One that was only listed again is no sign of life. A replica in whose place is
+// observe notes a ConfigMap that has changed. One that was only listed again is no sign of life. A replica in whose place is
 // another, as a container that starts again in its Pod, has ended.
-func (b *Board) hear(o any) {
+func (b *Board) observe(o any) {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
 		return

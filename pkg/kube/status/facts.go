@@ -40,8 +40,8 @@ type heard struct {
 	moved map[string]int
 }
 
-// hear reads a report. still are the Envoys of it that have not moved on.
-func hear(o replicas.Other, still []replicas.Envoy) heard {
+// readReport reads a report. still are the Envoys of it that have not moved on.
+func readReport(o replicas.Other, still []replicas.Envoy) heard {
 	h := heard{
 		Other: o, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
 	}

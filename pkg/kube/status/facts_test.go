@@ -31,7 +31,7 @@ var _ = Describe("The facts about an object", func() {
 		return e
 	}
 	report := func(name string, version int64, envoys ...replicas.Envoy) heard {
-		return hear(replicas.Other{Report: &replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}}, envoys)
+		return readReport(replicas.Other{Report: &replicas.Report{Replica: name, Seen: seen(version), Envoys: envoys}}, envoys)
 	}
 
 	It("are those of its proxy's Envoys at all replicas, and the conditions of what it became", func() {
@@ -67,7 +67,7 @@ var _ = Describe("The facts about an object", func() {
 	It("count the Envoys beyond those that a report names", func() {
 		r := report("a", 50, envoy("1", nil))
 		r.More = map[string]int{"gatehouse": 40, "other": 7}
-		f, ok := known{replicas: []heard{hear(r.Other, r.Envoys)}}.factsOf(web, became, 50)
+		f, ok := known{replicas: []heard{readReport(r.Other, r.Envoys)}}.factsOf(web, became, 50)
 		Expect(ok).To(BeTrue())
 		Expect(f.Replicas).To(Equal([]conditions.Replica{{Name: "a", Envoys: 41, Built: true}}))
 	})
@@ -118,7 +118,7 @@ var _ = Describe("The facts about an object", func() {
 			envoy("4", func(e *replicas.Envoy) { e.Current, e.Applied, e.Seen = false, 0, seen(0) }), // has moved, and lacks it
 		}
 		killed := &replicas.Report{Replica: "b", Seen: seen(50), Envoys: list}
-		k := known{replicas: []heard{report("a", 50, envoy("5", nil), envoy("6", nil), envoy("7", nil)), hear(replicas.Other{Report: killed}, list[:1])}}
+		k := known{replicas: []heard{report("a", 50, envoy("5", nil), envoy("6", nil), envoy("7", nil)), readReport(replicas.Other{Report: killed}, list[:1])}}
 		f, ok := k.factsOf(web, became, 50)
 		Expect(ok).To(BeTrue())
 		Expect(f.Replicas).To(HaveExactElements(

@@ -166,7 +166,7 @@ func (w *World) Take() Step {
 		if u == nil {
 			continue
 		}
-		said := w.say(u)
+		said := w.describe(u)
 		if u.object == nil {
 			delete(w.units, ref)
 		}
@@ -203,13 +203,13 @@ func (w *World) reattach(service string) (ops []Op) {
 	return ops
 }
 
-// say returns what became of a unit; nil if it is gone.
-func (w *World) say(u *unit) *Object {
+// describe returns what became of a unit; nil if it is gone.
+func (w *World) describe(u *unit) *Object {
 	if u.object == nil {
 		return nil
 	}
 	r := u.result
-	o := &Object{Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(), Problems: r.told()}
+	o := &Object{Generation: u.object.GetGeneration(), Ignored: r.ignored, Proxies: r.proxies, Made: r.list(), Problems: r.allProblems()}
 	if u.ref.Kind == gatewayv1.KindRouteFilter {
 		o.Proxies = w.proxiesUsing(u.ref)
 		o.Ignored = len(o.Proxies) == 0 && len(w.users[u.ref]) > 0 // by hosts of other installations only

@@ -57,8 +57,8 @@ func (r *result) list() []Made {
 	return list
 }
 
-// told returns the problems with one that counts those that were left out.
-func (r *result) told() []Problem {
+// allProblems returns the problems, and one more that counts the problems left out.
+func (r *result) allProblems() []Problem {
 	if r.dropped == 0 {
 		return r.problems
 	}

@@ -153,13 +153,13 @@ func (s *Stream) collection(typeURL string) *collection {
 	case snapshot.ListenerType:
 		return &s.listeners
 	}
-	if n := s.named(typeURL); n != nil {
+	if n := s.findNamed(typeURL); n != nil {
 		return &n.collection
 	}
 	return nil
 }
 
-func (s *Stream) named(typeURL string) *named {
+func (s *Stream) findNamed(typeURL string) *named {
 	for _, n := range []*named{&s.secrets, &s.extensions, &s.endpoints} {
 		if n.typeURL == typeURL {
 			return n
@@ -174,7 +174,7 @@ func (s *Stream) named(typeURL string) *named {
 // returns false, and is only half done, when there is no room for a name that is
 // asked for.
 func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) bool {
-	switch n := s.named(typeURL); {
+	switch n := s.findNamed(typeURL); {
 	case typeURL == snapshot.RouteType:
 		s.keeper.replaced = len(initial) > 0
 		return s.routes.subscribe(names, initial, s.want, &s.room)
@@ -200,7 +200,7 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 func (s *Stream) Unsubscribe(typeURL string, names []string) {
 	if typeURL == snapshot.RouteType {
 		s.routes.unsubscribe(names)
-	} else if n := s.named(typeURL); n != nil {
+	} else if n := s.findNamed(typeURL); n != nil {
 		n.unsubscribe(names)
 		s.keeper.settled = false
 	}

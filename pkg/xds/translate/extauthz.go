@@ -44,15 +44,15 @@ func extAuthzFilters(ir.Listener) []filterConfig {
 			}}},
 			StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode(http.StatusServiceUnavailable)},
 			FailureModeAllow: onError, FailureModeAllowHeaderAdd: onError,
-			ValidateMutations: true, DecoderHeaderMutationRules: askedRules(),
+			ValidateMutations: true, DecoderHeaderMutationRules: mutationRules(),
 		}
 	}
 	return []filterConfig{{name: ExtAuthzFilter, config: config(false)}, {name: ExtAuthzAllowFilter, config: config(true)}}
 }
 
-// askedRules say which headers a server that was asked may change: none that say how a message is read
+// mutationRules say which headers a server that was asked may change: none that say how a message is read
 // or where it goes. By gRPC it could give a request the length of another.
-func askedRules() *mutationv3.HeaderMutationRules {
+func mutationRules() *mutationv3.HeaderMutationRules {
 	return &mutationv3.HeaderMutationRules{
 		DisallowSystem:     wrapperspb.Bool(true),
 		DisallowExpression: regex("connection|content-length|forwarded|t(e|railer|ransfer-encoding)|upgrade|x-(forwarded-.*|real-ip)"),

@@ -25,7 +25,7 @@ func extProcFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: ExtProcFilter, config: &extprocv3.ExternalProcessor{
 		GrpcService:      processor(noCluster),
 		MessageTimeout:   seconds(processorTimeout),
-		MutationRules:    askedRules(),
+		MutationRules:    mutationRules(),
 		RouteCacheAction: extprocv3.ExternalProcessor_RETAIN,
 		StatusOnError:    &typev3.HttpStatus{Code: typev3.StatusCode(http.StatusServiceUnavailable)},
 	}}}
