@@ -171,7 +171,7 @@ var _ = Describe("docs/login.md", func() {
 		Expect(signedOut.URL.Host).To(Equal("localhost:" + strconv.Itoa(g.idp.Port)))
 
 		By("Who gets in")
-		g.section("Who gets in, and what the backend is told", 1)
+		g.section("Who gets in, and what the backend sees", 1)
 		Expect(g.logIn(ctx, g.browser(), "bob").Status).To(Equal(403))
 		b = g.browser()
 		headers := seen(g.logIn(ctx, b, "ann"))
