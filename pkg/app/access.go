@@ -10,11 +10,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// port is a listener whose callers the tokens of the API let in.
+// port is a listener whose callers authenticate with the API's tokens.
 type port struct {
-	flag, given string // the setting of its address
+	flag, given string // the setting of its address, and its value
 	addr        net.Addr
-	// could is what everybody could do there.
+	// could is what anybody could do there without a token.
 	could string
 }
 
@@ -56,8 +56,8 @@ func (p port) local() bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// needsToken reports whether there is a token. It returns an error if
-// others could reach the port without one.
+// needsToken reports whether the API has a token, and so requires one. It returns an
+// error if other machines could reach the port without one.
 func (p port) needsToken(ctx context.Context, cfg config.Config, tokens store.Tokens) (bool, error) {
 	if cfg.APIAdminToken != "" {
 		return true, nil

@@ -54,7 +54,7 @@ func serve(cfg config.Config) *running {
 	return r
 }
 
-// serveUntil is serve with a way to end it earlier.
+// serveUntil is serve with a function that stops the server earlier.
 func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
 	r := &running{log: gbytes.NewBuffer(), done: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,8 +69,9 @@ func serveUntil(cfg config.Config) (*running, context.CancelFunc) {
 	return r, cancel
 }
 
-// What a spec has run has ended when it ends. That is looked at once for all of its
-// servers: one may still start goroutines when it answers, and the next is run.
+// Every server that a spec starts has stopped when the spec ends. All of its servers
+// are checked together: one may still start goroutines when it answers, while the next
+// one runs.
 var _ = BeforeEach(func() {
 	before := gleak.Goroutines()
 	DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })

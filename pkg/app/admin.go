@@ -14,8 +14,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
-// adminPort is the admin endpoint that others reach. What Envoy itself would do
-// for every web page on this machine, it does for those who may call the API.
+// adminPort is the admin endpoint for other machines. It lets callers of the API do
+// what Envoy's own endpoint would let any web page on this machine do.
 type adminPort struct {
 	listener net.Listener
 	http     *http.Server
@@ -35,7 +35,8 @@ func openAdmin(ctx context.Context, cfg config.Config, plane *controlPlane, chil
 			Tokens: plane.store, AdminToken: cfg.APIAdminToken, OpenWithoutTokens: mayOpen, Hosts: cfg.APIHosts, Log: plane.log,
 		}, rest.AdminOptions{Ask: child.Ask, Socket: socket}),
 		ReadTimeout: 10 * time.Second,
-		// A client that reads slowly holds one of the few questions to Envoy.
+		// A client that reads slowly occupies one of the few slots for requests to
+		// Envoy.
 		WriteTimeout:   30 * time.Second,
 		IdleTimeout:    time.Minute,
 		MaxHeaderBytes: 16 << 10,
@@ -48,8 +49,8 @@ func (a *adminPort) run(ctx context.Context) error {
 	return serveUntil(ctx, a.http, a.listener, "the admin endpoint")
 }
 
-// serveUntil serves until ctx ends, and then cuts off the requests that still
-// run: nobody waits for their answers.
+// serveUntil serves until ctx ends, then cuts off the requests that still run: nobody
+// waits for their answers.
 func serveUntil(ctx context.Context, server *http.Server, l net.Listener, what string) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()

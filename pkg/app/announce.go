@@ -25,9 +25,10 @@ type announcer struct {
 	}
 	registry *status.Registry
 	log      *slog.Logger
-	// configured says that the database has, or had, a configuration; see isConfigured.
+	// configured reports whether the database has, or had, a configuration; see
+	// isConfigured.
 	configured atomic.Bool
-	// told is the newest revision that was announced, or was there at the start or
+	// told is the newest revision that was announced, or the newest at the start or
 	// after the restore of a backup; -1 means that nothing was read yet.
 	told int64
 }
@@ -59,7 +60,7 @@ func (a *announcer) Since(ctx context.Context, at model.Mark) (model.Change, err
 	return change, nil
 }
 
-// updateConfigured looks whether a revision has a configuration, until one has.
+// updateConfigured checks whether a revision has a configuration, until one has.
 func (a *announcer) updateConfigured(ctx context.Context, revision int64) error {
 	if a.configured.Load() {
 		return nil
@@ -71,7 +72,7 @@ func (a *announcer) updateConfigured(ctx context.Context, revision int64) error 
 	})
 }
 
-// announce announces the new revisions up to one.
+// announce announces the new revisions, up to and including to.
 func (a *announcer) announce(ctx context.Context, to int64) error {
 	var list []store.Revision
 	err := a.store.ReadForBuild(ctx, func(r store.Reader) (err error) {

@@ -17,10 +17,9 @@ func authorityFiles() []string {
 	}
 }
 
-// readAuthorities reads the authorities that the certificates of upstreams are verified
-// with if they name none: those of the file that the setting names, else of the one
-// that SSL_CERT_FILE does, else of the first in the usual places. Empty means that
-// there is none there.
+// readAuthorities reads the authorities that verify upstreams which name none: the file
+// of the setting, otherwise the file of SSL_CERT_FILE, otherwise the first in the usual
+// places. An empty result means that none was found.
 func readAuthorities(setting string, getenv func(string) string, usual []string) (string, error) {
 	file, from := setting, "--upstream-ca-file"
 	if file == "" {
@@ -41,8 +40,8 @@ func readAuthorities(setting string, getenv func(string) string, usual []string)
 	return "", nil
 }
 
-// readCertificates returns the certificates of a PEM file, without what stands
-// between them, each once. What Go cannot read, Envoy would refuse with all the others.
+// readCertificates returns the certificates of a PEM file, each once, without the text
+// between them. Envoy would refuse them all for one that Go cannot read.
 func readCertificates(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -56,7 +55,7 @@ func readCertificates(file string) (string, error) {
 		}
 		seen[string(block.Bytes)] = true
 		if _, err := x509.ParseCertificate(block.Bytes); err == nil {
-			_ = pem.Encode(&out, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a buffer takes it
+			_ = pem.Encode(&out, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a buffer accepts every write
 		}
 	}
 	if out.Len() == 0 {

@@ -31,7 +31,7 @@ var _ = Describe("The authorities of upstreams", func() {
 
 	It("are those of the setting, of SSL_CERT_FILE or of the first usual place that has some", func() {
 		a, b, c := file("a", pem), file("b", "# b\n"+pem+pem), file("c", pem)
-		broken := strings.Replace(pem, "MII", "MIJ", 1) // of a length that is not there
+		broken := strings.Replace(pem, "MII", "MIJ", 1) // with a length beyond the data
 		gone := filepath.Join(dir, "gone")
 		for _, from := range []struct {
 			setting, variable string

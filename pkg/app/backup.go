@@ -27,8 +27,8 @@ type BackupOptions struct {
 	Doing   func(what, file string, size int64)
 }
 
-// Backup copies the SQLite database of cfg, with or without a server on it, to a
-// file, or to stdout. What it has to say beside goes to stderr.
+// Backup copies the SQLite database of cfg to a file or to stdout, while a server uses
+// it or not. Its messages go to stderr.
 func Backup(ctx context.Context, cfg config.Config, env Env, o BackupOptions) error {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
@@ -66,7 +66,7 @@ func Backup(ctx context.Context, cfg config.Config, env Env, o BackupOptions) er
 	return errors.Join(err, printKey(env.Stderr, path, keyErr, made.KeyOpens))
 }
 
-// printKey says which key a backup needs.
+// printKey prints which key a backup needs.
 func printKey(w io.Writer, path string, keyErr error, opens bool) error {
 	text := "its secrets need the key file " + path + ", which is not in it: keep a copy of that file in another place"
 	switch {
@@ -88,7 +88,7 @@ type RestoreOptions struct {
 	Doing          func(what, file string, size int64)
 }
 
-// Restore makes a backup the SQLite database of cfg, while no server uses it.
+// Restore replaces the SQLite database of cfg with a backup, while no server uses it.
 func Restore(ctx context.Context, cfg config.Config, env Env, o RestoreOptions) error {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
@@ -120,7 +120,7 @@ func Restore(ctx context.Context, cfg config.Config, env Env, o RestoreOptions) 
 	return printRestored(env.Stdout, done, name, o.CheckOnly)
 }
 
-// openForRestore opens the key, and refuses early what Restore would refuse after
+// openForRestore opens the key. It refuses early what Restore would only refuse after
 // it has read the backup.
 func openForRestore(cfg config.Config, dsn string, checkOnly bool) (*seal.Keyring, error) {
 	path, err := secretKeyFile(cfg)
@@ -233,8 +233,8 @@ func pgRestoreError(dsn, file string) error {
 	}
 }
 
-// withoutPassword is a database URL for others to see. What asks for the password
-// then are the programs of PostgreSQL, or PGPASSWORD has it.
+// withoutPassword returns a database URL that others may see. The programs of
+// PostgreSQL then ask for the password, or read it from PGPASSWORD.
 func withoutPassword(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -249,7 +249,7 @@ func withoutPassword(dsn string) string {
 	return u.String()
 }
 
-// quoteWord is a text as one word of a shell.
+// quoteWord quotes a text as one word for a shell.
 func quoteWord(s string) string {
 	if s == "" || regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`).MatchString(s) {
 		return s

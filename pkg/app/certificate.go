@@ -14,7 +14,7 @@ import (
 // certificateCheck is how often files are looked at, at most.
 const certificateCheck = time.Second
 
-// certificate is the API's, read again when its files change.
+// certificate is the API's certificate. It is read again when its files change.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -23,12 +23,13 @@ type certificate struct {
 	mu      sync.Mutex
 	current *tls.Certificate
 	checked time.Time
-	// seen is what the files were when they were last read, good or bad.
+	// seen are the versions of the files at the last read, whether that succeeded or
+	// not.
 	seen [2]fileVersion
 }
 
-// fileVersion tells a changed file; the zero value is a file that cannot be
-// looked at.
+// fileVersion identifies one version of a file; the zero value is a file that cannot be
+// read.
 type fileVersion struct {
 	modified time.Time
 	size     int64
@@ -50,8 +51,8 @@ func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, 
 	return c, nil
 }
 
-// get is tls.Config.GetCertificate. Files that make no certificate leave the
-// one that is in use.
+// get is tls.Config.GetCertificate. If the files hold no valid certificate, the one in
+// use stays.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +65,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if versions == c.seen {
 		return c.current, nil
 	}
-	// Looked at before it is read: a change in between is seen next time.
+	// The versions are taken before the read: the next call sees a change in between.
 	c.seen = versions
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {

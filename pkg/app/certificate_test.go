@@ -53,8 +53,8 @@ type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// oneConnection sends all requests on one connection. A transport of net/http
-// makes a second one when the machine is busy.
+// oneConnection sends all requests on one connection. A transport of net/http opens a
+// second one when the machine is busy.
 type oneConnection struct {
 	conn *tls.Conn
 	from *bufio.Reader
@@ -136,8 +136,8 @@ var _ = Describe("A new certificate of the API under load", func() {
 			GinkgoHelper()
 			Eventually(l.answered.Load).Should(BeNumerically(">", l.answered.Load()+5))
 		}
-		// served waits until new connections have the certificate, and for some
-		// requests more.
+		// served waits until new connections get the certificate, and for some more
+		// requests.
 		served := func(serial int64) {
 			GinkgoHelper()
 			Eventually(short.serial.Load).Should(Equal(serial))

@@ -18,19 +18,19 @@ const certificateSource = "certificates"
 // longestLook bounds how long the clock is trusted to run evenly: a machine may sleep.
 const longestLook = time.Minute
 
-// certificateWatch is a source that keeps the conditions of certificates as what the
-// build loop reads has them, and as time passes.
+// certificateWatch is a source that keeps the conditions of certificates current, with
+// what the build loop reads and as time passes.
 type certificateWatch struct {
 	build.Source
 	registry *status.Registry
 	log      *slog.Logger
 	now      func() time.Time
-	// changed says, without content, that what is to come is different.
+	// changed signals that the next conditions differ. It carries no data.
 	changed chan struct{}
 
 	mu  sync.Mutex
 	set *certificates.Set
-	// told has the code that was last told of each secret.
+	// told has the last reported code of each secret.
 	told map[model.Key]string
 }
 
@@ -60,7 +60,7 @@ func (w *certificateWatch) Since(ctx context.Context, at model.Mark) (model.Chan
 	return change, nil
 }
 
-// run brings the conditions up to date as time passes, until ctx ends.
+// run updates the conditions as time passes, until ctx ends.
 func (w *certificateWatch) run(ctx context.Context) error {
 	for {
 		var later <-chan time.Time
@@ -76,7 +76,7 @@ func (w *certificateWatch) run(ctx context.Context) error {
 	}
 }
 
-// look brings the conditions up to date, and returns when they change by themselves.
+// look updates the conditions. It returns when they next change by themselves.
 func (w *certificateWatch) look() (until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *certificateWatch) look() (until time.Time) {
 	return until
 }
 
-// ends returns in how many seconds the certificate of each secret ends.
+// ends returns the seconds until the certificate of each secret expires.
 func (w *certificateWatch) ends() map[string]float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// apiDrain is how long running API requests may take to finish at the end.
+// apiDrain is how long API requests may still run when the program stops.
 const apiDrain = 3 * time.Second
 
 // controlPlane is the store, the build loop and the two servers.
@@ -39,15 +39,15 @@ type controlPlane struct {
 	log   *slog.Logger
 	store *sqlstore.Store
 	loop  *build.Loop
-	// expiry tells of certificates that end.
+	// expiry reports certificates that expire.
 	expiry *certificateWatch
-	// logins counts those that fail.
+	// logins counts failed logins.
 	logins *loginWatch
-	// kube keeps the store as Kubernetes says; nil if the configuration does not come from there. mirror is then the
-	// directory of the store.
+	// kube keeps the store equal to what Kubernetes has; nil if the configuration does not come from there. mirror
+	// is then the directory of the store.
 	kube   *kube.Watch
 	mirror *standalone.RunDir
-	// providers keeps what identity providers say.
+	// providers keeps what is learned from identity providers.
 	providers *providers.Watch
 	api       net.Listener
 	xds       *xdsPort
@@ -55,31 +55,29 @@ type controlPlane struct {
 	grpc      *grpc.Server
 	// certificates keeps the secrets of --tls-dir; nil if there is none.
 	certificates *tlsdir.Dir
-	// debug serves profiles; nil if no setting asks for it.
+	// debug serves profiles; nil if no setting enables it.
 	debug *debugServer
-	// https says that the API has a certificate. (net/http itself sets the
-	// TLSConfig of any server.)
+	// https reports whether the API has a certificate. (net/http itself sets the TLSConfig of any server.)
 	https bool
 	// loaded is Env.Loaded.
 	loaded func()
 	// admin is the address of the admin port; empty if there is none.
 	admin string
-	// held says why no Envoy is answered, see server.Server.
+	// held says why no Envoy is answered; see server.Server.
 	held func() string
-	// limitsBy says who counts requests, see the function of this name.
+	// limitsBy says who counts requests; see the function of this name.
 	limitsBy string
 	// replica is the name of this process for users and for other replicas.
 	replica string
-	// replicas hears of the other replicas; nil if there can be none.
+	// replicas receives the reports of the other replicas; nil if there can be none.
 	replicas *replicas.Hub
-	// told writes what became of objects into Kubernetes; nil if the configuration does not come from there.
+	// told writes the conditions of objects into Kubernetes; nil if the configuration does not come from there.
 	told *kubeStatus
 }
 
-// openControlPlane binds the addresses and opens the store. newProxy gives the
-// defaults of a new proxy object; nil means those of the model. limits is the
-// rate-limit engine in this process, own the Envoy that it starts; nil means
-// that there is none.
+// openControlPlane binds the addresses and opens the store. newProxy returns the defaults of a new proxy object; nil
+// means those of the model. limits is the rate-limit engine in this process, and own the Envoy that it starts; nil
+// means that there is none.
 func openControlPlane(
 	ctx context.Context, cfg config.Config, env Env, newProxy func(string) *model.Proxy, limits *limiter, own *ownEnvoy,
 ) (*controlPlane, error) {
@@ -149,8 +147,8 @@ func openControlPlane(
 	return p, nil
 }
 
-// newServer makes the xDS server. lost says why the database seems to be lost, configured
-// whether it ever had a configuration.
+// newServer makes the xDS server. lost says why the database seems to be lost. configured reports whether it ever
+// had a configuration.
 func (p *controlPlane) newServer(
 	cfg config.Config, registry *status.Registry, own *ownEnvoy, lost string, configured func() bool,
 ) *server.Server {
@@ -211,8 +209,7 @@ func (p *controlPlane) openHTTP(ctx context.Context, cfg config.Config, access r
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
-	// Shutdown waits for requests to end, and a stream of events never does by
-	// itself.
+	// Shutdown waits for requests to end, and a stream of events never ends by itself.
 	p.http.RegisterOnShutdown(stop)
 	if cfg.APITLSCert != "" {
 		pair, err := loadCertificate(cfg.APITLSCert, cfg.APITLSKey, p.log)
@@ -234,7 +231,7 @@ func (p *controlPlane) accessOptions(ctx context.Context, cfg config.Config) (re
 	}, err
 }
 
-// serveAPI serves the API, with TLS where it has a certificate.
+// serveAPI serves the API, with TLS if it has a certificate.
 func (p *controlPlane) serveAPI() error {
 	serve := p.http.Serve
 	if p.https {
@@ -246,7 +243,7 @@ func (p *controlPlane) serveAPI() error {
 	return nil
 }
 
-// apiURL is where the API is, at an address of its listener.
+// apiURL returns the URL of the API at an address of its listener.
 func (p *controlPlane) apiURL(addr string) string {
 	if p.https {
 		return "https://" + addr
@@ -309,7 +306,7 @@ func (p *controlPlane) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// awaitLoaded tells the surroundings when the first configuration is published.
+// awaitLoaded calls loaded when the first configuration is published.
 func (p *controlPlane) awaitLoaded(ctx context.Context) error {
 	select {
 	case <-p.loop.Ready():
@@ -337,7 +334,7 @@ func (p *controlPlane) ready() error {
 	return errors.New("the configuration is not loaded yet")
 }
 
-// close releases what was opened. Closing what Serve has closed is harmless.
+// close releases what was opened. It may close again what Serve has closed.
 func (p *controlPlane) close() {
 	if p.api != nil {
 		_ = p.api.Close()
@@ -358,7 +355,7 @@ func (p *controlPlane) close() {
 	}
 }
 
-// listen binds an address that a flag sets.
+// listen binds an address. flag is the setting that has it.
 func listen(ctx context.Context, addr, flag, what string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {

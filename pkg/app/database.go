@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 )
 
-// claim makes this process the only server of its database, where that takes
-// one only. It comes before everything that another server would notice.
+// claim makes this process the only server of its database, if the database supports only
+// one. It comes before everything that another server would notice.
 func claim(ctx context.Context, cfg config.Config, as string) (release func() error, err error) {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
@@ -40,8 +40,8 @@ func databaseFlag(cfg config.Config) string {
 	return "--data-dir " + cfg.DataDir
 }
 
-// printDatabase tells the user of a command which database it uses, and which
-// server does too.
+// printDatabase tells the user of a command which database the command uses, and which
+// server uses the same.
 func printDatabase(env Env, dsn string) error {
 	name := config.RedactURL(dsn)
 	if u, err := url.Parse(dsn); err == nil && u.Scheme == "sqlite" {
@@ -58,9 +58,8 @@ func printDatabase(env Env, dsn string) error {
 	return err
 }
 
-// openStore opens the database with the key that its secrets are stored under.
-// lost says why the database seems to be one in the place of another that was
-// lost; empty means that it does not.
+// openStore opens the database with the key that seals its secrets. lost says why the
+// database seems to replace one that was lost; empty means that it does not.
 func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, lost string, err error) {
 	dsn, err := databaseURL(cfg)
 	if err != nil {
@@ -78,7 +77,7 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 		URL: dsn, Log: log, Sealer: keyring, KeepAge: cfg.RevisionKeepAge, KeepEntries: cfg.RevisionKeepEntries,
 	})
 	if err != nil {
-		if created { // it would stand in the way of the right one
+		if created { // it would be in the way of the right one
 			if errors.Is(err, sqlstore.ErrOtherKey) {
 				err = seal.MissingError(path)
 			}
@@ -97,10 +96,10 @@ func openStore(ctx context.Context, cfg config.Config, log *slog.Logger) (opened
 	return opened, lost, nil
 }
 
-// seemsLost says why the database seems to be new in the place of one that was
-// lost: it is in the data directory, and the key beside it was made for another.
-// The key says nothing of a database elsewhere. A note keeps the reason until
-// there is a configuration, for a later start does not see it any more.
+// seemsLost says why the database seems to replace one that was lost: it is new, it is in
+// the data directory, and the key next to it was made for another database. For a database
+// elsewhere the key proves nothing. A note keeps the reason until there is a
+// configuration, because a later start cannot detect it anymore.
 func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFile string, keyMade bool) (string, error) {
 	const note = "lost"
 	var configured bool
@@ -132,13 +131,13 @@ func seemsLost(ctx context.Context, cfg config.Config, s *sqlstore.Store, keyFil
 	return lost, s.SetNote(ctx, note, lost)
 }
 
-// mostCertificates is the most revisions that may all come from a directory of
-// certificates.
+// mostCertificates is the highest number of revisions that may all come from a directory
+// of certificates.
 const mostCertificates = 1000
 
-// isConfigured reports whether somebody has written to the database up to a revision. What
-// --tls-dir has written is no configuration: it would end the hold of Envoys whose
-// database was lost.
+// isConfigured reports whether anything but --tls-dir has written to the database up to a
+// revision. What --tls-dir writes is no configuration: it would end the hold of Envoys
+// whose database was lost.
 func isConfigured(r store.Reader, revision int64) (bool, error) {
 	if revision == 0 || revision > mostCertificates {
 		return revision > 0, nil
@@ -148,8 +147,7 @@ func isConfigured(r store.Reader, revision int64) (bool, error) {
 	return others || int64(len(list)) < revision, err
 }
 
-// databaseURL is the URL of the settings, or that of a file in the data
-// directory.
+// databaseURL returns the URL of the settings, or that of a file in the data directory.
 func databaseURL(cfg config.Config) (string, error) {
 	if cfg.DatabaseURL != "" {
 		return cfg.DatabaseURL, nil
@@ -161,7 +159,7 @@ func databaseURL(cfg config.Config) (string, error) {
 	return (&url.URL{Scheme: "sqlite", Path: filepath.Join(dir, "gatehouse.db")}).String(), nil
 }
 
-// secretKeyFile is the file of the settings, or one in the data directory.
+// secretKeyFile returns the file of the settings, or one in the data directory.
 func secretKeyFile(cfg config.Config) (string, error) {
 	if cfg.SecretKeyFile != "" {
 		return cfg.SecretKeyFile, nil
@@ -173,7 +171,7 @@ func secretKeyFile(cfg config.Config) (string, error) {
 	return filepath.Join(dir, "secret.key"), err
 }
 
-// dataDir is the data directory, from wherever the program was started.
+// dataDir returns the absolute path of the data directory.
 func dataDir(cfg config.Config) (string, error) {
 	dir, err := filepath.Abs(cfg.DataDir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// debugPath is where the profiles are, as go tool pprof expects them.
+// debugPath is where go tool pprof expects the profiles.
 const debugPath = "/debug/pprof/"
 
 // debugServer serves profiles of the program to this machine, without a token.
@@ -36,9 +36,9 @@ func openDebug(ctx context.Context, cfg config.Config, log *slog.Logger) (*debug
 	}}, nil
 }
 
-// debugHandler returns the handlers of net/http/pprof. That package also adds them
-// to http.DefaultServeMux, which nothing here serves. Its cmdline is left out: the
-// command line may hold the password of the database.
+// debugHandler returns the handlers of net/http/pprof. That package also adds them to
+// http.DefaultServeMux, which nothing here serves. Its cmdline handler is left out: the
+// command line may contain the password of the database.
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(debugPath, pprof.Index) // and heap, allocs, goroutine, ...
@@ -55,8 +55,8 @@ func debugHandler() http.Handler {
 }
 
 // isFromPage reports whether a request comes from a web page in a browser on this
-// machine. The page's host name may lead here (DNS rebinding): then the Host is
-// that name. Or the browser says that another site sends the request.
+// machine. Either the page's host name resolves to this machine (DNS rebinding), and
+// the Host is that name. Or the browser says that another site sends the request.
 func isFromPage(r *http.Request) bool {
 	host := (&url.URL{Host: r.Host}).Hostname()
 	addr, err := netip.ParseAddr(host)
@@ -68,7 +68,7 @@ func isFromPage(r *http.Request) bool {
 	return true
 }
 
-// url is where the profiles are.
+// url is the address of the profiles.
 func (d *debugServer) url() string { return "http://" + d.listener.Addr().String() + debugPath }
 
 // run serves until ctx ends.

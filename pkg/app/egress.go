@@ -19,7 +19,8 @@ func upstreamLists(cfg config.Config) egress.Lists {
 	return egress.Lists{Allow: cfg.UpstreamAllow, Deny: cfg.UpstreamDeny}
 }
 
-// thisMachine is how others, and an Envoy here, may name it.
+// thisMachine returns the names and addresses by which others, or an Envoy here, may
+// reach this machine.
 func thisMachine(cfg config.Config) (egress.Machine, error) {
 	m := egress.Machine{Names: append([]string{}, cfg.APIHosts...)}
 	if name, err := os.Hostname(); err == nil {
@@ -37,8 +38,8 @@ func thisMachine(cfg config.Config) (egress.Machine, error) {
 	return m, nil
 }
 
-// addChecks adds the checks of what a write has written. Where the program listens
-// is known once it serves.
+// addChecks adds the checks that run after a write. The addresses of the program are
+// known once it serves.
 func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registry *status.Registry, to *rest.Options) error {
 	machine, err := thisMachine(cfg)
 	if err != nil {
@@ -62,7 +63,7 @@ func (p *controlPlane) addChecks(ctx context.Context, cfg config.Config, registr
 	return p.followCertificates(cfg, registry, to)
 }
 
-// listenPlaces returns where the program listens.
+// listenPlaces returns the addresses where the program listens.
 func (p *controlPlane) listenPlaces() []egress.Place {
 	list := []egress.Place{
 		{What: "Gatehouse's own API", Addr: addrPort(p.api.Addr().String())}, {What: "Gatehouse's own xDS server", Addr: addrPort(p.xds.listener.Addr().String())},

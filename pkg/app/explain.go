@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// explainer explains from what the connected Envoys have, or should have while
-// there are none.
+// explainer explains from what the connected Envoys have, or from what they should have
+// while none is connected.
 func explainer(ads *server.Server, known *knownLimits, ill upstreams) inspect.Explain {
 	return func(ctx context.Context, proxy string, r explain.Request) ([]inspect.Explained, error) {
 		type group struct {

@@ -18,21 +18,23 @@ import (
 )
 
 const (
-	// handshakeTimeout bounds a handshake, handshakesTimeout all of one question.
+	// handshakeTimeout bounds one handshake, handshakesTimeout all handshakes of one
+	// call.
 	handshakeTimeout  = 2 * time.Second
 	handshakesTimeout = 3 * time.Second
-	// handshakeKept is how long a finding is told, and no handshake made.
+	// handshakeKept is how long a finding is reported before the next handshake.
 	handshakeKept = 5 * time.Second
-	// maxHandshakes is how many there are at a time, maxFindings how many are kept.
+	// maxHandshakes bounds the handshakes at a time, maxFindings the findings that are
+	// kept.
 	maxHandshakes = 8
 	maxFindings   = 1000
 	// alertWait is how long a backend has to refuse a client without a certificate,
-	// which TLS 1.3 lets it do after the handshake.
+	// which in TLS 1.3 it may do after the handshake.
 	alertWait = 200 * time.Millisecond
 )
 
-// handshakes finds out why TLS with upstreams fails, with handshakes of its own in
-// which nothing else is sent.
+// handshakes finds out why TLS with upstreams fails. It makes handshakes of its own and
+// sends nothing else.
 type handshakes struct {
 	mu       sync.Mutex
 	findings map[handshakeKey]finding
@@ -49,7 +51,7 @@ type finding struct {
 	at time.Time
 }
 
-// find returns what is wrong with endpoints of a proxy, for as many as there is time.
+// find returns what is wrong with endpoints of a proxy, for as many as time allows.
 func (h *handshakes) find(ctx context.Context, secrets []*snapshot.Resource, list []explain.Endpoint) []health.Finding {
 	ctx, cancel := context.WithTimeout(ctx, handshakesTimeout)
 	defer cancel()
@@ -109,7 +111,7 @@ func (h *handshakes) findOne(ctx context.Context, secrets []*snapshot.Resource, 
 	return found
 }
 
-// authoritiesText names authorities in a sentence.
+// authoritiesText describes authorities for a sentence.
 func authoritiesText(resource string) string {
 	if name := secretOf(resource); name != "" {
 		return "the authorities of secret " + strconv.Quote(name)
@@ -117,7 +119,7 @@ func authoritiesText(resource string) string {
 	return "the authorities of the system"
 }
 
-// secretOf is the secret that a resource is made from; empty if none.
+// secretOf returns the secret that a resource is made from; empty if there is none.
 func secretOf(resource string) string {
 	prefix, name, _ := strings.Cut(resource, "/")
 	if prefix == "system" {
@@ -159,7 +161,7 @@ func shakeHands(ctx context.Context, address string, t *explain.UpstreamTLS) (h 
 	if err != nil || !h.AsksForCertificate {
 		return h
 	}
-	// A backend that takes clients without a certificate too says nothing.
+	// A backend that also accepts clients without a certificate sends nothing.
 	_ = conn.SetReadDeadline(time.Now().Add(alertWait))
 	_, err = client.Read(make([]byte, 1))
 	var timeout net.Error

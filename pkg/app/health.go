@@ -13,24 +13,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// upstreams tells how the upstreams of proxies are, from what Envoys report and
-// from what the own one says.
+// upstreams reports the health of the upstreams of proxies, from what Envoys report and
+// from what the own Envoy shows.
 type upstreams struct {
 	ads *server.Server
 	own *ownEnvoy // nil if there is none
-	// handshakes find out what Envoy only counts.
+	// handshakes find the reason for failures that Envoy only counts.
 	handshakes *handshakes
 }
 
 // view is what is known of some clusters of a proxy.
 type view struct {
 	loads    map[server.Endpoint][]server.Load
-	complete bool                    // every Envoy reports all that it does
+	complete bool                    // every Envoy reports all its failures
 	own      map[string]*seenCluster // nil if the own Envoy is not the only one
 }
 
-// view asks about the clusters with these names; envoys restricts it to what
-// these have to say, nil means all.
+// view returns what is known of the clusters with these names. envoys restricts it to
+// the reports of these Envoys; nil means all.
 func (u upstreams) view(ctx context.Context, proxy string, names []string, envoys []string) view {
 	in := map[string]bool{}
 	for _, n := range names {
@@ -72,7 +72,7 @@ type saidOf struct {
 	envoys []string
 }
 
-// conditionsOf returns what is said of the endpoints of clusters of a proxy.
+// conditionsOf returns the reported conditions of the endpoints of a proxy's clusters.
 func (u upstreams) conditionsOf(ctx context.Context, proxy string, v view, clusters []explain.Cluster) [][]saidOf {
 	list := make([][]saidOf, len(clusters))
 	var unclear []explain.Endpoint
@@ -122,7 +122,7 @@ func (v view) factsOf(c *explain.Cluster, e explain.Endpoint) (health.Facts, []s
 	}
 	if seen := v.own[c.Name]; seen != nil {
 		own, tally := seen.ownHealth(e.Address, e.Port, e.DNS)
-		if own.Resolved || e.DNS { // else the Envoy has not got the endpoint yet
+		if own.Resolved || e.DNS { // otherwise the Envoy does not have the endpoint yet
 			facts.Own = &own
 		}
 		if tally.Fresh(time.Now(), ownWindow) && (tally.Last.After(latest) || tally.Bad() > 0 && facts.Counts.Bad() > 0) {
@@ -133,8 +133,9 @@ func (v view) factsOf(c *explain.Cluster, e explain.Endpoint) (health.Facts, []s
 	return facts, slices.Compact(envoys)
 }
 
-// isEndpoint reports whether Envoy's report of an address is about an endpoint:
-// where it is the only name of the cluster, every other address is its.
+// isEndpoint reports whether Envoy's report of an address is about an endpoint. A host
+// name that is the cluster's only endpoint owns every address that is no other
+// endpoint's.
 func isEndpoint(c *explain.Cluster, e explain.Endpoint, address string) bool {
 	if !e.DNS {
 		return e.Address == address
@@ -186,7 +187,7 @@ func (u upstreams) failing(ctx context.Context, proxy string) []inspect.Upstream
 func (u upstreams) healthOf(ctx context.Context, proxy string, names map[string]bool) []inspect.UpstreamHealth {
 	has := func(r *snapshot.Resource) bool {
 		if r.Discovered {
-			r = &snapshot.Resource{Endpoints: r.Objects} // all of its endpoints are of its one upstream
+			r = &snapshot.Resource{Endpoints: r.Objects} // all endpoints belong to its one upstream
 		}
 		return slices.ContainsFunc(r.Endpoints, func(o snapshot.ObjectRef) bool { return names[o.Name] })
 	}

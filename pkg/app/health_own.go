@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// ownWindow is how long failures of the own Envoy are told.
+	// ownWindow is how long failures in the own Envoy are reported.
 	ownWindow = 30 * time.Second
-	// maxInspected bounds the clusters of one question to it, maxSeen those that
-	// are remembered.
+	// maxInspected bounds the clusters of one request to it, maxSeen those that are
+	// remembered.
 	maxInspected = 100
 	maxSeen      = 1000
 )
 
-// ownEnvoy is the Envoy that this process has started: no other one can be
-// asked why upstreams fail.
+// ownEnvoy is the Envoy that this process has started. No other Envoy can be asked why
+// upstreams fail.
 type ownEnvoy struct {
-	// parent is the name by which the Envoy tells that it is this one.
+	// parent is the name by which the Envoy identifies itself as this one.
 	parent string
 	// name is its proxy.
 	name string
-	// xdsSocket is where it connects if the xDS port asks for a proof.
+	// xdsSocket is where it connects if the xDS port requires authentication.
 	xdsSocket string
 
 	envoy atomic.Pointer[standalone.Envoy]
 
 	mu sync.Mutex // held while Envoy is asked
-	// seen are the clusters as they were when Envoy was last asked.
+	// seen are the clusters as they were at the last request to Envoy.
 	seen map[string]*seenCluster
-	// dropped says that one was forgotten: what another has counted before it is
-	// seen first may be old.
+	// dropped reports whether a cluster was forgotten: the counts of a cluster that is seen
+	// for the first time may then be old.
 	dropped bool
 }
 
-// seenCluster is a cluster with what has happened lately.
+// seenCluster is a cluster and what has happened there lately.
 type seenCluster struct {
 	*standalone.Cluster
 	at      time.Time
@@ -68,18 +68,17 @@ func (o *ownEnvoy) proxy() string {
 	return o.name
 }
 
-// is reports whether a connected Envoy is that one. A nil one is none.
+// is reports whether a connected Envoy is the own one. A nil ownEnvoy is none.
 func (o *ownEnvoy) is(have server.Have) bool { return o != nil && have.Parent == o.parent }
 
-// failing looks into clusters that the Envoy has reported to fail, while it
-// still shows why.
+// failing inspects clusters that the Envoy has reported to fail, while it still shows why.
 func (o *ownEnvoy) failing(ctx context.Context, parent string, clusters []string) {
 	if o != nil && parent == o.parent {
 		o.inspect(ctx, clusters, func(string, *seenCluster) {})
 	}
 }
 
-// inspect asks the Envoy for clusters and calls f for each that it has.
+// inspect requests clusters from the Envoy and calls f for each that it has.
 func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name string, c *seenCluster)) {
 	envoy := o.envoy.Load()
 	if envoy == nil || len(names) == 0 {
@@ -89,7 +88,7 @@ func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name stri
 	defer o.mu.Unlock()
 	list, err := envoy.Inspect(ctx, names[:min(maxInspected, len(names))])
 	if err != nil {
-		return // it is not known, and told so
+		return // the health is then unknown, and reported so
 	}
 	now := time.Now()
 	for name, c := range list {
@@ -108,8 +107,8 @@ func (o *ownEnvoy) inspect(ctx context.Context, names []string, f func(name stri
 	}
 }
 
-// failingClusters lists the clusters whose endpoints are marked unhealthy, and those of which
-// requests were seen to fail.
+// failingClusters lists the clusters with endpoints that are marked unhealthy or with failed
+// requests.
 func (o *ownEnvoy) failingClusters(ctx context.Context) []string {
 	envoy := o.envoy.Load()
 	if envoy == nil {
@@ -133,8 +132,8 @@ func (o *ownEnvoy) failingClusters(ctx context.Context) []string {
 	return list
 }
 
-// count adds what has happened since old. Without known, what was counted
-// before may be of any age.
+// count adds what has happened since old. If known is false, earlier counts may be of any
+// age.
 func (c *seenCluster) count(old *seenCluster, known bool) {
 	before := &seenCluster{Cluster: &standalone.Cluster{}}
 	if old != nil {
@@ -160,14 +159,14 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 		at := ownEndpoint{e.Address, e.Port}
 		was := standalone.Endpoint{}
 		for _, b := range before.Endpoints {
-			// Counts that went back belong to a new cluster of the same name.
+			// Lower counts than before belong to a new cluster of the same name.
 			if b.Address == e.Address && b.Port == e.Port && b.Sent <= e.Sent && b.Success <= e.Success && b.Error <= e.Error {
 				was = b
 			}
 		}
 		tally := &health.Tally{}
 		if b := before.tallies[at]; b != nil && known && was != (standalone.Endpoint{}) {
-			*tally = *b // somebody may still read that one
+			*tally = *b // another goroutine may still read that one
 		}
 		counts := countsOf(e, was, causes)
 		if counts.Bad() > 0 || c.at.Sub(before.at) <= ownWindow {
@@ -177,7 +176,7 @@ func (c *seenCluster) count(old *seenCluster, known bool) {
 	}
 }
 
-// countsOf are the requests to an endpoint since it was as it was.
+// countsOf returns the counts of requests to an endpoint since its state was.
 func countsOf(e, was standalone.Endpoint, all health.Causes) health.Counts {
 	done := subtract(e.Sent, e.Active) - min(subtract(e.Sent, e.Active), subtract(was.Sent, was.Active))
 	c := health.Counts{Succeeded: e.Success - was.Success}
@@ -206,14 +205,14 @@ func increase(now, before uint64) uint64 {
 // subtract returns a-b, or 0 if that is negative.
 func subtract(a, b uint64) uint64 { return a - min(a, b) }
 
-// ownHealth returns what the Envoy reports of an upstream, which has several addresses if
-// it is a name, and what has happened there lately.
+// ownHealth returns what the Envoy reports of an upstream, and what has happened there
+// lately. An upstream that is a host name has several addresses.
 func (c *seenCluster) ownHealth(address string, port uint32, dns bool) (health.Own, health.Tally) {
 	said := c.check
 	tally := health.Tally{}
 	total, failed, pending, ejected := 0, 0, 0, 0
 	for _, e := range c.Endpoints {
-		// Envoy has the name as certificates do.
+		// Envoy has the name without a trailing dot, as certificates do.
 		if e.Port != port || e.Address != address && (!dns || !strings.EqualFold(e.Name, strings.TrimSuffix(address, "."))) {
 			continue
 		}
@@ -234,7 +233,7 @@ func (c *seenCluster) ownHealth(address string, port uint32, dns bool) (health.O
 		}
 	}
 	said.Addresses, said.Ill = total, failed+ejected
-	// Of several addresses, one that is well takes the requests.
+	// If a name has several addresses, a healthy one receives the requests.
 	said.Resolved = total > 0
 	said.Failed = total > 0 && failed == total
 	said.Pending = total > 0 && pending == total

@@ -27,7 +27,7 @@ import (
 const mirrorEntries = 10_000
 
 // openMirror opens the private database of a process whose configuration comes from Kubernetes (ADR 0065). It is
-// empty, its key is in memory, and dir is removed at the end; that of a killed process at the next start.
+// empty, and its key is in memory. dir is removed when the process stops, or at the next start if it was killed.
 func openMirror(ctx context.Context, cfg config.Config, log *slog.Logger) (opened *sqlstore.Store, dir *standalone.RunDir, err error) {
 	sealer, err := seal.NewMemory()
 	if err != nil {
@@ -54,13 +54,13 @@ func openMirror(ctx context.Context, cfg config.Config, log *slog.Logger) (opene
 	return opened, dir, nil
 }
 
-// openKubernetes makes what brings the mirror to what Kubernetes says, if that is where the configuration comes from.
-// source is the mirror, as the build loop sees it.
+// openKubernetes makes the watch that keeps the mirror equal to what Kubernetes has, if the configuration comes from
+// there. source is the mirror, as the build loop sees it.
 func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, source store.Source, registry *status.Registry) error {
 	if cfg.Mode != config.ModeKubernetes {
 		return nil
 	}
-	klog.SetSlogLogger(p.log) // the libraries of Kubernetes have one log for the process, and controller-runtime another
+	klog.SetSlogLogger(p.log) // the libraries of Kubernetes share one log per process, and controller-runtime has another
 	ctrllog.SetLogger(logr.FromSlogHandler(p.log.Handler()))
 	where, err := kube.Config(cfg.Kubernetes.Config)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *controlPlane) openKubernetes(ctx context.Context, cfg config.Config, so
 	return err
 }
 
-// readOnly has the API refuse writes, if the configuration comes from Kubernetes.
+// readOnly makes the API refuse writes if the configuration comes from Kubernetes.
 func (p *controlPlane) readOnly(access *rest.Options) {
 	if p.kube != nil {
 		access.Elsewhere, access.Degraded = p.kube.Elsewhere, p.kube.Degraded

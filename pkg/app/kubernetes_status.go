@@ -27,7 +27,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// kubeStatus tells the other replicas of this one by a ConfigMap, and writes conditions while this replica holds the
+// kubeStatus publishes this replica's report in a ConfigMap, and writes conditions while this replica holds the
 // Lease.
 type kubeStatus struct {
 	board    *board.Board
@@ -38,7 +38,7 @@ type kubeStatus struct {
 	faults   *writeFaults
 }
 
-// openKubeStatus asks nothing yet. report is that of this replica, without what Kubernetes said.
+// openKubeStatus sends no request yet. report is that of this replica, without what Kubernetes said.
 func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Registry, report func() replicas.Report) (*kubeStatus, error) {
 	where, err := kube.Config(cfg.Kubernetes.Config)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *controlPlane) openKubeStatus(cfg config.Config, registry *status.Regist
 	return k, nil
 }
 
-// run starts what runs until ctx ends. The board comes first: the hub reads it.
+// run starts the parts that run until ctx ends. The board comes first: the hub reads it.
 func (k *kubeStatus) run(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return k.board.Run(ctx) })
 	group.Go(func() error { return k.looker.Run(ctx) })
@@ -109,7 +109,7 @@ func homeNamespace(kubeconfig string) (string, error) {
 	return namespace, nil
 }
 
-// installationLabel makes a name of a proxy that a label and a Lease may have.
+// installationLabel turns the name of a proxy into one that a label and a Lease may have.
 func installationLabel(proxy string) string {
 	if regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`).MatchString(proxy) {
 		return proxy
@@ -118,7 +118,7 @@ func installationLabel(proxy string) string {
 	return "proxy-" + hex.EncodeToString(sum[:8])
 }
 
-// listTime bounds a read of the cache, which waits while a kind is not read for the first time.
+// listTime bounds a read of the cache, which waits until a kind has been read for the first time.
 const listTime = time.Second
 
 // cachedObjects lists the objects that have conditions, of the kinds that can be read.
@@ -165,7 +165,7 @@ func cachedObjects(ctx context.Context, watch *kube.Watch) (objects []kubestatus
 	return objects, nil
 }
 
-// writeFaults tells users why conditions are not written, by what cannot be.
+// writeFaults reports which conditions cannot be written, and why.
 type writeFaults struct {
 	registry *status.Registry
 	log      *slog.Logger

@@ -16,7 +16,7 @@ import (
 type listenerSetting struct {
 	// flag is its name, and field the key of the value in the log.
 	flag, field string
-	// of finds it in a proxy object: *int or *string.
+	// of returns a pointer to it in a proxy object: *int or *string.
 	of func(*model.Proxy) any
 }
 
@@ -34,7 +34,7 @@ func (s listenerSetting) valueOf(p *model.Proxy) any {
 	return reflect.ValueOf(s.of(p)).Elem().Interface()
 }
 
-// newProxy returns the defaults of a new proxy object: the gateway's own gets
+// newProxy returns the defaults of a new proxy object: the gateway's own proxy gets
 // those of the flags (rest-api.md, "proxy").
 func newProxy(cfg config.Config, name string) *model.Proxy {
 	p := model.NewProxy()
@@ -44,12 +44,12 @@ func newProxy(cfg config.Config, name string) *model.Proxy {
 	return p
 }
 
-// adoptSettings writes the listener settings that were given explicitly to the
-// gateway's own proxy object, so that the API shows what is true: those that
-// differ from what was given at the last start. So a start with the same flags
-// changes nothing, also where the API or a document has moved the listener since
-// (ADR 0014); the log says then where it is. The object, or what it will be when
-// it is made, is returned.
+// adoptSettings writes the listener settings that were set explicitly to the gateway's
+// own proxy object, so that the API shows the settings in effect. It writes only those
+// that differ from the last start. A start with the same flags therefore changes
+// nothing, even if the API or a document has moved the listener since (ADR 0014); the
+// log then says where the listener is. It returns the object, or what it will be once
+// it is created.
 func adoptSettings(ctx context.Context, s interface {
 	store.Store
 	store.Notes
@@ -96,7 +96,7 @@ func adoptSettings(ctx context.Context, s interface {
 	if found {
 		logListenerDifference(ctx, log, own, flags)
 	}
-	// Only now: a start that ended before would have forgotten to adopt them.
+	// This comes last: a start that failed before would otherwise forget to adopt them.
 	text, err := json.Marshal(given)
 	if err != nil || string(text) == remembered {
 		return own, err

@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// loginWatch tells of logins that fail, as the own Envoy writes of them, and has keys fetched that it lacks.
+// loginWatch reports failed logins, as the own Envoy logs them, and fetches keys that the Envoy lacks.
 type loginWatch struct {
 	counts   logins.Counts
 	registry *status.Registry
@@ -19,9 +19,9 @@ type loginWatch struct {
 	now     func() time.Time
 }
 
-// handleLine reads a line of an Envoy's log. Anybody can send a token of an unknown key: what comes of it has its own
-// bound (providers.Times.Apart). A report of each reason of each service comes at most
-// once a minute, however many logins fail.
+// handleLine handles a line of an Envoy. Anybody can send a token with an unknown key: the fetches that follow
+// have their own bound (providers.Times.Apart). Each reason of each service is reported at most once a
+// minute, however many logins fail.
 func (w *loginWatch) handleLine(line []byte) {
 	if filter, ok := logins.ReadUnknownKey(line); ok {
 		w.refresh(filter)

@@ -13,7 +13,7 @@ import (
 
 var _ = Describe("A new database beside a key that is not new", func() {
 	var dir string
-	// ready is the status of GET /ready of a server that runs and ends.
+	// ready starts a server, stops it and returns the status of its GET /ready.
 	ready := func(flags map[string]string) int {
 		GinkgoHelper()
 		r, stop := serveUntil(settings(dir, flags))
@@ -91,7 +91,7 @@ var _ = Describe("A new database beside a key that is not new", func() {
 	})
 })
 
-// end stops a server and waits for that.
+// end stops a server and waits until it has stopped.
 func end(r *running, stop context.CancelFunc) {
 	GinkgoHelper()
 	stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// addMetrics makes the API serve metrics, and count its own answers in them.
+// addMetrics makes the API serve metrics and count its own answers in them.
 func addMetrics(o *rest.Options, registry *status.Registry, p *controlPlane, version string) error {
 	m, err := metrics.New(registry, version)
 	if err != nil {

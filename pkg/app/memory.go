@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// MemoryLimit is how much memory the process should take, in bytes, by the
-// limits of its control groups in the file system of the machine; 0 if there
-// is none. share is the part of the group's memory that is the process's own;
-// the rest is for what the limit does not count, and for other processes.
+// MemoryLimit is how much memory the process should use, in bytes, according to the
+// limits of its control groups in the machine's file system; 0 if there is no limit.
+// share is the fraction of the group's memory for this process; the rest is for what
+// the limit does not count, and for other processes.
 func MemoryLimit(root fs.FS, share float64) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -33,8 +33,8 @@ func MemoryLimit(root fs.FS, share float64) int64 {
 			}
 			dir, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
 		}
-		// The limits of the groups around it hold too. In a container its own group
-		// is often the root of what is mounted.
+		// The limits of the enclosing groups apply too. In a container its own group is
+		// often the root of the mount.
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
 			if limit, ok := readLimit(root, path.Join(dir, at, file)); ok {
 				least = min(least, limit)
@@ -44,7 +44,7 @@ func MemoryLimit(root fs.FS, share float64) int64 {
 			}
 		}
 	}
-	if least >= math.MaxInt64/4096*4096-4096 { // how version 1 says that there is none
+	if least >= math.MaxInt64/4096*4096-4096 { // version 1 writes this for no limit
 		return 0
 	}
 	return int64(float64(least) * share)
@@ -55,6 +55,6 @@ func readLimit(root fs.FS, name string) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": none
+	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": no limit
 	return limit, err == nil && limit > 0
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// watchProviders makes the source of the build loop that knows what identity providers
-// say.
+// watchProviders makes the source of the build loop that learns from identity
+// providers.
 func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settings, registry *status.Registry) (*providers.Watch, error) {
 	client, err := p.providerClient(cfg, settings)
 	if err != nil {
@@ -25,7 +25,8 @@ func (p *controlPlane) watchProviders(cfg config.Config, settings compile.Settin
 	}), nil
 }
 
-// providerClient asks identity providers, where the settings allow it.
+// providerClient makes the client for identity providers, which connects only where the
+// settings allow it.
 func (p *controlPlane) providerClient(cfg config.Config, settings compile.Settings) (*oidc.Client, error) {
 	machine, err := thisMachine(cfg)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// limiterWorkers answer questions to the engine in turns: one goroutine for each
-// question has to grow its stack every time, a sixth of the engine's CPU time
-// when it was measured. More questions at once get goroutines of their own.
+// limiterWorkers answer requests to the engine in turn: with one goroutine per request,
+// growing its stack took a sixth of the engine's CPU time when it was measured. More
+// requests at the same time get goroutines of their own.
 const limiterWorkers = 32
 
-// limiter is the rate-limit engine inside this process, which the Envoy beside
-// it reaches by a Unix socket.
+// limiter is the rate-limit engine inside this process. The local Envoy reaches it by a
+// Unix socket.
 type limiter struct {
 	engine   *embedded.Engine
 	grpc     *grpc.Server
@@ -31,8 +31,8 @@ type limiter struct {
 	path     string
 }
 
-// openLimiter makes the socket in a directory of this process; nil when another
-// engine is to be asked.
+// openLimiter makes the socket in a directory of this process. It returns nil if
+// another engine counts.
 func openLimiter(ctx context.Context, cfg config.Config, dir *standalone.RunDir, log *slog.Logger) (*limiter, error) {
 	if cfg.RateLimitAddress != "" {
 		return nil, nil
@@ -47,7 +47,7 @@ func openLimiter(ctx context.Context, cfg config.Config, dir *standalone.RunDir,
 	return l, nil
 }
 
-// socket is where the engine listens; empty means that there is none.
+// socket is where the engine listens; empty means that there is no engine here.
 func (l *limiter) socket() string {
 	if l == nil {
 		return ""
@@ -55,8 +55,8 @@ func (l *limiter) socket() string {
 	return l.path
 }
 
-// publishLimits gives the rate-limit engines what is limited: the one in this
-// process, whose counters go on, and those that get it over xDS.
+// publishLimits passes limits to the rate-limit engines: the one in this process, which
+// keeps its counters, and those that receive them over xDS.
 func publishLimits(l *limiter, ads *server.Server) func(int64, []*limits.Domain) error {
 	return func(revision int64, domains []*limits.Domain) error {
 		configs := ratelimit.Configs(domains)
@@ -93,7 +93,7 @@ func (l *limiter) run(ctx context.Context) error {
 	return nil
 }
 
-// close ends the engine.
+// close stops the engine.
 func (l *limiter) close() error {
 	if l == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // topShown is how many of the most limited values the API shows.
 const topShown = 20
 
-// What the API says where it does not know everything.
+// The API says this where it does not know everything.
 const (
 	noteNobody = "no request is limited: gatehouse serve needs --ratelimit-address"
 	noteNoURL  = "another process counts: --ratelimit-metrics names the URL of its metrics"
@@ -25,8 +25,8 @@ const (
 	noteUntold = "; these limits are not in the engine's metrics, for their names: "
 )
 
-// limitCounts returns what reads the counts of the rate-limit engine in use, or says
-// why they are not known.
+// limitCounts returns the reader of the counts of the rate-limit engine in use, or one
+// that says why they are not known.
 func limitCounts(cfg config.Config, l *limiter) inspect.RateLimits {
 	switch {
 	case l != nil:
@@ -45,9 +45,9 @@ func unknownCounts(note string) inspect.RateLimits {
 	}
 }
 
-// counts is what the engine in this process has counted.
+// counts returns what the engine in this process has counted.
 func (l *limiter) counts(_ context.Context, domains []*limits.Domain) []inspect.RateLimitCounts {
-	stats, most := l.engine.Stats(), l.engine.Top(math.MaxInt) // those of other domains among them
+	stats, most := l.engine.Stats(), l.engine.Top(math.MaxInt) // including those of other domains
 	list := make([]inspect.RateLimitCounts, len(domains))
 	for i, d := range domains {
 		c := inspect.RateLimitCounts{Counted: true, Top: []inspect.RateLimited{}}
@@ -66,8 +66,8 @@ func (l *limiter) counts(_ context.Context, domains []*limits.Domain) []inspect.
 	return list
 }
 
-// scrapedCounts asks stock engines. They know no values: the metric that has
-// them (detailed_metric) never forgets one.
+// scrapedCounts reads the counts of stock engines. They report no values: the metric
+// that has them (detailed_metric) never forgets one.
 func scrapedCounts(s *scrape.Scraper) inspect.RateLimits {
 	return func(ctx context.Context, domains []*limits.Domain) []inspect.RateLimitCounts {
 		counts, asked := s.Counts(ctx, domains)

@@ -8,7 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// knownLimits are what the rate-limit engines were given last.
+// knownLimits are the limits that were last passed to the rate-limit engines.
 type knownLimits struct {
 	domains atomic.Pointer[[]*limits.Domain]
 }
@@ -48,7 +48,7 @@ func (k *knownLimits) find(domain string, descriptors [][]explain.Entry) ([]*exp
 	return found, nil
 }
 
-// domain returns the domain of a name on the wire; nil if there is none.
+// domain returns the domain with a name on the wire; nil if there is none.
 func (k *knownLimits) domain(wire string) *limits.Domain {
 	if domains := k.domains.Load(); domains != nil {
 		for _, d := range *domains {

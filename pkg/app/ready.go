@@ -17,11 +17,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// maxReadyAnswer is how much of an answer is read.
+// maxReadyAnswer is how many bytes of an answer are read.
 const maxReadyAnswer = 64 << 10
 
-// Ready asks /ready of the gateway that runs with cfg on this machine. It returns nil
-// if that is ready, else why not.
+// Ready requests /ready of the gateway that runs with cfg on this machine. It returns nil
+// if the gateway is ready, otherwise the reason.
 func Ready(ctx context.Context, cfg config.Config, limit time.Duration) error {
 	scheme := "http"
 	if cfg.APITLSCert != "" {
@@ -34,7 +34,7 @@ func Ready(ctx context.Context, cfg config.Config, limit time.Duration) error {
 	return askReady(ctx, "the gateway", where, "", limit)
 }
 
-// EnvoyReady asks /ready of the Envoy whose bootstrap was made with cfg.
+// EnvoyReady requests /ready of the Envoy whose bootstrap was made with cfg.
 func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) error {
 	if cfg.AdminSocket != "" {
 		return askReady(ctx, "Envoy", "http://localhost/ready", cfg.AdminSocket, limit)
@@ -46,11 +46,11 @@ func EnvoyReady(ctx context.Context, cfg config.Config, limit time.Duration) err
 	return askReady(ctx, "Envoy", where, "", limit)
 }
 
-// urlEvery is how often URLReady asks.
+// urlEvery is how often URLReady sends a request.
 const urlEvery = 500 * time.Millisecond
 
-// URLReady asks a URL until it answers 200, or with anyStatus at all, for at most limit.
-// The error is that of the last time.
+// URLReady requests a URL until it answers 200, or anything if anyStatus is set, for at
+// most limit. The error is that of the last attempt.
 func URLReady(ctx context.Context, url string, anyStatus bool, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -71,7 +71,7 @@ func URLReady(ctx context.Context, url string, anyStatus bool, limit time.Durati
 	}
 }
 
-// readyAnswer is an answer that is not 200.
+// readyAnswer is an answer other than 200.
 type readyAnswer struct {
 	where  string
 	status int
@@ -94,7 +94,8 @@ func RunsEnvoyAlone(proc fs.FS) bool {
 	return name == "envoy" || name == "gatehouse" && len(args) > 1 && args[1] == config.Envoy
 }
 
-// askReady asks who is at where; over a Unix socket, if that is given.
+// askReady requests the readiness of who at where, over a Unix socket if socket is not
+// empty.
 func askReady(ctx context.Context, who, where, socket string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -102,8 +103,8 @@ func askReady(ctx context.Context, who, where, socket string, limit time.Duratio
 	if err != nil {
 		return err
 	}
-	// The certificate need not name the loopback, and nothing that is secret is sent. The
-	// proxies of the environment are for other machines.
+	// The certificate need not name the loopback address, and the request contains no
+	// secret. The environment's proxy settings are for other machines.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	if socket != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -125,8 +126,8 @@ func askReady(ctx context.Context, who, where, socket string, limit time.Duratio
 	return nil
 }
 
-// readyURL is where the one that has the address in a setting says whether it is ready.
-// One on all addresses is asked on the loopback.
+// readyURL returns the readiness URL of the program whose address a setting has. An
+// address for all interfaces becomes the loopback address.
 func readyURL(scheme, setting, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -144,7 +145,7 @@ func readyURL(scheme, setting, addr string) (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port) + "/ready", nil
 }
 
-// reasonIn is the detail of a problem, or the text itself.
+// reasonIn returns the detail of a problem document, or the text itself.
 func reasonIn(body []byte) string {
 	var problem struct{ Detail string }
 	if err := json.Unmarshal(body, &problem); err == nil && problem.Detail != "" {

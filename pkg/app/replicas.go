@@ -15,19 +15,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// leaveTime bounds how long the end of the program waits to tell the other replicas.
+// leaveTime bounds how long the program waits for its good-bye to the other replicas.
 const leaveTime = 2 * time.Second
 
-// joinBoard makes the hub that tells the other replicas of this one. Without a board
-// there are none.
+// joinBoard makes the hub that reports this replica to the others. Without a board
+// there are no others.
 func (p *controlPlane) joinBoard(cfg config.Config, registry *status.Registry, ads *server.Server, wait waiter) error {
 	p.replica = replicaName(p.api)
 	board := p.store.Board()
 	if p.kube == nil && board == nil {
 		return nil
 	}
-	// One that is started again in the same place is another one: its Envoys
-	// are others.
+	// A replica that is restarted in the same place is a new one: its Envoys are
+	// others.
 	p.replica += "-" + strings.ToLower(rand.Text()[:5])
 	report := func() replicas.Report {
 		r := replicas.Observe(registry, p.loop.Published(), snapshots{ads}.Wanted)
@@ -64,22 +64,22 @@ func (p *controlPlane) showOthers(live *inspect.Sources) {
 	live.Position = func() replicas.Position {
 		mark := p.loop.Published()
 		position := replicas.Position{Built: mark.Revision, BuiltID: mark.ID}
-		if p.kube != nil { // where each replica counts revisions of its own
+		if p.kube != nil { // each replica counts revisions of its own there
 			position.Seen = p.kube.Seen(mark.Revision)
 		}
 		return position
 	}
 }
 
-// leaveBoard tells the others that this replica has ended.
+// leaveBoard tells the other replicas that this one has stopped.
 func (p *controlPlane) leaveBoard(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	p.replicas.Leave(ctx)
 }
 
-// replicaName names this process by its host and the port of its API, since a host may
-// run several.
+// replicaName names this process by its host and the port of its API, because a host
+// may run several.
 func replicaName(api net.Listener) string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// AddSecretKey adds a key to the key file of cfg that RotateSecretKey will
-// take. The database is not needed for it.
+// AddSecretKey adds a key to the key file of cfg, for RotateSecretKey to use. It does
+// not need the database.
 func AddSecretKey(cfg config.Config, env Env) error {
 	path, err := secretKeyFile(cfg)
 	if err != nil {
@@ -24,12 +24,12 @@ func AddSecretKey(cfg config.Config, env Env) error {
 	return err
 }
 
-// RotateSecretKey makes another key the one of the key file of cfg and seals
+// RotateSecretKey makes another key the primary one of the key file of cfg and seals
 // every secret of the database again with it.
 //
-// It may end at any point and be run again: the file has the key before
-// anything is sealed with it, the database changes in one transaction, and the
-// old keys go, with removeOld, when nothing needs them any more.
+// It may be interrupted at any point and run again: the file has the key before
+// anything is sealed with it, the database changes in one transaction, and with
+// removeOld the old keys are removed when nothing needs them anymore.
 func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld bool) error {
 	return withSecrets(ctx, cfg, env, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
 		if err := seal.Rotate(path); err != nil {
@@ -43,8 +43,8 @@ func RotateSecretKey(ctx context.Context, cfg config.Config, env Env, removeOld 
 	})
 }
 
-// RemoveOldSecretKeys seals what is still sealed with an old key of the key
-// file again and removes the old keys.
+// RemoveOldSecretKeys seals again what is still sealed with an old key of the key file,
+// and removes the old keys.
 func RemoveOldSecretKeys(ctx context.Context, cfg config.Config, env Env) error {
 	return withSecrets(ctx, cfg, env, func(db *sqlstore.Store, keyring *seal.Keyring, path string) error {
 		return sealAgain(ctx, env, db, keyring, path, true)
@@ -52,8 +52,8 @@ func RemoveOldSecretKeys(ctx context.Context, cfg config.Config, env Env) error 
 }
 
 func sealAgain(ctx context.Context, env Env, db *sqlstore.Store, keyring *seal.Keyring, path string, removeOld bool) error {
-	// Known before the first text is sealed: while this stays the key of the
-	// file, nothing was sealed with another.
+	// Read before the first text is sealed: while this stays the primary key, nothing
+	// was sealed with another.
 	primary, err := keyring.Primary()
 	if err != nil {
 		return err
@@ -84,8 +84,8 @@ func countText(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// withSecrets opens a database that is in use, with its key: a new one of
-// either would say that the old key is not needed any more.
+// withSecrets opens an existing database with its existing key: a new database or key
+// would suggest that the old key is not needed anymore.
 func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sqlstore.Store, *seal.Keyring, string) error) error {
 	path, err := secretKeyFile(cfg)
 	if err != nil {
@@ -109,7 +109,7 @@ func withSecrets(ctx context.Context, cfg config.Config, env Env, work func(*sql
 	return errors.Join(err, db.Close())
 }
 
-// NewSecretKey writes a new key file, where there is none.
+// NewSecretKey writes a new key file, if there is none.
 func NewSecretKey(path string) error {
 	_, created, err := seal.OpenOrCreate(path)
 	if err == nil && !created {

@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// call sends a body, and returns the status and the body of the answer.
+// call sends a body. It returns the status and the body of the answer.
 func call(method, url, contentType, body string) (status int, answer string) {
 	GinkgoHelper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// snapshots shows the API what the Envoys should have.
+// snapshots gives the API what the Envoys should have.
 type snapshots struct{ *server.Server }
 
 // Wanted implements inspect.Snapshots.
@@ -58,7 +58,7 @@ func keysOf(objects []snapshot.ObjectRef) []model.Key {
 	return keys
 }
 
-// certificates says for which names the certificates of secrets answer on a proxy.
+// certificates returns the names that the certificates of secrets cover on a proxy.
 func (s snapshots) certificates(proxy string, secrets map[string]bool) ([]explain.Use, error) {
 	snap := s.Snapshot(proxy)
 	if snap == nil {

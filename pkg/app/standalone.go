@@ -93,11 +93,11 @@ func accessLog(env Env) io.Writer {
 	return env.AccessLog
 }
 
-// runDemo shows a first service, or says why not.
+// runDemo shows a first service, or says why it cannot.
 func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlane, own *model.Proxy, child *standalone.Envoy) error {
 	reason, err := demoObstacle(ctx, cfg, plane.store)
 	if held := plane.held(); held != "" && reason == "" {
-		reason = held + "." // it waits for an Envoy
+		reason = held + "." // the demo waits for an Envoy
 	}
 	if err != nil || reason != "" {
 		if err == nil {
@@ -118,7 +118,7 @@ func runDemo(ctx context.Context, cfg config.Config, env Env, plane *controlPlan
 	return demo.Run(ctx)
 }
 
-// demoObstacle says why the demo cannot call the API; empty: it can.
+// demoObstacle says why the demo cannot call the API; empty means that it can.
 func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (string, error) {
 	if cfg.APITLSCert != "" {
 		return "its calls are plain HTTP, and the API has a certificate (--api-tls-cert).", nil
@@ -133,8 +133,8 @@ func demoObstacle(ctx context.Context, cfg config.Config, tokens store.Tokens) (
 	return "", err
 }
 
-// reachableAddr returns an address of this machine at which a listener answers: that of
-// a listener on all addresses is the loopback.
+// reachableAddr returns an address of this machine at which a listener answers: the
+// loopback address for a listener on all addresses.
 func reachableAddr(listener net.Addr) string {
 	addr := *listener.(*net.TCPAddr)
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// CreateToken makes a token in the database of cfg and prints it, alone on
-// stdout: it is not shown again. One of a viewer needs that of an admin to be
-// there, unless withoutAdmin says that the server has one of its own.
+// CreateToken makes a token in the database of cfg and prints it, alone on stdout: it
+// is never shown again. A viewer's token requires that an admin's token exists, unless
+// withoutAdmin says that the server has one of its own.
 func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role string, withoutAdmin bool) error {
 	t := store.Token{Name: name, Role: role, CreateTS: model.At(time.Now())}
 	if errs := t.Validate(); len(errs) > 0 {
@@ -37,8 +37,8 @@ func CreateToken(ctx context.Context, cfg config.Config, env Env, name, role str
 	})
 }
 
-// CreateProxyToken is CreateToken for a token that connects to the xDS port as an
-// Envoy of the owner's proxy, or as the rate-limit engine.
+// CreateProxyToken is CreateToken for a token that authenticates an Envoy of the
+// owner's proxy, or the rate-limit engine, at the xDS port.
 func CreateProxyToken(ctx context.Context, cfg config.Config, env Env, owner TokenOwner, name string) error {
 	t := store.ProxyToken{Proxy: owner.Proxy, Name: name, CreateTS: model.At(time.Now())}
 	if errs := t.Validate(); len(errs) > 0 {
@@ -56,7 +56,7 @@ func CreateProxyToken(ctx context.Context, cfg config.Config, env Env, owner Tok
 }
 
 // needAdmin returns an error if no admin has a token: the first token closes an open
-// API, and a viewer cannot open it for changes.
+// API, and a viewer cannot reopen it for changes.
 func needAdmin(ctx context.Context, tokens store.Tokens) error {
 	list, err := tokens.Tokens(ctx)
 	if err != nil {
@@ -71,16 +71,16 @@ func needAdmin(ctx context.Context, tokens store.Tokens) error {
 	}
 }
 
-// TokenOwner says whose tokens a command is about. The zero value means those that
-// call the API.
+// TokenOwner says whose tokens a command works on. The zero value means the callers of
+// the API.
 type TokenOwner struct {
-	// Proxy is the proxy whose Envoys connect with them.
+	// Proxy is the name of a proxy; its Envoys authenticate with the tokens.
 	Proxy string
-	// RateLimit means those of the rate-limit engine.
+	// RateLimit means the tokens of the rate-limit engine.
 	RateLimit bool
 }
 
-// API reports whether they call the API.
+// API reports whether the tokens are for calls of the API.
 func (o TokenOwner) API() bool { return o == TokenOwner{} }
 
 // ListedToken is a token in a list, as the API shows it.
@@ -131,8 +131,7 @@ func knownProxy(ctx context.Context, db *sqlstore.Store, proxy string) error {
 	})
 }
 
-// RevokeToken deletes a token from the database of cfg, the last of an admin
-// too.
+// RevokeToken deletes a token from the database of cfg, even the last one of an admin.
 func RevokeToken(ctx context.Context, cfg config.Config, env Env, owner TokenOwner, name string) error {
 	return withTokens(ctx, cfg, env, func(db *sqlstore.Store) error {
 		text := fmt.Sprintf("token %q", name)

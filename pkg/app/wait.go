@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// firstAnswer bounds how long a wait for a login waits for its identity provider.
+// firstAnswer bounds how long the wait for a login waits for its identity provider.
 const firstAnswer = 3 * time.Second
 
 // waiter waits for the Envoys of this replica.
@@ -25,18 +25,18 @@ type waiter struct {
 	logins   *providers.Watch
 	xds      *server.Server
 	registry *status.Registry
-	// limited says that rate-limit engines of their own count.
+	// limited reports whether separate rate-limit engines count.
 	limited bool
 }
 
-// waitApplied waits for a change: the build loop knows which proxies it reaches, the
-// xDS server when their Envoys have it, and when the rate-limit engines do.
+// waitApplied waits for a change: the build loop knows which proxies it reaches, and the
+// xDS server knows when their Envoys and the rate-limit engines have it.
 func (w waiter) waitApplied(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
 	reach, err := w.loop.Reach(ctx, changed)
 	asked := false
 	if err == nil {
 		if asked = settle(ctx, w.logins, changed); asked {
-			reach, err = w.loop.Reach(ctx, changed) // with what the provider says
+			reach, err = w.loop.Reach(ctx, changed) // including what the provider says
 		}
 	}
 	if err != nil { // only when ctx ended
@@ -62,7 +62,7 @@ func isRate(k model.Key) bool { return k.Kind == model.KindGlobalConfig || k.Kin
 
 // waitAll waits until the connected Envoys have everything.
 func (w waiter) waitAll(ctx context.Context, revision int64) []status.Lag {
-	if _, err := w.loop.Reach(ctx, nil); err != nil { // what is stored is published
+	if _, err := w.loop.Reach(ctx, nil); err != nil { // everything stored is now published
 		return notPublished()
 	}
 	goals := map[string]plan.Goal{}
@@ -76,7 +76,7 @@ func (w waiter) waitAll(ctx context.Context, revision int64) []status.Lag {
 	return lags
 }
 
-// answer waits for what another replica asks for.
+// answer waits on behalf of another replica.
 func (w waiter) answer(ctx context.Context, revision int64, changed []model.Key) []status.Lag {
 	if len(changed) == 0 {
 		return w.waitAll(ctx, revision)
@@ -84,8 +84,8 @@ func (w waiter) answer(ctx context.Context, revision int64, changed []model.Key)
 	return w.waitApplied(ctx, revision, changed)
 }
 
-// everywhere serves ?wait=applied: it waits for the Envoys of all replicas, if the
-// write reaches any. Without a hub there is one replica.
+// everywhere serves ?wait=applied: it waits for the Envoys of all replicas, if the write
+// reaches any. Without a hub there is only this replica.
 func (w waiter) everywhere(hub *replicas.Hub) rest.Wait {
 	if hub == nil {
 		return w.waitApplied
@@ -106,8 +106,8 @@ func (w waiter) everywhere(hub *replicas.Hub) rest.Wait {
 	}
 }
 
-// settle waits for the first answer of the identity providers that a change is about. It
-// reports whether it is about any.
+// settle waits for the first answer of the identity providers that a change concerns. It
+// reports whether the change concerns any.
 func settle(ctx context.Context, logins *providers.Watch, changed []model.Key) bool {
 	ctx, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()

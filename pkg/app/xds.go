@@ -30,14 +30,14 @@ type xdsPort struct {
 	// tokens are those of the port's clients.
 	tokens *xdsauth.TokenSet
 	auth   *xdsauth.Authenticator
-	// socket is for the Envoy of this program, where the port is not open; else nil.
+	// socket is for the Envoy of this program, if clients of the port must authenticate; otherwise nil.
 	socket net.Listener
 	// own is the proxy of that Envoy.
 	own string
 }
 
-// open reads the certificates of the port, which is bound, and decides who must prove who they are. own is the Envoy of this
-// program; nil means that there is none.
+// open reads the certificates of the port, which is bound, and decides which clients must authenticate. own is the Envoy of
+// this program; nil means that there is none.
 func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.ProxyTokens, own *ownEnvoy, log *slog.Logger) (err error) {
 	x.refusals, x.own = server.NewRefusals(log), own.proxy()
 	if cfg.XDSTLSCert != "" {
@@ -65,7 +65,7 @@ func (x *xdsPort) open(ctx context.Context, cfg config.Config, tokens store.Prox
 	return err
 }
 
-// params adds to the bootstrap of the own Envoy where it connects.
+// params adds the address where the own Envoy connects to its bootstrap.
 func (x *xdsPort) params(p envoy.Params) envoy.Params {
 	if x.socket != nil {
 		p.XDSSocket = x.socket.Addr().String()
@@ -75,8 +75,7 @@ func (x *xdsPort) params(p envoy.Params) envoy.Params {
 	return p
 }
 
-// checkXDSAccess decides whether the port is open to clients that do not prove who they are, and says in the log who may
-// read configurations.
+// checkXDSAccess decides whether the port is open to clients that do not authenticate. It logs who may read configurations.
 func checkXDSAccess(ctx context.Context, cfg config.Config, addr net.Addr, tokens store.ProxyTokens, log *slog.Logger) (open bool, err error) {
 	p := port{flag: "xds-addr", given: cfg.XDSAddr, addr: addr}
 	at := []any{"xds", addr.String()}
@@ -114,7 +113,7 @@ func (x *xdsPort) server(ads *server.Server) *grpc.Server {
 	return ads.GRPC(grpc.Creds(xdsauth.NewCredentials(x.tls, x.own)))
 }
 
-// run serves the port and its socket until g stops, and follows the files until ctx ends.
+// run serves the port and its socket until g stops, and watches the files until ctx ends.
 func (x *xdsPort) run(ctx context.Context, group *errgroup.Group, g *grpc.Server) {
 	for _, l := range []net.Listener{xdsauth.Bound(x.listener, x.refusals, nil), x.socket} {
 		if l == nil {
@@ -133,7 +132,7 @@ func (x *xdsPort) run(ctx context.Context, group *errgroup.Group, g *grpc.Server
 	}
 }
 
-// close is harmless after run.
+// close may be called after run.
 func (x *xdsPort) close() {
 	if x == nil {
 		return
@@ -145,7 +144,7 @@ func (x *xdsPort) close() {
 	}
 }
 
-// ownListener is the socket of the own Envoy. Its connections have addresses, so that they can be told apart.
+// ownListener is the socket of the own Envoy. Its connections have distinct addresses.
 type ownListener struct {
 	net.Listener
 	count atomic.Int64
@@ -156,7 +155,7 @@ func listenOwn(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the xDS server cannot listen on %s: %w", path, err)
 	}
-	// Whoever opens it is taken for the own Envoy. The directory is closed to others already.
+	// A client that can open it counts as the own Envoy. The directory is already closed to others.
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// xdsFiles writes a certificate of the xDS port and the authority of its clients.
+// xdsFiles writes a certificate of the xDS port and the authority of its clients. It
+// returns the flags with their files.
 func xdsFiles() map[string]string {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()

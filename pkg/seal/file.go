@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// widestMode is what may be allowed on a key file. Group read is for
-	// Kubernetes, where fsGroup gives the files of a secret to a group.
+	// widestMode is the widest mode a key file may have. Group read is for Kubernetes,
+	// where fsGroup gives the files of a secret to a group.
 	widestMode fs.FileMode = 0o640
-	// maxSize bounds what is read, in bytes; a key takes some 250.
+	// maxSize bounds what is read, in bytes; one key takes about 250.
 	maxSize = 1 << 20
 )
 
-// keys is what one reading of the key file found.
+// keys are the keys of one read of the key file.
 type keys struct {
 	handle *keyset.Handle
 	aead   tink.DeterministicAEAD
 	info   fs.FileInfo
-	// before are keys of earlier readings, of which some are not in the file
-	// any more; nil means none. They open, but seal nothing.
+	// before are keys of earlier reads, some of which are no longer in the file; nil
+	// means none. They open, but seal nothing.
 	before *keys
 }
 
@@ -61,7 +61,7 @@ func (k *keys) contains(other *keys) bool {
 	return true
 }
 
-// matchFile reports whether the keys were read from the file of info.
+// matchFile reports whether the keys were read from the file that info describes.
 func (k *keys) matchFile(info fs.FileInfo) bool {
 	return os.SameFile(k.info, info) && k.info.ModTime().Equal(info.ModTime()) && k.info.Size() == info.Size()
 }
@@ -102,10 +102,10 @@ func readKeys(path string) (*keys, error) {
 	return &keys{handle: handle, aead: aead, info: info}, nil
 }
 
-// Rotate makes another key the one with which everything is sealed from now
-// on, and keeps the others for what they have sealed: a new key, or the last
-// one of the file if Add left it behind the primary key. The mode and the owner
-// of the file stay. Errors are as of Open.
+// Rotate makes another key the primary one, which seals from now on, and keeps the
+// others for what they have sealed. The other key is a new one, or the last one of the
+// file if Add left it behind the primary key. The mode and the owner of the file stay.
+// Errors are those of Open.
 func Rotate(path string) error {
 	return change(path, func(m *keyset.Manager, old *keyset.Handle) error {
 		last, err := old.Entry(old.Len() - 1)
@@ -119,8 +119,8 @@ func Rotate(path string) error {
 	})
 }
 
-// Add adds a new key to the file that only opens, until Rotate: so that it can
-// be everywhere before anything is sealed with it. Errors are as of Open.
+// Add adds a new key to the file that only opens until Rotate, so that every process
+// can have it before anything is sealed with it. Errors are those of Open.
 func Add(path string) error {
 	return change(path, func(m *keyset.Manager, _ *keyset.Handle) error {
 		_, err := m.Add(daead.AESSIVKeyTemplate())
@@ -128,10 +128,10 @@ func Add(path string) error {
 	})
 }
 
-// RemoveOld leaves only the primary key in the file and says how many it
-// removed. What was sealed with those does not open any more: seal it again
-// first. primary is the key (see Keyring.Primary) that it was sealed with; when
-// the file has another by now, that is a Conflict error. Others are as of Open.
+// RemoveOld leaves only the primary key in the file and returns how many keys it
+// removed. What those have sealed no longer opens: seal it again first. primary is the
+// key that sealed it again (see Keyring.Primary); if the file now has another,
+// RemoveOld returns a Conflict error. Other errors are those of Open.
 func RemoveOld(path string, primary uint32) (removed int, err error) {
 	err = change(path, func(m *keyset.Manager, old *keyset.Handle) error {
 		for i := range old.Len() {
@@ -169,9 +169,9 @@ func addPrimary(m *keyset.Manager, _ *keyset.Handle) error {
 	return m.SetPrimary(id)
 }
 
-// change replaces the file by one with the keys that edit leaves.
+// change replaces the file with one that has the keys that edit leaves.
 func change(path string, edit func(m *keyset.Manager, old *keyset.Handle) error) error {
-	// A symbolic link stays: it is its target that is replaced.
+	// A symbolic link stays: its target is replaced.
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return readError(path, err)
@@ -199,7 +199,7 @@ func change(path string, edit func(m *keyset.Manager, old *keyset.Handle) error)
 	return nil
 }
 
-// create makes the file with one new key, unless it is there by now.
+// create makes the file with one new key, unless it exists by now.
 func create(path string) (created bool, err error) {
 	m := keyset.NewManager()
 	if err := addPrimary(m, nil); err != nil {
@@ -216,8 +216,8 @@ func create(path string) (created bool, err error) {
 	return true, nil
 }
 
-// lockDirectory lets one process at a time change the file, so that none
-// undoes what another did. It waits for a change that is under way.
+// lockDirectory lets one process at a time change the file, so that none undoes
+// another's change. It waits for a change in progress.
 func lockDirectory(path string) (unlock func(), err error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -234,8 +234,8 @@ func lockDirectory(path string) (unlock func(), err error) {
 	}
 }
 
-// write makes a whole file beside path and has place give it its name, so that
-// a reader finds all of it or nothing, also after a power cut.
+// write makes a complete file next to path, which place then renames, so that a reader
+// finds all of it or nothing, even after a power cut.
 func write(path string, m *keyset.Manager, like fs.FileInfo, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -255,8 +255,8 @@ func write(path string, m *keyset.Manager, like fs.FileInfo, place func(from, to
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// writeKeys writes the keys to a new file, which has mode 0600 and gets the owner
-// and the mode of like, if that is given.
+// writeKeys writes the keys to a new file. The file has mode 0600, or the owner and
+// mode of like unless that is nil.
 func writeKeys(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
 	if like != nil {
 		if owner, ok := like.Sys().(*syscall.Stat_t); ok {
@@ -278,7 +278,7 @@ func writeKeys(f *os.File, m *keyset.Manager, like fs.FileInfo) error {
 	return f.Sync()
 }
 
-// MissingError says that the key file is not there.
+// MissingError says that the key file does not exist.
 func MissingError(path string) *model.Error {
 	return fileError(path, "does not exist",
 		"bring it back, or name the right one with --secret-key-file: what was sealed with it opens with nothing else", nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Keyring seals and unseals with the keys of one file. Many goroutines may use
-// it. The zero value is of no use: see Open and OpenOrCreate.
+// Keyring seals and unseals with the keys of one file. It is safe for concurrent use. The zero value is not
+// usable: see Open and OpenOrCreate.
 type Keyring struct {
 	path    string
 	reading sync.Mutex // held while the file is read again
@@ -32,9 +32,9 @@ func Open(path string) (*Keyring, error) {
 	return k, nil
 }
 
-// OpenOrCreate reads the key file, or makes it when there is none. created
-// says that this call made it: of several at once, only one does, and all end
-// up with its key. Errors are as of Open.
+// OpenOrCreate reads the key file, or creates it if it does not exist. created reports whether this call
+// created it: of several calls at the same time only one does, and all return its key. Errors are those of
+// Open.
 func OpenOrCreate(path string) (k *Keyring, created bool, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if created, err = create(path); err != nil {
@@ -45,15 +45,15 @@ func OpenOrCreate(path string) (k *Keyring, created bool, err error) {
 	return k, created, err
 }
 
-// Reload reads the file again. On an error, which is as of Open, the keys stay
-// as they were. Seal and Unseal notice a new file without it.
+// Reload reads the file again. If that fails, the keys stay as they were. Errors are those of Open. Seal and
+// Unseal notice a new file without it.
 func (k *Keyring) Reload() error {
 	k.reading.Lock()
 	defer k.reading.Unlock()
 	return k.read()
 }
 
-// read needs the lock.
+// read requires the lock.
 func (k *Keyring) read() error {
 	read, err := readKeys(k.path)
 	if err != nil {
@@ -69,8 +69,8 @@ func (k *Keyring) read() error {
 	return nil
 }
 
-// current returns the keys of the file as it is now, reading it only when it
-// is not the one that was read last.
+// current returns the keys of the file as it is now. It reads the file only if it has changed since the last
+// read.
 func (k *Keyring) current() (*keys, error) {
 	known := k.keys.Load()
 	if info, err := os.Stat(k.path); err == nil && known.matchFile(info) {
@@ -78,7 +78,7 @@ func (k *Keyring) current() (*keys, error) {
 	}
 	k.reading.Lock()
 	defer k.reading.Unlock()
-	if k.keys.Load() == known { // nobody else has read it meanwhile
+	if k.keys.Load() == known { // no other goroutine has read it meanwhile
 		if err := k.read(); err != nil {
 			return nil, err
 		}
@@ -86,11 +86,9 @@ func (k *Keyring) current() (*keys, error) {
 	return k.keys.Load(), nil
 }
 
-// Seal returns plain as a text that Unseal opens, with the same context only.
-// It takes the primary key of the file as it is now, even right after a
-// rotation by another process: a text sealed with a key that is about to be
-// removed would be lost. So it needs the file; without it the error is as of
-// Open.
+// Seal returns plain as a text that Unseal opens only with the same context. It uses the primary key of the
+// file as it is now, even right after a rotation by another process: a text sealed with a key that is about
+// to be removed would be lost. So it needs the file; without it, the error is that of Open.
 func (k *Keyring) Seal(plain, context string) (string, error) {
 	now, err := k.current()
 	if err != nil {
@@ -103,7 +101,7 @@ func (k *Keyring) Seal(plain, context string) (string, error) {
 	return model.SealedPrefix + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Primary is the number of the key that Seal takes now. Errors are as of Open.
+// Primary returns the number of the key that Seal uses now. Errors are those of Open.
 func (k *Keyring) Primary() (uint32, error) {
 	now, err := k.current()
 	if err != nil {
@@ -116,11 +114,10 @@ func (k *Keyring) Primary() (uint32, error) {
 	return entry.KeyID(), nil
 }
 
-// Unseal opens a text that Seal made for the same context, with any key that
-// was in the file when it was read, now or before: what the program holds in
-// memory opens also after its key was removed. When no key in memory opens it
-// and the file has changed, the file is read again once. A text that does not open is a *model.Error of kind
-// Invalid; a changed file that cannot be read is an error as of Open.
+// Unseal opens a text that Seal made for the same context, with any key that was in the file at a read, now
+// or earlier: the program can still open what it has in memory after a key was removed. If no key in memory
+// opens the text and the file has changed, Unseal reads the file again once. A text that does not open is a
+// *model.Error of kind Invalid; if a changed file cannot be read, the error is that of Open.
 func (k *Keyring) Unseal(sealed, context string) (string, error) {
 	raw, err := decode(sealed)
 	if err != nil {
@@ -147,8 +144,7 @@ func (k *Keyring) Unseal(sealed, context string) (string, error) {
 	}
 }
 
-// decode accepts only what Seal writes, so that two texts that differ are
-// never the same secret.
+// decode accepts only what Seal writes: two different texts are never the same secret.
 func decode(sealed string) ([]byte, error) {
 	text, ok := strings.CutPrefix(sealed, model.SealedPrefix)
 	raw, err := base64.RawURLEncoding.DecodeString(text)

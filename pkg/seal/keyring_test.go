@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 )
 
-// What another implementation of RFC 5297 made of "hunter2" for the place
-// secret/shop/value, behind tink's prefix 01 and the key's number 01020304.
+// What another implementation of RFC 5297 returned for "hunter2" at the place
+// secret/shop/value, after tink's prefix 01 and the key's number 01020304.
 const fixedSealed = "sealed:v1:AQECAwQct5gBPMFm940uynRzyxWlYeSPEcmA7Q"
 
 var _ = Describe("sealing", func() {

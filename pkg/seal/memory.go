@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Memory seals with a key that nobody else has and that ends with the process: for a
-// database that is of no use after it. Many goroutines may use it. Use NewMemory.
+// Memory seals with a key that only this process has, for a database that ends with the
+// process. It is safe for concurrent use. Use NewMemory.
 type Memory struct{ keys *keys }
 
 var _ model.Sealer = (*Memory)(nil)

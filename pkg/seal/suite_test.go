@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/seal"
 )
 
-// createVariable makes the test program a process that only creates the key
-// file of this name.
+// createVariable names the key file; it makes the test program a process that only
+// creates that file.
 const createVariable = "SEAL_TEST_CREATE"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ const (
 		`"value":"` + fixedKey + `","keyMaterialType":"SYMMETRIC"},"status":"ENABLED","keyId":16909060,"outputPrefixType":"TINK"}]}`
 )
 
-// directory is a temporary one without symbolic links in its name.
+// directory returns a temporary directory without symbolic links in its name.
 func directory() string {
 	dir, err := filepath.EvalSymlinks(GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())
@@ -82,7 +82,7 @@ func unsealed(k *seal.Keyring, text, context string) string {
 	return plain
 }
 
-// primary is the number of the key that seals.
+// primary returns the number of the key that seals.
 func primary(path string) uint32 {
 	GinkgoHelper()
 	id, err := open(path).Primary()

@@ -2,12 +2,12 @@ package store
 
 import "github.com/gatehouse-gateway/gatehouse/pkg/model"
 
-// maxAsked is from how many objects on all of a kind are read and not those that
-// refer to these: a query has only so many arguments.
+// maxAsked is the number of objects from which all objects of a kind are read, not only
+// those that refer to them: a query has a limited number of arguments.
 const maxAsked = 500
 
-// Graph is the graph of what is stored. It asks in few queries for many objects,
-// and for none a second time.
+// Graph is the graph of what is stored. It reads many objects in few queries, and none
+// twice.
 type Graph struct {
 	reader  Reader
 	from    map[model.Key][]model.Key
@@ -41,7 +41,7 @@ func (g *Graph) Referrers(keys []model.Key, fn func(to, from model.Key)) error {
 	return nil
 }
 
-// read notes which objects of a kind refer to keys.
+// read records which objects of a kind refer to keys.
 func (g *Graph) read(kind model.Kind, keys []model.Key) error {
 	q := Query{Kind: kind}
 	if len(keys) <= maxAsked {

@@ -9,18 +9,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// ProxyToken lets its holder connect to the xDS port as an Envoy of one proxy, or as
-// the rate-limit engine. Like a Token it is no part of the configuration. It stays
-// when its proxy is deleted: the Envoys must still be told that nothing is left.
+// ProxyToken lets its holder connect to the xDS port as an Envoy of one proxy, or as the
+// rate-limit engine. Like a Token it is not part of the configuration. It stays when its
+// proxy is deleted: the Envoys must still learn that nothing is left.
 type ProxyToken struct {
-	// Proxy is the name of the proxy. Empty, which is no name, means the rate-limit
-	// engine.
+	// Proxy is the name of the proxy. Empty, which no proxy is named, means the
+	// rate-limit engine.
 	Proxy string
 	// Name is unique among the tokens of the proxy.
 	Name string
-	// Hash is HashToken of the token itself, which is kept nowhere.
+	// Hash is HashToken of the token itself, which is not stored.
 	Hash [sha256.Size]byte
-	// CreateTS is when it was made.
+	// CreateTS is when it was created.
 	CreateTS model.Time
 	// LastUsedTS is when a connection last used it, to about a minute; zero means never.
 	LastUsedTS model.Time
@@ -31,20 +31,20 @@ type ProxyTokens interface {
 	// CreateProxyToken stores a new, valid token. A taken name is an Exists error, a
 	// proxy that does not exist a NotFound error.
 	CreateProxyToken(ctx context.Context, t ProxyToken) error
-	// ProxyTokens lists those of a proxy by name; of the rate-limit engine if proxy is
-	// empty.
+	// ProxyTokens lists the tokens of a proxy by name; those of the rate-limit engine if
+	// proxy is empty.
 	ProxyTokens(ctx context.Context, proxy string) ([]ProxyToken, error)
-	// DeleteProxyToken deletes one, or returns a NotFound error.
+	// DeleteProxyToken deletes a token, or returns a NotFound error.
 	DeleteProxyToken(ctx context.Context, proxy, name string) error
-	// ProxyTokensSince returns all of them, with their version. It returns nothing
-	// if version is theirs: then it costs the same however many there are. The version
-	// is a random text that each CreateProxyToken and DeleteProxyToken changes; empty
-	// means that there never was one.
+	// ProxyTokensSince returns all tokens with their version, or nothing if version is
+	// the current one: then the cost does not depend on their number. The version is a
+	// random text that each CreateProxyToken and DeleteProxyToken changes; empty means
+	// that there has never been a token.
 	ProxyTokensSince(ctx context.Context, version string) (all []ProxyToken, now string, err error)
-	// TouchProxyTokens notes that the tokens with these hashes were used. One that is
-	// gone, and a time before the one that is noted, change nothing.
+	// TouchProxyTokens records that the tokens with these hashes were used. A deleted
+	// token, and a time before the recorded one, change nothing.
 	TouchProxyTokens(ctx context.Context, hashes [][sha256.Size]byte, at time.Time) error
-	// HasProxyTokens reports whether there is any.
+	// HasProxyTokens reports whether there are any.
 	HasProxyTokens(ctx context.Context) (bool, error)
 }
 
@@ -54,7 +54,7 @@ func MakeProxyToken() string { return makeToken(proxyTokenPrefix) }
 // IsProxyToken reports whether MakeProxyToken could have returned the text.
 func IsProxyToken(text string) bool { return isToken(proxyTokenPrefix, text) }
 
-// Path is that of the token in the REST API.
+// Path returns the token's path in the REST API.
 func (t ProxyToken) Path() string {
 	if t.Proxy == "" {
 		return "/ratelimit/token/" + t.Name
@@ -70,7 +70,7 @@ func (t ProxyToken) Text() string {
 	return fmt.Sprintf("token %q of proxy %q", t.Name, t.Proxy)
 }
 
-// NotFound returns the error that there is no such token.
+// NotFound returns the error for a token that does not exist.
 func (t ProxyToken) NotFound() error {
 	return &model.Error{Kind: model.NotFound, Path: t.Path(), Message: t.Text() + " does not exist"}
 }

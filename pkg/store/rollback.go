@@ -18,9 +18,9 @@ func CompactedError(revision int64) *model.Error {
 	}
 }
 
-// Rollback makes the configuration what it was at a revision. What the change
-// log does not hold any more is a Compacted error. It holds a page of objects
-// at a time and, for each other, only its place in the change log.
+// Rollback makes the configuration what it was at a revision. If the change log no
+// longer has that revision, it returns a Compacted error. In memory it has one page of
+// objects at a time and, for all others, only their places in the change log.
 func Rollback(w Writer, revision int64) error {
 	firsts, err := w.FirstEntries(revision)
 	if err != nil {
@@ -45,8 +45,8 @@ func Rollback(w Writer, revision int64) error {
 	return nil
 }
 
-// removeOthers removes what has the key of an object of one kind now and is not
-// the object of then, which may have been deleted and its name taken by another.
+// removeOthers removes the current objects of one kind that are not the object that had
+// the key then: that one may have been deleted and another created under its name.
 func removeOthers(w Writer, places []Place) error {
 	for page := range slices.Chunk(places, rollbackPage) {
 		then, err := readPage(w, page)
@@ -73,7 +73,7 @@ func removeOthers(w Writer, places []Place) error {
 	return nil
 }
 
-// putBack gives objects of one kind back what they were.
+// putBack restores the former content of objects of one kind.
 func putBack(w Writer, places []Place) error {
 	for page := range slices.Chunk(places, rollbackPage) {
 		then, err := readPage(w, page)
@@ -96,7 +96,7 @@ func putBack(w Writer, places []Place) error {
 	return nil
 }
 
-// readPage reads what objects were, and what has their keys now.
+// readPage reads the objects as they were, and the objects that have their keys now.
 func readPage(w Writer, page []Place) ([]model.Entry, error) {
 	then, err := w.ObjectsBefore(page)
 	if err != nil {

@@ -30,9 +30,9 @@ func List[T model.Object](r Reader, q Query) ([]T, error) {
 	return list, nil
 }
 
-// Create stores a new, valid object. What it refers to must exist (NotFound
-// names the first that does not), its key must be free (Exists), and it must
-// not claim what another has (Conflict).
+// Create stores a new, valid object. Everything it refers to must exist (NotFound names
+// the first that does not), its key must be free (Exists), and it must not claim what
+// another object has (Conflict).
 func Create(w Writer, obj model.Object) error {
 	if err := prepare(w, obj); err != nil {
 		return err
@@ -43,7 +43,7 @@ func Create(w Writer, obj model.Object) error {
 	return w.Insert(obj)
 }
 
-// Replace stores obj in place of the object of the same key, with the rules of
+// Replace stores obj in place of the object with the same key, under the rules of
 // Create.
 func Replace(w Writer, obj model.Object) error {
 	if err := prepare(w, obj); err != nil {
@@ -55,7 +55,7 @@ func Replace(w Writer, obj model.Object) error {
 	return w.Replace(obj)
 }
 
-// Put creates obj, or replaces the object of the same key.
+// Put creates obj, or replaces the object with the same key.
 func Put(w Writer, obj model.Object) (created bool, err error) {
 	_, err = w.Get(obj.Key())
 	switch {
@@ -67,8 +67,8 @@ func Put(w Writer, obj model.Object) (created bool, err error) {
 	return false, err
 }
 
-// prepare makes of a client secret that is the name of a secret what names it: users
-// of the specification write either.
+// prepare turns a client secret that is the name of a secret into a reference to it:
+// users of the specification write either.
 func prepare(w Writer, obj model.Object) error {
 	f, ok := obj.(*model.Filter)
 	if !ok {
@@ -87,7 +87,7 @@ func prepare(w Writer, obj model.Object) error {
 	return err
 }
 
-// check holds the rules between objects.
+// check applies the rules between objects.
 func check(r Reader, obj model.Object) error {
 	if owner := obj.Key().Owner(); owner != (model.Key{}) {
 		if _, err := r.Get(owner); err != nil {
@@ -122,8 +122,8 @@ func check(r Reader, obj model.Object) error {
 	return nil
 }
 
-// checkFits refuses a filter of a type that is not for such a place
-// (rest-api.md, "Filters and global configs").
+// checkFits refuses a filter whose type is not allowed in such a place (rest-api.md,
+// "Filters and global configs").
 func checkFits(r Reader, link model.Key, filter string, kind model.Kind) error {
 	f, err := Get[*model.Filter](r, model.FilterKey(filter))
 	if err != nil || f.FitsOn(kind) {
@@ -136,7 +136,7 @@ func checkFits(r Reader, link model.Key, filter string, kind model.Kind) error {
 	}
 }
 
-// checkStillFits refuses a type that does not fit where the filter is attached.
+// checkStillFits refuses a type that is not allowed where the filter is attached.
 func checkStillFits(r Reader, f *model.Filter) error {
 	for link, kind := range map[model.Kind]model.Kind{
 		model.KindRouteFilter: model.KindRoute, model.KindServiceFilter: model.KindService,
@@ -216,9 +216,9 @@ func checkHost(r Reader, proxy string, svc *model.Service) error {
 	return nil
 }
 
-// Delete removes an object and all that it owns: the routes of a service, the
-// links of a route, the attachments of a proxy. An object that others use is
-// an InUse error that lists them.
+// Delete removes an object and everything it owns: the routes of a service, the links
+// of a route, the attachments of a proxy. If others use the object, it returns an InUse
+// error that lists them.
 func Delete(w Writer, key model.Key) error {
 	obj, err := w.Get(key)
 	if err != nil {
@@ -248,7 +248,7 @@ func Delete(w Writer, key model.Key) error {
 	return removeTree(w, obj)
 }
 
-// partsPage bounds what removeTree has in memory of each kind.
+// partsPage bounds the objects of each kind that removeTree has in memory.
 const partsPage = 500
 
 func removeTree(w Writer, obj model.Object) error {
@@ -264,7 +264,7 @@ func removeTree(w Writer, obj model.Object) error {
 					return err
 				}
 			}
-			if len(parts) < partsPage { // else there may be more, now that these are gone
+			if len(parts) < partsPage { // otherwise there may be more after these
 				break
 			}
 		}

@@ -8,24 +8,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Store keeps the configuration. It is safe for use by many goroutines. An
-// error is a *model.Error of kind Unavailable when the database is away.
+// Store keeps the configuration. It is safe for concurrent use. An error is a
+// *model.Error of kind Unavailable if the database does not answer.
 type Store interface {
 	Source
 
 	// Read runs fn on one consistent view of the configuration.
 	Read(ctx context.Context, fn func(Reader) error) error
 
-	// Write runs fn in one transaction. When fn changed something, it becomes
-	// the next revision, which is returned; else the current one is. When fn
-	// returns an error nothing is stored and that error comes back unchanged.
+	// Write runs fn in one transaction. If fn changed something, that becomes the next
+	// revision, which is returned; otherwise the current one is. If fn returns an
+	// error, nothing is stored and the error is returned unchanged.
 	Write(ctx context.Context, origin Origin, fn func(Writer) error) (revision int64, err error)
 
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
 
-	// Run does the store's own work until ctx ends: it hears of the changes of
-	// other processes and compacts the change log.
+	// Run does the store's own work until ctx ends: it receives the changes of other
+	// processes and compacts the change log.
 	Run(ctx context.Context) error
 
 	// Close releases the database.
@@ -34,21 +34,21 @@ type Store interface {
 
 // Source is what the build loop reads.
 type Source interface {
-	// Since returns what changed after a revision: the entries of the change log
-	// where it still holds them, else (and for the zero Mark) everything.
+	// Since returns what changed after a revision: the entries of the change log if it
+	// still has them, otherwise (and for the zero Mark) everything.
 	Since(ctx context.Context, at model.Mark) (model.Change, error)
 
-	// Changed receives after a change was committed, here or, where the
-	// database is shared, in another process. It has capacity 1 and carries
-	// nothing; the reader asks Since. It has one reader.
+	// Changed receives after a change was committed, here or, if the database is
+	// shared, in another process. It has capacity 1 and carries no data; the reader
+	// calls Since. It has one reader.
 	Changed() <-chan struct{}
 }
 
-// Origin says where a write comes from; it is kept in the change log.
+// Origin says where a write comes from; the change log keeps it.
 type Origin struct {
-	// Actor is who, for example "api" or "standalone".
+	// Actor is who wrote, for example "api" or "standalone".
 	Actor string
-	// Request is what, for example "POST /upstream".
+	// Request is what was called, for example "POST /upstream".
 	Request string
 }
 
@@ -56,24 +56,24 @@ type Origin struct {
 type Reader interface {
 	// Revision is the revision of this view.
 	Revision() (int64, error)
-	// Mark is Revision with its ID; within a transaction that writes, that of the
-	// revision before.
+	// Mark is Revision with its ID; within a transaction that writes, it is the
+	// previous revision.
 	Mark() (model.Mark, error)
 	// Get returns one object, or a NotFound error.
 	Get(key model.Key) (model.Object, error)
 	// List returns objects of one kind, oldest first.
 	List(q Query) ([]model.Object, error)
-	// Revisions returns the revisions before one, newest first; before 0 means
-	// from the newest on. Those that were compacted away are not there.
+	// Revisions returns the revisions before one, newest first; before 0 means from the
+	// newest. Compacted revisions are missing.
 	Revisions(before int64, limit int) ([]Revision, error)
-	// Entries are what a revision changed; none for one that is not in the
-	// change log.
+	// Entries returns what a revision changed; nothing for a revision that is not in
+	// the change log.
 	Entries(revision int64) Changes
-	// Prefetch reads the objects with these keys together, so that a Writer need
-	// not ask for each of them in Get. A Reader remembers nothing and does nothing.
+	// Prefetch reads the objects with these keys together, so that a Writer need not
+	// read each of them in Get. A Reader does nothing: it remembers nothing.
 	Prefetch(keys []model.Key) error
-	// ServicesOf returns the services that have a host, oldest first, without regard
-	// to case.
+	// ServicesOf returns the services that have a host, oldest first. Case does not
+	// matter.
 	ServicesOf(host string) ([]*model.Service, error)
 	// PrefetchHosts does for ServicesOf what Prefetch does for Get.
 	PrefetchHosts(hosts []string) error
@@ -89,16 +89,16 @@ type Revision struct {
 	Changes int `json:"changes"`
 }
 
-// Written is one object before and after a change; nil means that it was not,
-// or is no longer, there.
+// Written is one object before and after a change; nil means that it did not exist, or
+// no longer exists.
 type Written struct {
 	Key           model.Key
 	Before, After model.Object
 }
 
-// Changes yields changes in their order, those of some kinds or, where none is
-// named, all. Many are read in pages, so that an error may
-// end them, and only until the transaction ends.
+// Changes yields changes in their order: those of the given kinds or, without kinds,
+// all. They are read in pages: an error may end the sequence, and it is valid only
+// until the transaction ends.
 type Changes func(kinds ...model.Kind) iter.Seq2[Written, error]
 
 // ChangesOf yields the changes of a list.
@@ -123,75 +123,75 @@ type Count struct{ Created, Updated, Deleted int }
 // Total is all of them.
 func (c Count) Total() int { return c.Created + c.Updated + c.Deleted }
 
-// Place is where an entry of the change log stands.
+// Place is the position of an entry in the change log.
 type Place struct {
 	Revision int64
 	Seq      int32
-	// Kept says that its object was there before and behind every later entry.
+	// Kept says that its object existed before the entry and after every later one.
 	Kept bool
 }
 
 // Query selects objects of one kind. A zero field does not restrict.
 type Query struct {
 	Kind model.Kind
-	// To restricts to objects that refer to one of these, which are of one kind:
-	// to what they own, to the links that attach them, to what names them in a field.
+	// To restricts to objects that refer to one of these objects, which are of one
+	// kind: what they own, the links that attach them, and what names them in a field.
 	To []model.Key
-	// Names restricts kinds that have a name of their own, with regard to case;
-	// routes it does not tell by service.
+	// Names restricts kinds that have a name of their own. Case matters. Routes are not
+	// distinguished by service.
 	Names []string
 	// Tag restricts kinds that carry tags to objects with this one.
 	Tag string
-	// NamePrefix restricts kinds that have a name of their own, with regard to
-	// case.
+	// NamePrefix restricts kinds that have a name of their own. Case matters.
 	NamePrefix string
-	// EndsBefore restricts secrets to those whose certificate ends before.
+	// EndsBefore restricts secrets to those whose certificate expires before.
 	EndsBefore model.Time
-	// After is the ID behind which to start.
+	// After is the ID after which to start.
 	After int64
-	// ByName orders by the names that make the key, by byte, where otherwise
-	// the oldest comes first. AfterName is the name behind which to start; it
-	// is for kinds with a name of their own.
+	// ByName orders by the names that make the key, by byte; without it the oldest
+	// comes first. AfterName is the name after which to start; it is for kinds with a
+	// name of their own.
 	ByName    bool
 	AfterName string
-	// Limit is the most objects to return; 0 means all.
+	// Limit is the maximum number of objects to return; 0 means all.
 	Limit int
 }
 
-// Writer changes the configuration within a transaction. Its methods are
-// plain rows; the rules between objects are Create and Delete of this package.
+// Writer changes the configuration within a transaction. Its methods work on plain
+// rows; Create and Delete of this package apply the rules between objects.
 type Writer interface {
 	Reader
-	// Insert stores a new object and sets its timestamps, and its ID at the
-	// latest when the transaction ends: rows may be sent together. A taken key
-	// is an Exists error. What is confidential in it is sealed first; that may
-	// be refused as Invalid.
+	// Insert stores a new object and sets its timestamps. It sets its ID at the end of
+	// the transaction at the latest: rows may be sent together. A taken key is an
+	// Exists error. Confidential values are sealed first; that may be refused as
+	// Invalid.
 	Insert(obj model.Object) error
-	// Replace stores obj in place of the object of the same key and sets its
-	// ID and timestamps; rows may be sent together. An object that is equal but
-	// for those changes nothing. An unknown key is a NotFound error.
+	// Replace stores obj in place of the object with the same key and sets its ID and
+	// timestamps; rows may be sent together. An object that is equal except for those
+	// changes nothing. An unknown key is a NotFound error.
 	Replace(obj model.Object) error
 	// Remove deletes one object. An unknown key is a NotFound error.
 	Remove(key model.Key) error
 	// RemoveAll is Remove for many objects of one kind.
 	RemoveAll(keys []model.Key) error
-	// Restore is Insert for an object that was there before: it keeps its ID
-	// and time of creation.
+	// Restore is Insert for an object that existed before: it keeps its ID and time of
+	// creation.
 	Restore(obj model.Object) error
-	// Warn notes what a rule has made of an object, which its writer may not expect.
+	// Warn records what a rule has changed in an object, which its writer may not
+	// expect.
 	Warn(text string)
-	// Warnings are what was noted.
+	// Warnings returns the recorded warnings.
 	Warnings() []string
-	// Written is what this transaction has changed so far. New objects in it may
+	// Written returns what this transaction has changed so far. New objects in it may
 	// have no ID yet.
 	Written() Changes
 	// Count counts what Written yields.
 	Count() Count
-	// FirstEntries returns, by kind, where the first entry of each object that was
-	// changed after a revision stands, in order: it found what the object was at
-	// that revision. A change log that does not reach back is a Compacted error.
+	// FirstEntries returns, by kind and in order, the place of the first entry of each
+	// object that was changed after a revision: that entry has the object as it was at
+	// that revision. If the change log does not reach back, the error is Compacted.
 	FirstEntries(revision int64) (map[model.Kind][]Place, error)
-	// ObjectsBefore returns what some entries of the change log found, in their order.
-	// Object is nil if there was none.
+	// ObjectsBefore returns the objects as they were before some entries of the change
+	// log, in the order of the entries. Object is nil if there was none.
 	ObjectsBefore(places []Place) ([]model.Entry, error)
 }

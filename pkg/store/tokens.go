@@ -21,16 +21,16 @@ const (
 	RoleViewer = "viewer"
 )
 
-// Token lets its holder call the API. It is no part of the configuration: it
-// has no revision, and a rollback leaves it alone.
+// Token lets its holder call the API. It is not part of the configuration: it has no
+// revision, and a rollback does not change it.
 type Token struct {
-	// Name is also the actor of what the holder does.
+	// Name is also the actor of the holder's writes.
 	Name string
 	// Role is RoleAdmin or RoleViewer.
 	Role string
-	// Hash is HashToken of the token itself, which is kept nowhere.
+	// Hash is HashToken of the token itself, which is not stored.
 	Hash [sha256.Size]byte
-	// CreateTS is when it was made.
+	// CreateTS is when it was created.
 	CreateTS model.Time
 	// LastUsedTS is when it was last used, to about a minute; zero means never.
 	LastUsedTS model.Time
@@ -44,18 +44,18 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]Token, error)
 	// TokenByHash returns the token with that hash, or a NotFound error.
 	TokenByHash(ctx context.Context, hash [sha256.Size]byte) (Token, error)
-	// DeleteToken deletes one, or returns a NotFound error. keepAdmin makes
-	// deleting the last token of an admin a Conflict error.
+	// DeleteToken deletes a token, or returns a NotFound error. With keepAdmin,
+	// deleting the last token of an admin is a Conflict error.
 	DeleteToken(ctx context.Context, name string, keepAdmin bool) error
-	// TouchToken notes that the token was used. A name that is gone, and a time
-	// before the one that is noted, change nothing.
+	// TouchToken records that the token was used. An unknown name, and a time before
+	// the recorded one, change nothing.
 	TouchToken(ctx context.Context, name string, at time.Time) error
-	// HasTokens reports whether there is any.
+	// HasTokens reports whether there are any.
 	HasTokens(ctx context.Context) (bool, error)
 }
 
 const (
-	// The prefixes tell scanners for leaked secrets, and readers, what a token is for.
+	// The prefixes show scanners for leaked secrets, and readers, what a token is for.
 	tokenPrefix      = "gh_"
 	proxyTokenPrefix = "ghx_"
 	tokenBytes       = 32
@@ -69,7 +69,7 @@ func IsToken(text string) bool { return isToken(tokenPrefix, text) }
 
 func makeToken(prefix string) string {
 	b := make([]byte, tokenBytes)
-	_, _ = rand.Read(b) // it never fails, see its documentation
+	_, _ = rand.Read(b) // it never fails; see its documentation
 	return prefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -79,13 +79,13 @@ func isToken(prefix, text string) bool {
 	return ok && err == nil && len(b) == tokenBytes
 }
 
-// HashToken is what is stored of a token. A fast hash is enough for 256 random
-// bits: there is nothing to guess.
+// HashToken returns what is stored of a token. A fast hash is enough for 256 random
+// bits: they cannot be guessed.
 func HashToken(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
-// reservedActors would make a token's holder look like somebody else in the
-// history: the admin token of the settings, a caller of an API without tokens,
-// the program itself.
+// reservedActors returns names that would make a token's holder look like somebody else
+// in the history: the admin token of the settings, a caller of an API without tokens,
+// or the program itself.
 func reservedActors() []string { return []string{"admin", "api", "local", "standalone"} }
 
 // Validate returns what is wrong with name and role, by the fields of
@@ -107,7 +107,7 @@ func (t Token) Validate() []model.FieldError {
 
 // validateTokenName returns what is wrong with the name of a token.
 func validateTokenName(name string) (errs []model.FieldError) {
-	// Names of routes have the plain rule of rest-api.md ("Names").
+	// Names of routes follow the plain rule of rest-api.md ("Names").
 	for _, e := range (&model.Route{Name: name, Prefix: "/"}).Validate() {
 		errs = append(errs, model.FieldError{Field: "Token_name", Message: e.Message})
 	}

@@ -2,12 +2,12 @@ package suggest
 
 import "strings"
 
-// maxLength bounds the work for a hostile name; a longer one is like nothing.
+// maxLength bounds the work for a hostile name; a longer name is similar to nothing.
 const maxLength = 100
 
-// Nearest returns the known name with the fewest edits to name, without regard
-// to case; the first of several. near says that at least half of the
-// characters stay. Without known names it returns "".
+// Nearest returns the known name with the fewest edits to name, ignoring case; the
+// first of several. near reports whether at least half of the characters stay. Without
+// known names it returns "".
 func Nearest(name string, known []string) (best string, near bool) {
 	name = strings.ToLower(name[:min(len(name), maxLength+1)])
 	least := -1

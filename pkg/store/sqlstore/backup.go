@@ -19,13 +19,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Copy says what a copy of an SQLite database holds.
+// Copy describes a copy of an SQLite database.
 type Copy struct {
 	// Revision is the newest one, Schema the version of its tables.
 	Revision, Schema int64
 	// Size is in bytes.
 	Size int64
-	// KeyOpens says that the sealer opens what is sealed in it; false without a sealer.
+	// KeyOpens reports whether the sealer opens what is sealed in it; false without a
+	// sealer.
 	KeyOpens bool
 }
 
@@ -33,22 +34,22 @@ type Copy struct {
 type BackupOptions struct {
 	// URL is the database, an SQLite file. It may be in use.
 	URL string
-	// Path is the file to make; empty means Out.
+	// Path is the file to create; empty means Out.
 	Path string
-	// Replace allows Path to be there.
+	// Replace allows Path to exist.
 	Replace bool
-	// Out gets the copy once it is complete and checked.
+	// Out receives the copy once it is complete and checked.
 	Out io.Writer
 	// Sealer is tried on the copy; nil means none.
 	Sealer model.Sealer
-	// Doing is told what begins and in which file, of which size in bytes it will be
-	// about; nil means that nobody wants to know.
+	// Doing is called at the start of a step, with the file and its approximate size in
+	// bytes; nil means that nothing is called.
 	Doing func(what, file string, size int64)
 }
 
-// Backup makes a copy of a database that may be in use: the state at one moment,
-// complete or not at all, readable for its owner only. It takes no lock that a
-// writer would wait for, and does not migrate. The copy is checked before it has its name.
+// Backup copies a database that may be in use: the state at one moment, complete or not at
+// all, readable only for its owner. It takes no lock that a writer would wait for, and
+// does not migrate. The copy gets its name after it was checked.
 func Backup(ctx context.Context, o BackupOptions) (Copy, error) {
 	database, err := sqliteFile(o.URL)
 	if err != nil {
@@ -90,7 +91,7 @@ func (o BackupOptions) tell(what, file string, size int64) {
 	}
 }
 
-// sqliteFile is the database file of a URL, which has to be there.
+// sqliteFile returns the database file of a URL; the file must exist.
 func sqliteFile(databaseURL string) (string, error) {
 	path, found, err := databaseFile(databaseURL)
 	if err == nil && !found {
@@ -99,7 +100,7 @@ func sqliteFile(databaseURL string) (string, error) {
 	return path, err
 }
 
-// databaseFile is the file that a URL leads to, or will if it is not found.
+// databaseFile returns the file that a URL leads to, or would lead to if found is false.
 func databaseFile(databaseURL string) (path string, found bool, err error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -118,13 +119,12 @@ func databaseFile(databaseURL string) (path string, found bool, err error) {
 	return file, true, nil
 }
 
-// beside are the names that an SQLite database and its server use.
+// beside returns the names that an SQLite database and its server use.
 func beside(database string) []string {
 	return []string{database, database + "-wal", database + "-shm", database + "-journal", database + claimSuffix}
 }
 
-// checkTarget refuses a file that a backup must not replace, before work is done
-// for it.
+// checkTarget refuses a file that a backup must not replace, before any work is done.
 func checkTarget(path, database string, replace bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -133,7 +133,7 @@ func checkTarget(path, database string, replace bool) error {
 	if err != nil {
 		return targetError(path, err)
 	}
-	// What a link leads to is the file that would be lost.
+	// The target of a link is the file that would be lost.
 	target, err := os.Stat(path)
 	for _, name := range beside(database) {
 		used, statErr := os.Stat(name)
@@ -154,11 +154,11 @@ func existsError(path string) error {
 	return &model.Error{Kind: model.Conflict, Message: path + " exists", Hint: "name another file, or give --force to replace it"}
 }
 
-// makePartial makes an empty file in dir that is to become base, and removes what
-// a process that was killed has left of one. The name is one that others in dir do
-// not know before. remove removes it, unless it has become base.
+// makePartial makes an empty file in dir that is to become base, and removes the partial
+// files of killed processes. Others in dir cannot predict its name. remove removes the
+// file, unless it has become base.
 func makePartial(dir, base string) (path string, remove func(), err error) {
-	if dir, err = filepath.Abs(dir); err != nil { // SQLite and this program find it from anywhere
+	if dir, err = filepath.Abs(dir); err != nil { // SQLite and this program then find it from any directory
 		return "", nil, err
 	}
 	pattern := "." + base + ".*.partial"
@@ -170,12 +170,12 @@ func makePartial(dir, base string) (path string, remove func(), err error) {
 	// Closing the file would drop the locks that SQLite has on it, so it stays open.
 	remove = func() {
 		for _, name := range beside(f.Name()) {
-			_ = os.Remove(name) // most are not there
+			_ = os.Remove(name) // most do not exist
 		}
-		_ = f.Close() // which gives up the lock
+		_ = f.Close() // this releases the lock
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil && !isAt(f, f.Name()) { // swept by another before it was locked
+	if err == nil && !isAt(f, f.Name()) { // another process removed it before it was locked
 		err = fs.ErrNotExist
 	}
 	if err != nil {
@@ -185,9 +185,9 @@ func makePartial(dir, base string) (path string, remove func(), err error) {
 	return f.Name(), remove, nil
 }
 
-// sweepPartials removes the files that nobody has locked.
+// sweepPartials removes the partial files that no process has locked.
 func sweepPartials(pattern string) {
-	names, _ := filepath.Glob(pattern) // a pattern of a strange directory finds nothing
+	names, _ := filepath.Glob(pattern) // for an odd directory name the pattern may match nothing
 	for _, name := range names {
 		f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
@@ -195,25 +195,25 @@ func sweepPartials(pattern string) {
 		}
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && isAt(f, name) {
 			for _, left := range beside(name) {
-				_ = os.Remove(left) // most are not there
+				_ = os.Remove(left) // most do not exist
 			}
 		}
 		_ = f.Close()
 	}
 }
 
-// isAt reports whether a file has that name.
+// isAt reports whether a name leads to the file.
 func isAt(f *os.File, name string) bool {
 	mine, err := f.Stat()
 	there, statErr := os.Lstat(name)
 	return err == nil && statErr == nil && os.SameFile(mine, there)
 }
 
-// vacuumInto copies a database within one transaction that reads, so that the
-// copy is of one moment, however long it takes and whoever writes. It has no free
-// pages, and no log beside it. size is how large it is at most.
+// vacuumInto copies a database within one read transaction, so that the copy shows one
+// moment, however long it takes and whoever writes. The copy has no free pages and no log
+// file. size is its maximum size.
 func vacuumInto(ctx context.Context, database, partial string, tell func(what, file string, size int64)) (size int64, err error) {
-	db, err := openFile(database, "rw") // of one that nobody else has open, the log goes at the end
+	db, err := openFile(database, "rw") // closing a database that no one else has open removes the log
 	if err != nil {
 		return 0, err
 	}
@@ -227,7 +227,7 @@ func vacuumInto(ctx context.Context, database, partial string, tell func(what, f
 	return size, err
 }
 
-// openFile opens an SQLite file on one connection, as the mode of SQLite's URLs says.
+// openFile opens an SQLite file on one connection, in a mode of SQLite's URLs.
 func openFile(path, mode string) (*sql.DB, error) {
 	dsn := url.URL{Scheme: "file", Path: path, RawQuery: url.Values{"mode": {mode}, "_pragma": {"busy_timeout(5000)"}}.Encode()}
 	db, err := sql.Open("sqlite", dsn.String())
@@ -238,9 +238,9 @@ func openFile(path, mode string) (*sql.DB, error) {
 	return db, nil
 }
 
-// CheckCopy reads a database that nobody writes from its first page to its last. A
-// file that is damaged, or is no database of Gatehouse, is an Invalid error, one of a
-// newer version a Conflict; name is what they call it.
+// CheckCopy reads a database that nobody writes, from its first page to its last. A
+// damaged file, or one that is no database of Gatehouse, is an Invalid error; one of a
+// newer version is a Conflict error. name is the file's name in errors.
 func CheckCopy(ctx context.Context, path, name string, sealer model.Sealer) (Copy, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -282,8 +282,7 @@ func CheckCopy(ctx context.Context, path, name string, sealer model.Sealer) (Cop
 	return c, nil
 }
 
-// checkPages returns an error if a page or a reference between rows is not as it
-// should be.
+// checkPages returns an error if a page or a reference between rows is damaged.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var first string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&first); err != nil {
@@ -303,8 +302,8 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	return fmt.Errorf("a row of the table %q refers to one that is missing", table)
 }
 
-// publish gives a file that is complete its name, so that a reader finds all of
-// it or nothing, also after a power cut.
+// publish renames a complete file, so that a reader finds all of it or nothing, even after
+// a power cut.
 func publish(partial, path string, replace bool) error {
 	if err := syncFile(partial); err != nil {
 		return err
@@ -330,7 +329,7 @@ func publish(partial, path string, replace bool) error {
 	return syncFile(filepath.Dir(path))
 }
 
-// syncFile puts a file, or the names of a directory, on the disk.
+// syncFile flushes a file, or the names of a directory, to the disk.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -364,8 +363,7 @@ func damageError(ctx context.Context, name string, err error) error {
 	return fileError(ctx, name+" is damaged", "use another backup", err)
 }
 
-// fileError says what is wrong with a database file; the end of the context is no
-// fault of it.
+// fileError says what is wrong with a database file, unless the context has ended.
 func fileError(ctx context.Context, what, hint string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("%s: %w", what, cause)

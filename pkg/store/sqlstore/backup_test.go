@@ -75,7 +75,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		s := open(ctx)
 		DeferCleanup(s.Close)
 		Expect(addProxy(ctx, s, "first")).To(Succeed())
-		// Each write makes a proxy and an upstream, so that a copy of half of one shows.
+		// Each write creates a proxy and an upstream: a copy of half a write would show.
 		storm, end := context.WithCancel(ctx)
 		var group sync.WaitGroup
 		group.Go(func() {
@@ -157,7 +157,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		_, err := backUp(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(addProxy(ctx, s, "new")).To(Succeed())
-		// What a killed process leaves: files that nobody has open.
+		// What a killed process leaves: files that no process has open.
 		left := map[string][]byte{}
 		for _, name := range []string{"gatehouse.db", "gatehouse.db-wal"} {
 			left[name], err = os.ReadFile(filepath.Join(data, name))
@@ -272,7 +272,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Entry("one with a page that was written over", func(file string) {
 			db, err := sql.Open("sqlite", file)
 			Expect(err).NotTo(HaveOccurred())
-			var page int64 // one that the other checks do not look at
+			var page int64 // the other checks do not look at this one
 			Expect(db.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'proxy'").Scan(&page)).To(Succeed())
 			Expect(db.Close()).To(Succeed())
 			f, err := os.OpenFile(file, os.O_WRONLY, 0)

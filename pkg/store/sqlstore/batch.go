@@ -12,37 +12,39 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// batchSize bounds the rows of one statement: SQLite takes 32766 values in it,
-// so that a row may have some 60.
+// batchSize bounds the rows of one statement: SQLite allows 32766 values in it, so a
+// row may have about 60.
 const batchSize = 500
 
-// keptBytes is how much of what it has written a transaction has in memory, as
-// JSON, but for tests: PUT /config of 10,000 services with five routes each is less.
+// keptBytes bounds the written objects that a transaction keeps in memory, as JSON;
+// tests set another bound. PUT /config of 10,000 services with five routes each is
+// less.
 const keptBytes = 32 << 20
 
-// batch holds rows that are sent together: a statement for each would make a
-// large document take minutes.
+// batch holds rows that are sent together: with a statement for each, a large document
+// would take minutes.
 type batch struct {
-	// created are new rows in order, so that one comes before what refers to it;
-	// changed are new forms of others, by kind.
+	// created are new rows in order: each row comes before those that refer to it.
+	// changed are new states of other rows, by kind.
 	created []row
 	changed []row
 	// pending has the keys of both.
 	pending map[model.Key]bool
-	// unreferred are objects whose references go before references are made.
+	// unreferred are objects whose references are removed before references are
+	// created.
 	unreferred []model.Key
 	references []reference
-	// err is what went wrong when they were sent; the transaction is lost.
+	// err is the error of sending them; the transaction is lost.
 	err error
 }
 
-// row is an object as it is to be stored, and the caller's, which gets the ID.
+// row is an object in its stored form, and the caller's object, which gets the ID.
 type row struct {
 	kind      model.Kind
 	obj, from model.Object
 }
 
-// reference is a row of that table.
+// reference is a row of the table of references.
 type reference struct {
 	Kind   model.Kind
 	Name   string
@@ -53,7 +55,7 @@ type reference struct {
 // changeLog is an entry of the change log.
 type changeLog struct {
 	Revision int64
-	// Parent is the ID of the revision before.
+	// Parent is the ID of the previous revision.
 	Parent  string
 	Seq     int
 	Actor   string
@@ -90,7 +92,7 @@ func (b *batch) add(key model.Key, obj, from model.Object, changed bool) {
 	b.pending[key] = true
 }
 
-// holds reports whether a query of the kind would miss something.
+// holds reports whether a query of the kind would miss rows that were not sent yet.
 func (b *batch) holds(kind model.Kind) bool {
 	ofKind := func(r row) bool { return r.kind == kind }
 	return slices.ContainsFunc(b.created, ofKind) || slices.ContainsFunc(b.changed, ofKind) ||
@@ -168,7 +170,7 @@ func (w *writer) flush() error {
 		w.bytes += e.size()
 	}
 	w.err = w.fail("writing the change log", w.insertEntries(entries))
-	if w.bytes > w.store.keptBytes { // too much to keep: Written reads it again
+	if w.bytes > w.store.keptBytes { // too much to keep in memory: Written reads it again
 		w.latest, w.logged, w.place = nil, 0, map[model.Key]int{}
 	}
 	return w.err

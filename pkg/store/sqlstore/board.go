@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 )
 
-// boardChannel is where posts on the board are announced, by the name of the replica.
+// boardChannel announces posts on the board, each by the name of its replica.
 const boardChannel = "gatehouse_replicas"
 
 // board is a table of PostgreSQL without a write-ahead log. After a crash of the
@@ -28,8 +28,8 @@ var _ replicas.Board = (*board)(nil)
 
 func newBoard(pool *sql.DB) *board { return &board{pool: pool, changed: make(chan struct{}, 1)} }
 
-// Board is where replicas leave posts for each other; nil if the database has one
-// server only.
+// Board returns the board for the posts of replicas; nil if the database allows only one
+// server.
 func (s *Store) Board() replicas.Board {
 	if s.board == nil {
 		return nil
@@ -47,7 +47,7 @@ func (b *board) signal(replica string) {
 	}
 	select {
 	case b.changed <- struct{}{}:
-	default: // the reader has yet to look, and will see this post too
+	default: // the reader has not looked yet, and will see this post too
 	}
 }
 
@@ -57,9 +57,9 @@ func (b *board) Changed() <-chan struct{} { return b.changed }
 // Pace implements replicas.Board.
 func (b *board) Pace() replicas.Pace { return replicas.DefaultPace() }
 
-// publishPost keeps the columns for which it gets NULL, but for a new row. A replica that
-// was buried lives again with its next report. The second part is never empty, so that
-// the announcement is made.
+// publishPost leaves columns unchanged for which it gets NULL, except in a new row. A
+// buried replica lives again with its next report. The second part always returns a row,
+// so that the announcement is made.
 const publishPost = `WITH post AS (
 	INSERT INTO replica_report AS r (replica, heard, version, report, mail_version, mail)
 	VALUES ($1, clock_timestamp(), $2, coalesce($3, ''::bytea), $4, coalesce($5, ''::bytea))
@@ -79,8 +79,8 @@ func (b *board) Publish(ctx context.Context, p replicas.Post) error {
 	return nil
 }
 
-// Beat implements replicas.Board. A post without a report is one that was buried, or mail
-// that came after the database had lost the rest.
+// Beat implements replicas.Board. A post without a report belongs to a buried replica, or
+// is mail that came after the database had lost the rest.
 func (b *board) Beat(ctx context.Context, replica string) (kept bool, err error) {
 	result, err := b.pool.ExecContext(ctx, "UPDATE replica_report SET heard = clock_timestamp() WHERE replica = $1 AND report <> ''", replica)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *board) Beat(ctx context.Context, replica string) (kept bool, err error)
 	return rows > 0, err
 }
 
-// readPosts returns NULL for what the reader has.
+// readPosts returns NULL for what the reader already has.
 const readPosts = `SELECT r.replica, extract(epoch FROM clock_timestamp() - r.heard)::float8, r.ended,
 	r.version, CASE WHEN r.version = h.version OR r.replica = $1 THEN NULL ELSE r.report END,
 	r.mail_version, CASE WHEN r.mail_version = h.mail OR r.replica = $1 THEN NULL ELSE r.mail END
@@ -109,7 +109,7 @@ func (b *board) Read(ctx context.Context, replica string, have map[string]replic
 	return list, kept, err
 }
 
-// readPosts also reports whether there are some that are too old.
+// readPosts also reports whether some posts are too old.
 func (b *board) readPosts(ctx context.Context, replica string, have map[string]replicas.Versions) (list []replicas.Notice, kept, old bool, err error) {
 	names, reports, mails := make([]string, 0, len(have)), make([]int64, 0, len(have)), make([]int64, 0, len(have))
 	for name, v := range have {
@@ -137,8 +137,8 @@ func (b *board) readPosts(ctx context.Context, replica string, have map[string]r
 	return list, kept, old, rows.Err()
 }
 
-// End implements replicas.Board. The post stays, without its content, so that nobody
-// takes what the database has lost for an end.
+// End implements replicas.Board. The post stays without its content, so that a post that
+// the database has lost does not look like an end.
 func (b *board) End(ctx context.Context, replica string) error {
 	_, err := b.pool.ExecContext(ctx, `WITH ended AS (
 	UPDATE replica_report SET ended = true, heard = clock_timestamp(), report = '', mail = '' WHERE replica = $1)

@@ -42,7 +42,7 @@ func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 			change.Entries, err = r.loadAll(ctx, now)
 		}
 		if errors.Is(err, errUnreadable) {
-			// The rows may still be read, and everybody's changes would wait.
+			// The objects can still be read; an error here would stop every change.
 			r.store.log.Warn("change log cannot be read; everything is read instead", "rev", at.Revision, "err", err)
 			change.Full = true
 			change.Entries, err = r.loadAll(ctx, now)
@@ -55,9 +55,8 @@ func (s *Store) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 	return change, nil
 }
 
-// leadsFrom reports whether the change log leads from a mark to now. It does
-// not where it starts later, and where the database was restored: it was never
-// at the mark.
+// leadsFrom reports whether the change log leads from a mark to now. It does not if the
+// log starts later, or if the database was restored and was never at the mark.
 func (r *reader) leadsFrom(at, now model.Mark) (leads, restored bool, err error) {
 	if at == (model.Mark{}) || at.Revision >= now.Revision {
 		return false, at != model.Mark{}, nil
@@ -67,13 +66,12 @@ func (r *reader) leadsFrom(at, now model.Mark) (leads, restored bool, err error)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, false, nil
 	}
-	// A program that is older than these IDs writes none, nor the column id.
+	// A program older than these IDs writes neither them nor the column id.
 	leads = parent == at.ID || parent == ""
 	return leads, !leads, r.fail("reading the change log", err)
 }
 
-// changedAfter loads the last state of every object that was written after
-// revision.
+// changedAfter loads the last state of every object that was written after a revision.
 func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	var rows []changeLog
 	err := r.db().Select("kind", "name", "after").Where("revision > ?", revision).
@@ -88,7 +86,7 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	var entries []model.Entry
 	for i, row := range rows {
 		key := row.key()
-		// A kind that a newer program wrote means nothing to this one.
+		// This program does not know a kind that only a newer one writes.
 		if _, known := r.store.tables[row.Kind]; !known || last[key] != i {
 			continue
 		}
@@ -102,7 +100,7 @@ func (r *reader) changedAfter(revision int64) ([]model.Entry, error) {
 	return entries, nil
 }
 
-// errUnreadable is an entry of the change log that this program did not write.
+// errUnreadable is the error for an entry of the change log that another version wrote.
 var errUnreadable = errors.New("it is not an object of this version")
 
 func decode(row changeLog, text *string) (model.Object, error) {
@@ -154,7 +152,7 @@ func (r *reader) Entries(revision int64) store.Changes {
 	}
 }
 
-// page reads entries of a revision behind one.
+// page reads the entries of a revision after seq.
 func (r *reader) page(revision int64, seq int, kinds []model.Kind) (rows []changeLog, err error) {
 	tx := r.db().Select("seq", "kind", "name", "before", "after").Where("revision = ? AND seq > ?", revision, seq)
 	if len(kinds) > 0 {
@@ -181,8 +179,8 @@ func (w *writer) FirstEntries(revision int64) (map[model.Kind][]store.Place, err
 	if err != nil {
 		return nil, err
 	}
-	// Revisions have no gap but what was compacted away, or is of kinds that a
-	// newer program wrote.
+	// A gap between revisions was compacted away, or has kinds that a newer program
+	// wrote.
 	var logged int64
 	known := slices.Collect(maps.Keys(w.store.tables))
 	err = w.db().Raw("SELECT count(DISTINCT revision) FROM change_log WHERE revision > ? AND kind IN ?", revision, known).Row().Scan(&logged)
@@ -235,8 +233,8 @@ func (w *writer) ObjectsBefore(places []store.Place) ([]model.Entry, error) {
 	return list, nil
 }
 
-// sortEntries puts what is there in the order of model.Kinds and behind it what
-// is gone, the other way round. Within a kind the order of commit stays.
+// sortEntries puts existing objects first, in the order of model.Kinds, then the
+// deleted ones in reverse. Within a kind the order of commit stays.
 func sortEntries(entries []model.Entry) {
 	rank := map[model.Kind]int{}
 	for i, kind := range model.Kinds() {
@@ -251,7 +249,7 @@ func sortEntries(entries []model.Entry) {
 	slices.SortStableFunc(entries, func(a, b model.Entry) int { return cmp.Compare(place(a), place(b)) })
 }
 
-// compact removes from the change log what is too old or too much; the newest
+// compact removes entries from the change log that are too old or too many; the newest
 // revision stays.
 func (s *Store) compact(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, errTooSlow)
@@ -265,7 +263,7 @@ func (s *Store) compact(ctx context.Context) error {
 	return s.fail(ctx, "compacting the change log", err)
 }
 
-// compactionCut is the newest revision that may go.
+// compactionCut returns the newest revision that may be removed.
 func (s *Store) compactionCut(tx *gorm.DB) (int64, error) {
 	var byAge, byCount sql.NullInt64
 	err := tx.Raw("SELECT max(revision) FROM change_log WHERE at < ?", model.At(s.opts.Now().Add(-s.opts.KeepAge))).

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// claimSuffix is what the name of a claim has behind that of its database.
+	// claimSuffix is appended to the name of the database for the name of its claim.
 	claimSuffix = ".lock"
-	// claimWait is how long Claim waits for a process that is about to end.
+	// claimWait is how long Claim waits for a process that is about to stop.
 	claimWait = time.Second
 	// maxClaim bounds what is read of a claim, in bytes.
 	maxClaim = 1 << 10
 )
 
-// Claim makes this process the only server of an SQLite file until release or
-// its end, whichever way that comes: the lock is the kernel's. as is what others
-// are told, for example "gatehouse serve". The database file is made when it is
-// not there. PostgreSQL takes any number of servers, and there Claim does
-// nothing; a URL that makes no sense is for Open to refuse.
+// Claim makes this process the only server of an SQLite file until release, or until
+// the process ends in any way: the lock is the kernel's. as is what others are told,
+// for example "gatehouse serve". The database file is created if it does not exist.
+// PostgreSQL allows any number of servers, and there Claim does nothing. It leaves an
+// invalid URL to Open.
 func Claim(ctx context.Context, databaseURL, as string) (release func() error, err error) {
 	nothing := func() error { return nil }
 	u, err := url.Parse(databaseURL)
@@ -42,7 +42,7 @@ func Claim(ctx context.Context, databaseURL, as string) (release func() error, e
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	// Two names of one file are one database.
+	// Two names of one file are the same database.
 	file, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, fmt.Errorf("finding the database file: %w", err)
@@ -62,11 +62,11 @@ func Claim(ctx context.Context, databaseURL, as string) (release func() error, e
 	if err := writeClaim(f, as); err != nil {
 		return nil, errors.Join(claimError(file, err), f.Close())
 	}
-	return f.Close, nil // which gives up the lock
+	return f.Close, nil // this releases the lock
 }
 
-// ClaimHolder describes the process that has a claim on the database; empty means
-// that none has, or that the database takes many servers.
+// ClaimHolder describes the process that has a claim on the database; empty means that
+// none has, or that the database allows many servers.
 func ClaimHolder(databaseURL string) (holder string, err error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil || u.Scheme != "sqlite" {
@@ -91,8 +91,8 @@ func ClaimHolder(databaseURL string) (holder string, err error) {
 	return "", err
 }
 
-// lockWithin locks f, or returns EWOULDBLOCK when another has the lock for
-// longer than that.
+// lockWithin locks f, or returns EWOULDBLOCK if another process keeps the lock for
+// longer than wait.
 func lockWithin(ctx context.Context, f *os.File, wait time.Duration) error {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -113,9 +113,9 @@ func lockWithin(ctx context.Context, f *os.File, wait time.Duration) error {
 	}
 }
 
-// writeClaim says who has the lock: process, machine and command, on one line.
+// writeClaim writes who has the lock: process, machine and command, on one line.
 func writeClaim(f *os.File, as string) error {
-	host, _ := os.Hostname() // for the reader; it may stay empty
+	host, _ := os.Hostname() // for readers only; it may be empty
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func writeClaim(f *os.File, as string) error {
 	return err
 }
 
-// readClaim says in words who wrote the claim.
+// readClaim describes who wrote the claim.
 func readClaim(f *os.File) string {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, maxClaim))
 	parts := strings.Split(strings.TrimSuffix(string(text), "\n"), "\t")

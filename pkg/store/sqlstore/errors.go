@@ -29,8 +29,8 @@ const (
 	classAway
 )
 
-// fail turns an error of the database into one of the store's. A context that
-// ended is the caller's doing and stays a context error.
+// fail turns an error of the database into one of the store's. If the caller's context
+// has ended, the error stays a context error.
 func (s *Store) fail(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -119,8 +119,8 @@ func classify(err error) class {
 	return classOther
 }
 
-// lostConnection reports whether a connection to Postgres that stood is gone,
-// so that another one may do.
+// lostConnection reports whether an open connection to Postgres was lost, so that
+// another may work.
 func lostConnection(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return false

@@ -8,10 +8,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// SetStepTimeout is for a store that nobody uses yet.
+// SetStepTimeout is for a store that is not in use yet.
 func SetStepTimeout(s *Store, d time.Duration) { s.stepTimeout = d }
 
-// SetMemory is likewise.
+// SetMemory is for a store that is not in use yet.
 func SetMemory(s *Store, generation, kept int) { s.generationSize, s.keptBytes = generation, kept }
 
 // Pragma reads a setting of the connection that writes.
@@ -26,7 +26,7 @@ var CheckOwner = checkOwner
 // PrefixEnd is prefixEnd.
 var PrefixEnd = prefixEnd
 
-// SetLoaders is likewise.
+// SetLoaders is for a store that is not in use yet.
 func SetLoaders(s *Store, n int) { s.loaders = n }
 
 // HelpsAt reports whether a helper reads for a load at a revision.

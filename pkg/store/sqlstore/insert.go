@@ -10,18 +10,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// dialect is how a database takes the values of a statement.
+// dialect is how a database accepts the values of a statement.
 type dialect struct {
-	// rows bounds the rows of one INSERT. prepare says that it is worth preparing.
+	// rows bounds the rows of one INSERT. prepare says that preparing it is worthwhile.
 	rows    int
 	prepare bool
-	// placeholder stands for a value, with its number behind it where it is numbered.
+	// placeholder stands for a value; its number follows if they are numbered.
 	placeholder string
 	numbered    bool
 }
 
-// insertion is an INSERT of many rows. GORM would make the statement again for each
-// page, and SQLite takes as long to parse it as to run it.
+// insertion is an INSERT of many rows. GORM would build the statement again for each page,
+// and SQLite takes as long to parse it as to run it.
 type insertion struct {
 	table   string
 	columns []string
@@ -29,8 +29,8 @@ type insertion struct {
 	suffix string
 }
 
-// insert runs an INSERT of n rows. values appends those of a row. where the suffix
-// returns IDs, id takes them, else it is nil.
+// insert runs an INSERT of n rows. values appends the values of a row. If the suffix
+// returns IDs, id receives them; otherwise it is nil.
 func (w *writer) insert(into insertion, n int, values func(args []any, row int) []any, id func(row int, id int64)) error {
 	for first := 0; first < n; {
 		rows := min(n-first, w.store.dialect.rows)
@@ -46,8 +46,8 @@ func (w *writer) insert(into insertion, n int, values func(args []any, row int) 
 	return nil
 }
 
-// insertSome inserts some rows with one statement. SQLite keeps that of as many rows as it
-// takes for the next ones.
+// insertSome inserts rows with one statement. On SQLite the statement for a full batch is
+// kept for the next ones.
 func (w *writer) insertSome(into insertion, rows int, args []any, id func(row int, id int64)) error {
 	w.step()
 	query := func() (*sql.Rows, error) {
@@ -77,7 +77,7 @@ func (w *writer) insertSome(into insertion, rows int, args []any, id func(row in
 	return errors.Join(err, result.Err(), result.Close())
 }
 
-// insertText is the statement for a number of rows.
+// insertText returns the statement for a number of rows.
 func (w *writer) insertText(into insertion, rows int) string {
 	var text strings.Builder
 	text.WriteString(`INSERT INTO "` + into.table + `" ("` + strings.Join(into.columns, `", "`) + `") VALUES `)
@@ -101,7 +101,7 @@ func (w *writer) insertText(into insertion, rows int) string {
 	return text.String() + " " + into.suffix
 }
 
-// insertRows sends new rows of one kind, all of them with an ID or all without.
+// insertRows sends new rows of one kind, either all with an ID or all without.
 func (w *writer) insertRows(kind model.Kind, rows []row) error {
 	t := w.store.tables[kind]
 	columns, suffix := t.columns, ""
@@ -117,9 +117,8 @@ func (w *writer) insertRows(kind model.Kind, rows []row) error {
 	return nil
 }
 
-// updateRows inserts rows whose IDs are taken, which is the way to update many.
-// What makes the key stays as it is: the database need not look for what refers
-// to it.
+// updateRows updates many rows at a time by inserting rows whose IDs are taken. The
+// columns of the key do not change, so the database need not look for what refers to it.
 func (w *writer) updateRows(kind model.Kind, rows []row) error {
 	t := w.store.tables[kind]
 	set := make([]string, len(t.rest))
@@ -142,7 +141,7 @@ func (w *writer) insertEntries(entries []changeLog) error {
 	}, nil)
 }
 
-// insertion inserts rows of the table.
+// insertion returns the INSERT of the table's rows.
 func (t table) insertion(columns []column, suffix string) insertion {
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -151,7 +150,7 @@ func (t table) insertion(columns []column, suffix string) insertion {
 	return insertion{string(t.kind), names, suffix}
 }
 
-// withoutID are the columns of a row to which the database gives its ID.
+// withoutID returns the columns of a row whose ID the database assigns.
 func (t table) withoutID() []column {
 	var columns []column
 	for _, c := range t.columns {
@@ -162,7 +161,7 @@ func (t table) withoutID() []column {
 	return columns
 }
 
-// valuesOf takes the values of columns from rows.
+// valuesOf returns a function that appends the values of columns from rows.
 func valuesOf(columns []column, rows []row) func(args []any, i int) []any {
 	return func(args []any, i int) []any {
 		v := reflect.ValueOf(rows[i].obj).Elem()

@@ -13,15 +13,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// maxLoaders is how many transactions load everything together, at most: few
-// kinds have many objects.
+// maxLoaders bounds the transactions that load everything together: few kinds have many
+// objects.
 const maxLoaders = 4
 
 func loaders() int { return min(runtime.GOMAXPROCS(0), maxLoaders) }
 
-// loadAll loads every object, one before what refers to it. The kinds are shared
-// among several transactions. Each of them sees the same: what the reader does,
-// whose revision is now, because every change of an object makes a new revision.
+// loadAll loads every object, each before those that refer to it. The kinds are shared
+// among several transactions. Each of them sees what the reader sees, whose revision is
+// now, because every change of an object makes a new revision.
 func (r *reader) loadAll(ctx context.Context, now model.Mark) ([]model.Entry, error) {
 	kinds := model.Kinds()
 	lists := make([][]model.Entry, len(kinds))
@@ -52,8 +52,8 @@ func (r *reader) loadAll(ctx context.Context, now model.Mark) ([]model.Entry, er
 	return slices.Concat(lists...), nil
 }
 
-// viewAt runs fn on one snapshot, unless it is that of another revision or none
-// can be had: others do the work then.
+// viewAt runs fn on one snapshot, unless that has another revision or none is
+// available: others then do the work.
 func (s *Store) viewAt(ctx context.Context, mark model.Mark, fn func(*reader) error) (err error) {
 	_ = s.viewIn(ctx, s.load, func(r *reader) error {
 		if now, failed := r.Mark(); failed == nil && now == mark {

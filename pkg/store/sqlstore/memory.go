@@ -7,23 +7,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// generationSize bounds the keys and hosts of a generation, but for tests.
+// generationSize bounds the keys and hosts of a generation; tests set another bound.
 const generationSize = 8192
 
-// memory is what a transaction that writes knows of the configuration: what it
-// asked for of late. What is in neither generation has to be read again.
+// memory is what a writing transaction knows of the configuration from recent reads.
+// Anything in neither generation must be read again.
 type memory struct {
 	young, old generation
 	// size is the size of a generation.
 	size int
 }
 
-// generation is what was learnt in one span of the transaction.
+// generation is what was learned in one span of the transaction.
 type generation struct {
-	// objects has nil for what is not there.
+	// objects has nil for an object that does not exist.
 	objects map[model.Key]model.Object
-	// hosts has, for each host in lower case that was asked for, the services
-	// that have it.
+	// hosts has, for each host that was looked up, in lower case, the services that
+	// have it.
 	hosts map[string][]model.Key
 }
 
@@ -35,14 +35,14 @@ func newMemory(size int) memory {
 	return memory{young: newGeneration(), old: newGeneration(), size: size}
 }
 
-// full reports whether it is time to age.
+// full reports whether it is time to call age.
 func (m *memory) full() bool { return len(m.young.objects)+len(m.young.hosts) >= m.size }
 
-// age forgets the old generation and begins a new one. No row may wait to be
-// sent: what is forgotten is read from the database.
+// age forgets the old generation and begins a new one. No row may be waiting to be
+// sent: forgotten objects are read from the database again.
 func (m *memory) age() { m.old, m.young = m.young, newGeneration() }
 
-// recall returns an object, or nil when it is not there, and whether it knows.
+// recall returns an object, or nil if it does not exist, and whether the memory knows.
 func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
 	if obj, known = m.young.objects[key]; known {
 		return obj, true
@@ -53,7 +53,7 @@ func (m *memory) recall(key model.Key) (obj model.Object, known bool) {
 	return obj, known
 }
 
-// change notes that the transaction has made after of before.
+// change records that the transaction has replaced before with after.
 func (m *memory) change(key model.Key, before, after model.Object) {
 	m.young.objects[key] = after
 	if old, ok := before.(*model.Service); ok {

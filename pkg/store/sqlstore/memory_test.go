@@ -16,10 +16,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/storetest"
 )
 
-// liveHeap is what is in use, in bytes.
+// liveHeap returns the bytes in use.
 func liveHeap() int {
 	runtime.GC()
-	runtime.GC() // what has a finalizer goes with the second
+	runtime.GC() // objects with a finalizer are freed by the second run
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc) //nolint:gosec // no heap is so large

@@ -16,8 +16,8 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema to this program's version. The caller's options
-// hold the lock that lets one process do it at a time.
+// migrate brings the schema to this program's version. The caller's options hold the lock
+// that lets one process migrate at a time.
 func migrate(ctx context.Context, log *slog.Logger, db *sql.DB, d goose.Dialect, dir string, opts ...goose.ProviderOption) error {
 	files, err := fs.Sub(migrations, "migrations/"+dir)
 	if err != nil {
@@ -42,9 +42,9 @@ func migrate(ctx context.Context, log *slog.Logger, db *sql.DB, d goose.Dialect,
 	return nil
 }
 
-// version returns the version of the database's schema; 0 means that it has none. It is an
-// error if this program does not know it: what it means for what this program would
-// write, nobody knows.
+// version returns the version of the database's schema; 0 means that it has none. It
+// returns an error if this program does not know the version: this program's writes could
+// have another meaning there.
 func version(ctx context.Context, provider *goose.Provider) (has int64, err error) {
 	if has, err = provider.GetDBVersion(ctx); err != nil {
 		return 0, fmt.Errorf("reading the version of the schema: %w", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// beforeTrustedHops makes of a database what version 4 of the schema would have
-// left, with its history.
+// beforeTrustedHops turns a database into what version 4 of the schema would have left,
+// with its history.
 var beforeTrustedHops = []string{
 	`DROP TABLE key`,
 	`DROP TABLE keyset`,

@@ -21,21 +21,21 @@ import (
 type Options struct {
 	// URL is sqlite:///absolute/path.db or postgres://user@host:port/name.
 	URL string
-	// Sealer seals what is confidential. It is needed once a filter, a global
-	// config or a secret is written.
+	// Sealer seals confidential values. It is required once a filter, a global config
+	// or a secret is written.
 	Sealer model.Sealer
-	// InUse says that the database is one that was opened before, with the
-	// Sealer's key if there is a Sealer: any other is an error, and is not
-	// changed, where without it a new one is made.
+	// InUse says that the database was opened before, with the Sealer's key if there is
+	// a Sealer. Any other database is an error and stays unchanged; without InUse a new
+	// database is created.
 	InUse bool
-	// Log is told about migrations and lost connections; nil means silence.
+	// Log receives migrations and lost connections; nil discards them.
 	Log *slog.Logger
-	// KeepEntries and KeepAge bound the change log: older entries are removed
-	// once an hour. 0 means 100000 entries and 30 days.
+	// KeepEntries and KeepAge bound the change log: older entries are removed once an
+	// hour. 0 means 100000 entries and 30 days.
 	KeepEntries int
 	KeepAge     time.Duration
-	// PollInterval is how often Run looks for changes that it was not told of.
-	// 0 means 5 s.
+	// PollInterval is how often Run looks for changes that were not announced. 0 means
+	// 5 s.
 	PollInterval time.Duration
 	// Now is the clock of timestamps and compaction; nil means time.Now.
 	Now func() time.Time
@@ -46,13 +46,13 @@ const (
 	defaultKeepAge      = 30 * 24 * time.Hour
 	defaultPollInterval = 5 * time.Second
 	compactInterval     = time.Hour
-	// stepTimeout bounds every step of a transaction, so that a database that
-	// is cut off without a word is noticed. A step is a statement and what is
-	// done until the next; a transaction has as many as its size needs.
+	// stepTimeout bounds every step of a transaction, so that a silently lost
+	// connection is noticed. A step is a statement and the work until the next; a
+	// transaction has as many as its size needs.
 	stepTimeout = 30 * time.Second
 )
 
-// errTooSlow is why the context of a transaction ends at stepTimeout.
+// errTooSlow is the cause when stepTimeout ends the context of a transaction.
 var errTooSlow = errors.New("a step of the transaction took too long")
 
 // Store implements store.Store.
@@ -60,47 +60,47 @@ type Store struct {
 	opts   Options
 	log    *slog.Logger
 	tables map[model.Kind]table
-	// w begins the transactions that write, r those that read for callers of the
-	// API. build reads for the build loop, and load helps it to load everything.
-	// access is for the checks of tokens and of readiness. Each has connections of
-	// its own, so that none waits for what others do.
+	// w begins the transactions that write, and r those that read for callers of the
+	// API. build reads for the build loop, and load helps it to load everything. access
+	// is for the checks of tokens and of readiness. Each has its own connections, so
+	// that none waits for another.
 	w, r, build, load, access *gorm.DB
-	// pools are what is under them, to close.
+	// pools are the underlying pools, to close.
 	pools []*sql.DB
-	// lockRevision reads the revision with its ID (and a text of no use) and keeps
-	// every other writer out until the end of the transaction.
+	// lockRevision reads the revision with its ID (and a text of no use) and blocks
+	// every other writer until the end of the transaction.
 	lockRevision string
-	// notify tells other processes of a revision within its transaction; nil
-	// if the database has no such thing.
+	// notify announces a revision to other processes within its transaction; nil if the
+	// database cannot announce.
 	notify func(tx *gorm.DB, mark model.Mark) error
-	// listen hears what notify says until ctx ends; nil likewise.
+	// listen receives the announcements until ctx ends; nil likewise.
 	listen func(ctx context.Context) error
-	// board is where replicas leave posts; nil if the database has one server only.
+	// board is where replicas leave posts; nil if the database allows only one server.
 	board *board
-	// firstKey is IsNew.
+	// firstKey is the result of IsNew.
 	firstKey bool
 	// timesAreText says that the database has no type for times.
 	timesAreText bool
-	// dialect is how its statements insert rows.
+	// dialect is how the database inserts rows.
 	dialect dialect
 	// awayHint says what to do when the database does not answer.
 	awayHint string
-	// These are the constants of this package, but for tests.
+	// The constants of this package; tests set other values.
 	stepTimeout               time.Duration
 	generationSize, keptBytes int
 	loaders                   int
 
 	changed chan struct{}
 	mu      sync.Mutex
-	// signalled is the newest revision that changed was signalled for.
+	// signalled is the newest revision that was signalled on changed.
 	signalled model.Mark
 }
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database and migrates it to this program's schema; an SQLite
-// file is made when it is not there. Its errors are one line for a user and
-// never hold a password.
+// Open opens the database and migrates it to this program's schema; an SQLite file is
+// created if it does not exist. Its errors are one line for a user and never contain a
+// password.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -132,7 +132,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
-	// What url.Parse says may quote a part of the password.
+	// The error of url.Parse may quote a part of the password.
 	u, err := url.Parse(s.opts.URL)
 	if err != nil {
 		return urlError("is not a URL")
@@ -181,7 +181,7 @@ func gormConfig() *gorm.Config {
 // Changed implements store.Source.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 
-// signal tells the reader of Changed about a revision, once.
+// signal sends a revision to the reader of Changed, once.
 func (s *Store) signal(mark model.Mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *Store) signal(mark model.Mark) {
 	s.signalled = mark
 	select {
 	case s.changed <- struct{}{}:
-	default: // the reader has yet to look, and will see this one too
+	default: // the reader has not looked yet, and will see this one too
 	}
 }
 

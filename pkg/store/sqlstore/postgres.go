@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// channel is where revisions are announced within a database.
+	// channel announces revisions within a database.
 	channel = "gatehouse_changed"
 
 	connectTimeout = 5 * time.Second
-	// maxConnections are for callers that read, maxWriters for those that write:
-	// one of them does, and the next have their statement at the server already.
+	// maxConnections are for callers that read, maxWriters for those that write: one of
+	// them writes, and the next have already sent their statement to the server.
 	maxConnections = 8
 	maxWriters     = 4
-	// A connection that is not needed goes after a while; a long-lived one is
-	// replaced, so that load finds its way to a server that came back.
+	// An unused connection is closed after a while. A long-lived one is replaced, so
+	// that load returns to a server that came back.
 	idleTime, lifeTime = 5 * time.Minute, time.Hour
 
 	minBackOff, maxBackOff = 250 * time.Millisecond, 10 * time.Second
@@ -41,7 +41,7 @@ const (
 func (s *Store) openPostgres(ctx context.Context) error {
 	cfg, err := pgx.ParseConfig(s.opts.URL)
 	if err != nil {
-		// The reason may quote a part of the password.
+		// The cause may quote a part of the password.
 		return urlError("cannot be read")
 	}
 	if cfg.ConnectTimeout == 0 {
@@ -50,13 +50,13 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "gatehouse"
 	}
-	// A peer that is gone without a word is noticed within half a minute.
+	// A silently lost peer is noticed within half a minute.
 	keepAlive := net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
 	cfg.DialFunc = (&net.Dialer{Timeout: cfg.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
 
 	s.awayHint = "check that Postgres at " + address(cfg) + " runs and can be reached, then try again"
-	// The row lock is what keeps writers in a line. A writer that stops in the
-	// middle (a paused machine) must not hold the line for ever.
+	// The row lock keeps writers in line. A writer that stops in the middle (a paused
+	// machine) must not hold it forever.
 	s.dialect = dialect{rows: batchSize, placeholder: "$", numbered: true} // the driver prepares each statement, and keeps it
 	s.lockRevision = "SELECT revision, id, set_config('idle_in_transaction_session_timeout', '30s', true) FROM revision FOR UPDATE"
 	s.notify = func(tx *gorm.DB, mark model.Mark) error {
@@ -77,7 +77,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 			return notInUseError(fmt.Sprintf("the database %q of Postgres at %s holds no tables of Gatehouse", cfg.Database, address(cfg)))
 		}
 	}
-	// Asked for every second, for up to five minutes.
+	// Tried every second, for up to five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
 	if err != nil {
 		return fmt.Errorf("preparing the migration lock: %w", err)
@@ -86,7 +86,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 		return s.connectError(ctx, cfg, err)
 	}
 	load := s.openPostgresPool(cfg, maxLoaders-1)
-	load.SetMaxIdleConns(0) // it has nothing to do but at the start
+	load.SetMaxIdleConns(0) // it is only used at the start
 	for _, p := range []struct {
 		db   **gorm.DB
 		pool *sql.DB
@@ -118,7 +118,7 @@ func address(cfg *pgx.ConnConfig) string {
 
 // connectError tells a user in one line why Postgres cannot be used.
 func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error) error {
-	if _, ok := errors.AsType[*model.Error](err); ok { // of a newer schema
+	if _, ok := errors.AsType[*model.Error](err); ok { // the database has a newer schema
 		return err
 	}
 	if cause := ctx.Err(); cause != nil {
@@ -151,7 +151,7 @@ func (s *Store) connectError(ctx context.Context, cfg *pgx.ConnConfig, err error
 		e.Message = "does not answer"
 		e.Hint = "check the address, and that no firewall is in between"
 	default:
-		// The last cause is one line and holds no part of the URL.
+		// The last cause is one line and contains no part of the URL.
 		cause := err
 		for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
 			cause = next
@@ -183,8 +183,7 @@ func (s *Store) keepListening(ctx context.Context, cfg *pgx.ConnConfig) error {
 	}
 }
 
-// listenOnce calls connected once it hears, and returns when the connection is
-// lost.
+// listenOnce calls connected once it listens, and returns when the connection is lost.
 func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected func()) error {
 	conn, err := pgx.ConnectConfig(ctx, cfg.Copy())
 	if err != nil {
@@ -193,14 +192,14 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = conn.Close(ctx) // there is nothing left to lose on it
+		_ = conn.Close(ctx) // nothing is left to lose on it
 	}()
 	for _, c := range []string{channel, boardChannel} {
 		if _, err := conn.Exec(ctx, "LISTEN "+c); err != nil {
 			return fmt.Errorf("listening for changes: %w", err)
 		}
 	}
-	// What was announced while nobody listened.
+	// Finds what was announced while nobody listened.
 	if err := s.poll(ctx); err != nil {
 		return err
 	}
@@ -215,7 +214,7 @@ func (s *Store) listenOnce(ctx context.Context, cfg *pgx.ConnConfig, connected f
 			s.board.signal(n.Payload)
 			continue
 		}
-		number, id, _ := strings.Cut(n.Payload, " ") // an older program tells no ID
+		number, id, _ := strings.Cut(n.Payload, " ") // an older program sends no ID
 		revision, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
 			return fmt.Errorf("listening for changes: %q is no revision", n.Payload)

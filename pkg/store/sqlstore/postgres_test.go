@@ -29,7 +29,7 @@ func newPostgres(ctx context.Context) string {
 	return server.URL(name)
 }
 
-// openStore opens a store that never polls while the spec lasts, and runs it.
+// openStore opens a store that never polls during the spec, and runs it.
 func openStore(ctx context.Context, url string) *sqlstore.Store {
 	GinkgoHelper()
 	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: url, PollInterval: time.Hour})
@@ -74,7 +74,7 @@ var _ = Describe("Postgres", func() {
 		url := newPostgres(ctx)
 		one, two := openStore(ctx, url), openStore(ctx, url)
 		for i := range 5 {
-			// The first may be found when the listener connects, the rest not.
+			// Only the first may be found when the listener connects, not the rest.
 			Expect(addProxy(ctx, one, fmt.Sprint("p", i))).To(Succeed())
 			Eventually(ctx, two.Changed(), "15s").Should(Receive())
 		}
@@ -93,7 +93,7 @@ var _ = Describe("Postgres", func() {
 
 		Expect(server.Stop()).To(Succeed())
 		DeferCleanup(server.Restart)
-		for range 3 { // first with connections that broke, then with none
+		for range 3 { // first with broken connections, then with none
 			away := MatchError(HavePrefix("the database does not answer (check that Postgres at 127.0.0.1:"))
 			Expect(addProxy(ctx, one, "away")).To(away)
 			Expect(one.Ping(ctx)).To(away)
@@ -215,7 +215,7 @@ func withPassword(password string) string {
 	return strings.Replace(server.URL("postgres"), "postgres@", postgres.PasswordUser+":"+password+"@", 1)
 }
 
-// closedPort is a port that nobody listens on.
+// closedPort returns a port without a listener.
 func closedPort() int {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -19,7 +19,7 @@ import (
 
 var _ store.ProxyTokens = (*Store)(nil)
 
-// proxyToken is a row of that table.
+// proxyToken is a row of the table of proxy tokens.
 type proxyToken struct {
 	Proxy, Name, Hash string
 	CreateTS          model.Time
@@ -100,7 +100,8 @@ func (s *Store) DeleteProxyToken(ctx context.Context, proxy, name string) error 
 // proxyTokenVersion is the note that holds the version of the table.
 const proxyTokenVersion = "proxy_token_version"
 
-// changeProxyTokenVersion tells every reader of ProxyTokensSince that rows changed.
+// changeProxyTokenVersion signals to every reader of ProxyTokensSince that rows
+// changed.
 func (s *Store) changeProxyTokenVersion(tx *gorm.DB) error {
 	return s.fail(tx.Statement.Context, "noting that tokens of proxies changed", setNote(tx, proxyTokenVersion, rand.Text()))
 }

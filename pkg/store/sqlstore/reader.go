@@ -87,7 +87,7 @@ func (r *reader) servicesOf(hosts []string) (list []*model.Service, err error) {
 	return list, nil
 }
 
-// find returns those of some objects of one kind that are there.
+// find returns the existing ones of some objects of one kind.
 func (r *reader) find(kind model.Kind, keys []model.Key) ([]model.Object, error) {
 	t, ok := r.store.tables[kind]
 	if !ok {
@@ -131,8 +131,8 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 		tx = tx.Where(condition, values...)
 	}
 	if q.Tag != "" {
-		// Tags stand between spaces; unlike LIKE, this means the same in both
-		// databases and knows no wildcards.
+		// Tags are stored between spaces. Unlike LIKE, this means the same in both
+		// databases and has no wildcards.
 		tx = tx.Where("replace(tags, ?, '') <> tags", " "+q.Tag+" ")
 	}
 	if !q.EndsBefore.IsZero() {
@@ -151,13 +151,13 @@ func (r *reader) List(q store.Query) ([]model.Object, error) {
 	return list, r.fail(fmt.Sprintf("listing %s", q.Kind), err)
 }
 
-// prefixEnd is the first text behind all that start with prefix, or "" when
-// there is none. Both databases compare by byte, which for UTF-8 is by rune.
+// prefixEnd returns the first text after all that start with prefix, or "" if there is
+// none. Both databases compare by byte, which for UTF-8 is by rune.
 func prefixEnd(prefix string) string {
 	runes := []rune(prefix)
 	for i := len(runes) - 1; i >= 0; i-- {
 		next := runes[i] + 1
-		if next == 0xD800 { // the surrogates are no runes
+		if next == 0xD800 { // surrogates are not runes
 			next = 0xE000
 		}
 		if next <= utf8.MaxRune {
@@ -167,11 +167,11 @@ func prefixEnd(prefix string) string {
 	return ""
 }
 
-// isStorable reports whether a row can hold the text: Postgres refuses to compare
-// with any other.
+// isStorable reports whether a row can hold the text: Postgres refuses to compare with
+// any other.
 func isStorable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// fail makes a store error of what happened in this transaction.
+// fail makes a store error from an error in this transaction.
 func (r *reader) fail(doing string, err error) error {
 	return r.store.fail(r.context(), doing, err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// resealPage is how many rows Reseal holds in memory.
+// resealPage is how many rows Reseal keeps in memory.
 const resealPage = 200
 
 var _ store.Resealer = (*Store)(nil)
@@ -21,7 +21,7 @@ func (s *Store) Reseal(ctx context.Context) (store.Resealed, error) {
 	var done store.Resealed
 	err := s.transact(ctx, s.w, nil, func(tx *gorm.DB, step func()) error {
 		done = store.Resealed{}
-		// The check text is written after what other writers have sealed.
+		// The check text is written after everything that other writers have sealed.
 		if _, err := s.lockWriters(tx); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (r *resealer) entry(row changeLog) error {
 	return r.fail("writing the change log", err)
 }
 
-// reseal seals the texts of one object and says how many are others now.
+// reseal seals the texts of one object and returns how many have changed.
 func (r *resealer) reseal(obj model.Object) (changed int, err error) {
 	c, ok := obj.(model.Confidential)
 	if !ok {
@@ -164,8 +164,7 @@ func (r *resealer) check() error {
 	return r.fail("writing the check text", r.db().Exec("UPDATE seal_check SET sealed = ?", sealed).Error)
 }
 
-// resealError says which text does not open; where is "it" for what is stored
-// now.
+// resealError says which text does not open; where is "it" for a current object.
 func resealError(key model.Key, where string, err error) error {
 	if !model.IsKind(err, model.Invalid) {
 		return err

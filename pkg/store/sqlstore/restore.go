@@ -22,35 +22,35 @@ import (
 
 // RestoreOptions say which copy becomes which database.
 type RestoreOptions struct {
-	// URL is the database, an SQLite file; its directory has to be there.
+	// URL is the database, an SQLite file; its directory must exist.
 	URL string
-	// From is read to its end. Name is what errors call it.
+	// From is read to its end. Name is its name in errors.
 	From io.Reader
 	Name string
-	// Sealer has to open what is sealed in the copy.
+	// Sealer must open what is sealed in the copy.
 	Sealer model.Sealer
-	// AcceptUnopened restores objects whose secrets it does not open, too.
+	// AcceptUnopened also restores objects whose secrets the Sealer does not open.
 	AcceptUnopened bool
-	// CheckOnly does everything but the last step, which replaces the database.
+	// CheckOnly does everything except the last step, which replaces the database.
 	CheckOnly bool
-	// As is what others are told of the process that has the database.
+	// As is what others are told about the process that has the database.
 	As string
 	// Now is part of the name that the old database gets.
 	Now time.Time
-	// Doing is as that of BackupOptions.
+	// Doing is as in BackupOptions.
 	Doing func(what, file string, size int64)
-	// Log is told about migrations; nil means silence.
+	// Log receives migrations; nil discards them.
 	Log *slog.Logger
 }
 
-// Restored says what a restore has done.
+// Restored is the result of a restore.
 type Restored struct {
 	Copy
-	// Path is the database, Kept the file that has the one before it; empty if
-	// there was none.
+	// Path is the database, Kept the file with the previous one; Kept is empty if there
+	// was none.
 	Path, Kept string
-	// Secrets counts the texts that the key opens. Unopened are the objects, by path,
-	// of those that it does not.
+	// Secrets counts the texts that the key opens. Unopened are the paths of the
+	// objects with texts that it does not open.
 	Secrets  int
 	Unopened []string
 	// Tokens are those of the API, ProxyTokens those of the xDS port.
@@ -58,9 +58,9 @@ type Restored struct {
 	ProxyTokens []store.ProxyToken
 }
 
-// Restore makes a copy that Backup made the database of a server that does not
-// run. The copy is read in full, migrated, and its secrets are opened, before
-// anything is replaced. At every moment the database is the old one or the new one.
+// Restore makes a copy that Backup made the database of a server that is not running.
+// Before it replaces anything, it reads and migrates the whole copy and opens its
+// secrets. At every moment the database is either the old one or the new one.
 func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
 	path, _, err := databaseFile(o.URL)
 	if err != nil {
@@ -89,7 +89,7 @@ func Restore(ctx context.Context, o RestoreOptions) (done Restored, err error) {
 		return Restored{}, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	unlock, err := lockDirectory(ctx, filepath.Dir(path)) // no command opens it meanwhile
+	unlock, err := lockDirectory(ctx, filepath.Dir(path)) // no command can open it meanwhile
 	if err != nil {
 		return Restored{}, err
 	}
@@ -113,8 +113,8 @@ func copyTo(ctx context.Context, stage string, o RestoreOptions) error {
 	return nil
 }
 
-// checkOwner refuses to write for root what the server, which is another user,
-// could not open then. For any other user the operating system does.
+// checkOwner refuses to write files as root that the server, which runs as another
+// user, could not open. For any other user the operating system does that.
 func checkOwner(dir string, euid int) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -187,8 +187,8 @@ func (o RestoreOptions) check(ctx context.Context, stage string) (done Restored,
 	return done, syncFile(stage)
 }
 
-// openSecrets counts the sealed texts of what is configured that the key opens, and
-// lists the objects of those that it does not.
+// openSecrets counts the sealed texts of the configuration that the key opens, and
+// lists the objects with texts that it does not open.
 func (s *Store) openSecrets(ctx context.Context, done *Restored) error {
 	return s.view(ctx, func(r *reader) error {
 		for _, kind := range model.Kinds() {
@@ -238,8 +238,8 @@ func (s *Store) openTexts(obj model.Object) (opened int, err error) {
 	return opened, err
 }
 
-// makeSingle makes a database one file again, with nothing in a log beside it. It
-// fails while another program has the database open.
+// makeSingle makes a database a single file again, without a log file. It fails while
+// another program has the database open.
 func makeSingle(ctx context.Context, path string) error {
 	db, err := openFile(path, "rw")
 	if err != nil {
@@ -253,11 +253,11 @@ func makeSingle(ctx context.Context, path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// errLogInUse is why a database cannot be made one file.
+// errLogInUse is why a database cannot be made a single file.
 var errLogInUse = errors.New("its log is in use")
 
-// isInUse reports whether another program has the database open, by an error of
-// makeSingle.
+// isInUse reports whether an error of makeSingle means that another program has the
+// database open.
 func isInUse(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	code := 0
@@ -267,8 +267,7 @@ func isInUse(err error) bool {
 	return errors.Is(err, errLogInUse) || code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// replaceDatabase puts stage in the place of the database at path, which gets
-// another name.
+// replaceDatabase puts stage in place of the database at path, which gets another name.
 func replaceDatabase(ctx context.Context, path, stage string, now time.Time) (kept string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -279,7 +278,7 @@ func replaceDatabase(ctx context.Context, path, stage string, now time.Time) (ke
 			return "", err
 		}
 	}
-	// A log that is still there would be taken for one of the new database.
+	// SQLite would take a remaining log for one of the new database.
 	for _, name := range []string{path + "-wal", path + "-shm", path + "-journal"} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return kept, targetError(name, err)
@@ -291,8 +290,8 @@ func replaceDatabase(ctx context.Context, path, stage string, now time.Time) (ke
 	return kept, syncFile(filepath.Dir(path))
 }
 
-// keepDatabase gives a database one more name. What is in its log goes into it
-// first; of one that is damaged, the log is kept beside it.
+// keepDatabase gives a database a second name. Its log is first written into it; the
+// log of a damaged database is kept next to it.
 func keepDatabase(ctx context.Context, path string, now time.Time) (kept string, err error) {
 	if kept, err = linkFree(path, path+".before-restore-"+now.UTC().Format("20060102T150405Z")); err != nil {
 		return "", targetError(kept, err)
@@ -304,7 +303,7 @@ func keepDatabase(ctx context.Context, path string, now time.Time) (kept string,
 	err = makeSingle(ctx, path)
 	used := isInUse(err)
 	if err == nil || used || ctx.Err() != nil {
-		_ = os.Remove(keptLog) // it may not be there
+		_ = os.Remove(keptLog) // it may not exist
 	}
 	if !used && ctx.Err() == nil {
 		return kept, nil
@@ -319,7 +318,7 @@ func keepDatabase(ctx context.Context, path string, now time.Time) (kept string,
 	return "", errors.Join(err, os.Remove(kept))
 }
 
-// linkFree gives a file one more name: base, or base with a number.
+// linkFree gives a file a second name: base, or base with a number.
 func linkFree(path, base string) (name string, err error) {
 	name = base
 	for n := 2; ; n++ {

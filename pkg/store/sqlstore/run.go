@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Run implements store.Store. It returns nil when ctx ends; a database that is
-// away is waited for.
+// Run implements store.Store. It returns nil when ctx ends, and waits for a database
+// that does not answer.
 func (s *Store) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.repeat(ctx, s.opts.PollInterval, "looking for changes", s.poll) })
@@ -19,8 +19,8 @@ func (s *Store) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// repeat calls do now and after each interval until ctx ends. What went
-// wrong is tried again next time.
+// repeat calls do immediately and after each interval until ctx ends. After an error it
+// tries again at the next interval.
 func (s *Store) repeat(ctx context.Context, interval time.Duration, doing string, do func(context.Context) error) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -44,8 +44,8 @@ func (s *Store) repeat(ctx context.Context, interval time.Duration, doing string
 	}
 }
 
-// poll signals a revision that was not announced: made by a process that shares
-// the file, while the listening connection was down, or by a restore.
+// poll signals a revision that was not announced: by a process that shares the file,
+// while the listening connection was down, or by a restore.
 func (s *Store) poll(ctx context.Context) error {
 	return s.viewIn(ctx, s.build, func(r *reader) error {
 		mark, err := r.Mark()

@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// read runs a query for rows of a table. GORM makes the statement; it would take
-// as long again to set the fields of each row as all the rest does.
+// read runs a query for rows of a table. GORM makes the statement, but does not fill
+// the rows: setting the fields of each row would double the time.
 func (s *Store) read(tx *gorm.DB, t table) ([]model.Object, error) {
 	rows, err := tx.Table(string(t.kind)).Select(s.selection(t)).Rows()
 	if err != nil {
@@ -37,9 +37,8 @@ func (s *Store) read(tx *gorm.DB, t table) ([]model.Object, error) {
 	return list, nil
 }
 
-// selection is the list of the columns of a table. Times are selected as text
-// where the driver would try one form after the other to read them: Time knows
-// which it is.
+// selection returns the list of the columns of a table. Times are selected as text if
+// the driver would try one format after the other: Time knows which it is.
 func (s *Store) selection(t table) string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
@@ -51,7 +50,7 @@ func (s *Store) selection(t table) string {
 	return strings.Join(names, ", ")
 }
 
-// destination is where the column of a field is read into.
+// destination returns where the column of a field is read into.
 func destination(field reflect.Value) any {
 	switch to := field.Addr().Interface().(type) {
 	case *int:
@@ -63,8 +62,7 @@ func destination(field reflect.Value) any {
 	}
 }
 
-// number reads a whole number; database/sql would write it as text and read
-// that.
+// number reads an integer; database/sql would write it as text and parse that.
 type number[T int | int64] struct{ to *T }
 
 // Scan implements sql.Scanner.

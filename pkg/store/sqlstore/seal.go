@@ -10,12 +10,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// ErrOtherKey is in the error of Open for a database whose secrets were sealed
+// ErrOtherKey is wrapped in the error of Open for a database whose secrets were sealed
 // with another key.
 var ErrOtherKey = errors.New("the key does not open the check text")
 
-// noSealer stands for a key that was not given: nothing confidential can be
-// written or read.
+// noSealer stands for a missing key: nothing confidential can be written or read.
 type noSealer struct{}
 
 var errNoSealer = errors.New("no key to seal secrets with was given")
@@ -23,14 +22,14 @@ var errNoSealer = errors.New("no key to seal secrets with was given")
 func (noSealer) Seal(string, string) (string, error)   { return "", errNoSealer }
 func (noSealer) Unseal(string, string) (string, error) { return "", errNoSealer }
 
-// What is sealed as the check text, and for which place.
+// The content of the check text, and its place.
 const (
 	checkText  = "gatehouse"
 	checkPlace = "check"
 )
 
-// checkSealer makes sure that the key is the one that sealed this database's
-// secrets; the first key that comes is taken.
+// checkSealer checks that the key is the one that sealed this database's secrets; the
+// first key that is ever used is accepted.
 func (s *Store) checkSealer(ctx context.Context) error {
 	if _, none := s.opts.Sealer.(noSealer); none {
 		return nil
@@ -66,7 +65,7 @@ func (s *Store) Unseal(sealed, place string) (string, error) {
 // a server does at its first start.
 func (s *Store) IsNew() bool { return s.firstKey }
 
-// openCheck opens the check text; one that does not open is an Invalid error.
+// openCheck opens the check text; if the key does not open it, the error is Invalid.
 func (s *Store) openCheck(db *gorm.DB) error {
 	var stored sql.NullString
 	err := db.Raw("SELECT sealed FROM seal_check").Row().Scan(&stored)
@@ -84,9 +83,9 @@ func notInUseError(what string) error {
 	return &model.Error{Kind: model.NotFound, Message: what, Hint: "name the one that is in use with --data-dir or --database-url; the first start of a server makes a new one"}
 }
 
-// checkedSealer is the Sealer of one transaction. It seals nothing with a key
-// file that was left behind, say a copy on another machine, when the secrets
-// were sealed again: such a text would be lost with the old key.
+// checkedSealer is the Sealer of one transaction. It refuses to seal with an outdated
+// key file, for example a copy on another machine, after the secrets were sealed again:
+// such a text would be lost with the old key.
 type checkedSealer struct{ w *writer }
 
 func (c checkedSealer) Seal(plain, place string) (string, error) {
@@ -103,7 +102,7 @@ func (c checkedSealer) Unseal(sealed, place string) (string, error) {
 	return c.w.store.opts.Sealer.Unseal(sealed, place)
 }
 
-// check looks once in a transaction: it keeps every other writer out.
+// check runs once per transaction, which blocks every other writer.
 func (c checkedSealer) check() error {
 	if _, none := c.w.store.opts.Sealer.(noSealer); none || c.w.keyChecked {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// openSQLite opens a pool of one connection that writes and pools of some that
+// openSQLite opens a pool with one connection that writes, and pools with several that
 // read: in WAL mode neither waits for the other.
 func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	path, err := sqlitePath(u)
@@ -74,7 +74,7 @@ func (s *Store) openSQLite(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// sqlitePath is the file that a URL names.
+// sqlitePath returns the file that a URL names.
 func sqlitePath(u *url.URL) (string, error) {
 	path := u.Path
 	if u.Host != "" || u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
@@ -88,8 +88,8 @@ func openGORM(pool *sql.DB) (*gorm.DB, error) {
 }
 
 func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, error) {
-	// FULL makes an acknowledged write survive a power cut, which in WAL mode
-	// NORMAL does not.
+	// FULL makes an acknowledged write survive a power cut; in WAL mode NORMAL does
+	// not.
 	for _, pragma := range []string{"busy_timeout(5000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(1)"} {
 		params.Add("_pragma", pragma)
 	}
@@ -105,8 +105,8 @@ func (s *Store) openPool(path string, size int, params url.Values) (*sql.DB, err
 	return pool, nil
 }
 
-// checkInUse refuses a file that does not hold a database of this program, and
-// changes nothing in it.
+// checkInUse refuses a file that is no database of this program, and does not change
+// it.
 func (s *Store) checkInUse(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return notInUseError("the database file " + path + " does not exist")
@@ -127,8 +127,8 @@ func (s *Store) checkInUse(ctx context.Context, path string) error {
 	return nil
 }
 
-// createFile makes the database file readable for its owner only; SQLite gives
-// the files beside it the same mode.
+// createFile makes the database file readable only for its owner; SQLite gives the
+// files next to it the same mode.
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
@@ -151,7 +151,7 @@ func createFile(path string) error {
 
 // openError tells a user why an SQLite file cannot be used.
 func (s *Store) openError(ctx context.Context, path string, err error) error {
-	if _, ok := errors.AsType[*model.Error](err); ok { // of a newer schema
+	if _, ok := errors.AsType[*model.Error](err); ok { // the database has a newer schema
 		return err
 	}
 	err = s.fail(ctx, "opening "+path, err)
@@ -163,8 +163,8 @@ func (s *Store) openError(ctx context.Context, path string, err error) error {
 }
 
 // lockDirectory lets one process at a time migrate: SQLite's own lock is per
-// transaction, a migration has several. Closing a file of the database would
-// drop SQLite's locks on it, so the lock is on the directory.
+// transaction, and a migration has several. Closing a file of the database would
+// release SQLite's locks on it, so the lock is on the directory.
 func lockDirectory(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -26,7 +26,7 @@ func opener(url string) storetest.Open {
 		if err != nil {
 			return nil, err
 		}
-		// So little that what the suite calls many does not fit.
+		// Small enough that many objects of the suite do not fit.
 		sqlstore.SetMemory(opened, 500, 200_000)
 		sqlstore.SetLoaders(opened, 3)
 		return opened, nil

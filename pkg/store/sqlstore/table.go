@@ -16,10 +16,10 @@ import (
 type table struct {
 	kind model.Kind
 	typ  reflect.Type
-	// key holds the columns of the names that make the key, rest those that an
-	// object may change.
+	// key has the columns of the names that make the key, rest those that an object may
+	// change.
 	key, rest []string
-	// columns are all of them.
+	// columns are key and rest.
 	columns []column
 }
 
@@ -62,7 +62,7 @@ func tables() (map[model.Kind]table, error) {
 	return all, nil
 }
 
-// keyColumns are the columns of the names that make the key.
+// keyColumns returns the columns of the names that make the key.
 func keyColumns(kind model.Kind) []string {
 	var columns []string
 	for _, word := range kind.Row().Path {
@@ -77,8 +77,8 @@ func keyColumns(kind model.Kind) []string {
 	return columns
 }
 
-// where is the condition that selects the row of key, or nil when no row of
-// the kind can have such a key.
+// where returns the condition that selects the row of key, or nil if no row of the kind
+// can have such a key.
 func (t table) where(key model.Key) map[string]any {
 	names := key.Names()
 	if len(names) != len(t.key) || !isStorable(key.Text()) {
@@ -91,10 +91,9 @@ func (t table) where(key model.Key) map[string]any {
 	return where
 }
 
-// keyCondition returns the condition for the rows that have one of some keys in
-// these columns, with its values; there are none if no row can have one. It is a
-// join: SQLite looks up pairs in an index only then, and reads the whole table for
-// "(a, b) IN".
+// keyCondition returns the condition for the rows that have one of some keys in these
+// columns, with its values. It is empty if no row can have one. It is a join: only then
+// does SQLite look up pairs in an index; for "(a, b) IN" it reads the whole table.
 func (t table) keyCondition(columns []string, keys []model.Key) (condition string, values []any) {
 	row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
 	var rows, same []string
@@ -118,10 +117,10 @@ func (t table) keyCondition(columns []string, keys []model.Key) (condition strin
 		strings.Join(rows, ", "), t.kind, strings.Join(same, " AND ")), values
 }
 
-// refersTo is the condition that selects the objects that refer to one of some
-// objects of one kind, with its values; there are none if nothing can. The key of
-// a part and of a link has the names of what it refers to; another object is in the
-// table of references.
+// refersTo returns the condition that selects the objects that refer to one of some
+// objects of one kind, with its values. It is empty if nothing can refer to them. The key
+// of a part and of a link has the names of what it refers to; references of other objects
+// are in the table of references.
 func (t table) refersTo(keys []model.Key) (condition string, values []any) {
 	to := keys[0].Kind
 	if path := t.kind.Row().Path; t.kind != to && slices.Contains(path[:], to) {

@@ -17,7 +17,7 @@ import (
 
 var _ store.Tokens = (*Store)(nil)
 
-// token is a row of that table.
+// token is a row of the table of tokens.
 type token struct {
 	Name, Role, Hash string
 	CreateTS         model.Time
@@ -89,7 +89,7 @@ func (s *Store) TokenByHash(ctx context.Context, hash [sha256.Size]byte) (store.
 // DeleteToken implements store.Tokens.
 func (s *Store) DeleteToken(ctx context.Context, name string, keepAdmin bool) error {
 	return s.transact(ctx, s.w, nil, func(tx *gorm.DB, _ func()) error {
-		// Two that delete each other's token must see one another.
+		// Two calls that delete each other's token must see one another.
 		if _, err := s.lockWriters(tx); err != nil {
 			return err
 		}

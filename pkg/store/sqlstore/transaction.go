@@ -16,7 +16,7 @@ func (s *Store) Read(ctx context.Context, fn func(store.Reader) error) error {
 	return s.view(ctx, func(r *reader) error { return fn(r) })
 }
 
-// ReadForBuild is Read with the connections that Since has.
+// ReadForBuild is Read with the connections of the build loop.
 func (s *Store) ReadForBuild(ctx context.Context, fn func(store.Reader) error) error {
 	return s.viewIn(ctx, s.build, func(r *reader) error { return fn(r) })
 }
@@ -26,7 +26,7 @@ func (s *Store) view(ctx context.Context, fn func(*reader) error) error {
 	return s.viewIn(ctx, s.r, fn)
 }
 
-// viewIn is view with connections of that pool.
+// viewIn is view with the connections of a pool.
 func (s *Store) viewIn(ctx context.Context, pool *gorm.DB, fn func(*reader) error) error {
 	return s.transact(ctx, pool, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *gorm.DB, step func()) error {
 		return fn(&reader{store: s, tx: tx, step: step})
@@ -68,16 +68,16 @@ func (s *Store) Write(ctx context.Context, origin store.Origin, fn func(store.Wr
 	return mark.Revision, nil
 }
 
-// lockWriters keeps every other writer out until the end of the transaction and
-// returns where the database is.
+// lockWriters blocks every other writer until the end of the transaction and returns
+// the current mark.
 func (s *Store) lockWriters(tx *gorm.DB) (mark model.Mark, err error) {
 	var ignored string
 	err = tx.Raw(s.lockRevision).Row().Scan(&mark.Revision, &mark.ID, &ignored)
 	return mark, s.fail(tx.Statement.Context, "waiting for other writers", err)
 }
 
-// transact runs fn in a transaction and returns its error unchanged. Each step
-// of it has stepTimeout; fn calls step where the next begins.
+// transact runs fn in a transaction and returns its error unchanged. Each step of it
+// has stepTimeout; fn calls step where the next one begins.
 func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, fn func(tx *gorm.DB, step func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,8 +85,8 @@ func (s *Store) transact(ctx context.Context, db *gorm.DB, opts *sql.TxOptions, 
 	defer bound.Stop()
 	step := func() { bound.Reset(s.stepTimeout) }
 	var err error
-	// Postgres may have ended every connection of the pool since its last use
-	// (a restart). That shows when a transaction begins, one at a time.
+	// Postgres may have closed every connection of the pool since its last use (a
+	// restart). That shows when a transaction begins, one connection at a time.
 	for range maxConnections + 1 {
 		began := false
 		var fnErr error

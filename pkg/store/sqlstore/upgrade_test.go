@@ -16,8 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
-// laterMigration is what a version after this one could do to a database: it
-// adds columns with a default, a kind with a table, and its number.
+// laterMigration is what a later version could do to a database: it adds columns with a
+// default, a kind with a table, and its number.
 var laterMigration = []string{
 	`ALTER TABLE proxy ADD COLUMN later TEXT NOT NULL DEFAULT 'as it was'`,
 	`ALTER TABLE upstream ADD COLUMN later TEXT NOT NULL DEFAULT 'as it was'`,
@@ -27,8 +27,8 @@ var laterMigration = []string{
 	`INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, true)`,
 }
 
-// onBoth is the rows of a table of specs that hold for both databases. They get the
-// URL of a database and what database/sql needs to know of it.
+// onBoth returns the table entries of specs for both databases: the URL of a database
+// and what database/sql needs to open it.
 func onBoth() []TableEntry {
 	return []TableEntry{
 		Entry("SQLite", "sqlite", func(context.Context) (url, dsn string) {
@@ -87,7 +87,7 @@ var _ = Describe("A database that a newer version has migrated", func() {
 		var mark model.Mark
 		use := func(round string) {
 			GinkgoHelper()
-			// More than one connection has statements that it prepared before.
+			// More than one connection has statements that it prepared earlier.
 			for i := range 3 {
 				name := fmt.Sprint(round, i)
 				Expect(addProxy(ctx, s, name)).To(Succeed())

@@ -13,33 +13,33 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// writer implements store.Writer in one transaction. It remembers what it has
-// read and written: nobody else writes meanwhile.
+// writer implements store.Writer in one transaction. It remembers what it has read and
+// written: no other writer runs meanwhile.
 type writer struct {
 	reader
 	origin store.Origin
 	now    model.Time
-	// parent is the revision before.
+	// parent is the previous revision.
 	parent model.Mark
-	// revision is this transaction's own once it has changed something, else 0;
-	// id is its ID.
+	// revision is this transaction's own once it has changed something, otherwise 0; id
+	// is its ID.
 	revision int64
 	id       string
-	// count counts the entries of this revision. latest are the last of them, the
-	// first logged of which are in the change log, as all before them are. bytes
-	// is the size of what is logged.
+	// count counts the entries of this revision. latest are the most recent ones; the
+	// first logged of them, and all earlier ones, are in the change log. bytes is the
+	// size of what is logged.
 	count  store.Count
 	latest []store.Written
 	logged int
 	bytes  int
-	// place is where latest has what was last done to an object.
+	// place has the index in latest of the last change of an object.
 	place map[model.Key]int
 	memory
 	batch
-	// prepared are statements of this transaction.
+	// prepared are the statements of this transaction.
 	prepared map[string]*sql.Stmt
 	warnings []string
-	// keyChecked says that the key was found right, see checkedSealer.
+	// keyChecked says that the key is the right one; see checkedSealer.
 	keyChecked bool
 }
 
@@ -63,8 +63,8 @@ func (w *writer) Get(key model.Key) (model.Object, error) {
 	return copyOf(obj), err
 }
 
-// recall returns an object, or nil when it is not there, and whether the
-// transaction knows: of late, or because it has written it.
+// recall returns an object, or nil if it does not exist, and whether the transaction
+// knows, because it has recently read it or has written it.
 func (w *writer) recall(key model.Key) (obj model.Object, known bool) {
 	if i, wrote := w.place[key]; wrote {
 		return w.latest[i].After, true
@@ -72,7 +72,8 @@ func (w *writer) recall(key model.Key) (obj model.Object, known bool) {
 	return w.memory.recall(key)
 }
 
-// lookUp is Get for those who do not change what they get; nil is what is not there.
+// lookUp is Get for callers that do not change the result; nil means that the object
+// does not exist.
 func (w *writer) lookUp(key model.Key) (model.Object, error) {
 	if obj, known := w.recall(key); known {
 		return obj, nil
@@ -181,7 +182,7 @@ func (w *writer) PrefetchHosts(hosts []string) error {
 	return nil
 }
 
-// makeRoom forgets what was not asked for of late.
+// makeRoom forgets what was not used recently.
 func (w *writer) makeRoom() error {
 	if !w.full() {
 		return nil
@@ -194,8 +195,8 @@ func (w *writer) makeRoom() error {
 // Insert implements store.Writer.
 func (w *writer) Insert(obj model.Object) error {
 	key := obj.Key()
-	// Asked first because on Postgres a refused INSERT ends the transaction,
-	// and fn may want to go on.
+	// Checked first because on Postgres a refused INSERT ends the transaction, and fn
+	// may want to continue.
 	stored, err := w.lookUp(key)
 	if err != nil {
 		return err
@@ -214,7 +215,7 @@ func (w *writer) Insert(obj model.Object) error {
 	return w.keep(key, nil, obj)
 }
 
-// keep has a row sent with others and records it. The row is a copy: a caller
+// keep queues a row to be sent with others and records it. The row is a copy: a caller
 // may change what it has stored.
 func (w *writer) keep(key model.Key, old, obj model.Object) error {
 	row := copyOf(obj)
@@ -222,8 +223,8 @@ func (w *writer) keep(key model.Key, old, obj model.Object) error {
 	return w.record(key, old, row)
 }
 
-// checkForeignKeys does what the database does too late for fn to know: the
-// row is sent with others.
+// checkForeignKeys makes the database's check early: the row is sent with others, too
+// late for fn.
 func (w *writer) checkForeignKeys(obj model.Object) error {
 	keys := []model.Key{obj.Key().Owner()}
 	if _, named := obj.(model.Tagged); !named {
@@ -253,7 +254,7 @@ func (w *writer) Restore(obj model.Object) error {
 	return w.keep(obj.Key(), nil, obj)
 }
 
-// seal makes what is confidential in obj unreadable.
+// seal seals the confidential values in obj.
 func (w *writer) seal(obj, stored model.Object) error {
 	c, ok := obj.(model.Confidential)
 	if !ok {
@@ -357,8 +358,8 @@ func (w *writer) RemoveAll(keys []model.Key) error {
 	return nil
 }
 
-// record notes a change for the change log; the first takes the next revision.
-// Nobody else may hold before and after.
+// record adds a change to the change log; the first one takes the next revision. The
+// caller must not keep before and after.
 func (w *writer) record(key model.Key, before, after model.Object) error {
 	if w.revision == 0 {
 		w.id = rand.Text()
@@ -385,8 +386,8 @@ func (w *writer) record(key model.Key, before, after model.Object) error {
 	return w.flush()
 }
 
-// refer keeps the table of references in step with what an object uses. Links
-// have columns of their own for it.
+// refer keeps the table of references consistent with what an object uses. Links have
+// columns for it instead.
 func (w *writer) refer(key model.Key, before, after model.Object) {
 	was, is := namedKeys(before), namedKeys(after)
 	if slices.Equal(was, is) {
@@ -408,7 +409,7 @@ func namedKeys(obj model.Object) []model.Key {
 	return model.Uses(obj)
 }
 
-// copyOf keeps an object as it is now: a caller may change what it has stored.
+// copyOf returns a copy of an object: a caller may change what it has stored.
 func copyOf(obj model.Object) model.Object {
 	if obj == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// batchSpecs are about transactions that write much: rows may be sent together,
-// and what was read may be remembered, but nobody may notice.
+// batchSpecs are about transactions with many writes: rows may be sent together and
+// reads remembered, but no caller may notice.
 func batchSpecs(h *harness) {
 	It("gives each of many rows its own id, and logs it", func(ctx SpecContext) {
 		const many = 1234
@@ -150,7 +150,7 @@ func collect(changes store.Changes, kinds ...model.Kind) (list []store.Written) 
 	return list
 }
 
-// namesOf are the names of the services of a host.
+// namesOf returns the names of the services of a host.
 func namesOf(r store.Reader, host string) (names []string) {
 	GinkgoHelper()
 	list, err := r.ServicesOf(host)

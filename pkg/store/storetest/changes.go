@@ -101,7 +101,7 @@ func changeSpecs(h *harness) {
 			h.create(ctx, upstream(name))
 		}
 		for _, at := range []model.Mark{
-			{Revision: 7, ID: "another"}, // ahead
+			{Revision: 7, ID: "another"}, // ahead of the database
 			{Revision: 3, ID: "another"},
 			{Revision: 3, ID: h.marks[2].ID},
 			{Revision: 2, ID: "another"},
@@ -200,7 +200,7 @@ func compactionSpecs(h *harness) {
 	})
 }
 
-// run runs a store until the spec ends, and sees that it returns then.
+// run runs a store until the spec ends, and checks that it then returns.
 func (h *harness) run(ctx context.Context, s store.Store) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

@@ -22,7 +22,7 @@ func concurrencySpecs(h *harness) {
 		inParallel(writers, func(n int) {
 			for i := range writesEach {
 				revision, err := stores[n%2].Write(ctx, origin(), func(w store.Writer) error {
-					if i%3 == 2 { // a failed transaction takes none
+					if i%3 == 2 { // a failed transaction takes no revision
 						return fmt.Errorf("refused")
 					}
 					return w.Insert(upstream(fmt.Sprintf("u-%d-%d", n, i)))
@@ -124,7 +124,7 @@ func concurrencySpecs(h *harness) {
 	It("shows a reader one view while others write", func(ctx SpecContext) {
 		Expect(h.store.Read(ctx, func(r store.Reader) error {
 			Expect(r.Revision()).To(BeZero())
-			h.create(ctx, upstream("a")) // the reader does not hold up a writer
+			h.create(ctx, upstream("a")) // the reader does not block a writer
 			Expect(r.Revision()).To(BeZero())
 			Expect(r.List(store.Query{Kind: model.KindUpstream})).To(BeEmpty())
 			_, err := r.Get(model.UpstreamKey("a"))
@@ -175,7 +175,7 @@ func concurrencySpecs(h *harness) {
 	})
 
 	It("comes up in several processes at once on an empty database", func(ctx SpecContext) {
-		// The first store of the spec has migrated already, hence a new database.
+		// The first store of the spec has already migrated, hence a new database.
 		again := h.newDatabase(ctx)
 		errs := make([]error, writers)
 		stores := make([]store.Store, writers)
@@ -199,7 +199,7 @@ func concurrencySpecs(h *harness) {
 	})
 }
 
-// inParallel runs fn n times at once and waits for all.
+// inParallel runs fn n times concurrently and waits for all.
 func inParallel(n int, fn func(n int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// noteSpecs hold the store to store.Notes.
+// noteSpecs check a store against store.Notes.
 func noteSpecs(h *harness) {
 	It("are kept beside the configuration", func(ctx SpecContext) {
 		notes := h.store.(store.Notes)

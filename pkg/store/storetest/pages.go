@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Interrupted is a Writer in which something happens before a rollback reads a
-// page, the first of which is 1.
+// Interrupted is a Writer in which something happens before a rollback reads a page;
+// the first page is 1.
 type Interrupted struct {
 	store.Writer
 	Before func(page int)
@@ -27,12 +27,12 @@ func (i *Interrupted) ObjectsBefore(places []store.Place) ([]model.Entry, error)
 	return i.Writer.ObjectsBefore(places)
 }
 
-// many are more objects than a page, and than a transaction has in memory.
+// many is more objects than a page, and than a transaction keeps in memory.
 const many = 1234
 
-// given stores many upstreams and as many routes of one service in revision 1.
-// In revision 2 every upstream has another port, the routes with an odd number
-// are gone, 1 is there again as another, and there is one route more.
+// given stores many upstreams and as many routes of one service in revision 1. In
+// revision 2 every upstream has another port, the routes with an odd number are
+// deleted, route 1 is created again as a new object, and there is one more route.
 func given(ctx context.Context, h *harness) {
 	GinkgoHelper()
 	h.write(ctx, func(w store.Writer) error {
@@ -59,7 +59,7 @@ func given(ctx context.Context, h *harness) {
 
 func name(prefix string, i int) string { return fmt.Sprintf("%s%04d", prefix, i) }
 
-// contents are all objects but for the time of their last change.
+// contents returns all objects without the time of their last change.
 func (h *harness) contents(ctx context.Context) map[string]model.Object {
 	GinkgoHelper()
 	all := map[string]model.Object{}

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// proxyTokenSpecs hold the store to store.ProxyTokens.
+// proxyTokenSpecs check a store against store.ProxyTokens.
 func proxyTokenSpecs(h *harness) {
 	var tokens store.ProxyTokens
 	at := model.At(time.Date(2026, 11, 22, 8, 7, 39, 123456789, time.UTC))
@@ -142,7 +142,7 @@ func proxyTokenSpecs(h *harness) {
 		create(ctx, token("edge", "a"), token("edge", "b"), token("", "a"))
 		Expect(lastUsed("edge", "a").IsZero()).To(BeTrue())
 		var many [][sha256.Size]byte
-		for i := range 1200 { // more than one statement takes
+		for i := range 1200 { // more than fit in one statement
 			many = append(many, store.HashToken(fmt.Sprint("gone ", i)))
 		}
 		many = append(many, store.HashToken("edge a"), store.HashToken(" a"))

@@ -11,13 +11,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// identity is what the store assigns to an object and a rollback gives back.
+// identity is what the store assigns to an object and a rollback restores.
 type identity struct {
 	id      int64
 	created string
 }
 
-// identities reads those of every object and link.
+// identities returns the identity of every object and link.
 func (h *harness) identities(ctx context.Context) map[string]identity {
 	GinkgoHelper()
 	all := map[string]identity{}
@@ -33,8 +33,8 @@ func rollbackSpecs(h *harness) {
 	// chance.
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
-	// given stores shop and more, each in a revision of its own: 8 in all. No
-	// two objects of shop then have an ID by chance either.
+	// given stores shop and more, each in a revision of its own: 8 in all. No two
+	// objects of shop then have the same ID by chance.
 	given := func(ctx context.Context) {
 		GinkgoHelper()
 		h.store = h.open(ctx, Settings{Now: clock})

@@ -14,10 +14,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// ring is a Sealer whose texts show their key: it keeps no secret.
+// ring is a Sealer whose texts show their key: it keeps nothing secret.
 type ring struct {
 	mu sync.Mutex
-	// keys are those that open; the last seals.
+	// keys are those that open; the last one seals.
 	keys []string
 }
 
@@ -58,7 +58,7 @@ func login(clientSecret string) *model.Filter {
 		`","redirect_uri":"https://shop.example.com/callback","cookie_secret":"cookies","issuer":"https://login.example.com"}`)}
 }
 
-// secretSpecs hold the store to store.Resealer.
+// secretSpecs check a store against store.Resealer.
 func secretSpecs(h *harness) {
 	var sealer *ring
 	var resealer store.Resealer

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Settings are what the suite asks of a store; a zero field means the default.
+// Settings configure the store of a spec; a zero field means the default.
 type Settings struct {
 	// KeepEntries and KeepAge bound the change log.
 	KeepEntries int
@@ -24,7 +24,7 @@ type Settings struct {
 	Now func() time.Time
 	// Sealer seals secrets; nil means that there are none.
 	Sealer model.Sealer
-	// InUse asks for a database that was opened with the Sealer before.
+	// InUse opens a database that was opened with the Sealer before.
 	InUse bool
 }
 
@@ -62,7 +62,7 @@ func Specs(newDatabase func(ctx context.Context) Open) {
 	})
 }
 
-// harness is what the specs share; its fields are new for each.
+// harness is what the specs share; each spec gets a new one.
 type harness struct {
 	newDatabase func(ctx context.Context) Open
 	openAgain   Open
@@ -80,10 +80,10 @@ func (h *harness) open(ctx context.Context, settings Settings) store.Store {
 	return s
 }
 
-// origin is where the writes of the suite come from.
+// origin is the origin of the suite's writes.
 func origin() store.Origin { return store.Origin{Actor: "tester", Request: "POST /test"} }
 
-// write runs fn in a transaction that has to succeed.
+// write runs fn in a transaction that must succeed.
 func (h *harness) write(ctx context.Context, fn func(store.Writer) error) int64 {
 	GinkgoHelper()
 	revision, err := h.store.Write(ctx, origin(), fn)
@@ -123,7 +123,7 @@ func (h *harness) tryCreate(ctx context.Context, obj model.Object) error {
 	return err
 }
 
-// remove deletes what key names with everything it owns.
+// remove deletes the object of key with everything it owns.
 func (h *harness) remove(ctx context.Context, key model.Key) (int64, error) {
 	revision, err := h.store.Write(ctx, origin(), func(w store.Writer) error { return store.Delete(w, key) })
 	if err == nil {
@@ -166,8 +166,8 @@ func (h *harness) revision(ctx context.Context) (revision int64) {
 	return revision
 }
 
-// since asks for the changes after a revision that write has made; any other
-// revision belongs to another database.
+// since returns the changes after a revision that write has made; any other revision
+// belongs to another database.
 func (h *harness) since(ctx context.Context, revision int64) model.Change {
 	GinkgoHelper()
 	mark := h.marks[revision]
@@ -179,7 +179,7 @@ func (h *harness) since(ctx context.Context, revision int64) model.Change {
 	return change
 }
 
-// paths lists the entries of a change, those that are gone with a "-".
+// paths lists the entries of a change; deleted objects have a "-".
 func paths(change model.Change) []string {
 	list := []string{}
 	for _, e := range change.Entries {

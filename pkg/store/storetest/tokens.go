@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// tokenSpecs hold the store to store.Tokens.
+// tokenSpecs check a store against store.Tokens.
 func tokenSpecs(h *harness) {
 	var tokens store.Tokens
 	at := model.At(time.Date(2026, 11, 21, 8, 7, 39, 123456789, time.UTC))
