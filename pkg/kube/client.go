@@ -7,11 +7,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// userAgent is who asks, in the audit log of the API server.
+// userAgent identifies the client in the audit log of the API server.
 const userAgent = "gatehouse"
 
-// Config says where the API server is: the kubeconfig file, or for none the service account of the Pod. An error
-// is a line for the user.
+// Config returns how to reach the API server: by the kubeconfig file or, without one, by the service account of
+// the Pod. An error is one line for the user.
 func Config(kubeconfig string) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -23,7 +23,7 @@ func Config(kubeconfig string) (*rest.Config, error) {
 		return nil, fmt.Errorf("--kubeconfig: reading %s: %w", kubeconfig, err)
 	}
 	config.UserAgent = userAgent
-	// The API server bounds what it answers itself (API Priority and Fairness).
+	// The API server itself limits requests (API Priority and Fairness).
 	config.QPS = -1
 	return config, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Elsewhere says where an object of the mirror is changed. The key has no name where none is given.
+// Elsewhere says where to change an object of the mirror. key may have no name.
 func (w *Watch) Elsewhere(key model.Key) string {
 	const general = "the configuration comes from Kubernetes (--mode kubernetes), and this API only reads it: "
 	var edit string
@@ -36,7 +36,7 @@ func (w *Watch) Elsewhere(key model.Key) string {
 	return general + edit
 }
 
-// editOf says how to edit the object of a kind that became an object of the mirror.
+// editOf says how to edit the object of a Kubernetes kind that became an object of the mirror.
 func (w *Watch) editOf(key model.Key, kind string) string {
 	resource := strings.ToLower(kind)
 	if key.Name() == "" {

@@ -2,7 +2,7 @@ package kube
 
 import "github.com/gatehouse-gateway/gatehouse/pkg/model"
 
-// Positions is positions, for specs.
+// Positions exports positions to specs.
 type Positions struct{ positions }
 
 func (p *Positions) Add(revision int64, seen map[string]int64) { p.add(revision, seen) }

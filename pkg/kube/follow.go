@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// follower follows the objects of all kinds and puts what changes into a queue.
+// follower watches the objects of all kinds and puts changes into a queue.
 type follower struct {
 	cache  cache.Cache
 	faults *faults
 	queue  *queue
-	// followed are the kinds, with what tells that all that was there at first is in the queue.
+	// followed are the kinds, each with a function that reports whether its initial objects are in the queue.
 	followed []followed
 }
 
@@ -30,7 +30,7 @@ type followed struct {
 	hasSynced func() bool
 }
 
-// newFollower returns one that asks nothing yet. No namespaces means all.
+// newFollower returns a follower that sends no request yet. No namespaces means all.
 func newFollower(ctx context.Context, config *rest.Config, namespaces []string, log *slog.Logger) (*follower, error) {
 	types, err := scheme()
 	if err != nil {
@@ -69,7 +69,7 @@ func newFollower(ctx context.Context, config *rest.Config, namespaces []string, 
 // run follows until ctx ends.
 func (f *follower) run(ctx context.Context) error { return f.cache.Start(ctx) }
 
-// newInformer makes an informer whose questions are asked again until they are answered.
+// newInformer makes an informer whose requests are repeated until they are answered.
 func (f *follower) newInformer(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	r := &reader{kind: kindOf(of), inner: toolscache.ToListerWatcherWithContext(lw), faults: f.faults}
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
@@ -77,7 +77,7 @@ func (f *follower) newInformer(lw toolscache.ListerWatcher, of runtime.Object, r
 	}, of, resync, indexers)
 }
 
-// kindOf finds the kind of an empty object.
+// kindOf returns the kind of an empty object.
 func kindOf(of runtime.Object) kind {
 	for _, k := range kinds() {
 		if reflect.TypeOf(k.object) == reflect.TypeOf(of) {
@@ -87,7 +87,7 @@ func kindOf(of runtime.Object) kind {
 	return kind{}
 }
 
-// handler puts what changes into the queue.
+// handler puts changes into the queue.
 func (f *follower) handler(k kind) toolscache.ResourceEventHandler {
 	name := k.gvk.Kind
 	return toolscache.ResourceEventHandlerFuncs{
@@ -107,7 +107,7 @@ func (f *follower) handler(k kind) toolscache.ResourceEventHandler {
 	}
 }
 
-// isSame reports whether nothing that is read differs: a status that was written, or nothing at all.
+// isSame reports whether no field that is read differs: only a status was written, or nothing at all.
 func isSame(before, now client.Object) bool {
 	if before.GetResourceVersion() == now.GetResourceVersion() {
 		return true
@@ -117,8 +117,8 @@ func isSame(before, now client.Object) bool {
 		reflect.TypeOf(now) != reflect.TypeOf(&metav1.PartialObjectMetadata{})
 }
 
-// synced reports whether every kind that can be read was read, with those that are needed among them. Else it says
-// what is waited for.
+// synced reports whether every readable kind was read, including those that are needed. Otherwise waiting says
+// what is missing.
 func (f *follower) synced() (waiting string, ok bool) {
 	for _, k := range f.followed {
 		if k.hasSynced() {
@@ -146,7 +146,7 @@ func (f *follower) isSynced(name string) bool {
 	return false
 }
 
-// degraded says what cannot be read now, a sentence for each kind.
+// degraded says what cannot be read now, one sentence per kind.
 func (f *follower) degraded() (list []string) {
 	for _, k := range f.followed {
 		fault, failed := f.faults.of(k.kind)

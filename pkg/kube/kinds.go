@@ -12,25 +12,25 @@ import (
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 )
 
-// kind is a kind of objects that is followed.
+// kind is a kind of objects that is watched.
 type kind struct {
 	gvk schema.GroupVersionKind
-	// object is an empty object of the type that is followed.
+	// object is an empty object of the type that is watched.
 	object client.Object
-	// needed says that nothing can be served before it was read once. Without a GatewayHost, Service or
-	// EndpointSlice, Envoys that are connected would lose what they have; without a GlobalConfig, they
-	// would open what a login protects.
+	// needed says that nothing can be served before the kind was read once. Without GatewayHosts,
+	// Services or EndpointSlices, connected Envoys would lose what they have; without GlobalConfigs,
+	// they would open what a login protects.
 	needed bool
-	// without says what it means that it cannot be read.
+	// without describes the consequences if the kind cannot be read.
 	without string
-	// slim drops what is not read, from an object that nobody has seen yet.
+	// slim drops the fields that are not read, from an object that nothing else uses yet.
 	slim func(client.Object)
 }
 
-// resource is its name in rules of RBAC.
+// resource returns the name of the kind in RBAC rules.
 func (k kind) resource() string { return gatewayv1.Resource(k.gvk.Kind) }
 
-// kinds are all kinds that are followed, in the order of what is said of them.
+// kinds returns all kinds that are watched, in the order of messages about them.
 func kinds() []kind {
 	own := gatewayv1.GroupVersion()
 	core := corev1.SchemeGroupVersion
@@ -77,7 +77,7 @@ func slimSlice(o client.Object) {
 	}
 }
 
-// transform is what an informer does with each object before it keeps it.
+// transform is applied to each object before an informer keeps it.
 func (k kind) transform(obj any) (any, error) {
 	o, ok := obj.(client.Object)
 	if !ok {
@@ -93,7 +93,7 @@ func (k kind) transform(obj any) (any, error) {
 	return obj, nil
 }
 
-// scheme has the types of all kinds.
+// scheme returns the types of all kinds.
 func scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, gatewayv1.AddToScheme, metav1.AddMetaToScheme} {
@@ -104,14 +104,14 @@ func scheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// mapper knows the resources of the kinds without a question to the API server: what it does not have
-// answers 404, which is tried again.
+// mapper knows the resources of the kinds without a request to the API server. For a resource that the
+// server does not have, the answer is 404, and the request is repeated.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds() {
 		r := k.gvk.GroupVersion().WithResource(k.resource())
 		m.AddSpecific(k.gvk, r, r, meta.RESTScopeNamespace)
-		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, meta.RESTScopeNamespace) // the cache asks for it
+		m.AddSpecific(k.gvk.GroupVersion().WithKind(k.gvk.Kind+"List"), r, r, meta.RESTScopeNamespace) // the cache uses it
 	}
 	return m
 }

@@ -20,24 +20,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Options of a Watch. All but Namespaces and ProxySettings are required.
+// Options of a Watch. All except Namespaces and ProxySettings are required.
 type Options struct {
-	// Config says where the API server is, and who asks.
+	// Config says how to reach the API server, and with which identity.
 	Config *rest.Config
-	// Namespaces are the only ones that are read; none means all.
+	// Namespaces are the namespaces that are read; none means all.
 	Namespaces []string
 	// Proxies are the names of the installation's proxies, ProxySettings is the file with their other fields.
 	Proxies       []string
 	ProxySettings string
-	// Store is the mirror: it is empty, and nobody else writes to it.
+	// Store is the mirror: it is empty, and only the Watch writes to it.
 	Store store.Store
-	// Source is the mirror, with what has to be done for each change before it is built.
+	// Source is the mirror, with the work that each change requires before it is built.
 	Source store.Source
 	Status *status.Registry
 	Log    *slog.Logger
 }
 
-// Watch brings the mirror to what the objects of Kubernetes say, and keeps it there. Use New.
+// Watch keeps the mirror equal to the objects of Kubernetes. Use New.
 type Watch struct {
 	opts     Options
 	follower *follower
@@ -46,23 +46,23 @@ type Watch struct {
 	source   *Source
 	proxies  *proxyFile
 	world    *translate.World
-	// pending are operations that could not be written yet, and those that wait for the first complete
+	// pending are operations that could not be written yet, including those that wait for the first complete
 	// configuration.
 	pending []translate.Op
-	// gone are upstreams that are not discovered any more, once pending is written.
+	// gone are upstreams that are no longer discovered once pending is written.
 	gone map[model.Key]*model.Endpoints
 
 	positions positions
 
 	mu sync.Mutex
-	// objects are what became of the GatewayHosts, RouteFilters and GlobalConfigs.
+	// objects are the results for GatewayHosts, RouteFilters and GlobalConfigs.
 	objects   map[translate.Ref]*translate.Object
 	listeners []func([]translate.Ref)
 	// waiting is why there is no complete configuration yet.
 	waiting string
 }
 
-// New returns a watch that asks nothing yet.
+// New returns a watch that sends no request yet.
 func New(ctx context.Context, opts Options) (*Watch, error) {
 	w := &Watch{
 		opts: opts, mirror: &mirror{store: opts.Store, log: opts.Log, left: map[model.Key]string{}},
@@ -92,14 +92,14 @@ func New(ctx context.Context, opts Options) (*Watch, error) {
 // Source is the source of the build loop: the mirror with the endpoints of its upstreams.
 func (w *Watch) Source() *Source { return w.source }
 
-// Cache has the objects that are followed, as they are in the API server, to be read only.
+// Cache returns the objects that are watched, as they are in the API server. They must not be changed.
 func (w *Watch) Cache() cache.Cache { return w.follower.cache }
 
-// OnChange has a function called with the GatewayHosts, RouteFilters and GlobalConfigs of which Object has changed,
-// in the order of the changes. It must not wait. It is for before Run.
+// OnChange sets a function that is called with the GatewayHosts, RouteFilters and GlobalConfigs whose Object has
+// changed, in the order of the changes. The function must not wait. Call OnChange before Run.
 func (w *Watch) OnChange(f func([]translate.Ref)) { w.listeners = append(w.listeners, f) }
 
-// Object returns what became of a GatewayHost, RouteFilter or GlobalConfig; nil if there is none, or it is not
+// Object returns the result for a GatewayHost, RouteFilter or GlobalConfig; nil if it does not exist or was not
 // translated yet.
 func (w *Watch) Object(ref translate.Ref) *translate.Object {
 	w.mu.Lock()
@@ -107,15 +107,15 @@ func (w *Watch) Object(ref translate.Ref) *translate.Object {
 	return w.objects[ref]
 }
 
-// Objects returns what became of all of them.
+// Objects returns the results for all of them.
 func (w *Watch) Objects() map[translate.Ref]*translate.Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.objects)
 }
 
-// Seen returns up to which resourceVersion of each kind a revision of the mirror has what Kubernetes says; nil if that
-// is not known. While an informer lists its objects again, it may be ahead of them for the moment that this takes.
+// Seen returns, for each kind, the resourceVersion up to which a revision of the mirror has the changes of Kubernetes;
+// nil if that is not known. While an informer lists its objects again, the result may briefly be ahead of them.
 func (w *Watch) Seen(revision int64) map[string]int64 { return w.positions.at(revision) }
 
 // HasRead reports whether all objects of a kind were read once.
@@ -131,7 +131,7 @@ func (w *Watch) Waiting() string {
 // Degraded says which kinds cannot be read now.
 func (w *Watch) Degraded() []string { return w.follower.degraded() }
 
-// Run follows the objects until ctx ends.
+// Run watches the objects until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.follower.run(ctx) })
@@ -144,14 +144,13 @@ func (w *Watch) Run(ctx context.Context) error {
 }
 
 const (
-	// firstLook is how often the first lists are looked for.
+	// firstLook is how often the first lists are checked for.
 	firstLook = 50 * time.Millisecond
-	// laterLook is how often to look whether the file of the proxies or what can be read has changed, and to try again
-	// what failed.
+	// laterLook is how often to check for changes of the proxies' file and of what can be read, and to retry failures.
 	laterLook = 2 * time.Second
 )
 
-// write brings the mirror up to date, until ctx ends.
+// write updates the mirror until ctx ends.
 func (w *Watch) write(ctx context.Context) error {
 	for {
 		w.step(ctx)
@@ -168,12 +167,12 @@ func (w *Watch) write(ctx context.Context) error {
 	}
 }
 
-// step takes what has changed since the last one.
+// step handles the changes since the last step.
 func (w *Watch) step(ctx context.Context) {
 	first, complete := w.Waiting() != "", true
 	if first {
 		var waiting string
-		if waiting, complete = w.follower.synced(); !complete { // before the queue is emptied: what it knows of is in it
+		if waiting, complete = w.follower.synced(); !complete { // before the queue is emptied: everything it knows of is then in it
 			w.setWaiting(waiting)
 		}
 	}
@@ -214,7 +213,7 @@ func (w *Watch) step(ctx context.Context) {
 	}
 }
 
-// take hands a batch to the world, and returns the Secrets that have changed and are used.
+// take passes a batch to the world. It returns the Secrets that have changed and are in use.
 func (w *Watch) take(b batch) (reread []translate.Ref) {
 	for ref, obj := range b.objects {
 		switch {
@@ -235,7 +234,7 @@ func (w *Watch) take(b batch) (reread []translate.Ref) {
 	return reread
 }
 
-// settle has the world translate what has changed, and reads the Secrets that it needs.
+// settle translates what has changed and reads the Secrets that this needs.
 func (w *Watch) settle(ctx context.Context, reread []translate.Ref) {
 	known := w.follower.isSynced(translate.KindSecret)
 	if len(reread) > 0 {
@@ -258,7 +257,7 @@ func (w *Watch) flush(ctx context.Context, b batch) (int64, error) {
 	return revision, err
 }
 
-// merge adds operations to those that could not be written. The newest of a key counts.
+// merge adds operations to those that could not be written. The newest of each key counts.
 func merge(before, now []translate.Op) []translate.Op {
 	if len(before) == 0 {
 		return now
@@ -271,7 +270,7 @@ func merge(before, now []translate.Op) []translate.Op {
 	return append(before, now...)
 }
 
-// tellUnreadable tells the world which kinds cannot be read, and the status.
+// tellUnreadable tells the world and the status which kinds cannot be read.
 func (w *Watch) tellUnreadable() {
 	var conditions []model.Condition
 	for _, k := range w.follower.followed {
@@ -291,7 +290,7 @@ func (w *Watch) tellUnreadable() {
 	w.opts.Status.SetConditions(Actor, conditions)
 }
 
-// tell keeps what became of objects, and tells the listeners.
+// tell stores the results for objects and notifies the listeners.
 func (w *Watch) tell(changed map[translate.Ref]*translate.Object) {
 	if len(changed) == 0 {
 		return

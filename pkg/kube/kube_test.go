@@ -13,7 +13,7 @@ var _ = Describe("Positions", func() {
 		Expect(p.At(1)).To(BeNil())
 		p.Add(1, map[string]int64{"GatewayHost": 10})
 		p.Add(4, map[string]int64{"GatewayHost": 12})
-		p.Add(4, map[string]int64{"GatewayHost": 15}) // what changed nothing
+		p.Add(4, map[string]int64{"GatewayHost": 15}) // this changed nothing
 		Expect(p.At(0)).To(BeNil())
 		Expect(p.At(1)).To(Equal(map[string]int64{"GatewayHost": 10}))
 		Expect(p.At(3)).To(Equal(map[string]int64{"GatewayHost": 10}))

@@ -9,19 +9,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Actor is who the change log of the mirror names.
+// Actor is the actor in the change log of the mirror.
 const Actor = "kubernetes"
 
-// mirror is the store that is brought to what the objects of Kubernetes say.
+// mirror is the store that is kept equal to the objects of Kubernetes.
 type mirror struct {
 	store store.Store
 	log   *slog.Logger
-	// left are the objects that the rules of the store refuse, which must not happen, with what they say.
+	// left are the objects that the rules of the store refuse, which must not happen, with the error messages.
 	left map[model.Key]string
 }
 
-// write applies operations in one transaction, and returns the revision that has them. An operation that the rules
-// of the store refuse is left out, and those that need it are.
+// write applies operations in one transaction and returns the revision that has them. It leaves out an operation
+// that the rules of the store refuse, and those that need it.
 func (m *mirror) write(ctx context.Context, request string, ops []translate.Op) (revision int64, err error) {
 	var refused map[model.Key]string
 	revision, err = m.store.Write(ctx, store.Origin{Actor: Actor, Request: request}, func(w store.Writer) error {
@@ -37,7 +37,7 @@ func (m *mirror) write(ctx context.Context, request string, ops []translate.Op) 
 				return err
 			}
 		}
-		for _, op := range again { // what was in its way may be gone
+		for _, op := range again { // what blocked it may be gone
 			err := apply(w, op)
 			if isRule(err) {
 				refused[op.Key] = err.Error()
@@ -62,7 +62,7 @@ func (m *mirror) write(ctx context.Context, request string, ops []translate.Op) 
 	return revision, nil
 }
 
-// revision is the one that the mirror is at.
+// revision returns the current revision of the mirror.
 func (m *mirror) revision(ctx context.Context) (revision int64, err error) {
 	err = m.store.Read(ctx, func(r store.Reader) (err error) {
 		revision, err = r.Revision()
@@ -71,7 +71,7 @@ func (m *mirror) revision(ctx context.Context) (revision int64, err error) {
 	return revision, err
 }
 
-// apply does one operation, with the rules of the store.
+// apply does one operation, under the rules of the store.
 func apply(w store.Writer, op translate.Op) error {
 	if op.Object == nil {
 		err := store.Delete(w, op.Key)
@@ -104,7 +104,7 @@ func validate(obj model.Object) error {
 	return nil
 }
 
-// isRule reports whether an error is about the object, and not about the database.
+// isRule reports whether an error is about the object rather than the database.
 func isRule(err error) bool {
 	for _, kind := range []model.ErrorKind{model.Invalid, model.NotFound, model.Exists, model.InUse, model.Conflict, model.Unworkable} {
 		if model.IsKind(err, kind) {

@@ -5,30 +5,30 @@ import (
 	"sync"
 )
 
-// mostPositions bounds what is kept. Who asks for a revision from before learns less than there was.
+// mostPositions bounds what is kept. For an older revision, at may return less than it had.
 const mostPositions = 256
 
-// position is up to where a revision of the mirror has what Kubernetes says.
+// position is how far a revision of the mirror has the changes of Kubernetes.
 type position struct {
 	revision int64
 	seen     map[string]int64
 }
 
-// positions says for each revision of the mirror up to which resourceVersion of each kind it has what Kubernetes says.
-// It is safe for many goroutines.
+// positions has, for each revision of the mirror and each kind, the resourceVersion up to which it has the changes of
+// Kubernetes. It is safe for concurrent use.
 type positions struct {
 	mu   sync.Mutex
 	list []position // by revision
 }
 
-// add notes what a revision has. The same revision has more when nothing of it changed the mirror.
+// add records what a revision has. The same revision has more if later changes did not change the mirror.
 func (p *positions) add(revision int64, seen map[string]int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.list); n > 0 {
 		last := p.list[n-1]
 		if maps.Equal(last.seen, seen) {
-			return // what is in the newer revision is in the older one
+			return // the older revision has everything of the newer one
 		}
 		if last.revision == revision {
 			p.list[n-1].seen = seen

@@ -11,17 +11,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// proxyFile is a file with the fields of the installation's proxies, which is followed. It belongs to one goroutine.
+// proxyFile is a file with the fields of the installation's proxies, which is watched. It belongs to one goroutine.
 type proxyFile struct {
-	path  string // empty means that there is none
+	path  string // empty means no file
 	names []string
-	// read is what was read last.
+	// read is the content at the last read.
 	read []byte
 	// list are the proxies, in the order of names.
 	list []*model.Proxy
 }
 
-// openProxyFile reads the file, if there is one. An error is a line for the user.
+// openProxyFile reads the file, if there is one. An error is one line for the user.
 func openProxyFile(path string, names []string) (*proxyFile, error) {
 	f := &proxyFile{path: path, names: names}
 	if path == "" {
@@ -35,7 +35,7 @@ func openProxyFile(path string, names []string) (*proxyFile, error) {
 	return f, nil
 }
 
-// look reads the file again. It returns an error only once for the same content; the list stays then.
+// look reads the file again. It returns an error only once for the same content; the list then stays as it was.
 func (f *proxyFile) look() (changed bool, err error) {
 	if f.path == "" {
 		return false, nil
@@ -59,7 +59,7 @@ func (f *proxyFile) look() (changed bool, err error) {
 	return true, nil
 }
 
-// readProxies reads the part proxies of a configuration document. Proxies that it does not have get the defaults.
+// readProxies reads the proxies member of a configuration document. Proxies that it does not list get the defaults.
 func readProxies(text []byte, names []string) ([]*model.Proxy, error) {
 	by := map[string]*model.Proxy{}
 	if len(bytes.TrimSpace(text)) > 0 {
@@ -88,7 +88,7 @@ func readProxies(text []byte, names []string) ([]*model.Proxy, error) {
 	return list, nil
 }
 
-// withFields has the errors of the fields in its text.
+// withFields adds the errors of the fields to the text of an error.
 func withFields(err error) error {
 	e, ok := err.(*model.Error) //nolint:errorlint // document returns it as it is
 	if !ok || len(e.Fields) == 0 {

@@ -9,16 +9,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/kube/translate"
 )
 
-// queue holds what has changed since the writer looked: the newest state of each object. It is safe for
-// many goroutines.
+// queue has what changed since the writer last took it: the newest state of each object. It is safe for concurrent
+// use.
 type queue struct {
-	// changed has capacity 1 and says, without content, that there is something.
+	// changed has capacity 1; it signals that the queue is not empty and carries no data.
 	changed chan struct{}
 
 	mu sync.Mutex
-	// objects are nil where an object is gone.
+	// objects has nil for a deleted object.
 	objects map[translate.Ref]client.Object
-	// seen is the newest resourceVersion of each kind that was told of.
+	// seen is the newest resourceVersion that was reported for each kind.
 	seen map[string]int64
 }
 
@@ -26,7 +26,7 @@ func newQueue() *queue {
 	return &queue{changed: make(chan struct{}, 1), objects: map[translate.Ref]client.Object{}, seen: map[string]int64{}}
 }
 
-// put notes an object of a kind as it is now, or that it is gone. same says that nothing that is read is different.
+// put records the current state of an object, or that it is gone. same says that no field that is read differs.
 func (q *queue) put(kind string, obj client.Object, gone, same bool) {
 	q.mu.Lock()
 	if version, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil {
@@ -46,11 +46,11 @@ func (q *queue) put(kind string, obj client.Object, gone, same bool) {
 // batch is what has changed.
 type batch struct {
 	objects map[translate.Ref]client.Object
-	// seen is up to which resourceVersion of each kind the batch, with those before, has everything.
+	// seen is, for each kind, the resourceVersion up to which this batch and the earlier ones have everything.
 	seen map[string]int64
 }
 
-// name says what the batch is, for the change log.
+// name describes the batch for the change log.
 func (b batch) name() string {
 	if len(b.objects) == 1 {
 		for r := range b.objects {

@@ -16,15 +16,15 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// The time from a failed question to the API server to the next one, which doubles. All kinds together ask some two
-// times a second while it is away.
+// The wait after a failed request to the API server, which doubles. All kinds together send about two requests a second
+// while it does not answer.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 4 * time.Second
 )
 
-// reader asks for the objects of a kind, and asks again until it gets an answer. An informer that
-// was told of each failure would wait up to a minute, and list everything again.
+// reader requests the objects of a kind, and repeats a request until it is answered. An informer that saw each failure
+// would wait up to a minute, and list everything again.
 type reader struct {
 	kind   kind
 	inner  toolscache.ListerWatcherWithContext
@@ -39,7 +39,7 @@ func (r *reader) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	return again(ctx, r, func() (watch.Interface, error) { return r.inner.WatchWithContext(ctx, o) })
 }
 
-// again asks until there is an answer, or one that the informer has to know.
+// again repeats a request until it is answered, or until an error that the informer must see.
 func again[T any](ctx context.Context, r *reader, ask func() (T, error)) (T, error) {
 	delay := firstRetry
 	for {
@@ -61,7 +61,7 @@ func again[T any](ctx context.Context, r *reader, ask func() (T, error)) (T, err
 	}
 }
 
-// isForInformer reports whether an error means that the next question has to be another one.
+// isForInformer reports whether an error means that the next request must be a different one.
 func isForInformer(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
@@ -73,8 +73,8 @@ type fault struct {
 	err  error
 }
 
-// isDenied reports whether the API server has answered, and does not let the kind be read: it has no such kind, or this
-// process no permission.
+// isDenied reports whether the API server has answered and the kind cannot be read: the server does not have the kind,
+// or this process has no permission.
 func (f fault) isDenied() bool {
 	return apierrors.IsForbidden(f.err) || apierrors.IsUnauthorized(f.err) || apierrors.IsNotFound(f.err)
 }
@@ -91,7 +91,7 @@ func (f fault) sentence() string {
 	case apierrors.IsForbidden(f.err):
 		why := f.err.Error()
 		if _, after, ok := strings.Cut(why, "forbidden: "); ok {
-			why = strings.ReplaceAll(after, `cannot watch resource`, `cannot list resource`) // both are needed, whichever was asked first
+			why = strings.ReplaceAll(after, `cannot watch resource`, `cannot list resource`) // both permissions are needed, whichever was requested first
 		}
 		return fmt.Sprintf("%ss cannot be read: %s; allow get, list and watch", f.kind.gvk.Kind, why)
 	case apierrors.IsUnauthorized(f.err):
@@ -100,7 +100,7 @@ func (f fault) sentence() string {
 	return "the kube-apiserver does not answer: " + cause(f.err)
 }
 
-// cause is an error without the request, which has the address twice.
+// cause returns an error without the request, which contains the address twice.
 func cause(err error) string {
 	text := err.Error()
 	if _, after, ok := strings.Cut(text, `": `); ok && strings.Contains(text, "://") {
@@ -109,10 +109,10 @@ func cause(err error) string {
 	return text
 }
 
-// faults keeps why kinds cannot be read. It is safe for many goroutines.
+// faults keeps the reasons why kinds cannot be read. It is safe for concurrent use.
 type faults struct {
 	log *slog.Logger
-	// changed is signalled when there are others.
+	// changed is signalled when the reasons change.
 	changed chan struct{}
 	mu      sync.Mutex
 	by      map[*reader]fault
@@ -122,7 +122,7 @@ func newFaults(log *slog.Logger, changed chan struct{}) *faults {
 	return &faults{log: log, changed: changed, by: map[*reader]fault{}}
 }
 
-// set notes why a reader cannot read; nil says that it can.
+// set records why a reader cannot read; nil means that it can.
 func (f *faults) set(r *reader, now *fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +141,7 @@ func (f *faults) set(r *reader, now *fault) {
 	}
 }
 
-// of returns why a kind cannot be read; false if it can, or was not tried.
+// of returns why a kind cannot be read; false if it can be read, or no request was made.
 func (f *faults) of(k kind) (fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,11 +20,11 @@ const (
 	readTime  = 5 * time.Second
 )
 
-// secrets reads the Secrets that objects name, and no others. It keeps none: the world does. It belongs to one
+// secrets reads the Secrets that objects name, and no others. It keeps none; the world does. It belongs to one
 // goroutine.
 type secrets struct {
 	api client.Reader
-	// versions are those that the API server has told of, by its metadata.
+	// versions are those that the API server has reported in metadata.
 	versions map[translate.Ref]string
 	// again are those that could not be read.
 	again map[translate.Ref]bool
@@ -34,7 +34,7 @@ func newSecrets(api client.Reader) *secrets {
 	return &secrets{api: api, versions: map[translate.Ref]string{}, again: map[translate.Ref]bool{}}
 }
 
-// setVersion notes the version of a Secret from its metadata. Nil means that the Secret is gone.
+// setVersion records that a Secret has a version, or is gone (nil).
 func (s *secrets) setVersion(ref translate.Ref, metadata client.Object) {
 	if metadata == nil {
 		delete(s.versions, ref)
@@ -43,14 +43,14 @@ func (s *secrets) setVersion(ref translate.Ref, metadata client.Object) {
 	s.versions[ref] = metadata.GetResourceVersion()
 }
 
-// answer is what became of the read of a Secret.
+// answer is the result of reading a Secret.
 type answer struct {
 	secret *corev1.Secret
 	err    error
 }
 
-// read reads Secrets into the world. known says that the metadata of all Secrets has arrived: one that it does not
-// name is not there.
+// read reads Secrets into the world. known says that the metadata of all Secrets has arrived: a Secret that is not
+// listed there does not exist.
 func (s *secrets) read(ctx context.Context, w *translate.World, refs []translate.Ref, known bool) {
 	answers := make([]answer, len(refs))
 	var group errgroup.Group

@@ -9,17 +9,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Source is a source of the build loop whose changes have the endpoints of the upstreams. It answers nothing
+// Source is a source of the build loop whose changes include the endpoints of the upstreams. It returns nothing
 // before the first complete configuration is in the mirror.
 type Source struct {
 	inner   store.Source
-	changed chan struct{} // capacity 1: to the build loop
+	changed chan struct{} // capacity 1: signals the build loop
 	// complete is closed when the mirror has the first complete configuration.
 	complete chan struct{}
 
 	mu        sync.Mutex
 	endpoints map[model.Key]*model.Endpoints
-	// dirty are those that the build loop has not been told of.
+	// dirty are the upstreams whose new endpoints the build loop has not received.
 	dirty map[model.Key]bool
 }
 
@@ -33,8 +33,8 @@ func newSource(inner store.Source) *Source {
 // Changed implements store.Source.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-// Since implements store.Source. A change that names an upstream has its endpoints, too. They are looked up after the
-// mirror was read, and set before it is written, so that no upstream comes without them.
+// Since implements store.Source. A change that names an upstream includes its endpoints. They are looked up after the
+// mirror was read, and set before it is written, so that no upstream is returned without them.
 func (s *Source) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	select {
 	case <-s.complete:
@@ -65,7 +65,7 @@ func (s *Source) Since(ctx context.Context, at model.Mark) (model.Change, error)
 	return change, nil
 }
 
-// set takes endpoints that have changed; nil means that the upstream is not discovered any more.
+// set stores endpoints that have changed; nil means that the upstream is no longer discovered.
 func (s *Source) set(changed map[model.Key]*model.Endpoints, gone bool) {
 	s.mu.Lock()
 	some := false
@@ -86,7 +86,7 @@ func (s *Source) set(changed map[model.Key]*model.Endpoints, gone bool) {
 	}
 }
 
-// run hands on that the mirror has changed, until ctx ends.
+// run forwards signals of changes in the mirror until ctx ends.
 func (s *Source) run(ctx context.Context) error {
 	for {
 		select {

@@ -23,7 +23,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 )
 
-// Label is on each ConfigMap of a board; its value is Options.Installation.
+// Label is set on each ConfigMap of a board; its value is Options.Installation.
 const Label = "gateway.gatehouse.dev/replica-of"
 
 const (
@@ -37,19 +37,19 @@ const (
 	endedKey      = "ended"
 )
 
-// Options of a Board. All but Service, Pod and PodUID are required.
+// Options of a Board. All except Service, Pod and PodUID are required.
 type Options struct {
 	// Config is how the API server is reached.
 	Config *rest.Config
-	// Namespace has the ConfigMaps.
+	// Namespace is the namespace of the ConfigMaps.
 	Namespace string
-	// Installation separates the replicas of one installation from those of others in the namespace. It can be the value of
-	// a label.
+	// Installation separates the replicas of one installation from those of others in the namespace. It must be valid as
+	// the value of a label.
 	Installation string
-	// Service is the one by which Envoys find the replicas. A Pod that is an endpoint of it and tells nothing is a replica
-	// that is not heard. Empty means that a replica that tells nothing is not known.
+	// Service is the Service by which Envoys find the replicas. A Pod that is an endpoint of it and posts nothing is a
+	// replica that is not heard. If Service is empty, a replica that posts nothing is unknown.
 	Service string
-	// Replica is the name of this replica; it names the ConfigMap where there is no Pod.
+	// Replica is the name of this replica; without a Pod it names the ConfigMap.
 	Replica string
 	// Pod and PodUID are the Pod of this replica, which owns the ConfigMap; empty outside a cluster.
 	Pod, PodUID string
@@ -64,22 +64,22 @@ type Board struct {
 	name    string
 	changed chan struct{}
 	beats   int64
-	// content is what was published last, by key.
+	// content is what was last published, by key.
 	content map[string][]byte
-	// posts has the ConfigMaps of the board, kept up to date by reads.
+	// posts are the ConfigMaps of the board, kept current by a watch.
 	posts cache.Store
 	reads cache.Controller
 
-	// expected are the Pods of the replicas; nil without a Service. absent are those that the last read missed.
+	// expected are the Pods of the replicas; nil without a Service. absent are those that the last read did not find.
 	expected *expected
 	absent   map[string]bool
 
-	// published is when this replica published first.
+	// published is when this replica first published.
 	published time.Time
 
 	mu    sync.Mutex
 	heard map[string]sign // by the name of the ConfigMap
-	// ended is when replicas ended, by their names, left by those of their ConfigMaps.
+	// ended is when replicas ended, by their names; left by the names of their ConfigMaps.
 	ended, left map[string]time.Time
 }
 
@@ -89,7 +89,7 @@ type sign struct {
 	at               time.Time
 }
 
-// New returns a board that nobody has read.
+// New returns a board that has read nothing yet.
 func New(o Options) (*Board, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -128,7 +128,8 @@ func dropManagedFields(o any) (any, error) {
 	return o, nil
 }
 
-// configMapName is the name of a replica's ConfigMap: that of its Pod, which starts again in the same, or its own.
+// configMapName returns the name of a replica's ConfigMap. It is that of its Pod, if there is one: a restarted container
+// uses the same ConfigMap.
 func configMapName(pod, replica string) string {
 	if pod == "" {
 		pod = replica
@@ -157,14 +158,14 @@ func (b *Board) Run(ctx context.Context) error {
 	return nil
 }
 
-// Synced reports whether the ConfigMaps of the replicas, and which Pods they have, were read once: before that, nobody
-// knows who there is.
+// Synced reports whether the ConfigMaps of the replicas, and the Pods that they have, were read once: before that, the
+// replicas are not known.
 func (b *Board) Synced() bool {
 	return b.reads.HasSynced() && (b.expected == nil || b.expected.reads.HasSynced())
 }
 
-// observe notes a ConfigMap that has changed. One that was only listed again is no sign of life. A replica in whose place is
-// another, as a container that starts again in its Pod, has ended.
+// observe records a ConfigMap that has changed. One that was only listed again is no sign of life. A replica has ended if
+// another is in its place, as after the restart of a container in its Pod.
 func (b *Board) observe(o any) {
 	m, ok := o.(*corev1.ConfigMap)
 	if !ok {
@@ -226,7 +227,7 @@ func (b *Board) Publish(ctx context.Context, p replicas.Post) error {
 		})
 	content := map[string][]byte{reportKey: p.Report, mailKey: p.Mail}
 	for key := range content {
-		if content[key] == nil { // the last one holds
+		if content[key] == nil { // the last one is kept
 			content[key] = b.content[key]
 		}
 		if content[key] != nil {
@@ -261,7 +262,7 @@ func (b *Board) Beat(ctx context.Context, replica string) (kept bool, err error)
 	return m.Data[replicaKey] == replica && m.Data[endedKey] == "" && m.Labels[Label] == b.opts.Installation, nil
 }
 
-// ownTime is how long after the first post of this replica it may not be among those that are read.
+// ownTime is how long after its first post this replica may be missing from what is read.
 const ownTime = 5 * time.Second
 
 // Read implements replicas.Board. It waits for the first list.
@@ -297,7 +298,7 @@ func (b *Board) Read(ctx context.Context, replica string, have map[string]replic
 	return append(list, b.endedNow(now)...), kept, err
 }
 
-// unexplained lists the Pods that are expected to tell of themselves and do not, as replicas of which nothing is known.
+// unexplained lists the Pods that should post and do not, as replicas of which nothing is known.
 func (b *Board) unexplained(now time.Time) (list []replicas.Notice) {
 	if b.expected == nil {
 		return nil
@@ -332,14 +333,14 @@ func (b *Board) unexplained(now time.Time) (list []replicas.Notice) {
 	return list
 }
 
-// lastSign is when the replica of a ConfigMap gave its last sign of life.
+// lastSign returns when the replica of a ConfigMap gave its last sign of life.
 func (b *Board) lastSign(m *corev1.ConfigMap) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.heard[m.Name].at
 }
 
-// endedNow lists the replicas that have ended lately.
+// endedNow lists the replicas that have recently ended.
 func (b *Board) endedNow(now time.Time) (list []replicas.Notice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -356,7 +357,7 @@ func (b *Board) endedNow(now time.Time) (list []replicas.Notice) {
 
 func postOf(m *corev1.ConfigMap) replicas.Post {
 	p := replicas.Post{Replica: m.Data[replicaKey], Report: m.BinaryData[reportKey], Mail: m.BinaryData[mailKey]}
-	// What cannot be read is 0, a version that no post has.
+	// An unreadable value is 0, a version that no post has.
 	p.Versions.Report, _ = strconv.ParseInt(m.Data[reportVersion], 10, 64)
 	p.Versions.Mail, _ = strconv.ParseInt(m.Data[mailVersion], 10, 64)
 	return p
@@ -371,8 +372,8 @@ func (b *Board) removeOld(ctx context.Context, m *corev1.ConfigMap) error {
 	return nil
 }
 
-// End implements replicas.Board. The others see the end before the ConfigMap goes: one that is only missing tells of no
-// end. What another process has put in the place of this replica's post stays.
+// End implements replicas.Board. The others see the end before the ConfigMap is deleted: a missing ConfigMap alone does not
+// mean an end. If another process has replaced this replica's post, that post stays.
 func (b *Board) End(ctx context.Context, replica string) error {
 	m, err := b.client.Get(ctx, b.name, metav1.GetOptions{})
 	switch {

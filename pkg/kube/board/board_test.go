@@ -46,7 +46,7 @@ func (c *clock) advance(d time.Duration) {
 var _ = Describe("The board of ConfigMaps", Ordered, func() {
 	var (
 		k       *testkit.Kubernetes
-		account string // the kubeconfig of a service account with the least rights
+		account string // the kubeconfig of a service account with minimal permissions
 	)
 
 	BeforeAll(func(ctx context.Context) {
@@ -318,7 +318,7 @@ endpoints: [%s]
 
 	It("takes the report of 5,000 Envoys", func(ctx context.Context) {
 		a, b := open(ctx, board.Options{Replica: "a-1", Installation: "large"}), open(ctx, board.Options{Replica: "b-1", Installation: "large"})
-		large := make([]byte, 700<<10) // what gzip makes of it does not get smaller
+		large := make([]byte, 700<<10) // gzip does not make it smaller
 		_, err := rand.Read(large)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(b.Publish(ctx, replicas.Post{Replica: "b-1", Versions: replicas.Versions{Report: 1}, Report: large})).To(Succeed())

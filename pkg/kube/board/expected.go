@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// expected are the Pods from which a note is expected: those that have been serving endpoints of a Service, for as long
-// as they are its endpoints. One that is not ready any more may still have Envoys.
+// expected are the Pods that should post: those that have been serving endpoints of a Service, as long as they are its
+// endpoints. A Pod that is no longer ready may still have Envoys.
 type expected struct {
 	slices  cache.Store
 	reads   cache.Controller
@@ -24,7 +24,7 @@ type expected struct {
 
 type expectedPod struct{ served, terminating bool }
 
-// expect follows a Service of a namespace.
+// expect watches a Service of a namespace.
 func expect(client kubernetes.Interface, namespace, service string, changed func()) *expected {
 	e := &expected{changed: changed}
 	selector := discoveryv1.LabelServiceName + "=" + service
@@ -67,7 +67,7 @@ func (e *expected) note() {
 	e.changed()
 }
 
-// isTrue returns the value of a field, or what its absence means.
+// isTrue returns the value of a field, or absent if it is not set.
 func isTrue(b *bool, absent bool) bool {
 	if b == nil {
 		return absent
@@ -75,7 +75,7 @@ func isTrue(b *bool, absent bool) bool {
 	return *b
 }
 
-// without lists the Pods that serve or served and of which has is false. One that terminates and has left in good order is not
+// without lists the Pods that serve or served and for which has is false. A terminating Pod that has left properly is not
 // among them.
 func (e *expected) without(has, left func(pod string) bool) (names []string) {
 	e.mu.Lock()

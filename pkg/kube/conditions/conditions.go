@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// LackGrace is how long an Envoy may lack a generation that every Envoy had before the object is said to be not
-	// programmed: an Envoy that has just started needs some seconds for everything.
+	// LackGrace is how long an Envoy may lack a generation that every Envoy had, before the object counts as not
+	// programmed: an Envoy that has just started needs some seconds to receive everything.
 	LackGrace = 10 * time.Second
-	// AbsentGrace is how long an object stays programmed without any Envoy: as long as Envoys may take to connect again.
+	// AbsentGrace is how long an object stays programmed without any Envoy: the time in which Envoys usually reconnect.
 	AbsentGrace = 30 * time.Second
 	// maxNamed is how many problems or Envoys a message names.
 	maxNamed = 3
-	// maxMessage bounds a message in bytes. The API server takes 32 KiB.
+	// maxMessage bounds a message in bytes. The API server allows 32 KiB.
 	maxMessage = 2048
 )
 
-// Conditions returns the conditions of an object and after which time they may differ without a new fact; 0 means never.
-// before are those that the object has. Types that Gatehouse does not know stay as they are.
+// Conditions returns the conditions of an object, and the time after which they may differ without a new fact; 0 means
+// never. before are the conditions that the object has. Types that Gatehouse does not know stay as they are.
 func Conditions(f Facts, before []metav1.Condition, now time.Time) (list []metav1.Condition, again time.Duration) {
 	accepted, resolved := acceptedOf(f), resolvedOf(f)
 	programmed := accepted
@@ -79,7 +79,7 @@ func find(list []metav1.Condition, name string) *metav1.Condition {
 	return nil
 }
 
-// acceptedOf says whether the object is a part of the configuration, with what is only a warning.
+// acceptedOf returns whether the object is a part of the configuration; the message includes warnings.
 func acceptedOf(f Facts) metav1.Condition {
 	c := metav1.Condition{Type: Accepted, Status: metav1.ConditionTrue, Reason: Accepted, Message: "it is a part of the configuration"}
 	if wrong := problemsThat(closes, f.Problems); len(wrong) > 0 {
@@ -112,7 +112,7 @@ func problemsThat(e effect, all []Problem) (list []Problem) {
 	return list
 }
 
-// sentences joins problems; the first maxNamed of them.
+// sentences joins the first maxNamed problems.
 func sentences(list []Problem) string {
 	said := make([]string, 0, maxNamed+1)
 	for _, p := range list[:min(maxNamed, len(list))] {
@@ -127,14 +127,14 @@ func sentences(list []Problem) string {
 	return strings.Join(said, "; ")
 }
 
-// isSettled reports whether every Envoy had this generation once.
+// isSettled reports whether every Envoy has had this generation.
 func isSettled(f Facts, before []metav1.Condition) bool {
 	c := find(before, Programmed)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == f.Generation
 }
 
-// programmedOf says whether every Envoy has the object. Of a settled object only a refusal counts at once: Envoys and
-// replicas come and go, and what they lack for a moment says nothing about this object.
+// programmedOf returns whether every Envoy has the object. For a settled object only a refusal counts immediately:
+// Envoys and replicas come and go, and what they lack for a moment says nothing about this object.
 func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duration) {
 	no := func(reason, format string, args ...any) metav1.Condition {
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -177,10 +177,10 @@ func programmedOf(f Facts, settled bool) (c metav1.Condition, again time.Duratio
 	return programmed, again
 }
 
-// Connected is how many Envoys of the object's proxies are connected to the replicas that are heard of.
+// Connected returns how many Envoys of the object's proxies are connected to the replicas that are heard.
 func (f Facts) Connected() int { return connected(f.Replicas) }
 
-// Have is how many Envoys have the object. It says nothing of an object that is closed, or that nothing uses.
+// Have returns how many Envoys have the object. ok is false for an object that is closed, or that nothing uses.
 func (f Facts) Have() (n int, ok bool) {
 	if len(f.Proxies) == 0 || len(problemsThat(closes, f.Problems)) > 0 {
 		return 0, false
@@ -229,7 +229,7 @@ func refusals(replicas []Replica) string {
 	return strings.Join(withMore(said, n), "; ")
 }
 
-// lacking names the Envoys that lack the object for too long. soon is when the next one will have.
+// lacking names the Envoys that have lacked the object for too long. soon is when the next one will be added.
 func lacking(replicas []Replica, settled bool) (late []string, soon time.Duration) {
 	n := 0
 	for _, r := range replicas {

@@ -37,7 +37,7 @@ func condition(name string, status metav1.ConditionStatus, reason, message strin
 	}
 }
 
-// good are the conditions of an object that every Envoy has in a generation.
+// good returns the conditions of an object that every Envoy has in a generation.
 func good(generation int64) []metav1.Condition {
 	return []metav1.Condition{
 		condition("Accepted", "True", "Accepted", "it is a part of the configuration", generation, start),
@@ -46,7 +46,8 @@ func good(generation int64) []metav1.Condition {
 	}
 }
 
-// short is a list of conditions as "Type=Status Reason: Message", without what is as in good.
+// short returns a list of conditions as "Type=Status Reason: Message", without those that are
+// the same in good.
 func short(list []metav1.Condition) []string {
 	said := make([]string, 0, len(list))
 	for i, c := range list {
@@ -129,7 +130,7 @@ var _ = Describe("The conditions of an object", func() {
 			"Programmed=False NotConnected: no Envoy of proxy gatehouse is connected"),
 	)
 
-	// Of a generation that every Envoy had, with what happens elsewhere.
+	// For a generation that every Envoy has had, whatever happens elsewhere.
 	DescribeTable("stay as they are", func(change func(*conditions.Facts), again time.Duration) {
 		f := live()
 		change(&f)

@@ -52,7 +52,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 		_, err := k.Apply(ctx, text.String(), "--server-side")
 		Expect(err).NotTo(HaveOccurred())
 	}
-	// list reads all objects of a kind, as a cache would have them.
+	// list reads all objects of a kind, as a cache would return them.
 	list := func(ctx context.Context, kind string) (objects []Object) {
 		GinkgoHelper()
 		text, err := k.Kubectl(ctx, "get", kind, "--namespace", "shop", "--output", "json")
@@ -198,7 +198,7 @@ var _ = Describe("A writer at a real API server", Ordered, func() {
 	}, NodeTimeout(3*time.Minute))
 })
 
-// closable is a channel that is closed once, however often that is asked for.
+// closable is a channel that is closed once, however often close is called.
 type closable struct {
 	c    chan struct{}
 	once sync.Once
@@ -210,7 +210,7 @@ func (c *closable) close() { c.once.Do(func() { close(c.c) }) }
 
 func channel() chan struct{} { return make(chan struct{}, 1) }
 
-// faults keeps what a writer tells.
+// faults keeps the faults that a writer reports.
 type faults struct {
 	mu sync.Mutex
 	by map[string]string

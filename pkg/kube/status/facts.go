@@ -11,10 +11,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/replicas"
 )
 
-// Cached is an object as the API server has it.
+// Cached is an object as it is in the API server.
 type Cached struct {
 	Object
-	// Generation is the newest.
+	// Generation is the newest one.
 	Generation int64
 }
 
@@ -22,25 +22,25 @@ type Cached struct {
 type known struct {
 	// served are the proxies of this installation.
 	served []string
-	// replicas are all, this one first.
+	// replicas are all replicas, this one first.
 	replicas []heard
 	// conditions are those of the mirror, by object.
 	conditions map[model.Key][]model.Condition
 }
 
-// heard is a report, with what is needed of it for many objects.
+// heard is a report, prepared for use with many objects.
 type heard struct {
 	replicas.Other
-	// envoys counts those of each proxy; notable are those that do not have everything.
+	// envoys counts the Envoys of each proxy; notable are those that do not have everything.
 	envoys  map[string]int
 	notable map[string][]*replicas.Envoy
-	// gone are the addresses of those that are connected elsewhere by now, as it seems; moved counts those of them
-	// that have everything.
+	// gone are the addresses of Envoys that have probably connected elsewhere; moved counts those of them that have
+	// everything.
 	gone  map[string]bool
 	moved map[string]int
 }
 
-// readReport reads a report. still are the Envoys of it that have not moved on.
+// readReport prepares a report. still are its Envoys that have not moved.
 func readReport(o replicas.Other, still []replicas.Envoy) heard {
 	h := heard{
 		Other: o, envoys: map[string]int{}, notable: map[string][]*replicas.Envoy{}, gone: map[string]bool{}, moved: map[string]int{},
@@ -74,8 +74,8 @@ func byObject(list []model.Condition) map[model.Key][]model.Condition {
 	return by
 }
 
-// factsOf says what is known of an object. became is what the translation made of it, since the resourceVersion in which
-// its generation was there. Ok is false while this replica has not built the generation.
+// factsOf returns what is known of an object. became is the result of its translation; since is the resourceVersion that
+// brought its generation. ok is false while this replica has not built the generation.
 func (k known) factsOf(o Cached, became *translate.Object, since int64) (f conditions.Facts, ok bool) {
 	own := k.replicas[0]
 	if became.Generation != o.Generation || own.Seen[o.Kind] < since {
@@ -115,15 +115,15 @@ func (k known) factsOf(o Cached, became *translate.Object, since int64) (f condi
 	return f, true
 }
 
-// isSettled reports whether every Envoy had a generation once.
+// isSettled reports whether every Envoy has had a generation.
 func isSettled(s gatewayv1.Status, generation int64) bool {
 	return slices.ContainsFunc(s.Conditions, func(c condition) bool {
 		return c.Type == conditions.Programmed && c.Status == "True" && c.ObservedGeneration == generation
 	})
 }
 
-// lackOf says why an Envoy does not have an object. made are what the object became, built says that its replica has
-// built it, had that what the Envoy has in full has it.
+// lackOf returns why an Envoy does not have an object. made are the objects that it became, built says that the Envoy's
+// replica has built it, and had that it is in the last version that the Envoy has in full.
 func lackOf(e *replicas.Envoy, made map[model.Key]string, built, had bool) (l conditions.Lack, lacks bool) {
 	l.Envoy = e.Address
 	for _, r := range e.Refused {

@@ -15,7 +15,7 @@ import (
 
 var _ = Describe("The facts about an object", func() {
 	service, route, otherService := model.ServiceKey("shop.web"), model.RouteKey("shop.web", "r0"), model.ServiceKey("shop.api")
-	// Generation 3 of the host came with resourceVersion 50.
+	// Generation 3 of the host arrived with resourceVersion 50.
 	web := Cached{Object: Object{Ref: Ref{"GatewayHost", "shop", "web"}, ResourceVersion: 50}, Generation: 3}
 	settled := web
 	settled.Status.Conditions = []metav1.Condition{{Type: "Programmed", Status: "True", ObservedGeneration: 3}}

@@ -17,14 +17,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// The times of the Lease, those of Kubernetes' own programs: a leader that is killed is followed after 15 s.
+// The times of the Lease are those of Kubernetes' own programs: a killed leader is replaced after 15 s.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
 
-// Election is who writes, among the replicas of one installation.
+// Election determines which replica of an installation writes.
 type Election struct {
 	Config *rest.Config
 	// Namespace and Name are those of the Lease.
@@ -32,12 +32,13 @@ type Election struct {
 	// Identity is the name of this replica.
 	Identity string
 	Log      *slog.Logger
-	// Fault is told why the Lease cannot be read or written, and with an empty text that it can again.
+	// Fault is called with the reason why the Lease cannot be read or written, and with an empty text once it can
+	// again.
 	Fault func(message string)
 }
 
-// Lead runs work while this replica holds the Lease, again and again until ctx ends. The Lease is released after work
-// has ended. (A manager of controller-runtime would end the process when it loses the Lease, and Envoys with it.)
+// Lead runs work while this replica holds the Lease, again and again until ctx ends. It releases the Lease after work
+// has returned. (A manager of controller-runtime would end the process when it loses the Lease, and Envoys with it.)
 func (e Election) Lead(ctx context.Context, work func(context.Context)) error {
 	config := rest.CopyConfig(e.Config)
 	config.Timeout = renewDeadline / 2
@@ -62,7 +63,7 @@ func (e Election) Lead(ctx context.Context, work func(context.Context)) error {
 
 // term holds the Lease once, or returns when ctx ends.
 func (e Election) term(ctx context.Context, lock resourcelock.Interface, work func(context.Context)) error {
-	// The Lease outlives ctx until work has ended.
+	// The Lease is held beyond ctx until work has returned.
 	holding, release := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer release()
 	var mu sync.Mutex
@@ -96,7 +97,7 @@ func (e Election) term(ctx context.Context, lock resourcelock.Interface, work fu
 	defer context.AfterFunc(ctx, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if !leading { // else work ends, and releases
+		if !leading { // otherwise work returns, and releases it
 			release()
 		}
 	})()
@@ -110,7 +111,7 @@ func (e Election) term(ctx context.Context, lock resourcelock.Interface, work fu
 	return nil
 }
 
-// faultyLock tells why a Lease cannot be used.
+// faultyLock reports why a Lease cannot be used.
 type faultyLock struct {
 	resourcelock.Interface
 	fault func(string)
@@ -129,7 +130,7 @@ func (l *faultyLock) Update(ctx context.Context, r resourcelock.LeaderElectionRe
 	return l.note(ctx, l.Interface.Update(ctx, r))
 }
 
-// note tells of an error that says more than that another replica was faster.
+// note reports an error, unless it only means that another replica was faster.
 func (l *faultyLock) note(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):

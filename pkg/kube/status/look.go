@@ -12,35 +12,35 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// Sources are where what is known of the objects is known. All are required.
+// Sources provide what is known of the objects. All are required.
 type Sources struct {
 	// Proxies are those of this installation.
 	Proxies []string
 	// Objects lists the objects as the API server has them, from a cache.
 	Objects func(ctx context.Context) ([]Cached, error)
-	// Became says what the translation made of them.
+	// Became returns the results of their translation.
 	Became func() map[translate.Ref]*translate.Object
-	// Report is that of this replica, with its name; Others are those of the others. Heard says that these could be read
-	// once: before that, nobody knows how many there are.
+	// Report returns the report of this replica, with its name; Others those of the others. Heard reports whether the
+	// others could be read once: before that, their number is unknown.
 	Report func() replicas.Report
 	Others func() []replicas.Other
 	Heard  func() bool
-	// Moved is closed when the others may tell something else.
+	// Moved is closed when the others may report something else.
 	Moved func() <-chan struct{}
 	// Registry has the conditions of the mirror.
 	Registry *status.Registry
 	Log      *slog.Logger
 }
 
-// Looker looks at all objects, for a Writer. Use NewLooker. Look is for one goroutine.
+// Looker returns all objects to a Writer. Use NewLooker. Look must be called by one goroutine.
 type Looker struct {
 	from    Sources
 	first   map[Ref]first
 	changed chan struct{}
-	failed  bool // the last look
+	failed  bool // of the last look
 }
 
-// first is when a generation was there first, as far as this replica knows.
+// first is when a generation appeared, as far as this replica knows.
 type first struct {
 	uid        string
 	generation int64
@@ -55,7 +55,7 @@ func NewLooker(s Sources) *Looker {
 // Changed receives when Look may return something else.
 func (l *Looker) Changed() <-chan struct{} { return l.changed }
 
-// Tell says that objects have changed. It never waits.
+// Tell signals that objects have changed. It never waits.
 func (l *Looker) Tell([]translate.Ref) {
 	select {
 	case l.changed <- struct{}{}:
@@ -63,10 +63,10 @@ func (l *Looker) Tell([]translate.Ref) {
 	}
 }
 
-// lookEvery is when to look without a signal: what an Envoy waits for changes without an event.
+// lookEvery is how often to look without a signal: what an Envoy waits for changes without an event.
 const lookEvery = 2 * time.Second
 
-// Run hands on what the Envoys, here and elsewhere, have, until ctx ends.
+// Run signals changes of what the Envoys have, here and elsewhere, until ctx ends.
 func (l *Looker) Run(ctx context.Context) error {
 	feed := l.from.Registry.Feed()
 	tick := time.NewTicker(lookEvery)
@@ -91,7 +91,7 @@ func (l *Looker) Run(ctx context.Context) error {
 	}
 }
 
-// Look returns all objects that belong to this installation. Ok is false where they cannot be listed now.
+// Look returns all objects that belong to this installation. ok is false if they cannot be listed now.
 func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	cached, err := l.from.Objects(ctx)
 	if err != nil {
@@ -136,8 +136,8 @@ func (l *Looker) Look(ctx context.Context) (objects []Object, ok bool) {
 	return objects, true
 }
 
-// isOurs reports whether this installation writes the status of an object. What several installations use is written by
-// the one that has done so first.
+// isOurs reports whether this installation writes the status of an object. If several installations use it, the first
+// one that has written its status does.
 func (k known) isOurs(o Cached, became *translate.Object) bool {
 	if became.Ignored {
 		return false

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// settleTime is how long the status of a new generation is held back while Envoys are about to get it: mostly it is
-	// written once.
+	// settleTime is how long the status of a new generation is held back while Envoys are about to receive it: usually it
+	// is then written once.
 	settleTime = 2 * time.Second
-	// detailEvery is how often an object is written when nothing but a message or the number of Envoys is different.
+	// detailEvery is how often an object is written if only a message or the number of Envoys differs.
 	detailEvery = 10 * time.Second
-	// refusedWait is when an object is tried again that was refused; forbiddenWait when a kind is that is forbidden.
+	// refusedWait is when an object is retried after a refusal; forbiddenWait when a forbidden kind is.
 	refusedWait, forbiddenWait = time.Minute, 15 * time.Second
 	// awayLeast and awayMost bound the wait for an API server that does not answer.
 	awayLeast, awayMost = time.Second, 30 * time.Second
@@ -31,20 +31,20 @@ type job struct {
 	ref    Ref
 	uid    types.UID
 	status gatewayv1.Status
-	// since is when its user's change was seen, due when it may be written.
+	// since is when the user's change was seen, due when it may be written.
 	since, due time.Time
-	// detail says that the status differs only in a message or in the number of Envoys.
+	// detail says that only a message or the number of Envoys differs.
 	detail bool
 }
 
-// queue is what is to be written. It has no goroutine and no clock.
+// queue has what is to be written. It has no goroutine and no clock.
 type queue struct {
 	known map[Ref]*entry
-	// jobs are those that are due or will be.
+	// jobs are those that are due now or later.
 	jobs map[Ref]*job
-	// forbidden are kinds that may not be written until then.
+	// forbidden are kinds that must not be written before a time.
 	forbidden map[string]time.Time
-	// awayUntil is when the API server is tried again, awayFor how long that was.
+	// awayUntil is when the API server is tried again; awayFor is the length of that wait.
 	awayUntil time.Time
 	awayFor   time.Duration
 }
@@ -52,18 +52,18 @@ type queue struct {
 // entry is what is remembered of an object.
 type entry struct {
 	uid types.UID
-	// status is what it has, as of version.
+	// status is its status in version.
 	status  gatewayv1.Status
 	version int64
-	// generation is the newest, seen when it was first seen.
+	// generation is the newest, seen when it first appeared.
 	generation int64
 	seen       time.Time
-	// written is when it was written last.
+	// written is when it was last written.
 	written time.Time
-	// running says that a patch is on its way; another may not begin before notBefore.
+	// running says that a patch is in flight; another must not begin before notBefore.
 	running   bool
 	notBefore time.Time
-	// lacks has since when an Envoy, by replica and address, lacks it; absent since when there is no Envoy.
+	// lacks is since when an Envoy, by replica and address, lacks the object; absent is since when there has been no Envoy.
 	lacks  map[string]time.Time
 	absent time.Time
 }
@@ -72,7 +72,7 @@ func newQueue() *queue {
 	return &queue{known: map[Ref]*entry{}, jobs: map[Ref]*job{}, forbidden: map[string]time.Time{}}
 }
 
-// take compares what is known of all objects with their status, and returns after which time that may differ without a
+// take compares what is known of all objects with their status. It returns the time after which that may differ without a
 // change; 0 means never.
 func (q *queue) take(objects []Object, now time.Time) (again time.Duration) {
 	there := make(map[Ref]bool, len(objects))
@@ -123,7 +123,7 @@ func (q *queue) takeOne(o Object, now time.Time) (again time.Duration) {
 	return again
 }
 
-// due is when a status is written. detail says that it differs in what matters less.
+// due returns when a status is written. detail says that it differs only in a detail.
 func (e *entry) due(wanted gatewayv1.Status, since time.Time) (due time.Time, detail bool) {
 	before := e.status
 	switch {
@@ -136,15 +136,15 @@ func (e *entry) due(wanted gatewayv1.Status, since time.Time) (due time.Time, de
 	return since, false
 }
 
-// isPassing reports whether a status may be of a moment only: an Envoy that refused what was before is about to get what is
-// new.
+// isPassing reports whether a status may be momentary: an Envoy that refused the last generation is about to receive the
+// new one.
 func isPassing(s gatewayv1.Status) bool {
 	return slices.ContainsFunc(s.Conditions, func(c condition) bool {
 		return c.Type == conditions.Programmed && (c.Reason == conditions.Waiting || c.Reason == conditions.Refused)
 	})
 }
 
-// measure fills in how long Envoys lack the object, and how long there is none.
+// measure fills in how long Envoys have lacked the object, and how long there has been none.
 func (e *entry) measure(f *conditions.Facts, now time.Time) {
 	lacks := map[string]time.Time{}
 	for _, r := range f.Replicas {
@@ -168,7 +168,7 @@ func (e *entry) measure(f *conditions.Facts, now time.Time) {
 	f.Absent = now.Sub(e.absent)
 }
 
-// statusOf is the status that an object should have.
+// statusOf returns the status that an object should have.
 func statusOf(f conditions.Facts, before gatewayv1.Status, now time.Time) (gatewayv1.Status, time.Duration) {
 	list, again := conditions.Conditions(f, before.Conditions, now)
 	s := gatewayv1.Status{ObservedGeneration: f.Generation, Conditions: list}
@@ -189,8 +189,8 @@ func same(a, b gatewayv1.Status) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && a.Proxy == b.Proxy && conditions.Equal(a.Conditions, b.Conditions)
 }
 
-// next returns the job to do now, or none, and when to ask again; 0 means after a change. What a user changed last comes
-// first, and what only differs in a detail comes last.
+// next returns the job to do now, or nil, and when to call it again; 0 means after a change. What a user changed last comes
+// first; what differs only in a detail comes last.
 func (q *queue) next(now time.Time) (*job, time.Duration) {
 	if now.Before(q.awayUntil) {
 		return nil, q.awayUntil.Sub(now)
@@ -228,7 +228,7 @@ func (j *job) before(other *job) bool {
 	return j.since.After(other.since)
 }
 
-// wrote notes a patch that the API server took.
+// wrote records a patch that the API server accepted.
 func (q *queue) wrote(j job, version int64, now time.Time) {
 	q.awayFor = 0
 	delete(q.forbidden, j.ref.Kind)
@@ -242,7 +242,7 @@ func (q *queue) wrote(j job, version int64, now time.Time) {
 	}
 }
 
-// retry notes a patch that did not work. The object is tried again with the next look at it, after wait at the earliest.
+// retry records a failed patch. The next look at the object tries it again, after notBefore at the earliest.
 func (q *queue) retry(j job, notBefore time.Time) {
 	e := q.known[j.ref]
 	if e == nil {
@@ -254,24 +254,25 @@ func (q *queue) retry(j job, notBefore time.Time) {
 	}
 }
 
-// drop notes that an object is gone, or another one.
+// drop records that an object is gone or was replaced by a new one.
 func (q *queue) drop(j job) {
 	if e := q.known[j.ref]; e != nil {
 		e.running = false
 	}
 }
 
-// away notes that the API server does not answer, or has too much to do.
+// away records that the API server does not answer or is overloaded.
 func (q *queue) away(j job, now time.Time) {
 	q.retry(j, time.Time{})
 	if now.Before(q.awayUntil) {
-		return // several patches were on their way
+		return // several patches were in flight
 	}
 	q.awayFor = min(max(2*q.awayFor, awayLeast), awayMost)
 	q.awayUntil = now.Add(q.awayFor)
 }
 
-// ParseVersion reads a resourceVersion. Those of one kind are numbers that grow (Kubernetes 1.35); what is none is 0.
+// ParseVersion reads a resourceVersion. Those of one kind are increasing numbers (Kubernetes 1.35); the result is 0 for
+// anything else.
 func ParseVersion(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

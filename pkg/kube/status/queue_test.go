@@ -22,7 +22,7 @@ func after(seconds float64) time.Time {
 	return start.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// host is an object that one Envoy has.
+// host returns an object that one Envoy has.
 func host(name string, generation int64) Object {
 	return Object{
 		Ref: Ref{"GatewayHost", "shop", name}, UID: "1", ResourceVersion: 10 * generation,
@@ -39,7 +39,7 @@ func with(o Object, change func(*Object)) Object {
 	return o
 }
 
-// drain does all that is due, and returns the names in order.
+// drain does everything that is due, and returns the names in order.
 func drain(q *queue, now time.Time) (names []string) {
 	for {
 		j, _ := q.next(now)
@@ -289,7 +289,7 @@ var _ = Describe("The queue of statuses", func() {
 		q.take([]Object{with(host("web", 1), func(o *Object) { o.UID, o.ResourceVersion = "2", 12 })}, after(1))
 		other, _ := q.next(after(1))
 		Expect(other).To(BeNil(), "the patch of the one before is on its way")
-		q.wrote(*j, 11, after(1)) // of the one before
+		q.wrote(*j, 11, after(1)) // of the previous generation
 		other, _ = q.next(after(1))
 		Expect(string(other.uid)).To(Equal("2"))
 		q.drop(*other)

@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	// workers is how many patches are on their way at once, perSecond how many begin: 2,000 objects take 20 s, and the API
-	// server keeps room for others.
+	// workers is how many patches are in flight at a time, perSecond how many begin: 2,000 objects take 20 s, and the API
+	// server has capacity for others.
 	workers, perSecond = 8, 100
-	// requestTimeout bounds a patch. It is shorter than what is left of a Lease when its leader gives up.
+	// requestTimeout bounds a patch. It is shorter than the remaining time of a Lease when its leader gives up.
 	requestTimeout = 4 * time.Second
-	// roundEvery is the least time between two looks at all objects, and roundShare times as long as a look takes.
+	// roundEvery is the least time between two looks at all objects; roundShare is that time as a multiple of the duration
+	// of a look.
 	roundEvery, roundShare = 250 * time.Millisecond, 5
 )
 
@@ -33,36 +34,37 @@ type Ref struct{ Kind, Namespace, Name string }
 
 func (r Ref) String() string { return r.Kind + " " + r.Namespace + "/" + r.Name }
 
-// Object is an object that belongs to this installation, and what is known of it.
+// Object is an object that belongs to this installation, with what is known of it.
 type Object struct {
 	Ref
 	UID types.UID
-	// ResourceVersion is that in which Status was read.
+	// ResourceVersion is the version in which Status was read.
 	ResourceVersion int64
-	// Status is what it has now.
+	// Status is its current status.
 	Status gatewayv1.Status
 	// Facts are about the generation that this replica has built.
 	Facts conditions.Facts
-	// Pending says that there are no Facts yet: the newest generation is not built here.
+	// Pending says that there are no Facts yet: the newest generation was not built here.
 	Pending bool
 }
 
 // Options of a Writer. All are required.
 type Options struct {
 	Config *rest.Config
-	// Look returns all objects that belong to this installation; ok is false where they are not known now. It is called by
-	// one goroutine.
+	// Look returns all objects that belong to this installation; ok is false if they are not known now. One goroutine
+	// calls it.
 	Look func(ctx context.Context) (objects []Object, ok bool)
 	// Changed receives when Look may return something else. It has capacity 1 and one reader.
 	Changed <-chan struct{}
-	// Fault is told why the status of a kind cannot be written, and with an empty text that it can again.
+	// Fault is called with the reason why the status of a kind cannot be written, and with an empty text once it can
+	// again.
 	Fault func(kind, message string)
 	Log   *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Writer writes what Options.Look says into the status of the objects. Use New.
+// Writer writes the result of Options.Look into the status of the objects. Use New.
 type Writer struct {
 	opts   Options
 	client dynamic.Interface
@@ -93,7 +95,7 @@ type result struct {
 	err     error
 }
 
-// Run writes until ctx ends. It returns when no patch is on its way.
+// Run writes until ctx ends. It returns when no patch is in flight.
 func (w *Writer) Run(ctx context.Context) {
 	q := newQueue()
 	done := make(chan result)
@@ -160,7 +162,7 @@ func maxTime(a, b time.Time) time.Time {
 func (w *Writer) write(ctx context.Context, j job) result {
 	r := result{job: j}
 	body, err := json.Marshal([]map[string]any{
-		// An object that was made again under the name is another one. (A merge patch of a status ignores the uid.)
+		// An object that was created again under the name is a different one. (A merge patch of a status ignores the uid.)
 		{"op": "test", "path": uidPath, "value": j.uid},
 		{"op": "add", "path": "/status", "value": j.status},
 	})
@@ -179,14 +181,14 @@ func (w *Writer) write(ctx context.Context, j job) result {
 	return r
 }
 
-// settle notes how a patch ended.
+// settle records how a patch ended.
 func (w *Writer) settle(q *queue, r result) {
 	now := w.opts.Now()
 	switch {
 	case r.err == nil:
 		q.wrote(r.job, r.version, now)
 		w.opts.Fault(r.ref.Kind, "")
-	case apierrors.IsNotFound(r.err), strings.Contains(r.err.Error(), uidPath): // it is gone, or another one
+	case apierrors.IsNotFound(r.err), strings.Contains(r.err.Error(), uidPath): // it is gone or was replaced by a new one
 		q.drop(r.job)
 	case apierrors.IsForbidden(r.err):
 		q.retry(r.job, time.Time{})
@@ -196,7 +198,7 @@ func (w *Writer) settle(q *queue, r result) {
 	case apierrors.IsInvalid(r.err), apierrors.IsBadRequest(r.err):
 		q.retry(r.job, now.Add(refusedWait))
 		w.opts.Log.Error("the status of an object is refused", "object", r.ref.String(), "err", r.err)
-	default: // the API server is away, or has too much to do
+	default: // the API server does not answer or is overloaded
 		q.away(r.job, now)
 		w.opts.Log.Debug("the status of an object is not written, trying again", "object", r.ref.String(), "err", r.err)
 	}

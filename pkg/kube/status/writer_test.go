@@ -19,7 +19,7 @@ var (
 	leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 )
 
-// Of two objects, the answer to the first patch; then what is written when.
+// With two objects: the answer to the first patch, then what is written when.
 var _ = DescribeTable("The answer to a patch", func(answer error, others time.Duration, again time.Duration, fault string) {
 	faults := &faults{}
 	w := &Writer{opts: Options{Fault: faults.set, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return start }}}

@@ -15,35 +15,34 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// wish is a Service that an object names, and how it wants to be spoken to.
+// wish is a Service that an object names, with the settings for connections to it.
 type wish struct {
-	// at is the path of the field that names it, portAt that of its port, settingsAt that of
-	// its settings.
+	// at is the path of the field that names it, portAt that of its port, settingsAt that of its
+	// settings.
 	at, portAt, settingsAt string
 	ref                    Ref
 	port                   intstr.IntOrString
 	settings               gatewayv1.BackendSettings
 	// weight is the share of the requests; nil means the default.
 	weight *int32
-	// place tells this use of the Service from every other one. What has a weight of its own, or
-	// is repeated in its route, is an upstream of its own, so that a new weight changes that
-	// upstream and nothing else.
+	// place identifies this use of the Service. A use with a weight of its own, or repeated in its
+	// route, gets an upstream of its own, so that a new weight changes only that upstream.
 	place    string
 	repeated bool
-	// protocol is what the settings leave open; empty means what the Service says.
+	// protocol applies if the settings name none; empty means that of the Service.
 	protocol string
-	// subject is the name that a certificate must carry, if the settings do not say so; empty means the
-	// address.
+	// subject is the name that a certificate must contain if the settings do not specify it; empty
+	// means the address.
 	subject string
 }
 
-// fate is what becomes of a wish.
+// fate is the result of a wish.
 type fate int
 
 const (
 	granted  fate = iota
-	missing       // there is nothing to send requests to
-	unusable      // it is there, and cannot be spoken to as it must be
+	missing       // there is no backend
+	unusable      // it exists, but not with the required protocol or settings
 )
 
 // upstream makes the upstream of a Service's port and returns its name.
@@ -88,8 +87,8 @@ func (s *scope) upstream(w wish) (name string, f fate) {
 	return u.Name, granted
 }
 
-// nameCertificate says which name the certificate of an upstream must carry, if its settings do
-// not. Of a discovered one it cannot be the address, which is that of a Pod.
+// nameCertificate sets the name that the certificate of an upstream must contain, if its settings do
+// not. For a discovered upstream it cannot be the address, which is that of a Pod.
 func nameCertificate(u *model.Upstream, from *backend, subject string) {
 	if !u.SpeaksTLS() || u.ValidationSubjectName != "" {
 		return
@@ -100,7 +99,7 @@ func nameCertificate(u *model.Upstream, from *backend, subject string) {
 	}
 }
 
-// variantOf tells an upstream with settings of its own from the Service's plain one. Empty means
+// variantOf distinguishes an upstream with its own settings from the Service's plain one. Empty means
 // that it has none.
 func variantOf(plain, u model.Upstream, w wish) string {
 	own := w.repeated || w.weight != nil && int(*w.weight) != u.Weight
@@ -109,7 +108,7 @@ func variantOf(plain, u model.Upstream, w wish) string {
 	}
 	settings, err := json.Marshal(u)
 	if err != nil {
-		return hash(fmt.Sprintf("%+v", u)) // an upstream is text and numbers
+		return hash(fmt.Sprintf("%+v", u)) // an upstream consists of text and numbers
 	}
 	if own {
 		return hash(string(settings), w.place)
@@ -117,8 +116,8 @@ func variantOf(plain, u model.Upstream, w wish) string {
 	return hash(string(settings))
 }
 
-// portOf finds a port of a Service and its number. fault says, in words that follow the name of
-// the Service, why there is none. An ExternalName Service need not list its ports.
+// portOf finds a port of a Service and its number. fault says why there is none; it follows the name of
+// the Service in a sentence. An ExternalName Service need not list its ports.
 func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.ServicePort, number int, fault string) {
 	var have []string
 	for _, p := range svc.Spec.Ports {
@@ -143,8 +142,8 @@ func portOf(svc *corev1.Service, wanted intstr.IntOrString) (port corev1.Service
 	return port, 0, fmt.Sprintf("has no TCP port %s; it has %s", wanted.String(), strings.Join(have, ", "))
 }
 
-// protocolOf is how a backend is spoken to by the appProtocol of its port: Kubernetes' own names,
-// and those of IANA and others that are in use. Any other is http.
+// protocolOf returns the protocol for the appProtocol of a port: Kubernetes' own names, and those of
+// IANA and others that are in use. Any other value is http.
 func protocolOf(appProtocol *string) string {
 	if appProtocol == nil {
 		return "http"
@@ -160,7 +159,7 @@ func protocolOf(appProtocol *string) string {
 	return "http"
 }
 
-// settle gives an upstream the settings of a wish.
+// settle applies the settings of a wish to an upstream.
 func (s *scope) settle(u *model.Upstream, w wish) {
 	b := w.settings
 	u.Protocol = cmp.Or(b.Protocol, u.Protocol)
@@ -211,12 +210,12 @@ func set(to *int, n *int32) {
 	}
 }
 
-// secretRef is the Secret that a reference means.
+// secretRef returns the Secret that a reference names.
 func (s *scope) secretRef(r gatewayv1.SecretReference) Ref {
 	return Ref{KindSecret, cmp.Or(string(r.Namespace), s.of.Namespace), string(r.Name)}
 }
 
-// upstreamField is the field of a wish that a field of the upstream comes from.
+// upstreamField returns the field of a wish that a field of the upstream comes from.
 func upstreamField(w wish, field string) string {
 	path, known := map[string]string{
 		"Upstream_name": "", "Upstream_ip": "", "Upstream_weight": ".weight",

@@ -10,18 +10,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// serviceOf is the Service shop/web with these lines of a spec.
+// serviceOf returns the Service shop/web with these lines in its spec.
 func serviceOf(spec string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}\nspec:\n  " + spec
 }
 
-// sliceOf is an EndpointSlice of the Service shop/web.
+// sliceOf returns an EndpointSlice of the Service shop/web.
 func sliceOf(name, addressType, ports, endpoints string) string {
 	return "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: " + name + ", namespace: shop, labels: {kubernetes.io/service-name: web}}\n" +
 		"addressType: " + addressType + "\nports: " + ports + "\nendpoints: " + endpoints
 }
 
-// upstreamsOf are the upstreams that a step puts, sorted by name.
+// upstreamsOf returns the upstreams that a step stores, sorted by name.
 func upstreamsOf(step translate.Step) (list []*model.Upstream) {
 	for _, op := range step.Ops {
 		if u, ok := op.Object.(*model.Upstream); ok {

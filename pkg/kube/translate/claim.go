@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// claim is something of a proxy that one object can have: the host name of a GatewayHost, or
-// the login of all hosts.
+// claim is something of a proxy that only one object can have: the host name of a GatewayHost,
+// or the login for all hosts.
 type claim struct{ kind, proxy, host string }
 
 // claimsOf lists what a unit claims.
@@ -32,7 +32,8 @@ func (w *World) claimsOf(u *unit) []claim {
 	return nil
 }
 
-// proxyOf is the proxy that a GatewayHost means; empty if it is not one of the installation's.
+// proxyOf returns the proxy that a GatewayHost names; empty if it is not one of the
+// installation's.
 func (w *World) proxyOf(name string) string {
 	for _, p := range w.proxies {
 		if name == "" || p.Name == name {
@@ -42,7 +43,7 @@ func (w *World) proxyOf(name string) string {
 	return ""
 }
 
-// proxiesOf are the proxies that a GlobalConfig means, sorted.
+// proxiesOf returns the proxies that a GlobalConfig names, sorted.
 func (w *World) proxiesOf(name string) []string {
 	var list []string
 	for _, p := range w.proxies {
@@ -54,8 +55,8 @@ func (w *World) proxiesOf(name string) []string {
 	return list
 }
 
-// claim notes what a unit claims now. Where somebody else has it now, all who claim it are
-// translated again.
+// claim records what a unit claims now. If another unit now has something, all units that
+// claim it are translated again.
 func (w *World) claim(u *unit, now []claim) {
 	for _, c := range u.claims {
 		if !slices.Contains(now, c) {
@@ -95,7 +96,7 @@ func older(a, b *unit) int {
 	return a.ref.Compare(b.ref)
 }
 
-// holder is the unit that has what is claimed.
+// holder returns the unit that has what is claimed.
 func (w *World) holder(c claim) *unit {
 	if list := w.claims[c]; len(list) > 0 {
 		return list[0]

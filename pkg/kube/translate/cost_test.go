@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// crowd is a World with n GatewayHosts, each with a Service and an EndpointSlice of its own, and one filter for all.
+// crowd returns a World with n GatewayHosts, each with its own Service and EndpointSlice, and one filter for all.
 func crowd(n int) *translate.World {
 	w := translate.New(proxies("gatehouse"))
 	w.Upsert(parse(filter("limit", "route_filter_ratelimit", `{"descriptors":[{"remote_address":"x"}]}`))[0])
@@ -36,7 +36,7 @@ func crowd(n int) *translate.World {
 	return w
 }
 
-// member is what a crowd is made of.
+// member returns the objects of one GatewayHost in a crowd.
 func member() (*gatewayv1.GatewayHost, *corev1.Service, *discoveryv1.EndpointSlice) {
 	limited := strings.Replace(webHost, "services:", "filters: [{name: limit}]\n    services:", 1)
 	return parse(limited)[0].(*gatewayv1.GatewayHost), parse(webService)[0].(*corev1.Service), parse(webSlice)[0].(*discoveryv1.EndpointSlice)

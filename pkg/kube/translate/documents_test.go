@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The documents of the specification, with the group of Gatehouse put in.
+// The documents of the specification, with the API group of Gatehouse.
 const (
 	oauth = `
 apiVersion: gateway.gatehouse.dev/v1

@@ -10,16 +10,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// backend is where the endpoints of an upstream come from: the ports with one name of the
+// backend is where the endpoints of an upstream come from: the ports with one name in the
 // EndpointSlices of a Service.
 type backend struct {
 	service Ref
 	port    string
-	// number is the port of an EndpointSlice that leaves it open.
+	// number is the port for an EndpointSlice that does not set it.
 	number int
 }
 
-// sameService reports whether two forms of a Service are the same as far as they are read.
+// sameService reports whether two versions of a Service are equal in the fields that are read.
 func sameService(a, b *corev1.Service) bool {
 	return a.Spec.Type == b.Spec.Type && a.Spec.ExternalName == b.Spec.ExternalName &&
 		reflect.DeepEqual(a.Spec.Ports, b.Spec.Ports) && reflect.DeepEqual(a.Spec.IPFamilies, b.Spec.IPFamilies) &&
@@ -30,9 +30,9 @@ func sameSlice(a, b *discoveryv1.EndpointSlice) bool {
 	return a.AddressType == b.AddressType && reflect.DeepEqual(a.Ports, b.Ports) && reflect.DeepEqual(a.Endpoints, b.Endpoints)
 }
 
-// endpointsOf returns the endpoints of a backend, which are none while there is no EndpointSlice.
-// A Service with addresses of both families has those of its first one; the others stand in
-// where there are none.
+// endpointsOf returns the endpoints of a backend; none while there is no EndpointSlice. If a
+// Service has addresses of both families, they are those of its first family, or those of the
+// other if there are none.
 func (w *World) endpointsOf(b backend) *model.Endpoints {
 	byType := map[discoveryv1.AddressType][]model.Endpoint{}
 	for _, slice := range w.slices[b.service] {
@@ -55,7 +55,7 @@ func (w *World) endpointsOf(b backend) *model.Endpoints {
 	return model.NewEndpoints(byType[order[1]]...)
 }
 
-// portsOf lists the ports of a slice that are the backend's.
+// portsOf lists the ports of a slice that belong to the backend.
 func portsOf(slice *discoveryv1.EndpointSlice, b backend) (ports []int) {
 	for _, p := range slice.Ports {
 		switch {
@@ -70,13 +70,13 @@ func portsOf(slice *discoveryv1.EndpointSlice, b backend) (ports []int) {
 	return ports
 }
 
-// endpointOf returns the endpoint that an entry of an EndpointSlice is; false means that it gets
+// endpointOf returns the endpoint for an entry of an EndpointSlice; false means that it receives
 // no request.
 func endpointOf(e discoveryv1.Endpoint, port int) (model.Endpoint, bool) {
 	if len(e.Addresses) == 0 {
 		return model.Endpoint{}, false
 	}
-	// What is not said means that it is ready (discovery/v1, EndpointConditions).
+	// An unset field means ready (discovery/v1, EndpointConditions).
 	ready := e.Conditions.Ready == nil || *e.Conditions.Ready
 	serving := e.Conditions.Serving == nil && ready || e.Conditions.Serving != nil && *e.Conditions.Serving
 	terminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating

@@ -14,15 +14,15 @@ import (
 // filterState is what hosts need to know of a RouteFilter.
 type filterState struct {
 	exists bool
-	// usable says that there is a filter of the store. It may be closed all the same, as by a
-	// secret that is missing.
+	// usable says that there is a filter in the store. It may still be closed, for example by a
+	// missing secret.
 	usable   bool
 	onRoutes bool
 	typeName string
 }
 
-// routeFilter makes the filter of a RouteFilter, and what it names. One that cannot be used is
-// left out: what names it is closed.
+// routeFilter makes the filter of a RouteFilter, and the objects that it names. An unusable
+// filter is left out, and whatever names it is closed.
 func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	const at = "spec.routeFilterConfig.config"
 	f := &model.Filter{Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type)}
@@ -49,9 +49,9 @@ func (s *scope) routeFilter(o *gatewayv1.RouteFilter) {
 	}
 }
 
-// clientSecret makes a secret of a client secret that is a text, unless that is the name of a
-// Secret: a store would take it for the name of any secret that it has. It reports whether
-// that could be done.
+// clientSecret makes a secret from a client secret given as text, unless the text is the name of
+// a Secret: a store would read it as the name of any secret that it has. It reports whether that
+// succeeded.
 func (s *scope) clientSecret(at string, f *model.Filter) bool {
 	name := ownName(s.of.Namespace, s.of.Name, "client-secret")
 	text, err := f.DetachClientSecret(name)
@@ -84,7 +84,7 @@ func (s *scope) clientSecret(at string, f *model.Filter) bool {
 	return true
 }
 
-// rename puts the name of a Secret in place of one that was made for a client secret.
+// rename replaces the name of a secret that was made for a client secret with that of a Secret.
 func (s *scope) rename(at string, f *model.Filter, made, name string) bool {
 	config, err := f.MapNames(func(_, old string, _ model.Kind) string {
 		if old == made {
@@ -100,8 +100,8 @@ func (s *scope) rename(at string, f *model.Filter, made, name string) bool {
 	return true
 }
 
-// refuses reports whether a store would refuse an object, and says why. fields are the fields of
-// the Kubernetes object that those of the object come from.
+// refuses reports whether a store would refuse an object, and says why. fields maps the object's
+// fields to those of the Kubernetes object.
 func (s *scope) refuses(obj model.Confidential, fields map[string]string) bool {
 	wrong := obj.Validate()
 	if len(wrong) == 0 {
@@ -117,7 +117,7 @@ func (s *scope) refuses(obj model.Confidential, fields map[string]string) bool {
 	return len(wrong) > 0
 }
 
-// loginOf is the login that a configuration is; nil if it is none.
+// loginOf returns the login of a configuration; nil if it is no login.
 func loginOf(spec model.Spec) *model.Login {
 	switch c := spec.(type) {
 	case *model.OIDCFilter:
@@ -128,16 +128,16 @@ func loginOf(spec model.Spec) *model.Login {
 	return nil
 }
 
-// names replaces the names in a configuration by those of the store.
+// names replaces the names in a configuration with those of the store.
 type names struct {
 	scope *scope
 	at    string
 	login *model.Login
-	// namespaces are those of what is named, by path; the object's own where none is given.
+	// namespaces are those of the named objects, by path; the object's own if none is set.
 	namespaces map[string]string
-	// given are the keys that were put in.
+	// given are the keys that were inserted.
 	given []model.Key
-	// missing says that something that is named cannot stand in the store.
+	// missing says that a named object cannot be in the store.
 	missing bool
 }
 
@@ -145,7 +145,7 @@ func (s *scope) names(at string, login *model.Login) *names {
 	return &names{scope: s, at: at, login: login, namespaces: map[string]string{}}
 }
 
-// change is what a name becomes.
+// change returns the new name for a name.
 func (n *names) change(path, name string, kind model.Kind) string {
 	namespace := cmp.Or(n.namespaces[path], n.scope.of.Namespace)
 	own := ownName(n.scope.of.Namespace, n.scope.of.Name, "client-secret")
@@ -165,8 +165,8 @@ func (n *names) change(path, name string, kind model.Kind) string {
 	return name
 }
 
-// hold reports whether an object names nothing but what was given to it: what was read in
-// another way than it was replaced must not name anything of others.
+// hold reports whether an object names nothing but the inserted keys: if a text was parsed
+// differently than it was replaced, it must not name the objects of others.
 func (n *names) hold(keys []model.Key) bool {
 	if n.missing {
 		return false

@@ -11,12 +11,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// filter is the RouteFilter shop/NAME.
+// filter returns the RouteFilter shop/NAME.
 func filter(name, typeName, config string) string {
 	return fmt.Sprintf("apiVersion: gateway.gatehouse.dev/v1\nkind: RouteFilter\nmetadata: {name: %s, namespace: shop}\nspec:\n  type: %s\n  routeFilterConfig: {config: %q}", name, typeName, config)
 }
 
-// login is the RouteFilter shop/login with this client secret and these further members.
+// login returns the RouteFilter shop/login with this client secret and these additional
+// members.
 func login(clientSecret, more string) string {
 	return filter("login", "http_filter_oidc", `{"client_id":"gw","client_secret":`+clientSecret+`,"authorization_endpoint":"https://login.example.com/auth",`+
 		`"token_endpoint":"https://login.example.com/token","redirect_uri":"/callback","cookie_secret":"hmac"`+more+`}`)
@@ -197,7 +198,7 @@ var _ = Describe("A login of a host", func() {
 	)
 })
 
-// loginUpstream is the upstream of an identity provider.
+// loginUpstream returns the upstream of an identity provider.
 func loginUpstream(host string, port int, subject string) *model.Upstream {
 	u := model.NewUpstream()
 	u.IP, u.Port, u.Protocol, u.ValidationSubjectName = host, port, "tls", subject

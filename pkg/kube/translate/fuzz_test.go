@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// FuzzObjects reads two odd objects and expects nothing but valid objects of the store, and nothing
-// at all when the odd ones are gone.
+// FuzzObjects reads two odd objects. It expects only valid objects in the store, and none once the
+// odd ones are gone.
 func FuzzObjects(f *testing.F) {
 	for _, seed := range []string{
 		`{"spec":{"virtualhost":{"fqdn":"*","tls":{"secretName":"s","clientCASecret":{"name":"s"}}},"filters":[{"name":"odd"}],"routes":[{"conditions":[{"regex":"/[","headers":[{"name":"a"}]}],"services":[{"name":"odd","port":80,"weight":0,"protocol":"tls","tls":{"caSecret":{"name":"s"}}}],"retries":{"attempts":1,"backoff":"1x"}}]}}`,

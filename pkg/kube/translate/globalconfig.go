@@ -18,8 +18,8 @@ import (
 // configField is the field with the JSON of a GlobalConfig.
 const configField = "spec.config"
 
-// globalConfig makes the global config of a GlobalConfig, what it names, and its links to proxies.
-// A login that cannot be used closes what it would have protected.
+// globalConfig makes the global config of a GlobalConfig, the objects that it names, and its links to
+// proxies. A login that cannot be used closes what it would have protected.
 func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 	s.proxies = s.world.proxiesOf(string(o.Spec.Proxy))
 	if len(s.proxies) == 0 {
@@ -27,7 +27,7 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 		return
 	}
 	g := &model.GlobalConfig{
-		// The domains of rate limits have the ID in their names, and all replicas must mean the same by them.
+		// The domains of rate limits have the ID in their names, which must be the same in all replicas.
 		ID: idOf(s.of), CreateTS: model.At(o.CreationTimestamp.Time),
 		Name: objectName(s.of.Namespace, s.of.Name), Type: string(o.Spec.Type),
 	}
@@ -43,15 +43,15 @@ func (s *scope) globalConfig(u *unit, o *gatewayv1.GlobalConfig) {
 	}
 	s.make(g, "")
 	if len(s.proxies) == len(s.world.proxies) && o.Spec.Proxy == "" {
-		return // one without links holds for every proxy
+		return // without links it would apply to every proxy
 	}
 	for _, proxy := range s.proxies {
 		s.make(&model.ProxyGlobalConfig{Proxy: proxy, GlobalConfig: g.Name}, "spec.proxy")
 	}
 }
 
-// takesLogin leaves the proxies whose login is an older GlobalConfig's to that one. It reports
-// whether one is left.
+// takesLogin leaves proxies whose login is that of an older GlobalConfig to that one. It reports whether any
+// is left.
 func (s *scope) takesLogin(u *unit) bool {
 	var free []string
 	for _, proxy := range s.proxies {
@@ -65,10 +65,11 @@ func (s *scope) takesLogin(u *unit) bool {
 	return len(free) > 0
 }
 
-// idOf is an ID that an object has in every replica: no smaller database gives it to another.
+// idOf returns an object's ID. It is the same in every replica, and too large for a database to assign to
+// another object.
 func idOf(ref Ref) int64 {
 	var id int64
-	for _, c := range hash(ref.Kind, ref.Namespace, ref.Name)[:13] { // 52 bits, which JSON can hold
+	for _, c := range hash(ref.Kind, ref.Namespace, ref.Name)[:13] { // 52 bits, which JSON can represent
 		id = id<<4 | int64(strings.IndexRune("0123456789abcdef", c))
 	}
 	return id | 1<<52
@@ -103,7 +104,7 @@ func (s *scope) readGlobalConfig(g *model.GlobalConfig, text string) bool {
 	return names.hold(g.Parse().Names()) && !s.refuses(g, fields)
 }
 
-// externalService puts the upstream of the Service that external_oauth_service names in its place.
+// externalService replaces the Service that external_oauth_service names with its upstream.
 func (s *scope) externalService(g *model.GlobalConfig, oauth *model.OAuthConfig, names *names) bool {
 	service := oauth.ExternalOAuthService
 	login := oauth.Login()
@@ -134,8 +135,9 @@ func (s *scope) externalService(g *model.GlobalConfig, oauth *model.OAuthConfig,
 	return true
 }
 
-// provider makes the upstream of an identity provider's Service. Without a port it is the
-// Service's only one. Empty protocol and subject mean what the Service and the login say.
+// provider makes the upstream of an identity provider's Service. Without a port it is the Service's only one,
+// or the default of http or https if the Service lists none. Empty protocol and subject mean those of the
+// Service and the login.
 func (s *scope) provider(at string, ref Ref, port intstr.IntOrString, login *model.Login, protocol, subject string) (name string, f fate) {
 	svc := s.service(at, ref)
 	if svc == nil {
@@ -170,7 +172,7 @@ func (s *scope) provider(at string, ref Ref, port intstr.IntOrString, login *mod
 	return s.upstream(wish{at: at, portAt: at, settingsAt: at, ref: ref, port: port, settings: settings, protocol: protocol, subject: subject})
 }
 
-// settingsOf reads how a login speaks to a Service.
+// settingsOf reads the settings with which a login connects to a Service.
 func settingsOf(svc *corev1.Service) (settings gatewayv1.BackendSettings, err error) {
 	text := svc.Annotations[gatewayv1.AnnotationUpstream]
 	if text == "" {
@@ -185,7 +187,7 @@ func settingsOf(svc *corev1.Service) (settings gatewayv1.BackendSettings, err er
 		switch {
 		case secret == nil:
 		case secret.Namespace != "" && string(secret.Namespace) != svc.Namespace:
-			// Whoever writes to the Service would lend the Secrets of others.
+			// Otherwise anyone who may write to the Service could use the Secrets of others.
 			return settings, errors.New("a Secret must be in the namespace of the Service")
 		default:
 			secret.Namespace = gatewayv1.Namespace(svc.Namespace)
@@ -194,8 +196,8 @@ func settingsOf(svc *corev1.Service) (settings gatewayv1.BackendSettings, err er
 	return settings, nil
 }
 
-// closedLogin is the JSON of a login that can never work: it closes what it holds for. secret
-// is an empty secret.
+// closedLogin returns the JSON of a login that can never work: it closes whatever it applies to. secret is an
+// empty secret.
 func closedLogin(secret string) model.JSON {
 	return model.JSON(fmt.Sprintf(`{"openid_connect":{"provider":{"authorization_endpoint":"https://closed.invalid/authorize",`+
 		`"token_endpoint":"https://closed.invalid/token"},"client_id":"closed","client_secret":%[1]q,"hmac_secret":%[1]q,`+

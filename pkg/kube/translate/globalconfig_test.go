@@ -18,7 +18,7 @@ spec:
   type: globalconfig_ratelimit
   config: '{"domain": "shop", "descriptors": [{"key": "remote_address", "rate_limit": {"unit": "second", "requests_per_unit": 5}}]}'`
 
-// twoHosts are GatewayHosts of two proxies; that of the second is public.
+// twoHosts returns GatewayHosts of two proxies; the second one's is public.
 func twoHosts() string {
 	edge := strings.NewReplacer("name: web, namespace", "name: edge, namespace", "spec:", "spec:\n  proxy: edge").Replace(webHost)
 	return webHost + "\n---\n" + edge
@@ -76,7 +76,7 @@ var _ = Describe("A login of all hosts", func() {
 			}
 		}`))
 		Expect(find[*model.Secret](step, model.SecretKey("idp.client")).Value).To(Equal("its secret"))
-		Expect(find[*model.Secret](step, model.SecretKey("idp.hmac")).Value).To(And(HaveLen(32), HaveSuffix("\n"))) // bytes, not a text with a line feed behind it
+		Expect(find[*model.Secret](step, model.SecretKey("idp.hmac")).Value).To(And(HaveLen(32), HaveSuffix("\n"))) // bytes, not a text that ends with a line feed
 	})
 
 	It("leaves public hosts alone", func() {
@@ -152,7 +152,7 @@ func replaced(old, now string) func(string) string {
 	return func(text string) string { return strings.Replace(text, old, now, 1) }
 }
 
-// quoted is a text as YAML has it in one line.
+// quoted returns a text as a YAML scalar in one line.
 func quoted(text string) string { return `"` + strings.ReplaceAll(text, "\n", `\n`) + `"` }
 
 var _ = Describe("A host name", func() {

@@ -13,12 +13,12 @@ import (
 // unavailableRoute is the name of the route that closes a host.
 const unavailableRoute = "unavailable"
 
-// gatewayHost makes the service of a GatewayHost, its routes, and what they lead to.
+// gatewayHost makes the service of a GatewayHost, its routes, and the objects that they need.
 func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	proxy := s.world.proxyOf(string(h.Spec.Proxy))
 	if proxy == "" {
 		s.ignored = true
-		s.useFilters(h) // so that another installation may say what became of them
+		s.useFilters(h) // so that another installation may report their state
 		return
 	}
 	s.proxies = []string{proxy}
@@ -26,7 +26,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	svc.Name, svc.FQDN = objectName(s.of.Namespace, s.of.Name), h.Spec.VirtualHost.FQDN
 	if wrong := svc.Validate(); len(wrong) > 0 {
 		s.problem("spec.virtualhost.fqdn", Invalid, "%s", wrong[0].Message)
-		return // no request can be for it
+		return // no request can match it
 	}
 	if holder := s.world.holder(claim{s.of.Kind, proxy, strings.ToLower(svc.FQDN)}); holder != nil && holder != u {
 		s.problem("spec.virtualhost.fqdn", HostConflict, "%s has the host %s on proxy %s and is older; this one is left out", holder.ref, svc.FQDN, proxy)
@@ -50,7 +50,7 @@ func (s *scope) gatewayHost(u *unit, h *gatewayv1.GatewayHost) {
 	}
 }
 
-// useFilters notes the RouteFilters that a host and its routes name.
+// useFilters records the RouteFilters that a host and its routes name.
 func (s *scope) useFilters(h *gatewayv1.GatewayHost) {
 	list := slices.Clone(h.Spec.Filters)
 	for _, r := range h.Spec.Routes {
@@ -61,8 +61,8 @@ func (s *scope) useFilters(h *gatewayv1.GatewayHost) {
 	}
 }
 
-// virtualHost gives a service its certificates and what they mean. It reports whether the
-// service must be closed.
+// virtualHost sets the certificates of a service and the fields that depend on them. It reports
+// whether the service must be closed.
 func (s *scope) virtualHost(svc *model.Service, vh gatewayv1.VirtualHost) (closed bool) {
 	const at = "spec.virtualhost.tls"
 	t := vh.TLS
@@ -92,8 +92,8 @@ func (s *scope) virtualHost(svc *model.Service, vh gatewayv1.VirtualHost) (close
 	return true
 }
 
-// certificate gives a service the certificate of a Secret. Without it the host is not served over
-// HTTPS.
+// certificate sets the certificate of a service from a Secret. Without it the host is not served
+// over HTTPS.
 func (s *scope) certificate(svc *model.Service, path string, ref gatewayv1.SecretReference) {
 	if name, usable := s.secret(path, s.secretRef(ref), forPair); usable {
 		s.make(&model.ServiceSecret{Service: svc.Name, Secret: name}, path)
@@ -104,7 +104,7 @@ func (s *scope) certificate(svc *model.Service, path string, ref gatewayv1.Secre
 type filterUse struct{ name, path string }
 
 // filters finds the RouteFilters that a host or a route names. It reports whether one of them
-// cannot be used, so that what names it must be closed.
+// cannot be used, so that the host or route must be closed.
 func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Kind) (uses []filterUse, broken bool) {
 	for i, f := range list {
 		path := fmt.Sprintf("%s[%d].name", at, i)
@@ -134,7 +134,7 @@ func (s *scope) filters(at string, list []gatewayv1.FilterReference, on model.Ki
 	return uses, broken
 }
 
-// route makes a route, its links, and what they lead to.
+// route makes a route, its links, and the objects that they need.
 func (s *scope) route(r *routeReading) {
 	filters, closed := s.filters(r.at+".filters", r.spec.Filters, model.KindRoute)
 	upstreams, broken := s.services(r)
@@ -144,7 +144,7 @@ func (s *scope) route(r *routeReading) {
 	}
 	s.make(r.route, r.at)
 	if closed {
-		return // without an upstream it is a fixed 503
+		return // without an upstream it answers a fixed 503
 	}
 	for _, u := range upstreams {
 		s.make(&model.RouteUpstream{Service: r.route.Service, Route: r.route.Name, Upstream: u.name}, u.path)
@@ -154,8 +154,8 @@ func (s *scope) route(r *routeReading) {
 	}
 }
 
-// services makes the upstreams of a route. What is missing is left out, so that the others have
-// its share. broken says that one cannot be spoken to as it must be.
+// services makes the upstreams of a route. A missing one is left out, so that the others get its
+// share. broken says that one cannot be reached with the required protocol or settings.
 func (s *scope) services(r *routeReading) (uses []filterUse, broken bool) {
 	seen := map[string]int{}
 	for i, b := range r.spec.Services {

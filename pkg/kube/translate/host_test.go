@@ -93,7 +93,8 @@ var _ = Describe("A GatewayHost", func() {
 	})
 })
 
-// hostOf is a GatewayHost shop/web for shop.example.com with these lines of a spec.
+// hostOf returns a GatewayHost shop/web for shop.example.com with these lines in its
+// spec.
 func hostOf(spec string) string {
 	host := "  virtualhost: {fqdn: shop.example.com}\n"
 	if strings.Contains(spec, "  virtualhost:") {
@@ -107,7 +108,7 @@ spec:
 ` + host + spec
 }
 
-// routeOf is a GatewayHost with a route / and one of these lines, whose Service is web.
+// routeOf returns a GatewayHost with a route / and these lines, whose Service is web.
 func routeOf(lines string) string {
 	return hostOf(`
   routes:

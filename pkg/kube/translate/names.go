@@ -14,18 +14,18 @@ const (
 	hashLength = 16
 )
 
-// objectName is the name of the object of the store that is made of NAMESPACE/NAME. No
-// namespace has a dot, so that no two objects have one name.
+// objectName returns the name of the store's object for NAMESPACE/NAME. A namespace has
+// no dot, so no two objects share a name.
 func objectName(namespace, name string) string { return shorten(namespace + "." + name) }
 
-// ownName is the name of an object of the store that Kubernetes has none for: no name of
-// Kubernetes has an underscore.
+// ownName returns the name of an object of the store that has no name in Kubernetes. No
+// name in Kubernetes has an underscore.
 func ownName(namespace, name, what string) string {
 	return shorten(namespace + "." + name + "_" + what)
 }
 
-// upstreamName is the name of the upstream of a Service's port; variant tells those with
-// settings of their own from each other, and is empty for the one without.
+// upstreamName returns the name of the upstream of a Service's port. variant
+// distinguishes those with their own settings, and is empty for the one without.
 func upstreamName(namespace, service string, port int, variant string) string {
 	name := namespace + "." + service + "." + strconv.Itoa(port)
 	if variant != "" {
@@ -34,8 +34,8 @@ func upstreamName(namespace, service string, port int, variant string) string {
 	return shorten(name)
 }
 
-// shorten cuts a name that is too long. The underscore before its hash is in no name of
-// Kubernetes.
+// shorten cuts a name that is too long. No name in Kubernetes has the underscore before
+// its hash.
 func shorten(name string) string {
 	if len(name) <= maxName {
 		return name

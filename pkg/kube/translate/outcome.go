@@ -9,20 +9,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// outcome is what all units became, and what of it Take has not returned.
+// outcome is the result of all units, with the part that Take has not returned yet.
 type outcome struct {
 	wanted map[model.Key]*wanted
 	// served are the upstreams of each Service.
 	served map[Ref]map[model.Key]struct{}
 	// endpoints are those of the discovered upstreams.
 	endpoints map[model.Key]*model.Endpoints
-	// moved are the upstreams that may have other endpoints now.
+	// moved are the upstreams whose endpoints may have changed.
 	moved map[model.Key]struct{}
 
-	// was and wasAt are what Take has returned of objects and endpoints that changed since.
+	// was and wasAt are what Take last returned for objects and endpoints that have changed
+	// since.
 	was   map[model.Key]model.Object
 	wasAt map[model.Key]*model.Endpoints
-	// touched are the units of which something may have changed.
+	// touched are the units whose Object may have changed.
 	touched map[Ref]struct{}
 }
 
@@ -42,7 +43,7 @@ func newOutcome() outcome {
 	}
 }
 
-// replace puts one result of a unit in place of another.
+// replace replaces a result of a unit with another.
 func (o *outcome) replace(old, now *result) {
 	for key, made := range now.made {
 		want := o.wanted[key]
@@ -80,7 +81,7 @@ func (o *outcome) note(key model.Key, object model.Object) {
 	}
 }
 
-// serve notes where the endpoints of an upstream come from.
+// serve records where the endpoints of an upstream come from.
 func (o *outcome) serve(key model.Key, want *wanted, now *backend) {
 	old := want.backend
 	if old == now || old != nil && now != nil && *old == *now {
@@ -102,7 +103,7 @@ func (o *outcome) serve(key model.Key, want *wanted, now *backend) {
 	}
 }
 
-// settleEndpoints brings the endpoints of the upstreams to what the EndpointSlices say.
+// settleEndpoints sets the endpoints of the upstreams from the EndpointSlices.
 func (w *World) settleEndpoints() {
 	for service := range w.stale {
 		for key := range w.served[service] {
@@ -135,8 +136,8 @@ func (w *World) settleEndpoints() {
 	}
 }
 
-// Take settles, and returns what changed since it was called before. What needs a Secret that
-// Settle has listed and nobody has read is closed in it.
+// Take settles, and returns the changes since its last call. What needs a Secret that Settle
+// has listed and that was not read is closed.
 func (w *World) Take() Step {
 	w.Settle()
 	var step Step
@@ -185,15 +186,15 @@ func (w *World) Take() Step {
 	return step
 }
 
-// reattach takes a service whose host changes from its proxies, and gives it back: another
-// service may have the host until it has changed, too.
+// reattach detaches a service whose host changes from its proxies, and attaches it again:
+// another service may have the host until that has changed, too.
 func (w *World) reattach(service string) (ops []Op) {
 	for _, p := range w.proxies {
 		key := model.ProxyServiceKey(p.Name, service)
 		was, noted := w.was[key]
 		want := w.wanted[key]
 		if want == nil || noted && was == nil {
-			continue // it is taken away, or given, anyway
+			continue // it is detached, or attached, anyway
 		}
 		ops = append(ops, Op{Key: key})
 		if !noted || reflect.DeepEqual(was, want.object) {
@@ -203,7 +204,7 @@ func (w *World) reattach(service string) (ops []Op) {
 	return ops
 }
 
-// describe returns what became of a unit; nil if it is gone.
+// describe returns the Object of a unit; nil if it is gone.
 func (w *World) describe(u *unit) *Object {
 	if u.object == nil {
 		return nil
@@ -230,7 +231,7 @@ func (w *World) proxiesUsing(filter Ref) []string {
 	return slices.Sorted(maps.Keys(proxies))
 }
 
-// cloneOf is a copy that a store may write to.
+// cloneOf returns a copy that a store may write to.
 func cloneOf(obj model.Object) model.Object {
 	copied := reflect.New(reflect.TypeOf(obj).Elem())
 	copied.Elem().Set(reflect.ValueOf(obj).Elem())

@@ -25,7 +25,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// universe makes objects of few names, so that they meet.
+// universe makes objects with few names, so that they collide.
 type universe struct {
 	*rand.Rand
 	clock int
@@ -193,7 +193,7 @@ func (u *universe) secret() *corev1.Secret {
 	return s
 }
 
-// database is a store that steps are applied to.
+// database returns a store to which steps are applied.
 func database(ctx context.Context) *sqlstore.Store {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -205,7 +205,7 @@ func database(ctx context.Context) *sqlstore.Store {
 	return db
 }
 
-// applyTo applies operations with the rules of the store.
+// applyTo applies operations under the rules of the store.
 func applyTo(ctx context.Context, db store.Store, ops []translate.Op) {
 	GinkgoHelper()
 	_, err := db.Write(ctx, store.Origin{Actor: "spec"}, func(w store.Writer) error {
@@ -232,7 +232,7 @@ func applyOne(w store.Writer, op translate.Op) error {
 	return err
 }
 
-// state is what steps add up to.
+// state is the sum of steps.
 type state struct {
 	objects   map[model.Key]model.Object
 	endpoints map[model.Key]*model.Endpoints
@@ -243,7 +243,7 @@ func newState() state {
 	return state{map[model.Key]model.Object{}, map[model.Key]*model.Endpoints{}, map[translate.Ref]*translate.Object{}}
 }
 
-// add takes a step, in which every object must be valid.
+// add adds a step, in which every object must be valid.
 func (s state) add(step translate.Step) {
 	GinkgoHelper()
 	for _, op := range step.Ops {
@@ -311,7 +311,7 @@ func isDiscovered(u *model.Upstream) bool {
 	return u.IP == "web.shop.svc" || u.IP == "api.shop.svc" || u.IP == "web.team-b.svc" || u.IP == "api.team-b.svc"
 }
 
-// copied is a step whose objects no store writes to.
+// copied returns a step whose objects no store writes to.
 func copied(step translate.Step) translate.Step {
 	step.Ops = slices.Clone(step.Ops)
 	for i, op := range step.Ops {

@@ -16,16 +16,16 @@ type routeReading struct {
 	at    string
 	spec  *gatewayv1.Route
 	route *model.Route
-	// broken says that what the route does with its requests cannot be read.
+	// broken says that the route's action cannot be read.
 	broken bool
-	// fields are the fields of the GatewayHost that those of the route come from, by the names
-	// that the route has for them.
+	// fields maps the names of the route's fields to the fields of the GatewayHost that they
+	// come from.
 	fields map[string]string
 }
 
-// readRoutes reads the routes of a host. unreadable says that nobody can tell which requests one
-// of them is for: they would go to another route, which may ask for less, so the host must be
-// closed.
+// readRoutes reads the routes of a host. unreadable says that the conditions of one of them
+// cannot be read: its requests would go to another route, which may require less, so the host
+// must be closed.
 func (s *scope) readRoutes(service string, specs []gatewayv1.Route) (routes []*routeReading, unreadable bool) {
 	names := map[string]bool{}
 	for i := range specs {
@@ -55,7 +55,7 @@ func (s *scope) readRoutes(service string, specs []gatewayv1.Route) (routes []*r
 	return routes, unreadable
 }
 
-// match reads the conditions of a route, all of which must hold.
+// match reads the conditions of a route, all of which must be met.
 func (s *scope) match(r *routeReading) (readable bool) {
 	readable = true
 	path, methods := "", ""
@@ -152,8 +152,8 @@ func (s *scope) duration(r *routeReading, field string, text gatewayv1.Duration)
 	return model.Duration(d)
 }
 
-// validate says what is wrong with a route. unreadable says that nobody can tell which requests
-// it is for.
+// validate reports what is wrong with a route. unreadable says that its conditions cannot be
+// read.
 func (s *scope) validate(r *routeReading) (unreadable bool) {
 	for _, e := range r.route.Validate() {
 		s.problem(r.field(e.Field), Invalid, "%s", e.Message)
@@ -168,7 +168,7 @@ func (s *scope) validate(r *routeReading) (unreadable bool) {
 	return unreadable
 }
 
-// field is the field of the GatewayHost that a field of the route comes from.
+// field returns the field of the GatewayHost that a field of the route comes from.
 func (r *routeReading) field(name string) string {
 	for end := len(name); end > 0; end = strings.LastIndexAny(name[:end], ".[") {
 		if at := r.fields[name[:end]]; at != "" {
@@ -178,11 +178,11 @@ func (r *routeReading) field(name string) string {
 	return r.at
 }
 
-// maxSlug bounds what a name shows of a path.
+// maxSlug bounds the part of a name that shows a path.
 const maxSlug = 40
 
-// nameOf makes a name for a route without one. It is made of the route's conditions, so that it
-// stays when routes come and go. taken are the names of the others.
+// nameOf returns a name for a route without one. It is made from the route's conditions, so that
+// it stays when other routes are added or removed. taken are the names of the others.
 func nameOf(r *model.Route, taken map[string]bool) string {
 	slug := strings.Trim(strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {

@@ -15,12 +15,12 @@ import (
 
 // result is what one unit became.
 type result struct {
-	// made are the objects that it became or leads to.
+	// made are the objects that the unit became or needs.
 	made map[model.Key]made
 	// problems are in the order of the fields. dropped counts those beyond maxProblems.
 	problems []Problem
 	dropped  int
-	// uses is what was read for it.
+	// uses are the objects that were read for it.
 	uses    map[Ref]struct{}
 	proxies []string
 	ignored bool
@@ -28,7 +28,7 @@ type result struct {
 	filter filterState
 }
 
-// made is an object of the store, and the field that it is of.
+// made is an object of the store, with the field that it comes from.
 type made struct {
 	object  model.Object
 	path    string
@@ -40,7 +40,7 @@ func newResult() *result {
 	return &result{made: map[model.Key]made{}, uses: map[Ref]struct{}{}}
 }
 
-// list returns what was made in the order in which it was.
+// list returns the objects in the order in which they were made.
 func (r *result) list() []Made {
 	if len(r.made) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (r *result) list() []Made {
 	return list
 }
 
-// allProblems returns the problems, and one more that counts the problems left out.
+// allProblems returns the problems, plus one that counts those that were left out.
 func (r *result) allProblems() []Problem {
 	if r.dropped == 0 {
 		return r.problems
@@ -65,7 +65,7 @@ func (r *result) allProblems() []Problem {
 	return append(slices.Clone(r.problems), Problem{Reason: Invalid, Message: fmt.Sprintf("there are %d more problems; they show when these are solved", r.dropped)})
 }
 
-// closed is the first problem, for those that name the object; the zero Problem if there is none.
+// closed returns the first problem, for objects that name this one; the zero Problem if there is none.
 func (r *result) closed() Problem {
 	if len(r.problems) == 0 {
 		return Problem{}
@@ -80,7 +80,7 @@ type scope struct {
 	*result
 }
 
-// make adds an object. One that is needed in several fields is of the first.
+// make adds an object. If several fields need it, the first one counts.
 func (s *scope) make(obj model.Object, path string) {
 	if key := obj.Key(); s.made[key].object == nil {
 		s.made[key] = made{object: obj, path: path, order: len(s.made)}
@@ -95,7 +95,7 @@ func (s *scope) problem(path, reason, format string, args ...any) {
 	s.problems = append(s.problems, Problem{path, reason, inWordsOfKubernetes(fmt.Sprintf(format, args...))})
 }
 
-// inWordsOfKubernetes puts the fields of a GatewayHost or Secret in place of those of the REST API that a message names.
+// inWordsOfKubernetes replaces the fields of the REST API in a message with those of a GatewayHost or Secret.
 func inWordsOfKubernetes(message string) string {
 	return strings.NewReplacer(
 		"Upstream_protocol tls or h2", "protocol tls or h2", "Upstream_validation_cacertificate", "caSecret",
@@ -107,7 +107,7 @@ func inWordsOfKubernetes(message string) string {
 
 func (s *scope) use(dep Ref) { s.uses[dep] = struct{}{} }
 
-// permits reports whether the object may name another one, and says so if not.
+// permits reports whether the object may name another one, and records a problem if not.
 func (s *scope) permits(path string, to Ref) bool {
 	if to.Namespace == s.of.Namespace {
 		return true
@@ -134,7 +134,7 @@ func (s *scope) permits(path string, to Ref) bool {
 	return false
 }
 
-// service returns a Service that the object may name; nil, and a problem, if there is none.
+// service returns a Service that the object may name; nil, with a problem, if there is none.
 func (s *scope) service(path string, ref Ref) *corev1.Service {
 	if !s.permits(path, ref) {
 		return nil
@@ -147,7 +147,7 @@ func (s *scope) service(path string, ref Ref) *corev1.Service {
 	return svc
 }
 
-// notFound says that an object is not there, or that nobody can tell.
+// notFound records that an object does not exist, or cannot be read.
 func (s *scope) notFound(path string, ref Ref) {
 	if why := s.world.unreadable[ref.Kind]; why != "" {
 		s.problem(path, RefNotFound, "%s cannot be read: %s", ref, why)

@@ -18,9 +18,9 @@ import (
 type secretState struct {
 	// object is nil if there is none.
 	object *corev1.Secret
-	// unreadable says why it cannot be read.
+	// unreadable says why it cannot be read; empty means that it can.
 	unreadable string
-	// forms are what it is in the store, by purpose, once somebody has asked.
+	// forms are its forms in the store, by purpose, as far as they were requested.
 	forms map[purpose]secretForm
 }
 
@@ -31,7 +31,7 @@ func (s *secretState) same(o *secretState) bool {
 	return reflect.DeepEqual(s.object.Data, o.object.Data) && s.object.Annotations[gatewayv1.AnnotationSNI] == o.object.Annotations[gatewayv1.AnnotationSNI]
 }
 
-// purpose is what a Secret is named for.
+// purpose is what a Secret is used for.
 type purpose int
 
 const (
@@ -43,13 +43,13 @@ const (
 // secretForm is a Secret in the store.
 type secretForm struct {
 	secret model.Secret // without its name
-	// fault says, in words that follow its name, why it is not what it is named for; empty means that it is. The
-	// secret is empty then.
+	// fault says why the Secret does not fit its purpose; it follows the name in a sentence. Empty means that it
+	// fits. With a fault, secret is empty.
 	fault string
 }
 
-// secret returns the name of the secret of the store that a Secret is for a purpose, and whether
-// it can be used for it. One that cannot be is empty: what needs it stays closed.
+// secret returns the name of the store's secret for a Secret and a purpose, and whether it can be used. An
+// unusable secret is empty: what needs it stays closed.
 func (s *scope) secret(path string, ref Ref, p purpose) (name string, usable bool) {
 	if len(ref.Name) > maxName || !isNamed(Ref{Namespace: s.of.Namespace, Name: ref.Name}) {
 		s.problem(path, RefNotFound, "%q is not the name of a Secret", ref.Name)
@@ -90,8 +90,8 @@ func (s *scope) emptySecret(path, namespace, name, what string) string {
 	return name
 }
 
-// form returns what the Secret is for a purpose. A pair and a value are one object of the store:
-// what it holds depends on the Secret alone.
+// form returns the form of the Secret for a purpose. A pair and a value are the same object of the store: its
+// content depends on the Secret alone.
 func (s *secretState) form(name string, p purpose) secretForm {
 	form, known := s.forms[p]
 	if known {
@@ -136,7 +136,7 @@ func (s *secretState) form(name string, p purpose) secretForm {
 	return form
 }
 
-// authoritiesOf reads certificate authorities: ca.crt, or the only entry.
+// authoritiesOf reads certificate authorities from ca.crt, or from the only entry.
 func authoritiesOf(data map[string][]byte) (form secretForm) {
 	text, found := data[corev1.ServiceAccountRootCAKey]
 	if !found && len(data) == 1 {
@@ -153,8 +153,8 @@ func authoritiesOf(data map[string][]byte) (form secretForm) {
 	return form
 }
 
-// withoutLineFeed leaves out the line feed at the end of a text, such as that of a file. Bytes that
-// are no text stay as they are.
+// withoutLineFeed removes the line feed at the end of a text, as a file has it. Bytes that are not text stay as
+// they are.
 func withoutLineFeed(value string) string {
 	text := strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
@@ -163,7 +163,7 @@ func withoutLineFeed(value string) string {
 	return text
 }
 
-// faultOf says what a store would refuse of a secret, in words that follow its name.
+// faultOf says why a store would refuse a secret; the text follows its name in a sentence.
 func faultOf(name string, secret model.Secret) string {
 	secret.Name = name
 	fields := secret.Validate()
@@ -180,8 +180,7 @@ func faultOf(name string, secret model.Secret) string {
 	return ""
 }
 
-// refusedBySealing returns what a store refuses of an object when it seals it. The object
-// must be a copy.
+// refusedBySealing returns the errors of a store that seals an object. The object must be a copy.
 func refusedBySealing(obj model.Confidential) []model.FieldError {
 	err := obj.Seal(rehearsal{}, nil)
 	if refused, ok := errors.AsType[*model.Error](err); ok {
@@ -193,7 +192,7 @@ func refusedBySealing(obj model.Confidential) []model.FieldError {
 	return nil
 }
 
-// rehearsal seals nothing: it remembers what it has been given.
+// rehearsal seals nothing: it remembers the texts.
 type rehearsal map[string]string
 
 // Seal implements model.Sealer.

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// secret is the Secret NAMESPACE/NAME with entries: key, value, key, value ...
+// secret returns the Secret NAMESPACE/NAME with entries: key, value, key, value ...
 func secret(name string, entries ...string) *corev1.Secret {
 	namespace, name, _ := strings.Cut(name, "/")
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
@@ -23,12 +23,12 @@ func secret(name string, entries ...string) *corev1.Secret {
 	return s
 }
 
-// tlsHost is a GatewayHost with a certificate and this of TLS.
+// tlsHost returns a GatewayHost with a certificate and these TLS settings.
 func tlsHost(tls string) string {
 	return hostOf("  virtualhost: {fqdn: shop.example.com, tls: {" + tls + "}}\n  routes: [{services: [{name: web, port: 80}]}]")
 }
 
-// grant is a ReferenceGrant of team-b for the namespace shop.
+// grant returns a ReferenceGrant of team-b for the namespace shop.
 func grant(from, to string) string {
 	return "apiVersion: gateway.gatehouse.dev/v1\nkind: ReferenceGrant\nmetadata: {name: for-shop, namespace: team-b}\nspec:\n" +
 		"  from: [{kind: " + from + ", namespace: shop}]\n  to: [" + to + "]"

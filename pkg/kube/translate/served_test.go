@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// served is what Envoy is told to do with requests, by proxy: HOST PATH -> CLUSTER, 503 or another
-// status; behind a login where the host asks for one.
+// served returns what Envoy does with requests, by proxy: HOST PATH -> CLUSTER, 503 or another
+// status; behind a login if the host requires one.
 func served(steps ...translate.Step) (lines []string) {
 	GinkgoHelper()
 	s := newState()
@@ -59,7 +59,7 @@ func servedLine(host *routev3.VirtualHost, r *routev3.Route) string {
 	switch a := r.Action.(type) {
 	case *routev3.Route_DirectResponse:
 		if a.DirectResponse.Status == 404 {
-			return "" // what a login answers itself
+			return "" // the login answers this itself
 		}
 		return line + strconv.Itoa(int(a.DirectResponse.Status))
 	case *routev3.Route_Redirect:

@@ -17,22 +17,22 @@ func (r Ref) Compare(o Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, o.Kind), cmp.Compare(r.Namespace, o.Namespace), cmp.Compare(r.Name, o.Name))
 }
 
-// The kinds of Kubernetes' own that are read. Those of Gatehouse are in api/gateway/v1.
+// Kubernetes' own kinds that are read. Those of Gatehouse are in api/gateway/v1.
 const (
 	KindService       = "Service"
 	KindEndpointSlice = "EndpointSlice"
 	KindSecret        = "Secret"
 )
 
-// Step is what changed since the step before.
+// Step is what changed since the previous step.
 type Step struct {
-	// Ops bring a store from the step before to this one, one after the other.
+	// Ops bring a store from the previous step to this one, in order.
 	Ops []Op
-	// Endpoints are those of the upstreams whose endpoints changed, and of new upstreams. Nil
-	// means that the upstream is not discovered, or is gone.
+	// Endpoints are those of new upstreams and of upstreams whose endpoints changed. Nil means that the
+	// upstream is not discovered, or is gone.
 	Endpoints map[model.Key]*model.Endpoints
-	// Objects are the GatewayHosts, RouteFilters and GlobalConfigs of which something in their
-	// Object changed. Nil means that the object is gone.
+	// Objects are the GatewayHosts, RouteFilters and GlobalConfigs whose Object changed. Nil means that
+	// the object is gone.
 	Objects map[Ref]*Object
 }
 
@@ -42,34 +42,33 @@ func (s Step) IsEmpty() bool { return len(s.Ops)+len(s.Endpoints)+len(s.Objects)
 // Op is one operation on a store.
 type Op struct {
 	Key model.Key
-	// Object is created, or replaces the object of the same key. Nil means that the object of
-	// the key is deleted. It belongs to the receiver. The ID of a new global config is set: it
-	// is the same in every replica, as the domains of rate limits need it (Writer.Restore
-	// keeps it).
+	// Object is created, or replaces the object with the same key. Nil means that the object with the
+	// key is deleted. It belongs to the receiver. A new global config has an ID: it is the same in
+	// every replica, as the domains of rate limits require (Writer.Restore keeps it).
 	Object model.Object
 }
 
-// Object is what became of a GatewayHost, RouteFilter or GlobalConfig. It is immutable.
+// Object is the result for a GatewayHost, RouteFilter or GlobalConfig. It is immutable.
 type Object struct {
 	Generation int64
-	// Ignored says that the object names a proxy of another installation, or that only GatewayHosts
-	// that do name the RouteFilter: nothing may be written to it.
+	// Ignored says that the object names a proxy of another installation, or that only GatewayHosts of
+	// other installations name the RouteFilter: its status must not be written.
 	Ignored bool
-	// Proxies are those that it is for, sorted; of a RouteFilter, those of the GatewayHosts
-	// that name it.
+	// Proxies are the object's proxies, sorted; for a RouteFilter, those of the GatewayHosts that name
+	// it.
 	Proxies []string
-	// Made are the objects of the store that it became, and the upstreams and secrets that it
-	// leads to, each once.
+	// Made are the objects of the store that it became, and the upstreams and secrets that it needs,
+	// each once.
 	Made []Made
-	// Problems are what is wrong with it: what is wrong with the host and with the conditions of routes
-	// comes first. They are at most maxProblems, and one that counts the others.
+	// Problems lists what is wrong with it: problems of the host and of the conditions of routes come
+	// first. There are at most maxProblems, plus one that counts the others.
 	Problems []Problem
 }
 
 // Made is an object of the store that a Kubernetes object became.
 type Made struct {
 	Key model.Key
-	// Path is the field of the Kubernetes object that it is of, such as spec.routes[1]; empty
+	// Path is the field of the Kubernetes object that it comes from, such as spec.routes[1]; empty
 	// means the whole object.
 	Path string
 }
@@ -86,7 +85,7 @@ type Problem struct {
 
 // The reasons of problems, as conditions have them.
 const (
-	// Invalid: a field, or what it names, cannot be used. What it would have opened is closed.
+	// Invalid: a field, or what it names, cannot be used. What depends on it is closed.
 	Invalid = "Invalid"
 	// RefNotFound: an object that is named does not exist.
 	RefNotFound = "RefNotFound"
@@ -94,16 +93,16 @@ const (
 	RefNotPermitted = "RefNotPermitted"
 	// HostConflict: an older GatewayHost of the proxy has the host name.
 	HostConflict = "HostConflict"
-	// LoginConflict: an older GlobalConfig asks for the login of the proxy.
+	// LoginConflict: an older GlobalConfig has the login of the proxy.
 	LoginConflict = "LoginConflict"
 )
 
-// maxProblems bounds the list of one object.
+// maxProblems bounds the problems of one object.
 const maxProblems = 20
 
-// ordered puts operations into the order that the rules of a store accept: what is detached
-// goes first, then comes what is there, an object after what it refers to, and then goes what
-// nobody refers to any more.
+// ordered sorts operations into an order that the rules of a store accept: first links are removed,
+// then objects are written, each after those that it refers to, and then objects are deleted that
+// nothing refers to anymore.
 func ordered(ops []Op) []Op {
 	ranks := map[model.Kind]int{}
 	for i, kind := range model.Kinds() {

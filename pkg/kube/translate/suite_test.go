@@ -25,7 +25,7 @@ func TestTranslate(t *testing.T) {
 	RunSpecs(t, "Kubernetes objects to model objects")
 }
 
-// cluster is a World, and the Secrets that are in the cluster.
+// cluster is a World with the Secrets that exist in the cluster.
 type cluster struct {
 	*translate.World
 	secrets map[translate.Ref]*corev1.Secret
@@ -77,7 +77,7 @@ func (c *cluster) remove(name string) {
 	c.Delete(ref)
 }
 
-// step settles, reads Secrets as they are asked for, and takes what changed.
+// step settles, reads the Secrets that are requested, and takes the changes.
 func (c *cluster) step() translate.Step {
 	GinkgoHelper()
 	for refs := c.Settle(); len(refs) > 0; refs = c.Settle() {
@@ -145,7 +145,7 @@ func parse(text string) (list []metav1.Object) {
 	return list
 }
 
-// shown is a step as text, one line for each operation.
+// shown returns a step as text, one line for each operation.
 func shown(step translate.Step) (lines []string) {
 	for _, op := range step.Ops {
 		if op.Object == nil {
@@ -157,7 +157,7 @@ func shown(step translate.Step) (lines []string) {
 	return lines
 }
 
-// problems are those of an object in a step, one line each.
+// problems returns those of an object in a step, one line each.
 func problems(step translate.Step, name string) (lines []string) {
 	GinkgoHelper()
 	for _, p := range objectIn(step, name).Problems {
@@ -166,7 +166,7 @@ func problems(step translate.Step, name string) (lines []string) {
 	return lines
 }
 
-// objectIn is what a step says of KIND NAMESPACE/NAME.
+// objectIn returns the result of KIND NAMESPACE/NAME in a step.
 func objectIn(step translate.Step, name string) *translate.Object {
 	GinkgoHelper()
 	for ref, o := range step.Objects {
@@ -179,7 +179,7 @@ func objectIn(step translate.Step, name string) *translate.Object {
 	return nil
 }
 
-// find returns the object of a key that a step puts.
+// find returns the object with a key that a step stores.
 func find[T model.Object](step translate.Step, key model.Key) T {
 	GinkgoHelper()
 	at := slices.IndexFunc(step.Ops, func(op translate.Op) bool { return op.Key == key && op.Object != nil })

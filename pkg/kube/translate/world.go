@@ -35,9 +35,9 @@ type World struct {
 	sliceOf map[Ref]Ref
 	// grants are by namespace and name.
 	grants map[string]map[string]*gatewayv1.ReferenceGrant
-	// secrets are those that units use, and nothing of others.
+	// secrets are those that units use, and no others.
 	secrets map[Ref]*secretState
-	// unread are those that units use and that nobody has read.
+	// unread are those that units use and that were not read yet.
 	unread map[Ref]bool
 	// unreadable says, by kind, why objects of it cannot be read.
 	unreadable map[string]string
@@ -45,7 +45,7 @@ type World struct {
 	units map[Ref]*unit
 	// users are the units that read something, by what they read.
 	users map[Ref]map[Ref]struct{}
-	// claims are the units that claim something that one can have, the one that has it first.
+	// claims are the units that claim something that only one can have; the first one has it.
 	claims map[claim][]*unit
 	// dirty are the units to translate, by kind.
 	dirty map[string]map[Ref]struct{}
@@ -55,29 +55,29 @@ type World struct {
 	outcome
 }
 
-// unit is an object that is translated for itself.
+// unit is an object with a translation of its own.
 type unit struct {
 	ref Ref
-	// object is nil when the object is gone.
+	// object is nil if the object is gone.
 	object metav1.Object
 	claims []claim
 	// result is what the object became; nil before it is translated.
 	result *result
-	// said is what Take said of it.
+	// said is the Object that Take last returned for it.
 	said *Object
 }
 
 // kindProxy is the kind of the unit that the proxies of the installation are.
 const kindProxy = "Proxy"
 
-// translated lists the kinds of units in the order in which they are translated: one after
-// those that it reads.
+// translated lists the kinds of units in the order of their translation: each after those that it
+// reads.
 func translated() []string {
 	return []string{kindProxy, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig, gatewayv1.KindGatewayHost}
 }
 
-// New returns a World in which nothing is but the proxies of the installation. The first one
-// is for objects that name none.
+// New returns a World that has only the proxies of the installation. The first proxy is for objects
+// that name none.
 func New(proxies []*model.Proxy) *World {
 	w := &World{
 		services: map[Ref]*corev1.Service{}, slices: map[Ref]map[string]*discoveryv1.EndpointSlice{}, sliceOf: map[Ref]Ref{},
@@ -107,9 +107,9 @@ func (w *World) resultOf(ref Ref) *result {
 	return nil
 }
 
-// SetUnreadable says that no object of a kind can be read, and why, such as "the ServiceAccount
-// may not list secrets"; an empty why takes that back. It is told with each reference to an
-// object of the kind that is not there.
+// SetUnreadable says that no object of a kind can be read, and why, such as "the ServiceAccount may
+// not list secrets"; an empty why revokes that. The problem of each reference to a missing object
+// of the kind includes it.
 func (w *World) SetUnreadable(kind, why string) {
 	if w.unreadable[kind] == why {
 		return
@@ -122,13 +122,13 @@ func (w *World) SetUnreadable(kind, why string) {
 	}
 }
 
-// Upsert takes an object that is new or has changed: a GatewayHost, RouteFilter, GlobalConfig,
-// ReferenceGrant, Service, EndpointSlice or Secret. A Secret that nothing uses is forgotten at
-// once. An object of another kind changes nothing.
+// Upsert records a new or changed object: a GatewayHost, RouteFilter, GlobalConfig, ReferenceGrant,
+// Service, EndpointSlice or Secret. A Secret that nothing uses is forgotten immediately. An object
+// of another kind changes nothing.
 func (w *World) Upsert(object metav1.Object) {
 	ref := Ref{Namespace: object.GetNamespace(), Name: object.GetName()}
 	if !isNamed(ref) {
-		return // not by an API server
+		return // an API server does not send it
 	}
 	switch o := object.(type) {
 	case *gatewayv1.GatewayHost:
@@ -157,7 +157,7 @@ func (w *World) Upsert(object metav1.Object) {
 	}
 }
 
-// Delete takes that an object is gone.
+// Delete records that an object is gone.
 func (w *World) Delete(ref Ref) {
 	switch ref.Kind {
 	case gatewayv1.KindGatewayHost, gatewayv1.KindRouteFilter, gatewayv1.KindGlobalConfig:
@@ -184,8 +184,8 @@ func (w *World) objectOf(ref Ref) metav1.Object {
 	return nil
 }
 
-// putUnit takes an object that is translated for itself. sameSpec says that only its metadata
-// or status may be new.
+// putUnit records an object with a translation of its own. sameSpec says that only its metadata or
+// status may have changed.
 func (w *World) putUnit(ref Ref, object metav1.Object, sameSpec bool) {
 	u := w.units[ref]
 	if u == nil {
@@ -197,7 +197,7 @@ func (w *World) putUnit(ref Ref, object metav1.Object, sameSpec bool) {
 	if sameSpec && old.GetGeneration() == object.GetGeneration() && old.GetCreationTimestamp().Time.Equal(object.GetCreationTimestamp().Time) {
 		return
 	}
-	w.claim(u, nil) // its age may be another
+	w.claim(u, nil) // its age may have changed
 	w.claim(u, w.claimsOf(u))
 	w.mark(ref)
 }
@@ -220,7 +220,7 @@ func (w *World) putGrant(ref Ref, grant *gatewayv1.ReferenceGrant) {
 	w.markUsers(grantsOf(ref.Namespace))
 }
 
-// grantsOf stands for all ReferenceGrants of a namespace.
+// grantsOf returns a reference that stands for all ReferenceGrants of a namespace.
 func grantsOf(namespace string) Ref {
 	return Ref{Kind: gatewayv1.KindReferenceGrant, Namespace: namespace}
 }
@@ -267,19 +267,19 @@ func (w *World) putSlice(ref Ref, slice *discoveryv1.EndpointSlice) {
 	of[ref.Name], w.sliceOf[ref] = slice, is
 }
 
-// SecretAbsent takes that there is no Secret of this name.
+// SecretAbsent records that there is no Secret with this name.
 func (w *World) SecretAbsent(ref Ref) { w.putSecret(ref, &secretState{}) }
 
-// SecretUnreadable takes that a Secret that Settle has listed cannot be read, and why. One that
-// was read before stays as it was.
+// SecretUnreadable records that a Secret that Settle has listed cannot be read, and why. A Secret
+// that was read before stays as it was.
 func (w *World) SecretUnreadable(ref Ref, why string) {
 	if old := w.secrets[ref]; old == nil || old.object == nil {
 		w.putSecret(ref, &secretState{unreadable: why})
 	}
 }
 
-// UsesSecret reports whether an object that may names the Secret: whether it is to be read again
-// when it changes.
+// UsesSecret reports whether an object names the Secret and may do so: the Secret must then be read
+// again when it changes.
 func (w *World) UsesSecret(ref Ref) bool { return len(w.users[ref]) > 0 }
 
 func (w *World) putSecret(ref Ref, s *secretState) {
@@ -310,8 +310,8 @@ func (w *World) markUsers(dep Ref) {
 	}
 }
 
-// Settle translates what changed. It returns, sorted, the Secrets that have to be read before
-// it can be complete: those that objects name and may name. Until then what needs them is closed.
+// Settle translates what changed. It returns, sorted, the Secrets that must be read to complete the
+// translation: those that objects name and may name. Until then, what needs them is closed.
 func (w *World) Settle() []Ref {
 	for _, kind := range translated() {
 		for ref := range w.dirty[kind] {
@@ -323,7 +323,7 @@ func (w *World) Settle() []Ref {
 	return slices.SortedFunc(maps.Keys(w.unread), Ref.Compare)
 }
 
-// translate makes of a unit what it is now.
+// translate updates the result of a unit.
 func (w *World) translate(u *unit) {
 	s := &scope{world: w, of: u.ref, result: newResult()}
 	switch o := u.object.(type) {
@@ -365,7 +365,7 @@ func (w *World) translate(u *unit) {
 	}
 }
 
-// replaceUses notes what a unit reads. What nobody reads any more of Secrets is forgotten.
+// replaceUses records what a unit reads. Secrets that no unit reads anymore are forgotten.
 func (w *World) replaceUses(user Ref, old, now map[Ref]struct{}) {
 	for dep := range now {
 		of := w.users[dep]

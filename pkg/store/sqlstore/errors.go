@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// class is what went wrong, in terms of both databases.
+// class is the kind of a failure, in terms of both databases.
 type class int
 
 const (
