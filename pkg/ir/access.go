@@ -1,20 +1,21 @@
 package ir
 
-// Access says who may do what: what a rule of Allow is for, and none of Deny.
+// Access is a set of rules for requests: a rule of Allow must match, and no
+// rule of Deny may match.
 type Access struct {
 	Allow []AccessRule `json:"allow"`
 	Deny  []AccessRule `json:"deny,omitempty"`
 }
 
-// AccessRule is for the requests that meet all its conditions.
+// AccessRule matches requests that meet all its conditions.
 type AccessRule struct {
-	// Methods and Paths are alternatives; none means all.
+	// Methods and Paths are alternatives; empty means all.
 	Methods []string     `json:"methods,omitempty"`
 	Paths   []AccessPath `json:"paths,omitempty"`
 	Claims  []ClaimMatch `json:"claims,omitempty"`
 }
 
-// AccessPath is a path of a kind: exact, prefix or segment.
+// AccessPath is a path of one kind: exact, prefix or segment.
 type AccessPath struct {
 	Kind PathKind `json:"kind"`
 	Path string   `json:"path"`

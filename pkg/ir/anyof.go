@@ -1,16 +1,17 @@
 package ir
 
-// AnyOf asks for one of several credentials; nil means that one is not among them. One that is there has to be right.
+// AnyOf requires one of several credentials. A nil field is not an alternative. A credential of the request must be
+// right.
 type AnyOf struct {
 	Keys      *KeyAccess `json:"keys,omitempty"`
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
 	Tokens    *Tokens    `json:"tokens,omitempty"`
 }
 
-// AllTokens are those that a request has to bring, or may.
+// AllTokens returns the tokens that the host requires, or accepts as one of several credentials.
 func (h *Host) AllTokens() *Tokens { return tokensAmong(h.Tokens, h.AnyOf) }
 
-// AllTokens are those that a request has to bring, or may.
+// AllTokens returns the tokens that the route requires, or accepts as one of several credentials.
 func (r *Route) AllTokens() *Tokens { return tokensAmong(r.Tokens, r.AnyOf) }
 
 func tokensAmong(t *Tokens, a *AnyOf) *Tokens {
@@ -20,10 +21,10 @@ func tokensAmong(t *Tokens, a *AnyOf) *Tokens {
 	return t
 }
 
-// AllKeys are those that a request has to bring, or may.
+// AllKeys returns the API keys that the host requires, or accepts as one of several credentials.
 func (h *Host) AllKeys() *KeyAccess { return keysAmong(h.Keys, h.AnyOf) }
 
-// AllKeys are those that a request has to bring, or may.
+// AllKeys returns the API keys that the route requires, or accepts as one of several credentials.
 func (r *Route) AllKeys() *KeyAccess { return keysAmong(r.Keys, r.AnyOf) }
 
 func keysAmong(k *KeyAccess, a *AnyOf) *KeyAccess {
@@ -33,10 +34,10 @@ func keysAmong(k *KeyAccess, a *AnyOf) *KeyAccess {
 	return k
 }
 
-// AllBasicAuth is what asks for passwords, or takes them.
+// AllBasicAuth returns the passwords that the host requires, or accepts as one of several credentials.
 func (h *Host) AllBasicAuth() *BasicAuth { return basicAuthAmong(h.BasicAuth, h.AnyOf) }
 
-// AllBasicAuth is what asks for passwords, or takes them.
+// AllBasicAuth returns the passwords that the route requires, or accepts as one of several credentials.
 func (r *Route) AllBasicAuth() *BasicAuth { return basicAuthAmong(r.BasicAuth, r.AnyOf) }
 
 func basicAuthAmong(b *BasicAuth, a *AnyOf) *BasicAuth {

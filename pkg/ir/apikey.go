@@ -1,18 +1,19 @@
 package ir
 
-// KeyAccess asks for an API key.
+// KeyAccess requires an API key.
 type KeyAccess struct {
-	// Header has the key, in lower case.
+	// Header is the name of the header that carries the key, in lower case.
 	Header string `json:"header"`
-	// Set is the name of the key set, Clients are those of its keys that may ask; nil means all.
+	// Set is the name of the key set. Clients are the clients of it that are allowed; nil means
+	// all.
 	Set     string   `json:"set"`
 	Clients []string `json:"clients,omitempty"`
 }
 
-// APIKey is one that Envoy knows.
+// APIKey is an API key that Envoy accepts.
 type APIKey struct {
-	// Client is unique among all keys, and begins with the name of the set and a slash.
+	// Client is unique among all keys. It begins with the name of the set and a slash.
 	Client string `json:"client"`
-	// Hash is the SHA-1 of the secret in the form of htpasswd.
+	// Hash is the SHA-1 of the secret in the format of htpasswd.
 	Hash string `json:"hash"`
 }

@@ -1,16 +1,16 @@
 package ir
 
-// BasicAuth asks for a user name and a password.
+// BasicAuth requires a user name and a password.
 type BasicAuth struct {
 	// Users are sorted by name.
 	Users []User `json:"users"`
-	// Forward leaves the password on the way to the backend.
+	// Forward passes the password on to the backend.
 	Forward bool `json:"forward,omitempty"`
 }
 
-// User is somebody whom Envoy knows.
+// User is a user that Envoy accepts.
 type User struct {
 	Name string `json:"name"`
-	// Hash is the SHA-1 of the password in the form of htpasswd.
+	// Hash is the SHA-1 of the password in the format of htpasswd.
 	Hash string `json:"hash"`
 }

@@ -1,7 +1,7 @@
 package ir
 
-// Compress says how answers may be compressed.
+// Compress sets how responses may be compressed.
 type Compress struct {
-	// Algorithms are content codings that a client may choose from.
+	// Algorithms are the content codings that a client may choose from.
 	Algorithms []string `json:"algorithms"`
 }

@@ -1,7 +1,8 @@
 package ir
 
-// CSRF refuses requests for changes that pages of other hosts send.
+// CSRF refuses changing requests that pages of other hosts send.
 type CSRF struct {
-	// Hosts, with a port that is not the usual one, are those whose pages may ask too, sorted.
+	// Hosts are other hosts whose pages are allowed, sorted. Each has its port unless that is
+	// the default.
 	Hosts []string `json:"hosts,omitempty"`
 }

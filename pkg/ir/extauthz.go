@@ -2,19 +2,21 @@ package ir
 
 import "time"
 
-// ExtAuthz asks an authorization server whether a request may pass.
+// ExtAuthz asks an authorization server whether a request is allowed.
 type ExtAuthz struct {
-	// Cluster is the name of one of those that are Asked.
+	// Cluster is the name of one of the Asked clusters.
 	Cluster string `json:"cluster"`
-	// GRPC asks by a call; else by a request for Path, or for PathPrefix and the request's own path.
+	// GRPC asks with a gRPC call. Otherwise Envoy sends a request to Path, or to PathPrefix plus the
+	// request's own path.
 	GRPC       bool   `json:"grpc,omitempty"`
 	Path       string `json:"path,omitempty"`
 	PathPrefix string `json:"pathPrefix,omitempty"`
-	// UpstreamHeaders, in lower case, are its answer's that the upstream gets; nobody else may set them.
+	// UpstreamHeaders are headers of the server's answer that the upstream receives, in lower case.
+	// Nobody else may set them.
 	UpstreamHeaders []string `json:"upstreamHeaders,omitempty"`
-	// BodyBytes bounds the bodies that it gets; 0 means that it gets none.
+	// BodyBytes is how much of a body the server receives; 0 means that it receives none.
 	BodyBytes int           `json:"bodyBytes,omitempty"`
 	Timeout   time.Duration `json:"timeout"`
-	// Allow lets requests pass that it cannot be asked about.
+	// Allow allows a request if the server cannot be asked about it.
 	Allow bool `json:"allow,omitempty"`
 }

@@ -1,19 +1,19 @@
 package ir
 
-// GRPCJSON makes calls of gRPC services of requests with JSON.
+// GRPCJSON translates JSON requests into calls of gRPC services.
 type GRPCJSON struct {
-	// DescriptorSet is a serialized FileDescriptorSet, whose files come after those that they import.
+	// DescriptorSet is a serialized FileDescriptorSet. Each file comes after those that it imports.
 	DescriptorSet []byte   `json:"descriptorSet"`
 	Services      []string `json:"services"`
 	AutoMapping   bool     `json:"autoMapping,omitempty"`
-	// PassUnknownPaths lets requests pass as they are that no rule is for.
+	// PassUnknownPaths forwards requests unchanged if no rule matches them.
 	PassUnknownPaths bool `json:"passUnknownPaths,omitempty"`
-	// IgnoreUnknownParameters leaves out query parameters that are no fields; IgnoredParameters are left out anyway.
+	// IgnoreUnknownParameters ignores query parameters that are not fields. IgnoredParameters are always ignored.
 	IgnoreUnknownParameters bool     `json:"ignoreUnknownParameters,omitempty"`
 	IgnoredParameters       []string `json:"ignoredParameters,omitempty"`
-	// ConvertStatus says that errors have a body.
+	// ConvertStatus gives errors a body.
 	ConvertStatus bool `json:"convertStatus,omitempty"`
-	// The others say how messages are written, and how large they may be.
+	// The other fields set how messages are written, and how large they may be.
 	Whitespace       bool `json:"whitespace,omitempty"`
 	Zeros            bool `json:"zeros,omitempty"`
 	EnumNumbers      bool `json:"enumNumbers,omitempty"`

@@ -1,7 +1,7 @@
 package ir
 
-// Headers are changes of the headers of requests and of answers, in the order in
-// which they are made.
+// Headers are changes of request and response headers, in the order in which
+// they are made.
 type Headers struct {
 	Request  []HeaderChange `json:"request,omitempty"`
 	Response []HeaderChange `json:"response,omitempty"`
@@ -12,7 +12,7 @@ type HeaderChange struct {
 	Action HeaderAction `json:"action"`
 	// Name is in lower case.
 	Name string `json:"name"`
-	// Value is the text as it is; empty for HeaderRemove.
+	// Value is literal text; empty for HeaderRemove.
 	Value string `json:"value,omitempty"`
 }
 

@@ -2,10 +2,10 @@ package ir
 
 import "net/netip"
 
-// IPAccess says whose requests pass, by the address of the client. A client that is in
-// one of Deny, or in none of the ranges of one list of Allow, is refused.
+// IPAccess sets which client addresses are allowed. An address is refused if it is in
+// a range of Deny, or if a list of Allow has no range with it.
 type IPAccess struct {
-	// Allow has a list for each filter that has one.
+	// Allow has one list for each filter that sets one.
 	Allow [][]netip.Prefix `json:"allow,omitempty"`
 	Deny  []netip.Prefix   `json:"deny,omitempty"`
 }

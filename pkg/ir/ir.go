@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Gateway is all that one proxy must do.
+// Gateway is everything that one proxy must do.
 type Gateway struct {
 	// Name is the proxy's name, which is the node id of its Envoys.
 	Name     string   `json:"name"`
 	Listener Listener `json:"listener"`
-	// HTTPS is where it accepts HTTPS; nil while no host has a certificate.
+	// HTTPS is the HTTPS listener; nil while no host has a certificate.
 	HTTPS *Listener `json:"https,omitempty"`
 	// Hosts are sorted by name.
 	Hosts []*Host `json:"hosts"`
-	// Assignments are those of the discovered clusters that the hosts name, sorted by name.
+	// Assignments are the endpoints of the discovered clusters that the hosts name, sorted by name.
 	Assignments []*Assignment `json:"assignments,omitempty"`
 }
 
@@ -22,31 +22,29 @@ type Gateway struct {
 type Listener struct {
 	Address string `json:"address"`
 	Port    int    `json:"port"`
-	// TLS makes it one of HTTPS; nil means plain HTTP.
+	// TLS makes the listener an HTTPS listener; nil means plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
-	// TrustedHops says that the client's address is so many from the right in
-	// X-Forwarded-For; 0 means that of the connection.
+	// TrustedHops is the position of the client's address in X-Forwarded-For, counted from the right; 0 means that the
+	// address of the connection is the client's.
 	TrustedHops int `json:"trustedHops,omitempty"`
-	// EscapedSlashes in a path are kept (keep) or refused (reject); empty means
-	// that the client is sent to the path without them.
+	// EscapedSlashes sets what happens to escaped slashes in a path: "keep" keeps them, "reject" refuses the request.
+	// Empty redirects the client to the unescaped path.
 	EscapedSlashes string `json:"escapedSlashes,omitempty"`
-	// UnderscoreHeaders, by their names, are left out (drop) or passed on
-	// (allow); empty means that the request is refused.
+	// UnderscoreHeaders sets what happens to headers with an underscore in their name: "drop" removes them, "allow"
+	// forwards them. Empty refuses the request.
 	UnderscoreHeaders string `json:"underscoreHeaders,omitempty"`
 	// AccessLog writes a JSON line for every request to Envoy's stdout.
 	AccessLog bool `json:"accessLog,omitempty"`
-	// RateLimitEngine is where the rate-limit engine is; nil means that there is
-	// none.
+	// RateLimitEngine is the address of the rate-limit engine; nil means that there is none.
 	RateLimitEngine *RateLimitEngine `json:"rateLimitEngine,omitempty"`
-	// RateLimit says how the rate-limit engine is asked; nil means that no
-	// request is limited.
+	// RateLimit sets how the rate-limit engine is asked; nil means that no request is limited.
 	RateLimit *RateLimitService `json:"rateLimit,omitempty"`
-	// DomainLimits are those that routes name, by the domain's name there.
+	// DomainLimits are the named domains that routes use, by the name that the routes use.
 	DomainLimits map[string]*RateLimitService `json:"domainLimits,omitempty"`
-	// Keys are the API keys of all sets that routes ask for, on the listener of plain HTTP. They are
-	// delivered beside it.
+	// Keys are the API keys of all sets that routes require. They are set on the plain HTTP listener and delivered
+	// separately from it.
 	Keys []APIKey `json:"keys,omitempty"`
-	// AnyKeys are those of the sets whose keys are one of several credentials.
+	// AnyKeys are the keys of the sets that are one of several credentials.
 	AnyKeys []APIKey `json:"anyKeys,omitempty"`
 }
 
@@ -56,61 +54,58 @@ type Host struct {
 	Name string `json:"name"`
 	// Domain is an exact host in lower case, "*.suffix" or "*".
 	Domain string `json:"domain"`
-	// Certificates are what the HTTPS listener shows for it.
+	// Certificates are what the HTTPS listener serves for the host.
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// ClientCA is the secret with the authorities that verify clients; empty means that
-	// clients need no certificate. It is never for plain HTTP then.
+	// ClientCA is the secret with the authorities that verify clients; empty means that clients need no certificate. A
+	// host with a ClientCA is never on plain HTTP.
 	ClientCA string `json:"clientCA,omitempty"`
-	// HSTSSeconds is for how long a browser that came over HTTPS keeps away from plain
-	// HTTP; 0 means that it is not told.
+	// HSTSSeconds is for how long a browser that used HTTPS avoids plain HTTP; 0 sends no header.
 	HSTSSeconds int `json:"hstsSeconds,omitempty"`
-	// Login is what every request needs; nil means that nobody has to log in.
+	// Login is required by every request; nil means that no login is required.
 	Login *Login `json:"login,omitempty"`
-	// Tokens are what a request has to bring on routes that say nothing of it; nil means
-	// nothing. A host has a login or tokens.
+	// Tokens are required on routes that require no credential of their own; nil means no token. A host has a login or
+	// tokens, not both.
 	Tokens *Tokens `json:"tokens,omitempty"`
-	// Reserved are routes whose requests the login answers. They come before Routes.
+	// Reserved are routes that the login answers. They come before Routes.
 	Reserved []*Route `json:"reserved,omitempty"`
-	// First are routes that come before all others; they differ from proxy to proxy.
+	// First are routes that come before all others. They differ from proxy to proxy.
 	First []*Route `json:"first,omitempty"`
-	// CSRF is for routes that have none of their own.
+	// CSRF applies to routes without one of their own.
 	CSRF *CSRF `json:"csrf,omitempty"`
-	// IPAccess says whose requests pass on routes that have none of their own; nil means
-	// everybody's.
+	// IPAccess applies to routes without one of their own; nil allows all addresses.
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
-	// Keys says which API keys pass on routes that ask for none of their own; nil means that none
-	// is needed.
+	// Keys are the API keys that are required on routes that require no keys of their own; nil means that no key is
+	// required.
 	Keys *KeyAccess `json:"keys,omitempty"`
-	// BasicAuth says whose passwords let requests pass on routes that say nothing of who may ask. A host has a login,
-	// tokens or this.
+	// BasicAuth applies to routes that require no credential of their own. A host has at most one of Login, Tokens and
+	// BasicAuth.
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
-	// AnyOf says which credentials let requests pass on routes that ask for none of their own. A host that has it asks for
-	// no other.
+	// AnyOf applies to routes that require no credential of their own. A host with AnyOf requires no other credential.
 	AnyOf *AnyOf `json:"anyOf,omitempty"`
-	// ExtAuthz is asked about requests on routes that have none of their own; nil means that nobody is.
+	// ExtAuthz applies to routes without one of their own; nil means that no server is asked.
 	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
-	// ExtProc is for routes that have none of their own; nil means that there is none.
+	// ExtProc applies to routes without one of their own; nil means none.
 	ExtProc *ExtProc `json:"extProc,omitempty"`
-	// Asked are the clusters that its filters ask, sorted by name.
+	// Asked are the clusters that the host's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
-	// Maintenance answers in place of the routes; nil means that they answer.
+	// Maintenance answers in place of the routes; nil means that the routes answer.
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
-	// Compress and Fault are for routes that have none of their own.
+	// Compress and Fault apply to routes without one of their own.
 	Compress *Compress `json:"compress,omitempty"`
 	Fault    *Fault    `json:"fault,omitempty"`
-	// Access are rules for routes that have none of their own; a request has to pass each.
+	// Access are the rules for routes without rules of their own. A request must pass all of them.
 	Access []*Access `json:"access,omitempty"`
-	// Lua runs on routes that have none of their own; nil means nothing.
+	// Lua runs on routes without a script of their own; nil means none.
 	Lua *Lua `json:"lua,omitempty"`
-	// Headers are changed on all routes, before what the routes change.
+	// Headers are changes on all routes. They are made before the changes of the routes.
 	Headers *Headers `json:"headers,omitempty"`
 	// Routes are in the order in which they are tried.
 	Routes []*Route `json:"routes"`
-	// Last come behind all others.
+	// Last are routes that come after all others.
 	Last []*Route `json:"last,omitempty"`
 }
 
-// Route is what to do with the requests that match.
+// Route sets what to do with the requests that match.
 type Route struct {
 	// Name is the route's name, unique within the host.
 	Name  string `json:"name"`
@@ -119,65 +114,63 @@ type Route struct {
 	Forward  *Forward  `json:"forward,omitempty"`
 	Respond  *Respond  `json:"respond,omitempty"`
 	Redirect *Redirect `json:"redirect,omitempty"`
-	// Public says that nobody has to log in for the route, nor is the host's ExtAuthz asked.
-	// Preflight says that CORS answers each of its requests.
+	// Preflight means that CORS answers every request of the route.
 	Preflight bool `json:"preflight,omitempty"`
-	// CORS is about web pages; nil means that the gateway says nothing of them. It does nothing for Respond and
-	// Redirect: ReadBy makes their headers, on a route for pages that it allows.
+	// CORS is about web pages of other origins; nil means that the gateway does nothing for them. CORS has no effect
+	// with Respond and Redirect. There, ReadBy sets the headers, on a route for pages that it allows.
 	CORS   *CORS `json:"cors,omitempty"`
 	ReadBy *CORS `json:"readBy,omitempty"`
-	// Public says that nobody has to log in for the route.
+	// Public means that the route requires no login and no other credential of the host, and does not ask the host's
+	// ExtAuthz.
 	Public bool `json:"public,omitempty"`
-	// Tokens and BasicAuth take the place of the host's, whichever it has, and of its login. A route has one of them.
+	// Tokens and BasicAuth replace the host's credentials and its login. A route has at most one of the two.
 	Tokens    *Tokens    `json:"tokens,omitempty"`
 	BasicAuth *BasicAuth `json:"basicAuth,omitempty"`
-	// AnyOf takes the place of all that the host asks for, and each that a route asks for that of the host's AnyOf.
+	// AnyOf replaces all that the host requires. Each of Tokens, BasicAuth and Keys replaces the host's AnyOf.
 	AnyOf *AnyOf `json:"anyOf,omitempty"`
-	// CSRF takes the place of the host's, and so does IPAccess.
+	// CSRF and IPAccess replace the host's.
 	CSRF     *CSRF     `json:"csrf,omitempty"`
 	IPAccess *IPAccess `json:"ipAccess,omitempty"`
-	// Compress and Fault take the place of the host's.
+	// Compress and Fault replace the host's.
 	Compress *Compress `json:"compress,omitempty"`
 	Fault    *Fault    `json:"fault,omitempty"`
-	// BodyLimit bounds the bodies of requests; nil means that nothing does.
+	// BodyLimit bounds request bodies; nil means no bound.
 	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
-	// GRPCWeb makes gRPC of gRPC-Web. GRPCJSON makes it of JSON; nil means that nothing does. Both are for routes with
-	// Forward.
+	// GRPCWeb translates gRPC-Web into gRPC. GRPCJSON translates JSON into gRPC; nil means that nothing is translated.
+	// Both are for routes with Forward.
 	GRPCWeb  bool      `json:"grpcWeb,omitempty"`
 	GRPCJSON *GRPCJSON `json:"grpcJSON,omitempty"`
-	// Keys takes the place of the host's.
+	// Keys replaces the host's.
 	Keys *KeyAccess `json:"keys,omitempty"`
-	// Access take the place of the host's, which do not hold if the route is Unruled.
+	// Access replaces the host's rules. Unruled means that the host's rules do not apply.
 	Access  []*Access `json:"access,omitempty"`
 	Unruled bool      `json:"unruled,omitempty"`
-	// Unverified says that nobody has to show a certificate for the route.
+	// Unverified means that the route requires no client certificate.
 	Unverified bool `json:"unverified,omitempty"`
-	// ExtAuthz and ExtProc take the place of the host's.
+	// ExtAuthz and ExtProc replace the host's.
 	ExtAuthz *ExtAuthz `json:"extAuthz,omitempty"`
 	ExtProc  *ExtProc  `json:"extProc,omitempty"`
-	// Asked are the clusters that its filters ask, sorted by name.
+	// Asked are the clusters that the route's filters ask, sorted by name.
 	Asked []*Cluster `json:"asked,omitempty"`
-	// Lua runs in place of the host's.
+	// Lua replaces the host's script.
 	Lua *Lua `json:"lua,omitempty"`
-	// Headers are changed beside those of the host.
+	// Headers are changes in addition to the host's.
 	Headers *Headers `json:"headers,omitempty"`
-	// RateLimits are the descriptors that are sent for a request; they are for
-	// routes with Forward.
+	// RateLimits are the descriptors that are sent for a request, on routes with Forward.
 	RateLimits []RateLimit `json:"rateLimits,omitempty"`
-	// DomainLimits are the same in a named domain. A listener that does not
-	// know the domain ignores them.
+	// DomainLimits are descriptors for named domains. A listener ignores a domain that it does not know.
 	DomainLimits map[string][]RateLimit `json:"domainLimits,omitempty"`
-	// Before are routes for some of its requests, in the order in which they are tried: all come before it.
+	// Before are routes for some of the route's requests. They come before it, in the order in which they are tried.
 	Before []*Route `json:"before,omitempty"`
 }
 
-// SaysWho reports whether the route itself says whose requests pass, in the place of its host.
+// SaysWho reports whether the route sets its own credentials in place of the host's. API keys do not count.
 func (r *Route) SaysWho() bool { return r.Tokens != nil || r.BasicAuth != nil || r.AnyOf != nil }
 
-// All are the route and those before it, in their order.
+// All returns the route after the routes of Before.
 func (r *Route) All() []*Route { return append(slices.Clone(r.Before), r) }
 
-// PathKind says how a path is compared.
+// PathKind is a way to compare a path.
 type PathKind string
 
 // The ways to compare a path.
@@ -186,11 +179,11 @@ const (
 	PathSegment PathKind = "segment"
 	PathExact   PathKind = "exact"
 	PathRegex   PathKind = "regex"
-	// PathTemplate has variables, such as /users/{id}.
+	// PathTemplate matches a path with variables, such as /users/{id}.
 	PathTemplate PathKind = "template"
 )
 
-// Match selects requests. All conditions must hold.
+// Match selects requests. All conditions must match.
 type Match struct {
 	PathKind PathKind `json:"pathKind"`
 	Path     string   `json:"path"`
@@ -198,12 +191,12 @@ type Match struct {
 	Methods []string     `json:"methods,omitempty"`
 	Headers []ValueMatch `json:"headers,omitempty"`
 	Query   []ValueMatch `json:"query,omitempty"`
-	// Cookies are exact.
+	// Cookies are matched exactly.
 	Cookies []ValueMatch `json:"cookies,omitempty"`
 }
 
-// ValueMatch is a condition on a header or a query parameter. At most one of
-// Exact, Prefix and Regex is set; none means present.
+// ValueMatch is a condition on a header or a query parameter. At most one of Exact, Prefix and Regex is set. If none is
+// set, the value must be present.
 type ValueMatch struct {
 	Name   string `json:"name"`
 	Exact  string `json:"exact,omitempty"`
@@ -217,17 +210,17 @@ type Forward struct {
 	// Clusters are sorted by name; there is at least one.
 	Clusters []WeightedCluster `json:"clusters"`
 	Rewrite  Rewrite           `json:"rewrite,omitzero"`
-	// Mirror gets a copy of requests; nil means that nobody does.
+	// Mirror receives copies of requests; nil means none.
 	Mirror *Mirror `json:"mirror,omitempty"`
-	// Affinity keeps a client at one endpoint; nil means that nothing does.
+	// Affinity keeps a client at one endpoint; nil means no affinity.
 	Affinity *Affinity `json:"affinity,omitempty"`
-	// HostRewrite takes the place of Rewrite.Host.
+	// HostRewrite replaces Rewrite.Host.
 	HostRewrite *HostRewrite `json:"hostRewrite,omitempty"`
 	// Timeout bounds the whole exchange; 0 means no bound.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// IdleTimeout bounds the time without a byte; 0 means the listener's.
+	// IdleTimeout bounds the time without a byte; 0 means the listener's timeout.
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
-	// GRPCTimeout is the most that grpc-timeout may ask for; 0 means that it is ignored.
+	// GRPCTimeout is the longest timeout that a grpc-timeout header may set; 0 means that the header is ignored.
 	GRPCTimeout time.Duration `json:"grpcTimeout,omitempty"`
 	// Retries replace the default policy; nil means the default.
 	Retries *Retries `json:"retries,omitempty"`
@@ -239,17 +232,17 @@ type Forward struct {
 type Respond struct {
 	Status int    `json:"status"`
 	Body   string `json:"body"`
-	// Headers are set on the answer.
+	// Headers are set on the response.
 	Headers []HeaderChange `json:"headers,omitempty"`
 }
 
-// Redirect sends the client to another URL. What is not given stays as it is in the request.
+// Redirect sends the client to another URL. Empty fields keep the request's own values.
 type Redirect struct {
 	Status int    `json:"status"`
 	Scheme string `json:"scheme,omitempty"`
 	Host   string `json:"host,omitempty"`
 	Port   int    `json:"port,omitempty"`
-	// Path takes the place of the path, and of the query if it has one.
+	// Path replaces the path, and also the query if Path has one.
 	Path string `json:"path,omitempty"`
 	// Rewrite changes the path if Path is empty; its Host is empty.
 	Rewrite    Rewrite `json:"rewrite,omitzero"`
@@ -262,17 +255,18 @@ type Rewrite struct {
 	Prefix       string `json:"prefix,omitempty"`
 	Regex        string `json:"regex,omitempty"`
 	Substitution string `json:"substitution,omitempty"`
-	// Template is for a PathTemplate, whose variables it takes.
+	// Template makes the path from the variables of a PathTemplate.
 	Template string `json:"template,omitempty"`
 	Host     string `json:"host,omitempty"`
 }
 
-// HostRewrite changes the Host, and says in a header what it was. Exactly one of Host, Header and Regex is set.
+// HostRewrite replaces the Host header and adds the original to X-Forwarded-Host. Exactly one of Host, Header and Regex
+// is set.
 type HostRewrite struct {
 	Host string `json:"host,omitempty"`
-	// Header has the host.
+	// Header is the name of the header with the new host.
 	Header string `json:"header,omitempty"`
-	// Regex matches whole paths, of which Substitution makes the host.
+	// Regex matches whole paths. Substitution makes the host from the match.
 	Regex        string `json:"regex,omitempty"`
 	Substitution string `json:"substitution,omitempty"`
 }
@@ -280,81 +274,79 @@ type HostRewrite struct {
 // Retries is a retry policy.
 type Retries struct {
 	Attempts int `json:"attempts"`
-	// On is a list of Envoy's conditions; empty means the default ones.
+	// On lists Envoy's retry conditions; empty means the default ones.
 	On []string `json:"on,omitempty"`
-	// Methods are those that are tried again; empty means all.
+	// Methods are the methods to retry; empty means all.
 	Methods []string      `json:"methods,omitempty"`
 	PerTry  time.Duration `json:"perTry,omitempty"`
-	// Hedge begins the next attempt when PerTry is over, and lets the one before go on.
+	// Hedge starts the next attempt after PerTry and keeps the previous one running.
 	Hedge bool `json:"hedge,omitempty"`
-	// Backoff bounds the wait before the first retry. The bound doubles with
-	// each one up to MaxBackoff.
+	// Backoff bounds the wait before the first retry. The bound doubles with each retry, up to MaxBackoff.
 	Backoff    time.Duration `json:"backoff"`
 	MaxBackoff time.Duration `json:"maxBackoff"`
 }
 
-// WeightedCluster is a cluster and its share.
+// WeightedCluster is a cluster and its share of the requests.
 type WeightedCluster struct {
 	*Cluster
 	Share int `json:"share"`
-	// SetCookie is added to its answers; empty means nothing.
+	// SetCookie is added to the cluster's responses; empty adds nothing.
 	SetCookie string `json:"setCookie,omitempty"`
 }
 
-// Cluster is a set of endpoints with the same settings.
+// Cluster is a set of endpoints with equal settings.
 type Cluster struct {
-	// Name is made of the names of its upstreams, in or out of rotation.
+	// Name is made from the names of the upstreams, in or out of rotation.
 	Name string `json:"name"`
-	// Upstreams are the names of its upstreams, in or out of rotation, sorted.
+	// Upstreams are the names of the upstreams, in or out of rotation, sorted.
 	Upstreams []string `json:"-"`
-	// Discovered says that the endpoints are in an Assignment of the cluster's name, and
-	// that Endpoints is empty.
+	// Discovered means that the endpoints are in the Assignment with the cluster's name, and that Endpoints is empty.
 	Discovered bool `json:"discovered,omitempty"`
 	// Endpoints are sorted by name.
 	Endpoints   []Endpoint   `json:"endpoints"`
 	Strategy    string       `json:"strategy"`
 	Protocol    string       `json:"protocol"`
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
-	// TLS says how connections are secured; nil means that they are in the clear.
+	// TLS sets how connections are secured; nil means plaintext.
 	TLS         *UpstreamTLS `json:"tls,omitempty"`
 	Connections Connections  `json:"connections"`
 	Limits      Limits       `json:"limits"`
-	// Outlier takes endpoints that fail out for a while; nil means never.
+	// Outlier ejects endpoints that fail, for a while; nil means never.
 	Outlier *Outlier `json:"outlier,omitempty"`
-	// PanicThreshold is in percent: when less of the endpoints are healthy, all
-	// of them get requests. 0 means that an unhealthy one never does.
+	// PanicThreshold is a percentage. When a smaller share of the endpoints is healthy, all of them receive requests. 0
+	// means that an unhealthy endpoint never receives one.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
 }
 
-// Connections says how connections to endpoints are made and kept.
+// Connections sets how connections to endpoints are made and kept.
 type Connections struct {
 	ConnectTimeout time.Duration `json:"connectTimeout"`
-	// IdleTimeout is how long one without a request is kept; 0 means for ever.
+	// IdleTimeout is how long a connection without a request is kept; 0 means forever.
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
-	// Keepalive is the time of silence after which one is probed, and the time
-	// between probes; 0 means that it is not.
+	// Keepalive is the idle time before a connection is probed, and the time between probes; 0 means no probes.
 	Keepalive time.Duration `json:"keepalive,omitempty"`
 }
 
-// Limits bound what a cluster may have at a time.
+// Limits bounds what a cluster may have at a time.
 type Limits struct {
 	Connections int `json:"connections"`
-	// Pending are the requests that wait for a connection, Requests all.
+	// Pending bounds requests that wait for a connection, Requests all requests.
 	Pending  int `json:"pending"`
 	Requests int `json:"requests"`
 	Retries  int `json:"retries"`
-	// RetryBudget takes the place of Retries, if it is given.
+	// RetryBudget replaces Retries if it is set.
 	RetryBudget RetryBudget `json:"retryBudget,omitzero"`
 }
 
-// RetryBudget bounds retries by a share of the requests at a time, but not below a number. Zero means none.
+// RetryBudget allows retries up to a percentage of the current requests, but at least Min. The zero value means no
+// budget.
 type RetryBudget struct {
 	Percent int `json:"percent"`
 	Min     int `json:"min"`
 }
 
-// Outlier takes an endpoint out for Ejection, longer each time, after Failures
-// in a row to connect or to answer.
+// Outlier ejects an endpoint after Failures consecutive failures to connect or to answer. The ejection lasts Ejection,
+// and longer each time.
 type Outlier struct {
 	Failures int           `json:"failures"`
 	Ejection time.Duration `json:"ejection"`
@@ -372,13 +364,12 @@ type Endpoint struct {
 	Upstream string `json:"-"`
 }
 
-// Assignment is the endpoints of a discovered cluster. It changes by itself: neither the
-// cluster nor a route is different then.
+// Assignment holds the endpoints of a discovered cluster. It can change without a change of the cluster or a route.
 type Assignment struct {
-	// Name is the cluster's, Upstream that of its one upstream.
+	// Name is the cluster's name. Upstream is the name of its only upstream.
 	Name     string `json:"name"`
 	Upstream string `json:"-"`
-	// Endpoints are sorted by zone, address and port; none means that nobody is there.
+	// Endpoints are sorted by zone, address and port; empty means that there are none.
 	Endpoints []AssignedEndpoint `json:"endpoints"`
 }
 
@@ -387,9 +378,9 @@ type AssignedEndpoint struct {
 	// Address is an IP address.
 	Address string `json:"address"`
 	Port    int    `json:"port"`
-	// Draining says that it gets no new requests.
+	// Draining means that the endpoint receives no new requests.
 	Draining bool `json:"draining,omitempty"`
-	// Zone is where it is; empty means that this is not known.
+	// Zone is the zone of the endpoint; empty means unknown.
 	Zone string `json:"zone,omitempty"`
 }
 

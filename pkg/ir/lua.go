@@ -1,6 +1,6 @@
 package ir
 
-// Lua is a script for requests and answers.
+// Lua is a script for requests and responses.
 type Lua struct {
 	Script string `json:"script"`
 }

@@ -7,8 +7,8 @@ type Maintenance struct {
 	Status      int    `json:"status"`
 	Body        string `json:"body"`
 	ContentType string `json:"contentType"`
-	// RetryAfter is in seconds; 0 means that clients are not told.
+	// RetryAfter is in seconds; 0 sends no Retry-After header.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// Except are addresses of clients that the routes answer.
+	// Except are client addresses that still reach the routes.
 	Except []netip.Prefix `json:"except,omitempty"`
 }

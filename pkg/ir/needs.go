@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// Needs is what services need of the listeners of their proxy. The zero value is
+// Needs is what services need from the listeners of their proxy. The zero value needs
 // nothing.
 type Needs struct {
-	// RateLimits says that some routes are counted in the rate-limit domain of the
+	// RateLimits means that some routes are counted in the rate-limit domain of the
 	// proxy.
 	RateLimits bool
-	// RateLimitDomains are those that routes name, sorted, each once.
+	// RateLimitDomains are the domains that routes name, sorted, without duplicates.
 	RateLimitDomains []string
-	// KeySets are the sets of API keys that routes ask for, sorted, each once.
+	// KeySets are the sets of API keys that routes require, sorted, without duplicates.
 	KeySets []string
-	// AnyKeySets are those whose keys are one of several credentials, sorted, each once.
+	// AnyKeySets are the sets whose keys are one of several credentials, sorted, without
+	// duplicates.
 	AnyKeySets []string
-	// HTTPS says that some have a certificate.
+	// HTTPS means that some services have a certificate.
 	HTTPS bool
-	// Chains are those of services that need one, sorted by name, each name once: what
-	// has one name is the same but for the host names.
+	// Chains are the chains of services that need one, sorted by name, without
+	// duplicates. Chains with the same name differ only in their host names.
 	Chains []TLSChain
 }
 
-// Merge returns the needs of all.
+// Merge returns the needs of n and others together.
 func (n Needs) Merge(others ...Needs) Needs {
 	domains, chains, sets := slices.Clip(n.RateLimitDomains), slices.Clip(n.Chains), slices.Clip(n.KeySets)
 	anySets := slices.Clip(n.AnyKeySets)
@@ -45,7 +46,7 @@ func (n Needs) Merge(others ...Needs) Needs {
 	return n
 }
 
-// mergeChains makes one chain, for all their host names, of those of one name.
+// mergeChains joins the chains with the same name into one with all their host names.
 func mergeChains(chains []TLSChain) []TLSChain {
 	slices.SortStableFunc(chains, func(a, b TLSChain) int { return cmp.Compare(a.Name, b.Name) })
 	var merged []TLSChain
@@ -62,15 +63,15 @@ func mergeChains(chains []TLSChain) []TLSChain {
 	return merged
 }
 
-// HasWildcard reports whether a chain has a wildcard among its names, which would
-// also take connections for exact names below it.
+// HasWildcard reports whether a chain has a wildcard among its names. It would also take
+// connections for exact names below it.
 func (n Needs) HasWildcard() bool {
 	return slices.ContainsFunc(n.Chains, func(c TLSChain) bool {
 		return slices.ContainsFunc(c.ServerNames, func(name string) bool { return strings.HasPrefix(name, "*.") })
 	})
 }
 
-// Equal reports whether listeners for n are those for o.
+// Equal reports whether n and o need the same listeners.
 func (n Needs) Equal(o Needs) bool {
 	return n.RateLimits == o.RateLimits && n.HTTPS == o.HTTPS && slices.Equal(n.RateLimitDomains, o.RateLimitDomains) && slices.Equal(n.KeySets, o.KeySets) && slices.Equal(n.AnyKeySets, o.AnyKeySets) &&
 		slices.EqualFunc(n.Chains, o.Chains, func(a, b TLSChain) bool {

@@ -1,44 +1,42 @@
 package ir
 
-// RateLimitEngine is where the rate-limit engine listens: on a Unix socket or at
-// HOST:PORT.
+// RateLimitEngine is where the rate-limit engine listens: a Unix socket or HOST:PORT.
 type RateLimitEngine struct {
 	Socket  string `json:"socket,omitempty"`
 	Address string `json:"address,omitempty"`
 }
 
-// RateLimitService is how a listener asks the rate-limit engine.
+// RateLimitService sets how a listener asks the rate-limit engine.
 type RateLimitService struct {
-	// Domain is the engine's name for it.
+	// Domain is the name of the domain in the engine.
 	Domain string `json:"domain"`
-	// Deny answers 503 when the engine does not answer; else the request
-	// passes.
+	// Deny answers 503 when the engine does not answer. Otherwise the request is
+	// allowed.
 	Deny bool `json:"deny,omitempty"`
-	// Headers adds x-ratelimit headers to answers.
+	// Headers adds x-ratelimit headers to responses.
 	Headers bool `json:"headers,omitempty"`
-	// Status is the status of the answer to a request over its limit.
+	// Status is the response status for a request over its limit.
 	Status int `json:"status"`
 }
 
-// RateLimit is one descriptor: the request is counted under all its entries
-// together.
+// RateLimit is one descriptor. The request is counted under all its entries together.
 type RateLimit []RateLimitEntry
 
 // RateLimitEntry is one part of a descriptor.
 type RateLimitEntry struct {
-	// Kind says what of the request it is.
+	// Kind is the part of the request.
 	Kind RateLimitKind `json:"kind"`
-	// Key is the descriptor's key; Value its value, where that is fixed.
+	// Key is the descriptor's key. Value is its value, if that is fixed.
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
-	// Name is the name of a header or query parameter, or of a claim, with dots between
-	// its steps.
+	// Name is the name of a header or query parameter, or the path to a claim with dots
+	// between its steps.
 	Name         string `json:"name,omitempty"`
 	SkipIfAbsent bool   `json:"skipIfAbsent,omitempty"`
-	// V4Mask and V6Mask are lengths of prefixes.
+	// V4Mask and V6Mask are prefix lengths.
 	V4Mask int `json:"v4Mask,omitempty"`
 	V6Mask int `json:"v6Mask,omitempty"`
-	// Headers must match, or with NoMatch not, for the value to be sent.
+	// Headers must match for the value to be sent. With NoMatch, they must not match.
 	Headers []ValueMatch `json:"headers,omitempty"`
 	NoMatch bool         `json:"noMatch,omitempty"`
 }
@@ -56,7 +54,7 @@ const (
 	RateLimitHeaderMatch   RateLimitKind = "header_value_match"
 	// RateLimitClaim is a claim of a verified token, or of the id_token of a login.
 	RateLimitClaim RateLimitKind = "claim"
-	// RateLimitAPIClient is whose API key it is.
+	// RateLimitAPIClient is the client of the API key.
 	RateLimitAPIClient RateLimitKind = "api_client"
 	// RateLimitPath is the path without its query.
 	RateLimitPath RateLimitKind = "path"

@@ -2,21 +2,22 @@ package ir
 
 import "time"
 
-// Mirror gets a copy of requests. Its cluster is among those that the route asks.
+// Mirror copies requests to a cluster. The cluster is one of the route's Asked clusters.
 type Mirror struct {
 	Cluster string `json:"cluster"`
-	// Millionths of the requests are copied.
+	// Millionths is the share of requests that are copied, in millionths.
 	Millionths int `json:"millionths"`
-	// KeepCredentials says that the copy has those of the client.
+	// KeepCredentials leaves the client's credentials in the copy.
 	KeepCredentials bool `json:"keepCredentials,omitempty"`
 }
 
-// Affinity keeps a client at one endpoint. Without Cookie and Header, its address tells it from others.
+// Affinity keeps a client at one endpoint. Without Cookie and Header, the client's address identifies
+// it.
 type Affinity struct {
 	Cookie string `json:"cookie,omitempty"`
-	// TTL is that of the cookie; 0 means as long as the browser runs.
+	// TTL is the lifetime of the cookie; 0 means until the browser closes.
 	TTL    time.Duration `json:"ttl,omitempty"`
 	Header string        `json:"header,omitempty"`
-	// Exact says that the cookie names the endpoint.
+	// Exact means that the cookie names the endpoint.
 	Exact bool `json:"exact,omitempty"`
 }

@@ -2,34 +2,33 @@ package ir
 
 import "time"
 
-// TLS is what makes a listener one of HTTPS. It looks up the certificate for a
-// connection by the host name that the client asks for, so that a certificate more
-// or less leaves it as it is.
+// TLS makes a listener an HTTPS listener. Envoy looks up the certificate for a
+// connection by the host name that the client requests, so the listener does not change
+// when certificates do.
 type TLS struct {
-	// MinVersion is the oldest version: 1.2 or 1.3.
+	// MinVersion is the oldest TLS version: 1.2 or 1.3.
 	MinVersion string `json:"minVersion"`
-	// Chains are for the host names that need more than one certificate, sorted by
-	// name.
+	// Chains are for host names that need more than one certificate, sorted by name.
 	Chains []TLSChain `json:"chains,omitempty"`
 }
 
-// TLSChain is what a listener does on connections for some host names.
+// TLSChain sets what a listener does on connections for some host names.
 type TLSChain struct {
 	// Name is unique within the listener.
 	Name string `json:"name"`
 	// ServerNames are exact names in lower case or "*.suffix", sorted.
 	ServerNames []string `json:"serverNames"`
-	// ClientCA are the authorities, one of which must have signed the client's
-	// certificate; nil means that the client is not asked for one.
+	// ClientCA are authorities. One of them must have signed the client's certificate;
+	// nil requests no certificate.
 	ClientCA *Authorities `json:"clientCA,omitempty"`
-	// Pairs are the certificates to choose from by the client's algorithms, sorted by
-	// secret; none means that the certificate is looked up.
+	// Pairs are certificates to choose from by the client's algorithms, sorted by
+	// secret; empty means that the certificate is looked up.
 	Pairs []*Pair `json:"pairs,omitempty"`
 }
 
 // Authorities are the certificates of authorities.
 type Authorities struct {
-	// Secret is the name of the secret; empty means those of the system.
+	// Secret is the name of the secret; empty means the authorities of the system.
 	Secret string `json:"secret"`
 	// PEM are the certificates.
 	PEM string `json:"-"`
@@ -39,36 +38,36 @@ type Authorities struct {
 type Pair struct {
 	// Secret is the name of the secret.
 	Secret string `json:"secret"`
-	// Chain is in PEM, the leaf first.
+	// Chain is in PEM. The leaf comes first.
 	Chain string `json:"-"`
 	// Key is in PEM.
 	Key string `json:"-"`
-	// Names are the host names that it is for, in lower case: exact ones, and
+	// Names are the host names of the certificate in lower case: exact names, and
 	// "*.suffix" for one more label.
 	Names []string `json:"names"`
-	// RSA says that the key is an RSA key; others are on elliptic curves.
+	// RSA means that the key is an RSA key. Other keys are on elliptic curves.
 	RSA bool `json:"rsa,omitempty"`
-	// NotAfter is the end of its validity.
+	// NotAfter is when the certificate expires.
 	NotAfter time.Time `json:"-"`
 }
 
-// Certificate is a pair under a name that clients ask for.
+// Certificate is a pair under a name that clients request.
 type Certificate struct {
-	// Name is an exact host name in lower case, "*.suffix" for one more label, or
-	// empty for clients that name no host.
+	// Name is an exact host name in lower case, or "*.suffix" for one more label. Empty
+	// is for clients that send no host name.
 	Name string `json:"name"`
 	Pair *Pair  `json:"pair"`
 }
 
-// UpstreamTLS is how connections to the endpoints of a cluster are secured.
+// UpstreamTLS sets how connections to the endpoints of a cluster are secured.
 type UpstreamTLS struct {
-	// Authorities are those, one of which must have signed the backend's certificate;
-	// nil means that every certificate is accepted.
+	// Authorities must include one that signed the backend's certificate; nil accepts
+	// every certificate.
 	Authorities *Authorities `json:"authorities,omitempty"`
-	// Name is the DNS name, in lower case, or the IP address that this certificate must
-	// carry; a DNS name is also the SNI. Empty means the DNS name or IP address of each
-	// endpoint.
+	// Name is the DNS name in lower case, or the IP address, that the backend's
+	// certificate must contain. A DNS name is also the SNI. Empty means the DNS name or
+	// IP address of each endpoint.
 	Name string `json:"name,omitempty"`
-	// Client is shown to the backend; nil means that it is shown no certificate.
+	// Client is the client certificate for the backend; nil means none.
 	Client *Pair `json:"client,omitempty"`
 }
