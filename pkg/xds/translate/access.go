@@ -12,13 +12,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// AccessFilter is the name of the filter that says who may do what.
+// AccessFilter is the name of the filter that enforces the rules of ir.Access.
 const AccessFilter = "envoy.filters.http.rbac/access"
 
-// accessRefused names its refusals.
+// accessRefused is the name of the filter's policy in refusals.
 const accessRefused = "access_refused"
 
-// accessFilter lets nobody in.
+// accessFilter refuses every request.
 func accessFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AccessFilter, config: &rbacv3.RBAC{Rules: refuseAll(accessRefused)}}}
 }
@@ -32,7 +32,8 @@ func accessOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return access(r.Access), nil
 }
 
-// access refuses what is not allowed by each of the lists, by a name that is in the answer.
+// access refuses a request that one of the lists does not allow. The name of the policy is in
+// the refusal.
 func access(lists []*ir.Access) []filterConfig {
 	if len(lists) == 0 {
 		return nil
@@ -66,8 +67,8 @@ func access(lists []*ir.Access) []filterConfig {
 	}}}}}
 }
 
-// methodOverrides are for requests that ask a backend to read another method than the one that
-// is compared here.
+// methodOverrides match requests with a header that makes some backends read another method
+// than the one compared here.
 func methodOverrides() []*rbacconfigv3.Permission {
 	var list []*rbacconfigv3.Permission
 	for _, name := range []string{"x-http-method-override", "x-http-method", "x-method-override"} {
@@ -76,8 +77,8 @@ func methodOverrides() []*rbacconfigv3.Permission {
 	return list
 }
 
-// permission is for what a rule is for. What is denied is denied too in the forms in which a
-// backend may read it as the same: in another case, and with parameters.
+// permission matches the requests that a rule matches. A Deny rule also matches the forms of a
+// path that a backend may treat as equal: in another case, and with parameters.
 func permission(r ir.AccessRule, denied bool) *rbacconfigv3.Permission {
 	var all, methods, paths []*rbacconfigv3.Permission
 	for _, m := range r.Methods {
@@ -145,7 +146,8 @@ func anyOfPermissions(list []*rbacconfigv3.Permission) *rbacconfigv3.Permission 
 	return &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_OrRules{OrRules: &rbacconfigv3.Permission_Set{Rules: list}}}
 }
 
-// allPermissions of none is for all requests.
+// allPermissions matches a request that all of list match. An empty list matches every
+// request.
 func allPermissions(list []*rbacconfigv3.Permission) *rbacconfigv3.Permission {
 	switch len(list) {
 	case 0:

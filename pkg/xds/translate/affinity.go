@@ -14,7 +14,7 @@ import (
 // AffinityFilter is the name of the filter that keeps a client at one endpoint.
 const AffinityFilter = "envoy.filters.http.stateful_session"
 
-// affinityFilter does nothing without the message of a host or route.
+// affinityFilter does nothing without a host's or route's message.
 func affinityFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AffinityFilter, config: &statefulv3.StatefulSession{}}}
 }
@@ -33,7 +33,8 @@ func affinityOfRoute(r *ir.Route) ([]filterConfig, error) {
 	}}}}, nil
 }
 
-// applyHash says what the clusters, and the choice among them, go by.
+// applyHash sets the hash policies for the choice of an endpoint, and of a
+// cluster if there are several.
 func applyHash(out *routev3.RouteAction, a *ir.Affinity) {
 	if a == nil || a.Exact {
 		return
@@ -56,7 +57,7 @@ func applyHash(out *routev3.RouteAction, a *ir.Affinity) {
 	}
 }
 
-// sourceHash tells clients apart by their addresses.
+// sourceHash distinguishes clients by their addresses.
 func sourceHash() *routev3.RouteAction_HashPolicy {
 	return &routev3.RouteAction_HashPolicy{PolicySpecifier: &routev3.RouteAction_HashPolicy_ConnectionProperties_{
 		ConnectionProperties: &routev3.RouteAction_HashPolicy_ConnectionProperties{SourceIp: true},

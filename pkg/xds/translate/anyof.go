@@ -16,15 +16,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// The filters of one of several credentials. Those that know keys and users let a request without one pass, which only
-// the listener can say of them: they stand beside those that do not. The last looks at what the others have found.
+// These are the filters for one of several credentials. The key and user filters allow a request without a credential.
+// Envoy has that setting only on the listener, so these filters exist in addition to the strict ones. AnyFilter checks
+// what the others found.
 const (
 	AnyKeyFilter       = "envoy.filters.http.basic_auth/any_key"
 	AnyBasicAuthFilter = "envoy.filters.http.basic_auth/any"
 	AnyFilter          = "envoy.filters.http.rbac/any"
 )
 
-// noCredential names the refusals of requests with none of them, noPassword those where a browser may ask for one.
+// noCredential is the policy that refuses requests without a credential. noPassword is the same where a browser may ask
+// its user for a password.
 const (
 	noCredential = "no_credential"
 	noPassword   = "no_credential_or_password"
@@ -34,14 +36,14 @@ func anyKeyFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AnyKeyFilter, config: anyKeyList(nil), discovered: &basicauthv3.BasicAuth{}}}
 }
 
-// anyKeyList lets requests without a key pass.
+// anyKeyList allows requests without a key.
 func anyKeyList(keys []ir.APIKey) *basicauthv3.BasicAuth {
 	list := optional(keyList(keys))
 	list.AuthenticationHeader = anyKeyHeader
 	return list
 }
 
-// optional lets requests pass that bring nothing.
+// optional makes b allow requests without a credential.
 func optional(b *basicauthv3.BasicAuth) *basicauthv3.BasicAuth {
 	b.AllowMissing, b.EmitDynamicMetadata = true, true
 	return b
@@ -71,7 +73,7 @@ func anyKey(a *ir.AnyOf) []filterConfig {
 	return []filterConfig{{name: AnyKeyFilter, config: &routev3.FilterConfig{Config: &anypb.Any{}}}}
 }
 
-// anyBasicAuthFilter knows nobody.
+// anyBasicAuthFilter knows no users.
 func anyBasicAuthFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AnyBasicAuthFilter, config: optional(&basicauthv3.BasicAuth{Users: inline(nobodysPassword), ForwardUsernameHeader: clientHeader})}}
 }
@@ -92,7 +94,7 @@ func anyBasicAuth(a *ir.AnyOf) []filterConfig {
 	return []filterConfig{{name: AnyBasicAuthFilter, config: usersOf(a.BasicAuth)}}
 }
 
-// anyFilter lets nobody in.
+// anyFilter refuses every request.
 func anyFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: AnyFilter, config: &rbacv3.RBAC{Rules: refuseAll(noCredential)}}}
 }
@@ -106,7 +108,7 @@ func anyOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return anyCredential(r.AnyOf), nil
 }
 
-// exemptOfAny turns a filter of the host off for routes that are public, or say themselves what is asked for.
+// exemptOfAny turns a filter of the host off for routes that are public or require a credential of their own.
 func exemptOfAny(filter string, r *ir.Route) []filterConfig {
 	if !r.Public && !r.SaysWho() && r.Keys == nil {
 		return nil
@@ -114,7 +116,8 @@ func exemptOfAny(filter string, r *ir.Route) []filterConfig {
 	return []filterConfig{{name: filter, config: &routev3.FilterConfig{Disabled: true}}}
 }
 
-// anyCredential refuses who has been found to be nobody. What was found is in the metadata that only these filters write.
+// anyCredential refuses a request for which no credential was found. The filters write what they found into metadata
+// that nothing else writes.
 func anyCredential(a *ir.AnyOf) []filterConfig {
 	if a == nil {
 		return nil
@@ -153,7 +156,7 @@ func metadataPrincipal(filter string, path []string, value *matcherv3.ValueMatch
 	}}}
 }
 
-// anyReplies are what becomes of the refusals: a challenge, for which browsers ask their user where that can help.
+// anyReplies turn the refusals into challenges. Where a password can help, browsers ask their user for it.
 func anyReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	var list []*hcmv3.ResponseMapper
 	for _, r := range []struct{ policy, scheme string }{{noPassword, browserChallenge}, {noCredential, "Bearer"}} {

@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// KeyFilter is the name of the filter that knows the API keys. It is delivered by itself
-	// (ECDS), so that neither listeners nor routes change with them.
+	// KeyFilter is the name of the filter that knows the API keys. It is delivered on its own (ECDS), so that neither
+	// listeners nor routes change when keys do.
 	KeyFilter = "envoy.filters.http.basic_auth/key"
-	// KeyClientsFilter is the name of the one that knows which of them may ask.
+	// KeyClientsFilter is the name of the filter that knows which clients are allowed.
 	KeyClientsFilter = "envoy.filters.http.rbac/clients"
 )
 
 const (
-	// keyHeader has the key as the password of its holder.
+	// keyHeader carries the key as the password of its client.
 	keyHeader = "x-gatehouse-key"
-	// anyKeyHeader has it for a filter that does not ask for one.
+	// anyKeyHeader carries the key for AnyKeyFilter, which does not require one.
 	anyKeyHeader = "x-gatehouse-any-key"
-	// clientHeader says whose key it was.
+	// clientHeader carries the name of the client.
 	clientHeader = "x-client"
-	// clientName is where the filter puts whose key it was into a request's metadata.
+	// clientName is the field of the request's metadata where the filter writes the name of the client.
 	clientName = "username"
-	// clientRefused names the refusals of keys that may not ask.
+	// clientRefused is the policy that refuses keys of clients that are not allowed.
 	clientRefused = "client_refused"
 )
 
@@ -44,7 +44,7 @@ func keyFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: KeyFilter, config: keyList(nil), discovered: &basicauthv3.BasicAuth{}}}
 }
 
-// keyResources are the keys, once for all listeners of a proxy.
+// keyResources returns the keys once for all listeners of a proxy.
 func keyResources(l ir.Listener) (Resources, error) {
 	if l.TLS != nil {
 		return Resources{}, nil
@@ -70,7 +70,7 @@ func keysOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return append(askForKey(r.Keys), yield(KeyFilter, r)...), nil
 }
 
-// yield turns a filter of the host off for routes that take one of several credentials.
+// yield turns a filter of the host off for routes that accept one of several credentials.
 func yield(filter string, r *ir.Route) []filterConfig {
 	if r.AnyOf == nil {
 		return nil
@@ -78,7 +78,7 @@ func yield(filter string, r *ir.Route) []filterConfig {
 	return []filterConfig{{name: filter, config: &routev3.FilterConfig{Disabled: true}}}
 }
 
-// askForKey turns the filter on as the listener has it.
+// askForKey turns the filter on with the listener's configuration.
 func askForKey(a *ir.KeyAccess) []filterConfig {
 	if a == nil {
 		return nil
@@ -86,7 +86,7 @@ func askForKey(a *ir.KeyAccess) []filterConfig {
 	return []filterConfig{{name: KeyFilter, config: &routev3.FilterConfig{Config: &anypb.Any{}}}}
 }
 
-// keyClientsFilter lets nobody in.
+// keyClientsFilter refuses every request.
 func keyClientsFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: KeyClientsFilter, config: &rbacv3.RBAC{Rules: refuseAll(clientRefused)}}}
 }
@@ -97,7 +97,7 @@ func keyClientsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return append(keyClients(r.Keys), yield(KeyClientsFilter, r)...), nil
 }
 
-// keyClients refuses all but the keys of a set, or some of them.
+// keyClients refuses all keys except those of a set, or of some clients in it.
 func keyClients(a *ir.KeyAccess) []filterConfig {
 	if a == nil {
 		return nil
@@ -112,7 +112,7 @@ func keyClients(a *ir.KeyAccess) []filterConfig {
 	}}}}}
 }
 
-// clientMatcher is for the keys that may ask.
+// clientMatcher matches the clients that are allowed.
 func clientMatcher(a *ir.KeyAccess) *matcherv3.ValueMatcher {
 	is := &matcherv3.OrMatcher{}
 	text := func(m *matcherv3.StringMatcher) {
@@ -127,7 +127,7 @@ func clientMatcher(a *ir.KeyAccess) *matcherv3.ValueMatcher {
 	return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_OrMatch{OrMatch: or(is)}}
 }
 
-// or is a list of two at least, which Envoy's constraints ask for.
+// or repeats a single matcher, since Envoy requires at least two.
 func or(m *matcherv3.OrMatcher) *matcherv3.OrMatcher {
 	if len(m.GetValueMatchers()) == 1 {
 		m.ValueMatchers = append(m.ValueMatchers, m.GetValueMatchers()[0])
@@ -135,7 +135,7 @@ func or(m *matcherv3.OrMatcher) *matcherv3.OrMatcher {
 	return m
 }
 
-// namesClients reports whether the host, or a route of it, tells the upstream who a client is.
+// namesClients reports whether the host or one of its routes sends the client's name to the upstream.
 func namesClients(h *ir.Host) bool {
 	names := h.AllKeys() != nil || h.AllBasicAuth() != nil
 	for _, route := range h.Routes {
@@ -146,8 +146,8 @@ func namesClients(h *ir.Host) bool {
 	return names
 }
 
-// spoofOfHost removes what only the gateway may set, on all routes of the host, and gives a key to
-// the filter that reads it.
+// spoofOfHost removes the headers that only the gateway may set, on all routes of the host, and passes a key to the
+// filter that reads it.
 func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
 	list := spoofable(tokenOfHost(h))
 	if namesClients(h) {
@@ -160,8 +160,8 @@ func spoofOfHost(h *ir.Host) ([]filterConfig, error) {
 	return []filterConfig{requestMutations(SpoofFilter, list)}, nil
 }
 
-// spoofOfRoute also removes the keys that the host has given to filters which do not ask on the route: the answers to
-// others tell them by their headers.
+// spoofOfRoute also removes the host's key headers that no filter on the route reads. credentialReplies would
+// otherwise take a refusal of another credential for a refusal of a key.
 func spoofOfRoute(r *ir.Route) ([]filterConfig, error) {
 	var list []*mutationv3.HeaderMutation
 	if t := r.AllTokens(); t != nil {
@@ -180,7 +180,7 @@ func spoofOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return []filterConfig{requestMutations(SpoofFilter, list)}, nil
 }
 
-// removeKey takes a key away behind the filter that has read it.
+// removeKey removes a key after the filter that reads it.
 func removeKey(a *ir.KeyAccess) []*mutationv3.HeaderMutation {
 	if a == nil {
 		return nil
@@ -192,8 +192,8 @@ func removeHeader(name string) *mutationv3.HeaderMutation {
 	return &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}}
 }
 
-// passKeys makes the header that a filter reads: a key is the name of its client and its secret,
-// in the form of Basic. One that is optional makes none of none.
+// passKeys sets the header that a filter reads. A key consists of the client's name and its secret, in the format of
+// Basic. An optional key that is missing sets no header.
 func passKeys(needed *ir.KeyAccess, either *ir.AnyOf) []*mutationv3.HeaderMutation {
 	var list []*mutationv3.HeaderMutation
 	pass := func(to, value string) {
@@ -208,8 +208,7 @@ func passKeys(needed *ir.KeyAccess, either *ir.AnyOf) []*mutationv3.HeaderMutati
 	return list
 }
 
-// keyReplies are what becomes of the refusals. The challenge is none that a browser would ask its
-// user for a password for.
+// keyReplies turn the refusals into responses. For this challenge, no browser asks its user for a password.
 func keyReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	unknown, err := celFilter(ofCredentials + " && ('" + keyHeader + "' in request.headers || '" + anyKeyHeader + "' in request.headers) && !('" + clientHeader + "' in request.headers)")
 	if err != nil {

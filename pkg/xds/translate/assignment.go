@@ -10,28 +10,29 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// assignmentTimeout is how long a cluster waits for its assignment. Envoy holds back its
-// answers about all clusters meanwhile, so there is a bound: it counts when the control plane
-// goes away between the two. A cluster that had an assignment goes on with that, a new one has
-// no endpoints until it comes.
+// assignmentTimeout is how long a cluster waits for its assignment. Meanwhile Envoy
+// acknowledges no clusters at all, so the wait is bounded. It matters if the control plane
+// stops between the cluster and its assignment. A cluster that had an assignment keeps it. A
+// new cluster has no endpoints until its assignment arrives.
 const assignmentTimeout = 5 * time.Second
 
-// discoverEndpoints makes a cluster take its endpoints from an assignment.
+// discoverEndpoints makes a cluster read its endpoints from an assignment.
 func discoverEndpoints(out *clusterv3.Cluster) {
 	from := adsSource()
 	from.InitialFetchTimeout = seconds(assignmentTimeout)
 	out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 	out.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: from}
-	// By default Envoy gathers for a second what is no more than another health of an endpoint:
-	// one that drains would get requests for that long, and one that passed its first health
-	// check none.
+	// By default Envoy delays changes of an endpoint's health by up to a second. Meanwhile a
+	// draining endpoint would receive requests, and one that passed its first health check
+	// would receive none.
 	out.CommonLbConfig.UpdateMergeWindow = seconds(0)
-	// Else one with a health check would get requests until it fails that.
+	// Without this, an endpoint with a health check would receive requests until it fails the
+	// check.
 	out.IgnoreHealthOnHostRemoval = true
 }
 
-// Assignment is the endpoints of a discovered cluster, with a locality for each zone. Envoy
-// goes to all of them alike: it knows nothing of the zone of its own clients.
+// Assignment returns the endpoints of a discovered cluster, with a locality for each zone.
+// Envoy does not know its clients' zone and treats all zones alike.
 func Assignment(a *ir.Assignment) *endpointv3.ClusterLoadAssignment {
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: a.Name}
 	var locality *endpointv3.LocalityLbEndpoints

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// BasicAuthFilter is the name of the filter that asks for a user and a password.
+	// BasicAuthFilter is the name of the filter that requires a user name and a password.
 	BasicAuthFilter = "envoy.filters.http.basic_auth"
-	// PasswordFilter is the name of the one that keeps the password from backends. It has a row of its own,
-	// since a route may keep what its host removes.
+	// PasswordFilter is the name of the filter that removes the password before the backend. It has its own row, since
+	// a route may keep what its host removes.
 	PasswordFilter = "envoy.filters.http.header_mutation/password"
 )
 
-// nobodysPassword is a list of users, which must not be empty, with one that nobody can be: no text
-// is known whose SHA-1 is all zeros.
+// nobodysPassword is a list with one user, since a list must not be empty. Nobody can be that user: no text is known
+// whose SHA-1 is all zeros.
 const nobodysPassword = "-:{SHA}AAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-// basicAuthFilter lets nobody in. The upstream is told who it is in the header that tells it the holder of a key: a
-// name of a user has no slash, that of a holder has one.
+// basicAuthFilter refuses every request. It names the user to the upstream in the same header as the client of an API
+// key. A user name has no slash; a client's name has one.
 func basicAuthFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: BasicAuthFilter, config: &basicauthv3.BasicAuth{Users: inline(nobodysPassword), ForwardUsernameHeader: clientHeader}}}
 }
@@ -61,8 +61,8 @@ func passwordFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: PasswordFilter, config: &headermutationv3.HeaderMutation{}}}
 }
 
-// passwordOfHost takes the password away on all routes that say nothing of it, public ones too: a browser sends it
-// along wherever it has sent it before.
+// passwordOfHost removes the password on all routes without a setting of their own. Public routes are among them: a
+// browser repeats a password on the host's other paths.
 func passwordOfHost(h *ir.Host) ([]filterConfig, error) {
 	if b := h.AllBasicAuth(); b == nil || b.Forward {
 		return nil, nil
@@ -84,14 +84,14 @@ func removePassword() []filterConfig {
 	return []filterConfig{requestMutations(PasswordFilter, []*mutationv3.HeaderMutation{removeHeader("authorization")})}
 }
 
-// browserChallenge is one for which browsers ask their user.
+// browserChallenge is a challenge for which browsers ask their user.
 const browserChallenge = `Basic realm="gateway", charset="UTF-8"`
 
-// ofCredentials is the condition that a filter of users, or of keys, has refused a request.
+// ofCredentials is the condition that a filter for users or keys refused a request.
 const ofCredentials = details + ".endsWith('_for_basic_auth')"
 
-// credentialReplies are what becomes of the refusals of keys, of passwords and of one of several. One realm is for all of
-// a host: that of Envoy has the path, and browsers would ask again for each.
+// credentialReplies turn refusals of keys, of passwords and of one of several credentials into responses. A host has
+// one realm. Envoy's own realm contains the path, so browsers would ask again for each path.
 func credentialReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	keys, err := keyReplies(l)
 	if err != nil {
@@ -105,7 +105,7 @@ func credentialReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	return append(append(keys, challenge(refused, browserChallenge, "a valid user name and password are needed\n")), several...), err
 }
 
-// challenge is a 401 that says how to come back.
+// challenge is a 401 that names the scheme to use.
 func challenge(filter *accesslogv3.AccessLogFilter, scheme, body string) *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
 		Filter: filter, StatusCode: u32(http.StatusUnauthorized), Body: inline(body), HeadersToAdd: []*corev3.HeaderValueOption{setHeader("www-authenticate", scheme)},

@@ -15,18 +15,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// DecompressFilter is the name of the filter that unpacks bodies. BufferFilter, which bounds
-// them, counts what comes out of it.
+// DecompressFilter is the name of the filter that decompresses bodies. BufferFilter is the name of the
+// filter that bounds them; it counts decompressed bytes.
 const (
 	DecompressFilter = "envoy.filters.http.decompressor/gzip"
 	BufferFilter     = "envoy.filters.http.buffer"
 )
 
-// mostInflated is the most that a byte of gzip can become. With less, Envoy would cut what is packed well
-// and send that on as if it were all.
+// mostInflated is the largest number of bytes that one byte of gzip can become. With a lower bound, Envoy
+// would cut a well-compressed body and forward the rest as if it were all.
 const mostInflated = 1032
 
-// decompressFilter unpacks what requests bring, where it is on, and leaves answers alone.
+// decompressFilter decompresses request bodies where it is enabled, and no responses.
 func decompressFilter(ir.Listener) []filterConfig {
 	var m matchers
 	library := m.checked("envoy.compression.gzip.decompressor", &gzipv3.Gzip{MaxInflateRatio: u32(mostInflated)})
@@ -34,7 +34,7 @@ func decompressFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: DecompressFilter, config: &decompressorv3.Decompressor{
 		DecompressorLibrary: &corev3.TypedExtensionConfig{Name: library.GetName(), TypedConfig: library.GetTypedConfig()},
 		RequestDirectionConfig: &decompressorv3.Decompressor_RequestDirectionConfig{
-			// A client must not choose what is counted, with Cache-Control: no-transform.
+			// A client must not turn decompression off with Cache-Control: no-transform.
 			CommonConfig:            &decompressorv3.Decompressor_CommonDirectionConfig{IgnoreNoTransformHeader: true},
 			AdvertiseAcceptEncoding: wrapperspb.Bool(false),
 		},
@@ -51,7 +51,7 @@ func decompressOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return []filterConfig{{name: DecompressFilter, config: &routev3.FilterConfig{Config: &anypb.Any{}}}}, nil
 }
 
-// bufferFilter lets a byte pass.
+// bufferFilter allows a body of one byte.
 func bufferFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: BufferFilter, config: &bufferv3.Buffer{MaxRequestBytes: u32(1)}}}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// Cluster holds its endpoints inline, so that it is ready as soon as Envoy has
-// read it, unless it has a health check or a DNS name. A discovered one has them in an
-// Assignment.
+// Cluster translates a cluster. Its endpoints are inline, so that it is ready as soon
+// as Envoy has read it, unless it has a health check or a DNS name. The endpoints of a
+// discovered cluster are in an Assignment.
 func Cluster(c *ir.Cluster) (*clusterv3.Cluster, error) {
 	options, err := httpOptions(httpProtocolOptions(c))
 	if err != nil {
@@ -107,7 +107,7 @@ func httpProtocolOptions(c *ir.Cluster) *httpv3.HttpProtocolOptions {
 	}
 }
 
-// httpOptions are the options of a cluster's HTTP, by the name of their type.
+// httpOptions returns the HTTP options of a cluster by the name of their type.
 func httpOptions(o *httpv3.HttpProtocolOptions) (map[string]*anypb.Any, error) {
 	config, err := pack(o)
 	return map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": config}, err
@@ -128,7 +128,7 @@ func healthCheck(h *ir.HealthCheck, protocol string) *corev3.HealthCheck {
 	return &corev3.HealthCheck{
 		Timeout:  seconds(h.Timeout),
 		Interval: seconds(h.Interval),
-		// Envoy's default checks a cluster without traffic once a minute only.
+		// By default Envoy checks a cluster without traffic only once a minute.
 		NoTrafficInterval:  seconds(h.Interval),
 		UnhealthyThreshold: u32(h.UnhealthyThreshold),
 		HealthyThreshold:   u32(h.HealthyThreshold),

@@ -14,15 +14,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// CompressFilter begins the names of the filters that compress answers: one for each algorithm, of
-// which the client chooses.
+// CompressFilter is the prefix of the names of the filters that compress responses. There is one filter for each
+// algorithm, and the client chooses.
 const CompressFilter = "envoy.filters.http.compressor"
 
-// minCompressed is in bytes: a smaller answer fits in a packet or two.
+// minCompressed is in bytes. A smaller response fits in one or two packets.
 const minCompressed = 1024
 
-// compressedTypes are the media types that are compressed. What is compressed already is not among them,
-// nor are streams of events (text/event-stream, gRPC), which would wait in the compressor.
+// compressedTypes are the media types that are compressed. Types that are already compressed are not among them.
+// Neither are event streams (text/event-stream, gRPC): events would wait in the compressor.
 func compressedTypes() []string {
 	return []string{
 		"application/graphql-response+json", "application/javascript", "application/json", "application/ld+json", "application/manifest+json",
@@ -32,8 +32,8 @@ func compressedTypes() []string {
 	}
 }
 
-// compressFilters do nothing without the message of a host or route. Of those that a client likes alike, br
-// is taken, and else the one that it names first. Neither types nor the size can be said by a route.
+// compressFilters do nothing without a host's or route's message. Among algorithms that a client prefers equally,
+// br wins, and then the one that the client names first. A route can set neither types nor the minimum size.
 func compressFilters(ir.Listener) []filterConfig {
 	var m matchers
 	var list []filterConfig
@@ -44,14 +44,14 @@ func compressFilters(ir.Listener) []filterConfig {
 		packed := m.checked("envoy.compression."+c.algorithm+".compressor", c.library)
 		list = append(list, filterConfig{name: CompressFilter + "/" + c.algorithm, config: &compressorv3.Compressor{
 			CompressorLibrary: &corev3.TypedExtensionConfig{Name: packed.GetName(), TypedConfig: packed.GetTypedConfig()},
-			// It alone: if all were, the last that the client names would be taken.
+			// Only for br: if all filters had it, the algorithm that the client names last would win.
 			ChooseFirst: c.algorithm == "br",
 			ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
 				CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
 					MinContentLength: u32(minCompressed), ContentType: compressedTypes(), //nolint:staticcheck // Envoy 1.39 does not know what takes its place
 				},
-				// Its bytes are not those that the ETag stands for (RFC 9110 section 8.8.3.3), and parts of what
-				// is compressed are no parts of what it was.
+				// The ETag does not match the compressed bytes (RFC 9110 section 8.8.3.3), and a range of a
+				// compressed response is not a range of the original.
 				WeakenEtagOnCompress: true, UncompressibleResponseCodes: []uint32{http.StatusPartialContent},
 			},
 		}})
@@ -63,8 +63,9 @@ func compressOfHost(h *ir.Host) ([]filterConfig, error) { return compress(h.Comp
 
 func compressOfRoute(r *ir.Route) ([]filterConfig, error) { return compress(r.Compress), nil }
 
-// compress turns some algorithms on, and the others off, as the host may have them on. A filter whose own message
-// turned it off would still be one that a client may like best, and then nothing would be compressed.
+// compress turns some algorithms on and the others off, since the host may have turned them on. It uses
+// FilterConfig to turn one off: a compressor that is off by its own message still takes part in the choice, and
+// if it wins, nothing is compressed.
 func compress(c *ir.Compress) []filterConfig {
 	if c == nil {
 		return nil

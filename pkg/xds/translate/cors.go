@@ -12,16 +12,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// CORSFilter is the name of the filter that answers preflights, and says which web pages may read answers.
+// CORSFilter is the name of the filter that answers preflights and states which web pages may read responses.
 const CORSFilter = "envoy.filters.http.cors"
 
-// corsFilter does nothing without the message of a host or route.
+// corsFilter does nothing without a route's message.
 func corsFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: CORSFilter, config: &corsv3.Cors{}}}
 }
 
-// corsOfRoute leaves ForwardNotMatchingPreflights as it is: without it Envoy would answer the preflights of anybody,
-// with all headers but one.
+// corsOfRoute leaves ForwardNotMatchingPreflights at its default. If it were false, Envoy would answer the preflights
+// of every origin, with all headers but one.
 func corsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	c := r.CORS
 	if c == nil {
@@ -48,7 +48,7 @@ func corsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return []filterConfig{{name: CORSFilter, config: out}}, nil
 }
 
-// applyCORS sets the headers that the filter does not set.
+// applyCORS sets headers that the filter does not set.
 func applyCORS(out *routev3.Route, r *ir.Route) {
 	if r.CORS != nil {
 		out.ResponseHeadersToRemove, out.ResponseHeadersToAdd = corsHeaders(), append(out.ResponseHeadersToAdd, variesByOrigin()...)
@@ -68,8 +68,8 @@ func applyCORS(out *routev3.Route, r *ir.Route) {
 	}
 }
 
-// corsHeaders are what only the gateway says where it has CORS: an upstream that allows more would open what the filter
-// does not. They leave before the filter sets its own.
+// corsHeaders are headers that only the gateway may set where it has CORS. An upstream could otherwise allow more than
+// the filter does. They are removed before the filter sets its own.
 func corsHeaders() []string {
 	const prefix = "access-control-"
 	return []string{
@@ -78,15 +78,15 @@ func corsHeaders() []string {
 	}
 }
 
-// variesByOrigin tells caches that an answer is for one origin (Fetch, section 3.3.5): the filter does not.
+// variesByOrigin tells caches that a response is for one origin (Fetch, section 3.3.5). The filter does not.
 func variesByOrigin() []*corev3.HeaderValueOption {
 	return []*corev3.HeaderValueOption{{
 		Header: &corev3.HeaderValue{Key: "vary", Value: "origin"}, AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
 	}}
 }
 
-// preflightAction leads nowhere, since the filter answers before: it looks only at routes that forward. No
-// cluster has the name of a path.
+// preflightAction leads to no cluster. The CORS filter answers first, but only on routes that forward. No cluster has a
+// path as its name.
 func preflightAction() *routev3.Route_Route {
 	return &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_ClusterHeader{ClusterHeader: ":path"}}}
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// CSRFFilter is the name of the filter that refuses changes that another site's page asks for.
+// CSRFFilter is the name of the filter that refuses changing requests from pages of other
+// sites.
 const CSRFFilter = "envoy.filters.http.csrf"
 
-// csrfFilter lets pages of the host itself ask for changes, and no other.
+// csrfFilter allows changing requests only from pages of the same host.
 func csrfFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: CSRFFilter, config: &csrfv3.CsrfPolicy{FilterEnabled: always()}}}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// maxDirectResponse is the bound of Envoy for the body of an answer, in bytes, one for all routes. A
-// route beyond it makes Envoy refuse all of them. It is that of model.MaxDirectResponse.
+// maxDirectResponse is Envoy's bound for response bodies in bytes. It is one bound for all routes:
+// Envoy refuses all routes if one exceeds it. It equals model.MaxDirectResponse.
 const maxDirectResponse = 65536
 
-// applyDirectResponse makes the route answer by itself.
+// applyDirectResponse makes the route answer without an upstream.
 func applyDirectResponse(out *routev3.Route, r *ir.Respond) {
 	action := &routev3.DirectResponseAction{Status: uint32(r.Status)} //nolint:gosec // a status code
 	if r.Body != "" {
@@ -21,7 +21,7 @@ func applyDirectResponse(out *routev3.Route, r *ir.Respond) {
 	}
 	out.Action = &routev3.Route_DirectResponse{DirectResponse: action}
 	for _, h := range r.Headers {
-		// Envoy takes what is between percent signs for a command.
+		// Envoy reads text between percent signs as a command.
 		out.ResponseHeadersToAdd = append(out.ResponseHeadersToAdd, setHeader(h.Name, strings.ReplaceAll(h.Value, "%", "%%")))
 	}
 }

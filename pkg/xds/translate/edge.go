@@ -16,13 +16,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// HostFilter is the name of the filter that refuses what is not one host, or not one path.
+// HostFilter is the name of the filter that refuses a request without one clear host, or with an ambiguous path.
 const HostFilter = "envoy.filters.http.rbac/host"
 
-// oneHost is a host name or an address, with a port or none. Envoy has folded
-// nothing yet but a trailing dot, and joined several Host headers with commas.
-// What is not of this form would meet a service for more hosts than it names,
-// and a backend might read the name of another service in it.
+// oneHost matches a host name or an address, with or without a port. At this point, Envoy has removed a trailing
+// dot and joined several Host headers with commas, and nothing else. Any other text could match a service for more
+// hosts than it names, and a backend might read the name of another service in it.
 const oneHost = `([0-9A-Za-z_-]+(\.[0-9A-Za-z_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?`
 
 // invalidHostMatcher matches what hostFilter refuses.
@@ -30,9 +29,8 @@ func invalidHostMatcher() *routev3.HeaderMatcher {
 	return headerMatcher(ir.ValueMatch{Name: ":authority", Regex: oneHost, Invert: true})
 }
 
-// hostFilter refuses a request whose host is not one host or, over TLS, not the one
-// that its connection was made for. It is on the listener, so that it costs nothing
-// per service.
+// hostFilter refuses a request that does not have exactly one host or, over TLS, not the host that its connection
+// was made for. It is on the listener, so that it costs nothing per service.
 func hostFilter(l ir.Listener) []filterConfig {
 	policies := map[string]*rbacconfigv3.Policy{"host": {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
@@ -46,7 +44,7 @@ func hostFilter(l ir.Listener) []filterConfig {
 }
 
 // dotSegment names the policy that refuses dot segments with parameters. Envoy resolves /..;x/ before it decodes
-// what is escaped: what was /%2e%2e;x/ is left, and backends that drop parameters (Tomcat, Jetty) would resolve it.
+// escapes, so /..;x/ remains of /%2e%2e;x/. Backends that drop parameters (Tomcat, Jetty) would resolve it.
 const dotSegment = "dot_segment"
 
 func dotSegmentPolicy() *rbacconfigv3.Policy {
@@ -59,14 +57,13 @@ func dotSegmentPolicy() *rbacconfigv3.Policy {
 	return policy
 }
 
-// pathReplies say that it is the request that is wrong.
+// pathReplies turn the refusals into a 400, since the request is wrong.
 func pathReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	m, err := refusalReply(dotSegment, http.StatusBadRequest, "the path has an escaped dot segment with parameters, such as %2e%2e;\n")
 	return []*hcmv3.ResponseMapper{m}, err
 }
 
-// invalidHostReply makes a 400 of the filter's 403: it is the request that is wrong,
-// not who sent it (RFC 9112 section 3.2).
+// invalidHostReply turns the filter's 403 into a 400: the request is wrong, not its sender (RFC 9112 section 3.2).
 func invalidHostReply(ir.Listener) []*hcmv3.ResponseMapper {
 	return []*hcmv3.ResponseMapper{{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
@@ -89,7 +86,7 @@ func invalidHostReply(ir.Listener) []*hcmv3.ResponseMapper {
 	}}
 }
 
-// hostReplies are what becomes of the refusals of hostFilter.
+// hostReplies turn the refusals of hostFilter into responses.
 func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	mappers := invalidHostReply(l)
 	if l.TLS == nil {
@@ -99,10 +96,9 @@ func hostReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	return append(mappers, m), err
 }
 
-// removeClientHeaders removes headers that a client must not set, before Envoy adds what it
-// knows itself: everything of Envoy's own, and how the request came here, which
-// only a trusted proxy in front knows. X-Forwarded-For and X-Forwarded-Proto
-// are Envoy's business.
+// removeClientHeaders removes headers that a client must not set, before Envoy adds its own values. They are all of
+// Envoy's own headers, and those about how the request came here, which only a trusted proxy in front knows. Envoy
+// handles X-Forwarded-For and X-Forwarded-Proto itself.
 func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	names := []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "x-envoy-"}}}
 	if l.TrustedHops == 0 {
@@ -115,8 +111,8 @@ func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	}
 	var mutations []*mutationv3.HeaderMutation
 	for _, name := range names {
-		// By match and not by name: to look a name up, Envoy makes a hash map of all
-		// headers, which costs more than to walk through them.
+		// RemoveOnMatch and not Remove: to look a name up, Envoy builds a hash map of all headers, which costs more
+		// than a scan of them.
 		mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
 			RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: name},
 		}})
@@ -125,8 +121,8 @@ func removeClientHeaders(l ir.Listener) (*corev3.TypedExtensionConfig, error) {
 	return &corev3.TypedExtensionConfig{Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: config}, err
 }
 
-// unhealthy is the header with which an upstream says that it is unhealthy. An
-// Envoy in front would believe this of the gateway.
+// unhealthy is the header with which an upstream reports that it is unhealthy. An Envoy in front would take it for
+// a report about the gateway.
 const unhealthy = "x-envoy-immediate-health-check-fail"
 
 func escapedSlashes(action string) hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction {

@@ -17,24 +17,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// ExtAuthzFilter is the name of the filter that asks another service whether a request may pass.
-// ExtAuthzAllowFilter lets requests pass where that service is away: Envoy knows this of the
-// listener only.
+// ExtAuthzFilter is the name of the filter that asks another service whether a request is allowed.
+// ExtAuthzAllowFilter allows requests while that service is unreachable. There are two, since Envoy
+// has that setting only on the listener.
 const (
 	ExtAuthzFilter      = "envoy.filters.http.ext_authz"
 	ExtAuthzAllowFilter = ExtAuthzFilter + "/allow"
 )
 
-// AuthzSpoofFilter removes headers that only the authorization server may set. By its own name, since
-// a login of the proxy has a message for SpoofFilter too.
+// AuthzSpoofFilter removes headers that only the authorization server may set. It has its own name,
+// since a login of the proxy has a message for SpoofFilter too.
 const AuthzSpoofFilter = SpoofFilter + "/authz"
 
-// noCluster is the name of a cluster that never exists: no upstream has a slash in its name.
+// noCluster is the name of a cluster that never exists: no upstream's name has a slash.
 const noCluster = "gatehouse/none"
 
-// extAuthzFilters ask nobody, so that the first lets nobody in. Without a service Envoy would end with
-// the first request, and without allowed headers the server would get only those of Envoy's choice:
-// which headers it gets is not up to a route.
+// extAuthzFilters name a server that does not exist, so ExtAuthzFilter refuses every request. Without
+// a service, Envoy would crash at the first request. Without a list of allowed headers, the server
+// would receive only a few of Envoy's choice. A route cannot set which headers it receives.
 func extAuthzFilters(ir.Listener) []filterConfig {
 	config := func(onError bool) *extauthzv3.ExtAuthz {
 		return &extauthzv3.ExtAuthz{
@@ -50,8 +50,8 @@ func extAuthzFilters(ir.Listener) []filterConfig {
 	return []filterConfig{{name: ExtAuthzFilter, config: config(false)}, {name: ExtAuthzAllowFilter, config: config(true)}}
 }
 
-// mutationRules say which headers a server that was asked may change: none that say how a message is read
-// or where it goes. By gRPC it could give a request the length of another.
+// mutationRules set which headers a server's answer may change: none that frame a message or route it.
+// Over gRPC, a server could otherwise change a request's length.
 func mutationRules() *mutationv3.HeaderMutationRules {
 	return &mutationv3.HeaderMutationRules{
 		DisallowSystem:     wrapperspb.Bool(true),
@@ -61,7 +61,7 @@ func mutationRules() *mutationv3.HeaderMutationRules {
 
 func extAuthzOfHost(h *ir.Host) ([]filterConfig, error) { return extAuthz(h.ExtAuthz), nil }
 
-// extAuthzOfRoute turns the instance off that the host may have a message for.
+// extAuthzOfRoute turns off the instance for which the host may have a message.
 func extAuthzOfRoute(r *ir.Route) ([]filterConfig, error) {
 	off := &routev3.FilterConfig{Disabled: true}
 	switch {
@@ -130,7 +130,7 @@ func authzHeadersOfHost(h *ir.Host) ([]filterConfig, error) { return authzHeader
 
 func authzHeadersOfRoute(r *ir.Route) ([]filterConfig, error) { return authzHeaders(r.ExtAuthz), nil }
 
-// authzHeaders removes what only the authorization server may set, on public routes too.
+// authzHeaders removes what only the authorization server may set, also on public routes.
 func authzHeaders(a *ir.ExtAuthz) []filterConfig {
 	if a == nil || len(a.UpstreamHeaders) == 0 {
 		return nil
@@ -142,8 +142,8 @@ func authzHeaders(a *ir.ExtAuthz) []filterConfig {
 	return []filterConfig{requestMutations(AuthzSpoofFilter, mutations(changes))}
 }
 
-// extAuthzReplies say why a request does not pass that nobody could be asked about. What the
-// authorization server refuses with stays as it is.
+// extAuthzReplies explain why a request is refused that the server could not be asked about. A refusal
+// of the authorization server itself stays unchanged.
 func extAuthzReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	filter, err := celFilter(details + " == 'ext_authz_error'")
 	return []*hcmv3.ResponseMapper{{

@@ -13,14 +13,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// ExtProcFilter is the name of the filter that gives requests and answers to another service.
+// ExtProcFilter is the name of the filter that sends requests and responses to another service.
 const ExtProcFilter = "envoy.filters.http.ext_proc"
 
-// processorTimeout is how long a processor may take for one message. A route cannot say so.
+// processorTimeout is how long a processor may take for one message. A route cannot set it.
 const processorTimeout = time.Second
 
-// extProcFilter asks nobody, so that nothing passes. The route stays the one that was chosen for what
-// the client has sent: others have looked at it before.
+// extProcFilter names a processor that does not exist, so that it refuses every request. A processor
+// cannot change the route, since earlier filters checked the request for it.
 func extProcFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: ExtProcFilter, config: &extprocv3.ExternalProcessor{
 		GrpcService:      processor(noCluster),
@@ -70,8 +70,8 @@ func bodyMode(mode string) extprocv3.ProcessingMode_BodySendMode {
 	return extprocv3.ProcessingMode_NONE
 }
 
-// extProcReplies say why a request does not pass that could not be processed. What the processor
-// answers itself stays as it is.
+// extProcReplies explain why a request is refused that could not be processed. A processor's own
+// answer stays unchanged.
 func extProcReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	filter, err := celFilter(begins("ext_proc_error"))
 	return []*hcmv3.ResponseMapper{{

@@ -14,7 +14,7 @@ import (
 // FaultFilter is the name of the filter that delays or fails requests on purpose.
 const FaultFilter = "envoy.filters.http.fault"
 
-// faultFilter does nothing without the message of a host or route.
+// faultFilter does nothing without a host's or route's message.
 func faultFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: FaultFilter, config: &faultv3.HTTPFault{}}}
 }
@@ -23,7 +23,7 @@ func faultOfHost(h *ir.Host) ([]filterConfig, error) { return fault(h.Fault), ni
 
 func faultOfRoute(r *ir.Route) ([]filterConfig, error) { return fault(r.Fault), nil }
 
-// fault takes nothing from the headers by which Envoy lets clients choose their faults.
+// fault ignores the headers with which Envoy lets clients choose faults.
 func fault(f *ir.Fault) []filterConfig {
 	if f == nil {
 		return nil

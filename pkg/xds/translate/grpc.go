@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// GRPCWebFilter is the name of the filter that makes gRPC of what browsers send, GRPCJSONFilter that of
-// the one that makes it of JSON.
+// GRPCWebFilter is the name of the filter that translates gRPC-Web into gRPC. GRPCJSONFilter is the name of the filter
+// that translates JSON into gRPC.
 const (
 	GRPCWebFilter  = "envoy.filters.http.grpc_web"
 	GRPCJSONFilter = "envoy.filters.http.grpc_json_transcoder"
@@ -27,15 +27,15 @@ func grpcWebOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return []filterConfig{{name: GRPCWebFilter, config: &routev3.FilterConfig{Config: &anypb.Any{}}}}, nil
 }
 
-// grpcJSONFilter knows no service without the message of a route.
+// grpcJSONFilter knows no service without a route's message.
 func grpcJSONFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: GRPCJSONFilter, config: &transcoderv3.GrpcJsonTranscoder{
 		DescriptorSet: &transcoderv3.GrpcJsonTranscoder_ProtoDescriptorBin{},
 	}}}
 }
 
-// grpcJSONOfRoute keeps the route that was found for the path of the request: by that of the call, a client could come
-// to a route that lets in fewer.
+// grpcJSONOfRoute keeps the route of the request's own path. If Envoy chose a route again by the path of the call, a
+// client could reach a route with stricter access.
 func grpcJSONOfRoute(r *ir.Route) ([]filterConfig, error) {
 	g := r.GRPCJSON
 	if g == nil {
@@ -51,7 +51,7 @@ func grpcJSONOfRoute(r *ir.Route) ([]filterConfig, error) {
 		IgnoreUnknownQueryParameters: g.IgnoreUnknownParameters,
 		RequestValidationOptions: &transcoderv3.GrpcJsonTranscoder_RequestValidationOptions{
 			RejectUnknownMethod: !g.PassUnknownPaths, RejectUnknownQueryParameters: !g.IgnoreUnknownParameters,
-			// Else a body would say another thing than the path, by which others have let the request pass.
+			// Otherwise the body could contradict the path, which other filters have already checked.
 			RejectBindingBodyFieldCollisions: true,
 		},
 		PrintOptions: &transcoderv3.GrpcJsonTranscoder_PrintOptions{

@@ -10,10 +10,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// HeaderFilter is the name of the filter that changes headers as users say.
+// HeaderFilter is the name of the filter that makes the users' header changes.
 const HeaderFilter = "envoy.filters.http.header_mutation"
 
-// headerFilter makes the changes of a host, then those of the route.
+// headerFilter makes the changes of the host, then those of the route.
 func headerFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: HeaderFilter, config: &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
 }
@@ -43,7 +43,7 @@ func mutations(changes []ir.HeaderChange) []*mutationv3.HeaderMutation {
 			action = corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD
 		}
 		list = append(list, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-			// Envoy takes what is between percent signs for a command.
+			// Envoy reads text between percent signs as a command.
 			Header: &corev3.HeaderValue{Key: c.Name, Value: strings.ReplaceAll(c.Value, "%", "%%")}, AppendAction: action,
 		}}})
 	}

@@ -23,8 +23,8 @@ func applyHostRewrite(out *routev3.RouteAction, h *ir.HostRewrite) {
 	out.AppendXForwardedHost = true
 }
 
-// wholePath lets a route take only requests whose path makes a host: Envoy would take the path
-// itself for the host of any other.
+// wholePath limits a route to requests whose path makes a host. For any other request, Envoy
+// would use the path itself as the host.
 func wholePath(out *routev3.RouteMatch, f *ir.Forward) {
 	if f == nil || f.HostRewrite == nil || f.HostRewrite.Regex == "" {
 		return

@@ -17,84 +17,83 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// httpFilter is one HTTP filter, in all the places where Envoy hears of it. A
-// nil hook means that it is not there.
+// httpFilter is one HTTP filter, with all the places in Envoy's configuration where it occurs. A nil hook means that
+// the filter does not occur there.
 type httpFilter struct {
-	// name is the filter's name on the listener; if there are several, the part
-	// before the slash.
+	// name is the filter's name on the listener. If the row has several filters, it is the part of their names before
+	// the slash.
 	name string
-	// listener is the filter on the listener: mostly one, but one for each
-	// domain of a filter that knows only one.
+	// listener returns the row's filters on the listener. It is mostly one, but a filter that supports one domain has
+	// one instance for each domain.
 	listener func(ir.Listener) []filterConfig
-	// disabled says that it does nothing but for the hosts and routes that have
-	// a message for it. It is on every listener, so that no listener changes with
-	// them, and a wrong message falls back to its configuration there: that of a
-	// filter that protects something has to deny.
+	// disabled means that the filter works only for hosts and routes that have a message for it. It is on every
+	// listener, so that no listener changes with them. If Envoy cannot read a message, it uses the listener's
+	// configuration, so that of a filter that protects something must deny.
 	disabled bool
-	// host and route are the messages of a host and of a route. A host's message
-	// stays in force under a route that has none.
+	// host and route return the messages of a host and of a route. A host's message applies to routes without their
+	// own.
 	host  func(*ir.Host) ([]filterConfig, error)
 	route func(*ir.Route) ([]filterConfig, error)
-	// replies are what becomes of the filter's own answers; nil leaves them as they
-	// are.
+	// replies change the filter's own responses; nil leaves them unchanged.
 	replies func(ir.Listener) ([]*hcmv3.ResponseMapper, error)
-	// resources are what it needs beside the listener.
+	// resources are what the filter needs in addition to the listener.
 	resources func(ir.Listener) (Resources, error)
 }
 
-// filterConfig is a message for the filter called name. Two filters of one type
-// have different names, such as rbac/host.
+// filterConfig is a message for the filter called name. Filters of one type have different names, such as rbac/host.
 type filterConfig struct {
 	name   string
 	config message
-	// discovered says that the filter on the listener is delivered by itself, under its
-	// name (ECDS), as a message of this type. config is then what stands for it if it does not
-	// come; nil means that the listener is of no use without it.
+	// discovered means that the listener's filter is delivered on its own, under its name (ECDS), as a message of
+	// this type. config is then the default if it does not arrive; nil means that the listener cannot work without
+	// it.
 	discovered message
 }
 
-// Resources are what filters name and neither listeners nor routes hold.
+// Resources are what filters refer to by name outside listeners and routes.
 type Resources struct {
 	Clusters []*clusterv3.Cluster
 	Secrets  []*tlsv3.Secret
-	// Extensions are the filters that a listener names and does not hold.
+	// Extensions are filters that a listener refers to by name.
 	Extensions []*corev3.TypedExtensionConfig
 }
 
-// httpFilters is the one place that decides the order of the HTTP filters.
+// httpFilters is the only place that sets the order of the HTTP filters. Requests pass the filters from first to
+// last, responses from last to first.
 func httpFilters() []httpFilter {
 	return []httpFilter{
-		// Refuses what is not one host, before anything is asked about it.
+		// HostFilter is first: no other filter sees a request without one clear host.
 		{name: HostFilter, listener: hostFilter, replies: hostReplies},
-		// Both before anything is asked about the request.
+		// These two enforce client certificates before later filters look at the request.
 		{name: AnybodyFilter, listener: anybodyFilter, disabled: true, host: anybodyOfHost, route: anybodyOfRoute, replies: certificateReplies},
 		{name: VerifiedFilter, listener: verifiedFilter, host: verifiedOfHost},
-		// Answers a preflight before anybody asks who sends it, and what others refuse has its headers too.
+		// CORSFilter answers preflights before any credential is required. Since it is early, refusals of later
+		// filters have its headers too.
 		{name: CORSFilter, listener: corsFilter, disabled: true, route: corsOfRoute},
-		// What comes back passes it after all that may change a body.
+		// A response passes CompressFilter after all filters that may change its body.
 		{name: CompressFilter, listener: compressFilters, disabled: true, host: compressOfHost, route: compressOfRoute},
-		// The cheapest refusal of all. By its own name, since the message of a route takes the
-		// place of the host's.
+		// The cheapest refusal of all. The filter has its own name, since a route's message replaces the host's.
 		{name: IPFilter, listener: ipFilter, disabled: true, host: ipOfHost, route: ipOfRoute, replies: ipReplies},
-		// Of those that may ask: before a login, which who cannot get in does not need.
+		// MaintenanceFilter comes after the address check and before logins: a closed host needs no login.
 		{name: MaintenanceFilter, listener: maintenanceFilter, disabled: true, host: maintenanceOfHost, replies: maintenanceReplies},
-		// Before all that costs more than a lookup, so that a flood does not
-		// reach it.
+		// RateLimitFilter comes before everything that costs more than a lookup, so that a flood does not reach it.
 		{name: RateLimitFilter, listener: rateLimitFilters, route: rateLimitsOfRoute, replies: rateLimitedReplies, resources: rateLimitEngine},
-		// Needs nobody's name.
+		// CSRFFilter does not need to know who the client is.
 		{name: CSRFFilter, listener: csrfFilter, disabled: true, host: csrfOfHost, route: csrfOfRoute, replies: csrfReplies},
-		// In this order: the login finds the token that is verified, and it has the claims.
-		// Before them, what only they may set is removed, and behind them what nobody else
-		// needs to see. The answers about keys and passwords come before those of logins, which take every other 401.
+		// The order of these matters. SpoofFilter and AuthzSpoofFilter first remove headers that only later filters
+		// may set. OAuth2Filter finds the token, JWTFilter verifies it and extracts the claims. CleanFilter and
+		// PasswordFilter at the end remove what backends must not see. The replies for keys and passwords come before
+		// those for logins, which match every other 401.
 		{name: SpoofFilter, listener: spoofFilter, disabled: true, host: spoofOfHost, route: spoofOfRoute, replies: credentialReplies},
 		{name: AuthzSpoofFilter, listener: authzSpoofFilter, disabled: true, host: authzHeadersOfHost, route: authzHeadersOfRoute},
 		{name: OAuth2Filter, listener: oauth2Filter, disabled: true, host: loginOfHost, route: exemptRoute(OAuth2Filter), replies: loginReplies},
 		{name: JWTFilter, listener: jwtFilter, disabled: true, host: tokenCheckOfHost, route: tokenCheckOfRoute},
-		// The second knows the client that the first has found.
+		// KeyClientsFilter checks the client that KeyFilter found.
 		{name: KeyFilter, listener: keyFilter, disabled: true, host: keysOfHost, route: keysOfRoute, resources: keyResources},
 		{name: KeyClientsFilter, listener: keyClientsFilter, disabled: true, host: keyClientsOfHost, route: keyClientsOfRoute},
 		{name: BasicAuthFilter, listener: basicAuthFilter, disabled: true, host: basicAuthOfHost, route: basicAuthOfRoute},
-		// Beside them those that let requests pass which bring nothing, and the one that looks whether all did.
+		// These are for one of several credentials. The first two allow requests without a credential. AnyFilter
+		// refuses requests for which no filter found one.
 		{name: AnyKeyFilter, listener: anyKeyFilter, disabled: true, host: anyKeyOfHost, route: anyKeyOfRoute, resources: anyKeyResources},
 		{name: AnyBasicAuthFilter, listener: anyBasicAuthFilter, disabled: true, host: anyBasicAuthOfHost, route: anyBasicAuthOfRoute},
 		{name: AnyFilter, listener: anyFilter, disabled: true, host: anyOfHost, route: anyOfRoute},
@@ -102,31 +101,32 @@ func httpFilters() []httpFilter {
 		{name: AccessFilter, listener: accessFilter, disabled: true, host: accessOfHost, route: accessOfRoute, replies: accessReplies},
 		{name: CleanFilter, listener: cleanFilter, disabled: true, host: cleanOfHost, route: cleanOfRoute},
 		{name: PasswordFilter, listener: passwordFilter, disabled: true, host: passwordOfHost, route: passwordOfRoute},
-		// Behind all that knows who it is; disabled, so that no other request meets it.
+		// ClaimLimitFilter comes after all filters that identify the client. It is disabled by default, so that other
+		// requests skip it.
 		{name: ClaimLimitFilter, listener: claimLimitFilters, disabled: true, route: claimLimitsOfRoute},
-		// In this order: what is counted is what comes out. Before those that hold a body for a
-		// server: of them it comes on in one piece, which Envoy does not count.
+		// BufferFilter counts what DecompressFilter decompressed. Both come before the filters that hold a body for a
+		// server: after those, the body arrives in one piece, which Envoy does not count.
 		{name: DecompressFilter, listener: decompressFilter, disabled: true, route: decompressOfRoute},
 		{name: BufferFilter, listener: bufferFilter, disabled: true, route: bufferOfRoute, replies: bufferReplies},
-		// The dearest: others ask, and may need all that was found before.
+		// The most expensive filters: they call other servers, which may need everything found before.
 		{name: ExtAuthzFilter, listener: extAuthzFilters, disabled: true, host: extAuthzOfHost, route: extAuthzOfRoute, replies: extAuthzReplies},
 		{name: ExtProcFilter, listener: extProcFilter, disabled: true, host: extProcOfHost, route: extProcOfRoute, replies: extProcReplies},
-		// Strangers do not see experiments.
+		// FaultFilter comes after all access checks: strangers do not see experiments.
 		{name: FaultFilter, listener: faultFilter, disabled: true, host: faultOfHost, route: faultOfRoute, replies: faultReplies},
-		// The operator's own code sees requests that are allowed.
+		// LuaFilter runs the operator's own code on requests that are allowed.
 		{name: LuaFilter, listener: luaFilter, disabled: true, host: luaOfHost, route: luaOfRoute},
-		// After all that may answer, so that what those check is what the client
-		// has sent; what comes back passes it first.
+		// HeaderFilter comes after all filters that may answer, so they check what the client sent. Responses pass it
+		// before those filters.
 		{name: HeaderFilter, listener: headerFilter, disabled: true, host: headersOfHost, route: headersOfRoute},
-		// Before the user's own changes of what comes back, which have the last word.
+		// Responses pass HSTSFilter before HeaderFilter, so the user's own changes win.
 		{name: HSTSFilter, listener: hstsFilter, disabled: true, host: hstsOfHost},
-		// Change where a request goes, and what of it.
+		// These filters change where and in which form a request is forwarded.
 		{name: AffinityFilter, listener: affinityFilter, disabled: true, route: affinityOfRoute},
-		// In this order: what is gRPC already is not taken for JSON.
+		// GRPCWebFilter comes before GRPCJSONFilter, so that what is already gRPC is not taken for JSON.
 		{name: GRPCWebFilter, listener: grpcWebFilter, disabled: true, route: grpcWebOfRoute},
 		{name: GRPCJSONFilter, listener: grpcJSONFilter, disabled: true, route: grpcJSONOfRoute},
-		// Is always the last.
-		{name: routerFilter, listener: router, replies: pathReplies}, // of the first filter: the order of answers says nothing
+		// The router is always last.
+		{name: routerFilter, listener: router, replies: pathReplies}, // for refusals of HostFilter; their order among the replies does not matter
 	}
 }
 
@@ -136,8 +136,8 @@ func router(ir.Listener) []filterConfig {
 
 const routerFilter = "envoy.filters.http.router"
 
-// HTTPFilters returns the names of the HTTP filters, in their order. Of
-// several filters of one row it is the part of their names before the slash.
+// HTTPFilters returns the names of the HTTP filters in their order. If a row has several filters, it is the part of
+// their names before the slash.
 func HTTPFilters() []string {
 	var names []string
 	for _, f := range httpFilters() {
@@ -158,7 +158,7 @@ func (f httpFilter) pack(c filterConfig) (*anypb.Any, error) {
 	return packed, nil
 }
 
-// listenerFilters are the filters as the listener has them, in their order.
+// listenerFilters returns the listener's filters in their order.
 func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	var list []*hcmv3.HttpFilter
 	for _, f := range httpFilters() {
@@ -182,15 +182,15 @@ func listenerFilters(l ir.Listener) ([]*hcmv3.HttpFilter, error) {
 	return list, nil
 }
 
-// discovery is in place of a message of the type of m: the listener waits for it, and takes
-// otherwise if it does not come.
+// discovery replaces a message of the type of m. The listener waits for the message, and uses otherwise if it does
+// not arrive.
 func discovery(m message, otherwise *anypb.Any) *hcmv3.HttpFilter_ConfigDiscovery {
 	return &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
 		ConfigSource: adsSource(), DefaultConfig: otherwise, TypeUrls: []string{"type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())},
 	}}
 }
 
-// localReplies says what becomes of the answers of filters.
+// localReplies returns the changes of the filters' own responses.
 func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 	out := &hcmv3.LocalReplyConfig{}
 	for _, f := range httpFilters() {
@@ -206,7 +206,7 @@ func localReplies(l ir.Listener) (*hcmv3.LocalReplyConfig, error) {
 	return out, nil
 }
 
-// ListenerResources are what the filters of a listener need beside it.
+// ListenerResources returns what the filters of a listener need in addition to it.
 func ListenerResources(l ir.Listener) (Resources, error) {
 	all := Resources{Secrets: chainSecrets(l)}
 	for _, f := range httpFilters() {
@@ -224,8 +224,8 @@ func ListenerResources(l ir.Listener) (Resources, error) {
 	return all, nil
 }
 
-// CheckOverride refuses what Envoy would take from a host or route for "no filter": a name that
-// no row has, and an empty message. An empty FilterConfig turns a filter on as the listener has it.
+// CheckOverride refuses overrides of a host or route that Envoy would treat as "no filter": a name that no row has,
+// and an empty message. An empty FilterConfig is allowed: it turns a filter on with the listener's configuration.
 func CheckOverride(name string, m proto.Message) error {
 	isRow := func(f httpFilter) bool { return name == f.name || strings.HasPrefix(name, f.name+"/") }
 	if !slices.ContainsFunc(httpFilters(), isRow) {
@@ -245,8 +245,8 @@ func routeFilters(r *ir.Route) (map[string]*anypb.Any, error) {
 	return perFilter(r, func(f httpFilter) func(*ir.Route) ([]filterConfig, error) { return f.route })
 }
 
-// perFilter are the messages of a host or route by the name of the filter that
-// they are for. Envoy ignores those for one that the listener does not have.
+// perFilter returns the messages of a host or route by the name of their filter. Envoy ignores messages for a filter
+// that the listener does not have.
 func perFilter[T any](of T, hook func(httpFilter) func(T) ([]filterConfig, error)) (map[string]*anypb.Any, error) {
 	var all map[string]*anypb.Any
 	for _, f := range httpFilters() {

@@ -16,16 +16,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// What tells HTTPS from plain HTTP, request by request. Both listeners have the same
-// routes.
+// This file distinguishes HTTPS from plain HTTP for each request. Both listeners have
+// the same routes.
 
-// misdirected names the policy, and so the details of the response, of a request for
-// a host that its connection was not made for (RFC 9110 section 15.5.20).
+// misdirected names the policy that refuses a request for a host that its connection
+// was not made for (RFC 9110 section 15.5.20). The name is also in the response
+// details.
 const misdirected = "misdirected"
 
 // misdirectedPolicy matches a request whose Host is not the name for which the client
-// made the connection: it chose the certificate, and whether the client had to show
-// one. A client that asks for an address names no host.
+// made the connection. That name chose the certificate, and whether the client had to
+// present one. A client that connects to an address sends no name.
 //
 //	!(host == sni || sni == "" && host.matches(address))
 //
@@ -42,12 +43,12 @@ func misdirectedPolicy() *rbacconfigv3.Policy {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
 		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
 		Condition:   e.call(nil, "!_", e.call(nil, "_||_", same, unnamed)),
-		// A Host is bounded by what Envoy takes as headers.
+		// Envoy's limit for headers also bounds the Host.
 		CelConfig: &corev3.CelExpressionConfig{EnableStringFunctions: true},
 	}
 }
 
-// expressions makes the nodes of a CEL expression, each with an ID of its own.
+// expressions makes the nodes of a CEL expression. Each node has its own ID.
 type expressions struct{ last int64 }
 
 func (e *expressions) node() *exprv1.Expr {
@@ -86,26 +87,27 @@ func (e *expressions) number(i int64) *exprv1.Expr {
 	return n
 }
 
-// refusalReply gives the 403 of an RBAC policy a status and words of its own.
+// refusalReply replaces the status and body of an RBAC policy's 403.
 func refusalReply(policy string, status int, body string) (*hcmv3.ResponseMapper, error) {
 	filter, err := celFilter(fmt.Sprintf("%s == 'rbac_access_denied_matched_policy[%s]'", details, policy))
 	return &hcmv3.ResponseMapper{Filter: filter, StatusCode: u32(status), Body: inline(body)}, err
 }
 
-// AnybodyFilter and VerifiedFilter are the names of the filters that keep hosts that
-// verify clients, and connections whose client was verified, together. The first closes
-// such hosts on plain HTTP and on connections that asked for no certificate, also on
-// those that were made before the host asked for one. The second, named after the
-// authorities too, closes all other hosts.
+// AnybodyFilter and VerifiedFilter are the names of the filters that separate hosts
+// that verify clients from all others. AnybodyFilter closes such hosts on plain HTTP
+// and on connections without a client certificate, including connections made before
+// the host required one. VerifiedFilter is on connections whose client was verified and
+// closes all other hosts. Its name ends in the name of the authorities.
 const (
 	AnybodyFilter  = "envoy.filters.http.rbac/anybody"
 	VerifiedFilter = "envoy.filters.http.rbac/verified"
 )
 
-// certificateRequired names their policy.
+// certificateRequired is the name of their policy.
 const certificateRequired = "client_certificate_required"
 
-// chainCA is the secret that verifies clients on the chain that a filter is for.
+// chainCA returns the secret with the authorities that verify clients on the filter's
+// chain.
 func chainCA(l ir.Listener) string {
 	if l.TLS == nil || len(l.TLS.Chains) == 0 || l.TLS.Chains[0].ClientCA == nil {
 		return ""
@@ -129,7 +131,7 @@ func verifiedFilter(l ir.Listener) []filterConfig {
 
 func verifiedBy(secret string) string { return VerifiedFilter + "/" + secret }
 
-// refuseAll refuses every request, by a policy of that name.
+// refuseAll refuses every request with the named policy.
 func refuseAll(policy string) *rbacconfigv3.RBAC {
 	return &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_DENY, Policies: map[string]*rbacconfigv3.Policy{policy: {
 		Permissions: []*rbacconfigv3.Permission{{Rule: &rbacconfigv3.Permission_Any{Any: true}}},
@@ -151,7 +153,7 @@ func verifiedOfHost(h *ir.Host) ([]filterConfig, error) {
 	return []filterConfig{{name: verifiedBy(h.ClientCA), config: &routev3.FilterConfig{Disabled: true}}}, nil
 }
 
-// anybodyOfRoute lets a client be sent to HTTPS.
+// anybodyOfRoute allows a route to redirect clients to HTTPS.
 func anybodyOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if !r.Unverified {
 		return nil, nil
@@ -164,10 +166,10 @@ func certificateReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	return []*hcmv3.ResponseMapper{m}, err
 }
 
-// HSTSFilter is the name of the filter that tells browsers to keep to HTTPS.
+// HSTSFilter is the name of the filter that tells browsers to use only HTTPS.
 const HSTSFilter = "envoy.filters.http.header_mutation/hsts"
 
-// hstsFilter is on the listener of HTTPS only: over plain HTTP nobody must say so
+// hstsFilter is on the HTTPS listener only: the header must not be sent over plain HTTP
 // (RFC 6797 section 7.2).
 func hstsFilter(l ir.Listener) []filterConfig {
 	if l.TLS == nil {

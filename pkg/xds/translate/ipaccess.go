@@ -15,13 +15,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// IPFilter is the name of the filter that looks at the client's address.
+// IPFilter is the name of the filter that checks the client's address.
 const IPFilter = "envoy.filters.http.rbac/ip"
 
-// addressRefused names its refusals.
+// addressRefused is the name of the filter's policy in refusals.
 const addressRefused = "address_refused"
 
-// ipFilter lets nobody in.
+// ipFilter refuses every request.
 func ipFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: IPFilter, config: &rbacv3.RBAC{Rules: refuseAll(addressRefused)}}}
 }
@@ -30,8 +30,8 @@ func ipOfHost(h *ir.Host) ([]filterConfig, error) { return ipAccess(h.IPAccess) 
 
 func ipOfRoute(r *ir.Route) ([]filterConfig, error) { return ipAccess(r.IPAccess) }
 
-// ipAccess asks one list after the other. A tree of ranges costs the same for few ranges and
-// for many; rules would compare them one by one.
+// ipAccess checks one list after the other. A tree of ranges costs the same for few ranges
+// and for many; rules would be compared one by one.
 func ipAccess(a *ir.IPAccess) ([]filterConfig, error) {
 	if a == nil {
 		return nil, nil
@@ -43,7 +43,7 @@ func ipAccess(a *ir.IPAccess) ([]filterConfig, error) {
 		next = m.inRanges(list, next, refuse)
 	}
 	next = m.inRanges(a.Deny, refuse, next)
-	// The outermost part of a matcher has no action of its own.
+	// The outermost part of a matcher cannot have an action.
 	matcher := next.GetMatcher()
 	if matcher == nil {
 		matcher = &xdsmatcherv3.Matcher{OnNoMatch: next}
@@ -51,14 +51,14 @@ func ipAccess(a *ir.IPAccess) ([]filterConfig, error) {
 	return []filterConfig{{name: IPFilter, config: &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Matcher: matcher}}}}, m.err
 }
 
-// access is the end of a matcher.
+// access is a matcher's final action.
 func (m *matchers) access(name string, action rbacconfigv3.RBAC_Action) *xdsmatcherv3.Matcher_OnMatch {
 	return &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
 		Action: m.checked("envoy.filters.rbac.action", &rbacconfigv3.Action{Name: name, Action: action}),
 	}}
 }
 
-// inRanges asks whether the client's address is in one of the ranges.
+// inRanges matches a client's address in one of the ranges.
 func (m *matchers) inRanges(list []netip.Prefix, then, otherwise *xdsmatcherv3.Matcher_OnMatch) *xdsmatcherv3.Matcher_OnMatch {
 	if len(list) == 0 {
 		return otherwise
@@ -66,7 +66,7 @@ func (m *matchers) inRanges(list []netip.Prefix, then, otherwise *xdsmatcherv3.M
 	var ranges []*xdscorev3.CidrRange
 	for _, p := range list {
 		ranges = append(ranges, cidrRange(p))
-		if p.Addr().Is4() { // as proxies in front that listen on IPv6 write it
+		if p.Addr().Is4() { // proxies in front that listen on IPv6 write it like this
 			ranges = append(ranges, cidrRange(netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), p.Bits()+96)))
 		}
 	}

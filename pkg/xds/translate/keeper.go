@@ -9,27 +9,28 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// KeeperName is the name of the virtual host that keeps the secrets of logins in a
-// route configuration. No service has a name with a slash.
+// KeeperName is the name of the virtual host that keeps the secrets of logins in a route
+// configuration. No service's name has a slash.
 const KeeperName = "login/keeper"
 
 // bootstrapCluster is a cluster that every Envoy has from its bootstrap. Envoy logs a warning
-// for one that it does not have, each time that it reads a route configuration.
+// for an unknown cluster each time it reads a route configuration.
 const bootstrapCluster = "gatehouse_xds"
 
-// KeeperHost is the virtual host without its routes. Its domain is one that no client
-// can resolve (RFC 6761).
+// KeeperHost returns the virtual host without its routes. No client can resolve its domain
+// (RFC 6761).
 func KeeperHost() *routev3.VirtualHost {
 	return &routev3.VirtualHost{Name: KeeperName, Domains: []string{"keeper.invalid"}}
 }
 
-// LoginSecrets are the names of the secrets of a pair: the secret of the client, and the
-// key that cookies are signed with.
+// LoginSecrets returns the names of a pair's two secrets: the client secret, and the key that
+// signs cookies.
 func LoginSecrets(pair string) (client, hmac string) { return pair + "/client", pair + "/hmac" }
 
-// KeeperRoute names both secrets of a pair. Envoy 1.39 crashes when a secret that a login
-// uses leaves a route configuration, so this route goes only when the process does. Nothing
-// that it says leads anywhere, and no request meets it: each has a method.
+// KeeperRoute returns a route that names both secrets of a pair. Envoy 1.39 crashes when a
+// secret that a login uses leaves a route configuration, so the route stays as long as the
+// Envoy process. Its URLs lead nowhere. It matches no request, since every request has a
+// method.
 func KeeperRoute(pair string) (*routev3.Route, error) {
 	client, hmac := LoginSecrets(pair)
 	noMethod := &routev3.HeaderMatcher{Name: ":method", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: false}}

@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// The limits of Envoy's guide for a proxy at the edge of a network ("Configuring
-// Envoy as an edge proxy").
+// These are the limits of Envoy's guide for edge proxies ("Configuring Envoy as an
+// edge proxy").
 const (
 	connectionBufferBytes = 32 * 1024
 	maxConcurrentStreams  = 100
@@ -26,8 +26,8 @@ const (
 	requestHeadersTimeout = 10 * time.Second
 )
 
-// Listener accepts HTTP/1.1 and HTTP/2, plain or over TLS, and takes its routes from
-// the proxy's route configuration.
+// Listener translates a listener. It accepts HTTP/1.1 and HTTP/2, plain or over TLS,
+// and takes its routes from the proxy's route configuration.
 func Listener(l ir.Listener) (*listenerv3.Listener, error) {
 	out := &listenerv3.Listener{
 		Name:                          ListenerName(l),

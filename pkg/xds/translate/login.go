@@ -18,18 +18,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// OAuth2Filter is the name of the filter that asks for a login, and keeps it in cookies.
+// OAuth2Filter is the name of the filter that requires a login and keeps it in cookies.
 const OAuth2Filter = "envoy.filters.http.oauth2"
 
 // tokenTimeout bounds the call of the token endpoint.
 const tokenTimeout = 5 * time.Second
 
-// sessionTime is how long a session is if the identity provider does not say so (RFC 6749
-// section 5.1).
+// sessionTime is the length of a session if the identity provider does not set one (RFC 6749 section 5.1).
 const sessionTime = time.Hour
 
-// oauth2Filter does nothing without the message of a host. It must be on every listener:
-// Envoy ignores messages for a filter that is not, and the host would be open.
+// oauth2Filter does nothing without a host's message. It must be on every listener: Envoy ignores messages
+// for a filter that the listener does not have, and the host would be open.
 func oauth2Filter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: OAuth2Filter, config: &oauth2v3.OAuth2{}}}
 }
@@ -41,8 +40,8 @@ func loginOfHost(h *ir.Host) ([]filterConfig, error) {
 	return []filterConfig{{name: OAuth2Filter, config: &oauth2v3.OAuth2PerRoute{Config: oauth2Config(h.Login)}}}, nil
 }
 
-// exemptRoute turns a filter that asks who a request is from off for routes that need no login, and for those
-// that ask it in another way.
+// exemptRoute turns a filter for credentials off for routes that require none, and for those that require
+// others.
 func exemptRoute(filter string) func(*ir.Route) ([]filterConfig, error) {
 	return func(r *ir.Route) ([]filterConfig, error) {
 		if !r.Public && !r.SaysWho() {
@@ -62,7 +61,7 @@ func oauth2Config(l *ir.Login) *oauth2v3.OAuth2Config {
 		EndSessionEndpoint:    l.EndSessionEndpoint,
 		RedirectUri:           l.RedirectURI,
 		RedirectPathMatcher:   exactPath(l.CallbackPath),
-		// Envoy needs one. No request has a path with a space.
+		// Envoy requires a path. No request has a path with a space.
 		SignoutPath: exactPath("/ "),
 		Credentials: &oauth2v3.OAuth2Credentials{
 			ClientId:       l.ClientID,
@@ -97,9 +96,9 @@ func cookieNames(l *ir.Login) *oauth2v3.OAuth2Credentials_CookieNames {
 	}
 }
 
-// cookieConfigs make cookies that come along when the identity provider sends a browser
-// back, which strict ones do not. Those of a login that is under way go to the callback
-// only: each request without a session adds two.
+// cookieConfigs set how the cookies are sent. With SameSite=Lax, browsers send them when the identity
+// provider sends them back; with Strict they do not. Cookies of an unfinished login go to the callback only,
+// since each request without a session adds two.
 func cookieConfigs(l *ir.Login) *oauth2v3.CookieConfigs {
 	session := &oauth2v3.CookieConfig{SameSite: oauth2v3.CookieConfig_LAX}
 	flow := &oauth2v3.CookieConfig{SameSite: oauth2v3.CookieConfig_LAX, Path: l.CallbackPath}
@@ -109,8 +108,8 @@ func cookieConfigs(l *ir.Login) *oauth2v3.CookieConfigs {
 	}
 }
 
-// notBrowsers match requests that no person can log in for: they are answered with 401,
-// not sent to the identity provider.
+// notBrowsers match requests for which no person can log in. They receive a 401 and are not sent to the
+// identity provider.
 func notBrowsers() []*routev3.HeaderMatcher {
 	var list []*routev3.HeaderMatcher
 	for _, m := range []ir.ValueMatch{
@@ -125,11 +124,11 @@ func notBrowsers() []*routev3.HeaderMatcher {
 	return list
 }
 
-// LoginPair begins the names of the secrets of a login (see LoginSecrets).
+// LoginPair returns the prefix of the names of a login's secrets (see LoginSecrets).
 func LoginPair(l *ir.Login) string { return "login/" + l.Name }
 
-// SecretsOfLogin are what the filter of a login asks for by name. The names stay while
-// what they hold changes: an Envoy ends when one of them leaves its routes.
+// SecretsOfLogin returns the secrets that a login's filter names. The names stay when the content changes:
+// Envoy crashes when one of them leaves its routes.
 func SecretsOfLogin(l *ir.Login) []*tlsv3.Secret {
 	secret := func(name, text string) *tlsv3.Secret {
 		return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: inline(text)}}}
@@ -142,22 +141,22 @@ func SecretsOfLogin(l *ir.Login) []*tlsv3.Secret {
 	return []*tlsv3.Secret{secret(client, text), secret(hmac, hex.EncodeToString(l.HMACKey))}
 }
 
-// inForm encodes what Envoy leaves as it is when it writes a form, and a provider would
-// read as something else: percent signs and spaces.
+// inForm escapes percent signs and spaces. Envoy writes them unescaped into a form, and a provider would read
+// them as something else.
 func inForm(secret string) string {
 	return strings.NewReplacer("%", "%25", " ", "%20").Replace(secret)
 }
 
-// SpoofFilter is the name of the filter that removes headers that only the gateway may
-// set, on routes without a login too.
+// SpoofFilter is the name of the filter that removes headers that only the gateway may set, also on routes
+// without a login.
 const SpoofFilter = "envoy.filters.http.header_mutation/in"
 
 func spoofFilter(ir.Listener) []filterConfig {
-	// A route's message is applied behind the host's, which removes more.
+	// A route's message is applied after the host's, which removes more.
 	return []filterConfig{{name: SpoofFilter, config: &headermutationv3.HeaderMutation{MostSpecificHeaderMutationsWins: true}}}
 }
 
-// tokenOfHost is the token that says what the upstream gets in headers; nil if none does.
+// tokenOfHost returns the token whose claims the upstream receives in headers; nil if there is none.
 func tokenOfHost(h *ir.Host) *ir.TokenCheck {
 	switch {
 	case h.AllTokens() != nil:
@@ -168,7 +167,7 @@ func tokenOfHost(h *ir.Host) *ir.TokenCheck {
 	return nil
 }
 
-// spoofable removes the headers that a token says, from what the client sends.
+// spoofable removes the token's claim headers from what the client sends.
 func spoofable(t *ir.TokenCheck) []*mutationv3.HeaderMutation {
 	if t == nil {
 		return nil
@@ -200,10 +199,10 @@ func cleanOfHost(h *ir.Host) ([]filterConfig, error) {
 	return []filterConfig{requestMutations(CleanFilter, list)}, nil
 }
 
-// cleanLogin takes the gateway's own cookies away.
+// cleanLogin removes the gateway's own cookies.
 func cleanLogin(l *ir.Login) []*mutationv3.HeaderMutation {
 	names := cookieNames(l)
-	// On routes without a login they are all there, as the browser has them.
+	// On routes without a login, the request still has all of them from the browser.
 	cookies := []string{names.GetOauthHmac(), names.GetOauthExpires(), names.GetRefreshToken()}
 	if !l.ForwardTokens {
 		cookies = slices.Concat(cookies, []string{names.GetBearerToken(), names.GetIdToken()})
@@ -223,7 +222,7 @@ func cleanOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return []filterConfig{requestMutations(CleanFilter, list)}, nil
 }
 
-// cleanTokens takes a token away that the filter which verifies it leaves.
+// cleanTokens removes a token that the filter which verifies it does not remove.
 func cleanTokens(t *ir.Tokens) []*mutationv3.HeaderMutation {
 	if t == nil || t.Check.Forward || t.Check.Cookie == "" {
 		return nil
@@ -235,7 +234,7 @@ func requestMutations(filter string, list []*mutationv3.HeaderMutation) filterCo
 	return filterConfig{name: filter, config: &headermutationv3.HeaderMutationPerRoute{Mutations: &headermutationv3.Mutations{RequestMutations: list}}}
 }
 
-// removeCookie takes one cookie out of the Cookie header.
+// removeCookie removes one cookie from the Cookie header.
 func removeCookie(name string) *mutationv3.HeaderMutation {
 	const cookie = "request.headers['cookie']"
 	value := fmt.Sprintf(`%%CEL(%[1]s.matches(r'(^|; *)%[2]s=') ? re.extract(%[1]s, r'^(?:(.*); *)?%[2]s=[^;]*(?:; *(.*))?$', r'\1; \2') : %[1]s)%%`, cookie, name)

@@ -14,21 +14,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// What Envoy writes of logins. The details of a response have the query of a request,
-// and the answer of the identity provider, in which there may be tokens: only what is
-// sure to be neither is taken of them.
+// This file sets what Envoy logs about logins. The response details contain the query of the request and the answer
+// of the identity provider, which may include tokens. Only what is certainly neither is logged.
 
 // LoginFailed is the value of the field "gatehouse" in the line of a login that failed.
 const LoginFailed = "login_failed"
 
-// detailWords are the words that the details begin with: Envoy's own, which end in a
-// colon before what is not.
+// detailWords are the first words of the details: Envoy's own text, which ends in a colon before any other.
 const detailWords = `%CEL(re.extract(` + details + `, r"^([A-Za-z_ ,.'{}\[\]]+)", r"\1"))%`
 
-// metadata is the namespace of what virtual hosts say of themselves.
+// metadata is the namespace of the metadata of virtual hosts and routes.
 const metadata = "gatehouse"
 
-// hostMetadata says which login a host asks for, or that it asks for tokens, and what it answers while it is closed.
+// hostMetadata contains a host's login, or that it requires tokens, and its answer during maintenance.
 func hostMetadata(h *ir.Host) *corev3.Metadata {
 	said := tokenMetadata(h.AllTokens())
 	if h.Login != nil {
@@ -44,8 +42,8 @@ func hostMetadata(h *ir.Host) *corev3.Metadata {
 	return said
 }
 
-// tokenMetadata says that a host or a route asks for tokens, and where they are: the filter that
-// knows it comes by itself.
+// tokenMetadata states that a host or route requires tokens, and where they are. The filter that knows this is
+// delivered separately.
 func tokenMetadata(t *ir.Tokens) *corev3.Metadata {
 	if t == nil {
 		return nil
@@ -70,7 +68,7 @@ func saying(texts map[string]string) *corev3.Metadata {
 	return &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{metadata: {Fields: fields}}}
 }
 
-// asksForTokens is the condition that the route of a request, or its host, asks for tokens.
+// asksForTokens is the condition that the route of a request, or its host, requires tokens.
 func asksForTokens() string {
 	says := func(where string) string {
 		return "'" + metadata + "' in " + where + " && 'tokens' in " + where + "['" + metadata + "']"
@@ -78,9 +76,8 @@ func asksForTokens() string {
 	return "(" + says("xds.route_metadata.filter_metadata") + " || " + says("xds.virtual_host_metadata.filter_metadata") + ")"
 }
 
-// loginFailures writes a JSON line to Envoy's stderr for each login that fails, and for
-// each id_token that is not what it has to be: why, and of which service. Requests that only
-// lack a session are not among them.
+// loginFailures writes a JSON line to Envoy's stderr for each login that fails and for each invalid id_token, with
+// the reason and the service. Requests that only lack a session are not logged there.
 func loginFailures() (*accesslogv3.AccessLog, error) {
 	failed, err := celFilter(`response.code == 401 ? !` + asksForTokens() + ` && !(` + ofOthers() + ` || ` + notLoggedIn() + `) : ` +
 		unverified() + ` && !` + asksForTokens() + ` || ` + notAllowed)
@@ -107,8 +104,8 @@ func loginFailures() (*accesslogv3.AccessLog, error) {
 // KeyUnknown is the value of the field "gatehouse" in the line of a token whose key is not known.
 const KeyUnknown = "key_unknown"
 
-// unknownKeys writes a JSON line to Envoy's stderr for each token that names a key, or an algorithm, that
-// its issuer did not have when it was asked: what has to be asked again.
+// unknownKeys writes a JSON line to Envoy's stderr for each token with a key or an algorithm that its issuer's last
+// key set does not have. The control plane then fetches the key set again.
 func unknownKeys() (*accesslogv3.AccessLog, error) {
 	unknown, err := celFilter(details + ".startsWith('jwt_authn_access_denied{Jwks_doesn') && " + asksForTokens())
 	if err != nil {
@@ -127,14 +124,14 @@ func unknownKeys() (*accesslogv3.AccessLog, error) {
 	}, err
 }
 
-// accessLogs write a JSON line to Envoy's stdout for each request. What may be a part of
-// a login has a line with less: neither the code of the identity provider nor its answer.
+// accessLogs write a JSON line to Envoy's stdout for each request. The line of a request that may be part of a login
+// has fewer fields: neither the identity provider's code nor its answer.
 func accessLogs(formats map[string]string) ([]*accesslogv3.AccessLog, error) {
 	ofLogin := maps.Clone(formats)
 	ofLogin["response_code_details"] = detailWords
 	ofLogin["path"] = `%CEL(xds.route_name == '` + ir.LoginCallback + `' ? request.url_path : ` +
 		`'x-envoy-original-path' in request.headers ? request.headers['x-envoy-original-path'] : request.path)%`
-	// Without CEL, because every request meets it.
+	// This uses no CEL, because it runs for every request.
 	is401 := allOf(statusAtLeast(http.StatusUnauthorized), statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusUnauthorized))
 	no401 := anyOf(statusFilter(accesslogv3.ComparisonFilter_LE, http.StatusBadRequest), statusAtLeast(http.StatusPaymentRequired))
 	all, err := stdoutLog(formats, allOf(no401, mentionsState(true)))
@@ -160,8 +157,8 @@ func jsonFormat(formats map[string]string) *corev3.SubstitutionFormatString {
 	return &corev3.SubstitutionFormatString{Format: &corev3.SubstitutionFormatString_JsonFormat{JsonFormat: &structpb.Struct{Fields: fields}}}
 }
 
-// mentionsState matches a request as an identity provider sends browsers back with (RFC
-// 6749 section 4.1.2); with not, all others.
+// mentionsState matches requests with which an identity provider sends browsers back (RFC 6749 section 4.1.2). If
+// not is true, it matches all others.
 func mentionsState(not bool) *accesslogv3.AccessLogFilter {
 	return matchesHeader(&routev3.HeaderMatcher{Name: ":path", InvertMatch: not, HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
 		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: "state="}},

@@ -18,12 +18,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// details is what Envoy says of how a response came about. It has parts of the request
-// and of what the identity provider answered: it must not leave Envoy as it is.
+// details is Envoy's description of how a response came about. It contains parts of the request and of the
+// identity provider's answer, so it must not leave Envoy unchanged.
 const details = "response.code_details"
 
-// begins is the condition that the details begin with one of some words. Envoy bounds
-// regular expressions in CEL, so that alternatives do not fit in one.
+// begins is the condition that the details begin with one of words. Envoy bounds the size of regular
+// expressions in CEL, so the alternatives do not fit in one.
 func begins(words ...string) string {
 	var list []string
 	for _, w := range words {
@@ -32,33 +32,32 @@ func begins(words ...string) string {
 	return strings.Join(list, " || ")
 }
 
-// notLoggedIn is the condition that a request has no session, and is not one that a
-// browser can be sent to log in with.
+// notLoggedIn is the condition that a request has no session and cannot be redirected to a login.
 func notLoggedIn() string {
 	return begins("Unauthorized, and redirecting", "Failed to refresh the access token, and redirecting")
 }
 
-// unverified is the condition that the id_token is not what it has to be, notAllowed that
-// it lacks a claim: of all RBAC filters only that of claims refuses without a policy.
+// unverified is the condition that the id_token is invalid. notAllowed is the condition that it lacks a
+// claim: of all RBAC filters, only ClaimsFilter refuses without a policy.
 func unverified() string { return begins("jwt_authn_access_denied") }
 
 const notAllowed = details + " == 'rbac_access_denied_matched_policy[none]'"
 
-// ofOthers is the condition that an answer is none of a login: that of a route, of an authorization
-// server, of a filter that asks for a key or a password, or of an external processor, which has no details.
+// ofOthers is the condition that a response is not a login's: it is a route's, an authorization server's,
+// that of a filter for keys or passwords, or an external processor's, which has no details.
 func ofOthers() string {
 	return begins("via_upstream", "direct_response", "ext_") + " || " + ofCredentials + " || " + details + " == ''"
 }
 
-// loginReply is what somebody is told whose request a login has stopped.
+// loginReply is what a client receives when a login stops its request.
 type loginReply struct {
-	// when is a condition in CEL.
+	// when is a CEL condition.
 	when string
-	// title and what are for people, problem is for programs.
+	// title and what are for people. problem is for programs.
 	title, what, problem string
 }
 
-// loginReplyTexts are the answers; the first whose condition holds is given.
+// loginReplyTexts returns the replies. The first one whose condition is true is used.
 func loginReplyTexts() []loginReply {
 	const forAdmin = " If it happens again, tell the administrator of this site the request ID."
 	return []loginReply{
@@ -89,9 +88,9 @@ func loginReplyTexts() []loginReply {
 	}
 }
 
-// loginReplies are a page for browsers and a problem (RFC 9457) for others. Neither has
-// anything of the request but its ID. There is no WWW-Authenticate: nothing that a client
-// could send in Authorization logs it in. A 401 of others stays as it is.
+// loginReplies are a page for browsers and a problem (RFC 9457) for others. The request ID is all that they
+// contain of the request. They have no WWW-Authenticate, since no Authorization header logs a client in. A
+// 401 from elsewhere stays unchanged.
 func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	some, err := celFilter("response.code == 401 && !(" + ofOthers() + ") || " + unverified() + " || " + notAllowed)
 	if err != nil {
@@ -125,9 +124,9 @@ func loginReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	}...), nil
 }
 
-// tokenReplies are what programs are told whose token does not pass: why, in Envoy's words, which
-// has a WWW-Authenticate of its own. They come before those of logins, which a route with tokens
-// may be among.
+// tokenReplies tell programs why their token is refused, in Envoy's words. Envoy adds its own
+// WWW-Authenticate. They come before the replies of logins, since a host with a login may have a route with
+// tokens.
 func tokenReplies() ([]*hcmv3.ResponseMapper, error) {
 	refused, err := celFilter(unverified() + " && " + asksForTokens())
 	if err != nil {
@@ -142,7 +141,7 @@ func tokenReplies() ([]*hcmv3.ResponseMapper, error) {
 	}, lacking}, err
 }
 
-// chosen is the text of the first reply whose condition holds, for a format.
+// chosen is a format for the text of the first reply whose condition is true.
 func chosen(text func(loginReply) string) string {
 	list := loginReplyTexts()
 	last := len(list) - 1
@@ -153,12 +152,11 @@ func chosen(text func(loginReply) string) string {
 	return "%CEL(" + expression + ")%"
 }
 
-// requestID is the ID of the request, for a format. A client on a private network may
-// choose it.
+// requestID is a format for the request ID. A client on a private network may choose it.
 const requestID = `%CEL(request.headers['x-request-id'].matches('^[0-9A-Za-z-]+$') ? request.headers['x-request-id'] : 'none')%`
 
-// loginPage is a page without styles, scripts and references, which no policy of a
-// browser (CSP) has anything against. It does not go anywhere by itself.
+// loginPage is a page without styles, scripts and references, so that no browser policy (CSP) blocks it. It
+// does not redirect.
 func loginPage() string {
 	title := chosen(func(r loginReply) string { return html.EscapeString(r.title) })
 	return `<!DOCTYPE html>
@@ -183,7 +181,7 @@ func pageHeaders() []*corev3.HeaderValueOption {
 	return append(noStore(),
 		setHeader("content-security-policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
 		setHeader("x-content-type-options", "nosniff"),
-		// The address of the page may have a code of the identity provider in it.
+		// The page's address may contain a code of the identity provider.
 		setHeader("referrer-policy", "no-referrer"))
 }
 
@@ -191,7 +189,7 @@ func noStore() []*corev3.HeaderValueOption {
 	return []*corev3.HeaderValueOption{setHeader("cache-control", "no-store")}
 }
 
-// acceptsHTML matches a browser that opens a page.
+// acceptsHTML matches a browser that loads a page.
 func acceptsHTML() *accesslogv3.AccessLogFilter {
 	return matchesHeader(&routev3.HeaderMatcher{Name: "accept", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{
 		StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Contains{Contains: "text/html"}},
@@ -202,8 +200,7 @@ func matchesHeader(m *routev3.HeaderMatcher) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_HeaderFilter{HeaderFilter: &accesslogv3.HeaderFilter{Header: m}}}
 }
 
-// celFilter matches what an expression in CEL holds for. An error in it, such as of
-// details that are not there, is no match.
+// celFilter matches if a CEL expression is true. An error in it, such as missing details, is no match.
 func celFilter(expression string) (*accesslogv3.AccessLogFilter, error) {
 	config, err := pack(&celv3.ExpressionFilter{Expression: expression})
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ExtensionFilter{
@@ -214,7 +211,7 @@ func celFilter(expression string) (*accesslogv3.AccessLogFilter, error) {
 	}}, err
 }
 
-// allOf matches what all filters match; cheap ones come first.
+// allOf matches if all filters match. Put cheap ones first.
 func allOf(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{AndFilter: &accesslogv3.AndFilter{Filters: filters}}}
 }
@@ -223,8 +220,8 @@ func statusAtMost(status uint32) *accesslogv3.AccessLogFilter {
 	return statusFilter(accesslogv3.ComparisonFilter_LE, status)
 }
 
-// statusFilter compares the status. Envoy needs a key of its runtime that may override the
-// value; nothing sets it.
+// statusFilter compares the status. Envoy requires a runtime key that may override the value; nothing sets
+// it.
 func statusFilter(op accesslogv3.ComparisonFilter_Op, status uint32) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
 		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: &accesslogv3.ComparisonFilter{

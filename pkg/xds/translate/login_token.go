@@ -11,23 +11,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// JWTFilter is the name of the filter that verifies tokens. It is delivered by itself
-// (ECDS), so that no listener changes with the issuers and their keys.
+// JWTFilter is the name of the filter that verifies tokens. It is delivered on its own (ECDS),
+// so that no listener changes when issuers or keys do.
 const JWTFilter = "envoy.filters.http.jwt_authn"
 
-// idToken is where the claims of a verified token are in a request's metadata, whether a login
-// or the request itself has brought it.
+// idToken is the key of a verified token's claims in the request's metadata, both for logins
+// and for tokens of requests.
 const idToken = "id_token"
 
-// clockSkewSeconds is how far the clocks of an issuer and an Envoy may be apart.
+// clockSkewSeconds is the accepted difference between the clocks of an issuer and an Envoy.
 const clockSkewSeconds = 60
 
 func jwtFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: JWTFilter, discovered: &jwtv3.JwtAuthentication{}}}
 }
 
-// ClosedTokenChecks is the filter without issuers. It refuses everything: that is what
-// a host meets whose own message is not understood.
+// ClosedTokenChecks is the filter without issuers. It refuses everything, and applies to a host
+// whose own message Envoy cannot read.
 func ClosedTokenChecks() *jwtv3.JwtAuthentication {
 	const nobody = "nobody"
 	return &jwtv3.JwtAuthentication{
@@ -45,7 +45,8 @@ func ClosedTokenChecks() *jwtv3.JwtAuthentication {
 }
 
 // TokenCheck is the part of the filter that verifies the id_token of a login, or the token of a
-// request. It says where that is: if nothing did, Envoy would look into the query too.
+// request. It always sets where the token is, since Envoy would otherwise look in the query
+// too.
 func TokenCheck(t *ir.TokenCheck) *jwtv3.JwtAuthentication {
 	p := &jwtv3.JwtProvider{
 		Issuer: t.Issuer, Audiences: t.Audiences, RequireExpiration: true, Forward: t.Forward,
@@ -106,10 +107,10 @@ func tokenCheck(t *ir.TokenCheck) []filterConfig {
 	}}}
 }
 
-// ClaimsFilter is the name of the filter that lets in who has the claims.
+// ClaimsFilter is the name of the filter that checks claims.
 const ClaimsFilter = "envoy.filters.http.rbac/claims"
 
-// claimsFilter lets nobody in.
+// claimsFilter refuses every request.
 func claimsFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: ClaimsFilter, config: &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}}}}
 }
@@ -130,7 +131,7 @@ func claimsOfHost(h *ir.Host) ([]filterConfig, error) {
 	}}}}}, nil
 }
 
-// claimsOfRoute also keeps what a login requires from the tokens of a route.
+// claimsOfRoute also turns off a login's conditions for a route with its own tokens.
 func claimsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	if r.Tokens == nil {
 		return exemptRoute(ClaimsFilter)(r)
@@ -141,10 +142,11 @@ func claimsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return claimsOfTokens(r.Tokens), nil
 }
 
-// claimRefused names the refusals of tokens that lack a claim.
+// claimRefused is the policy that refuses tokens that lack a claim.
 const claimRefused = "claim_refused"
 
-// claimsOfTokens refuse who has not all claims, by a name that is in the answer.
+// claimsOfTokens refuses requests that lack one of the claims. The name of the policy is in the
+// refusal.
 func claimsOfTokens(t *ir.Tokens) []filterConfig {
 	if len(t.Require) == 0 {
 		return nil
@@ -166,7 +168,8 @@ func hasClaims(list []ir.ClaimMatch) *rbacconfigv3.Principal {
 	return &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_AndIds{AndIds: &rbacconfigv3.Principal_Set{Ids: all}}}
 }
 
-// hasClaim matches who has one of the values in a claim, which is a text or a list.
+// hasClaim matches a request whose claim has one of the values. The claim is a string or a
+// list.
 func hasClaim(c ir.ClaimMatch) *rbacconfigv3.Principal {
 	m := &matcherv3.MetadataMatcher{Filter: JWTFilter, Path: segments(append([]string{idToken}, c.Claim...)), Value: &matcherv3.ValueMatcher{}}
 	or := &matcherv3.OrMatcher{}

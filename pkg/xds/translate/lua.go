@@ -13,14 +13,13 @@ import (
 // LuaFilter is the name of the filter that runs scripts.
 const LuaFilter = "envoy.filters.http.lua"
 
-// luaGuard is what a script runs in: it keeps files, processes and the rest of Lua from it, ends it
-// when it takes too long, and answers 503 where it fails. Envoy alone would let the
-// request pass.
+// luaGuard wraps a script. It hides files, processes and the rest of Lua, stops a script that takes
+// too long, and answers 503 if it fails. Envoy alone would allow the request.
 //
 //go:embed lua_guard.lua
 var luaGuard string
 
-// luaFilter lets nothing pass.
+// luaFilter refuses every request.
 func luaFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: LuaFilter, config: &luav3.Lua{
 		DefaultSourceCode: inline(`function envoy_on_request(handle) handle:respond({[":status"] = "503"}, "") end`),
@@ -40,8 +39,8 @@ func guarded(l *ir.Lua) []filterConfig {
 	}}}}
 }
 
-// luaText is what stands for a text between quotes. Each byte is escaped, but those that mean nothing
-// there: a script could otherwise end the text, and run outside of its guard.
+// luaText returns a script as the text between quotes. It escapes every byte except harmless ones: a
+// script could otherwise end the text and run outside its guard.
 func luaText(script string) string {
 	var b strings.Builder
 	for _, c := range []byte(script) {

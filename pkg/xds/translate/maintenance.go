@@ -19,15 +19,16 @@ import (
 // MaintenanceFilter is the name of the filter that closes hosts for a while.
 const MaintenanceFilter = "envoy.filters.http.rbac/maintenance"
 
-// maintenance names its refusals, with their status behind it, and where a host keeps its answer: an
-// answer on the listener would change the listener.
+// maintenance is the prefix of the policy that refuses requests; the status follows it. It is also the metadata
+// key of a host's answer. An answer on the listener would change the listener.
 const maintenance = "maintenance"
 
-// wellKnown are the paths that stay (RFC 8615). The path is plain when it is compared: it has no part ".."
-// and no slash twice. A part that a backend may read in another way, such as one with % or ;, is none of them.
+// wellKnown matches the paths that stay open (RFC 8615). The path is normalized when it is compared: it has no
+// ".." segment and no double slash. A path with a segment that a backend may read differently, such as one with
+// % or ;, does not match.
 const wellKnown = `/\.well-known/[0-9A-Za-z._~-]+(/[0-9A-Za-z_-]+)*`
 
-// maintenanceFilter lets nobody in.
+// maintenanceFilter refuses every request.
 func maintenanceFilter(ir.Listener) []filterConfig {
 	return []filterConfig{{name: MaintenanceFilter, config: &rbacv3.RBAC{Rules: refuseAll(maintenancePolicy(http.StatusServiceUnavailable))}}}
 }
@@ -50,7 +51,7 @@ func maintenanceOfHost(h *ir.Host) ([]filterConfig, error) {
 		var ids []*rbacconfigv3.Principal
 		for _, p := range m.Except {
 			ids = append(ids, remoteIP(p))
-			if p.Addr().Is4() { // as proxies in front that listen on IPv6 write it
+			if p.Addr().Is4() { // proxies in front that listen on IPv6 write it like this
 				ids = append(ids, remoteIP(netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), p.Bits()+96)))
 			}
 		}
@@ -67,7 +68,7 @@ func remoteIP(p netip.Prefix) *rbacconfigv3.Principal {
 	}}
 }
 
-// maintenanceAnswer is what a host that is closed keeps for the formats of maintenanceReplies.
+// maintenanceAnswer is a closed host's answer, for the formats of maintenanceReplies.
 func maintenanceAnswer(m *ir.Maintenance) *structpb.Value {
 	fields := map[string]*structpb.Value{"body": structpb.NewStringValue(m.Body), "content_type": structpb.NewStringValue(m.ContentType)}
 	if m.RetryAfter > 0 {
@@ -76,8 +77,8 @@ func maintenanceAnswer(m *ir.Maintenance) *structpb.Value {
 	return structpb.NewStructValue(&structpb.Struct{Fields: fields})
 }
 
-// maintenanceReplies give what the host keeps. A client of gRPC gets a short text, since its answer has it in a
-// header.
+// maintenanceReplies send the host's answer. gRPC clients receive a short text, since a gRPC response carries
+// it in a header.
 func maintenanceReplies(ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	of := func(field string) string {
 		return fmt.Sprintf("%%METADATA(VIRTUAL_HOST:%s:%s:%s)%%", metadata, maintenance, field)

@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// credentials are the headers that a mirror does not get.
+// credentials are the headers that a mirror does not receive.
 func credentials() []string { return []string{"authorization", "proxy-authorization", "cookie"} }
 
 func applyMirror(out *routev3.RouteAction, m *ir.Mirror) {

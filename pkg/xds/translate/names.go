@@ -7,12 +7,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// RouteConfigName is the name of the one route configuration that all
-// listeners of a proxy share.
+// RouteConfigName is the name of the only route configuration of a proxy. All
+// its listeners share it.
 const RouteConfigName = "gatehouse"
 
-// ListenerName holds the address, so that a change of the address is a new
-// listener, which must work before the old one goes.
+// ListenerName contains the address, so that a change of the address makes a
+// new listener, which must work before the old one is removed.
 func ListenerName(l ir.Listener) string {
 	scheme := "http-"
 	if l.TLS != nil {

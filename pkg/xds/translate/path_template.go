@@ -15,7 +15,8 @@ func matchTemplate(out *routev3.RouteMatch, template string) error {
 	return err
 }
 
-// rewriteTemplate gives the upstream a path made of the variables of the route's template; empty leaves the path.
+// rewriteTemplate makes the upstream's path from the variables of the route's template. An empty template leaves
+// the path.
 func rewriteTemplate(out *routev3.RouteAction, template string) error {
 	if template == "" {
 		return nil

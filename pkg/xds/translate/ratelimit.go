@@ -29,22 +29,21 @@ import (
 )
 
 const (
-	// RateLimitFilter is the name of the rate-limit filter; that of a domain
-	// which routes name ends in a slash and the domain.
+	// RateLimitFilter is the name of the rate-limit filter. For a domain that routes name, a slash and
+	// the domain follow.
 	RateLimitFilter = "envoy.filters.http.ratelimit"
-	// pathExpression is the path without its query, in Envoy's expressions. The
-	// header :path has both, and a client could go on with another query.
+	// pathExpression is the path without its query, in CEL. The :path header contains both, and a client
+	// could evade a limit by changing the query.
 	pathExpression = "request.url_path"
-	// RateLimitCluster is the name of the cluster of the rate-limit engine. No
-	// upstream can have it.
+	// RateLimitCluster is the name of the rate-limit engine's cluster. No upstream can have it.
 	RateLimitCluster = "gatehouse/ratelimit"
-	// rateLimitTimeout is what Envoy waits for the engine. With 20 ms a busy
-	// machine let requests pass that were over their limit.
+	// rateLimitTimeout is how long Envoy waits for the engine. With 20 ms, a busy machine allowed
+	// requests that were over their limit.
 	rateLimitTimeout = 250 * time.Millisecond
 )
 
-// rateLimitFilters are one for each domain: a filter knows only one. The first
-// that stops a request keeps it from the next.
+// rateLimitFilters returns one filter for each domain, since a filter supports only one. The first
+// filter that stops a request keeps it from the next.
 func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	if l.RateLimit != nil {
 		list = append(list, filterConfig{name: RateLimitFilter, config: rateLimit(l.RateLimit)})
@@ -55,13 +54,12 @@ func rateLimitFilters(l ir.Listener) (list []filterConfig) {
 	return list
 }
 
-// ClaimLimitFilter is RateLimitFilter for limits by claims and API clients, which stands behind all that
-// finds out who asks.
-// Its name is not one of a domain.
+// ClaimLimitFilter is RateLimitFilter for limits by claims and API clients. It comes after all filters
+// that identify the client. Its name is not that of a domain.
 const ClaimLimitFilter = "envoy.filters.http.ratelimit_claims"
 
-// claimLimitFilters are those of rateLimitFilters once more. They ask the engine about
-// requests that were let pass.
+// claimLimitFilters are the filters of rateLimitFilters a second time. They ask the engine only about
+// requests that have been allowed so far.
 func claimLimitFilters(l ir.Listener) (list []filterConfig) {
 	for _, f := range rateLimitFilters(l) {
 		list = append(list, filterConfig{name: ClaimLimitFilter + strings.TrimPrefix(f.name, RateLimitFilter), config: f.config})
@@ -69,7 +67,7 @@ func claimLimitFilters(l ir.Listener) (list []filterConfig) {
 	return list
 }
 
-// byIdentity are the descriptors that have a claim or an API client, or the others.
+// byIdentity returns the descriptors with a claim or an API client, or the others if identity is false.
 func byIdentity(limits []ir.RateLimit, identity bool) (list []ir.RateLimit) {
 	for _, l := range limits {
 		if slices.ContainsFunc(l, func(e ir.RateLimitEntry) bool { return e.Kind == ir.RateLimitClaim || e.Kind == ir.RateLimitAPIClient }) == identity {
@@ -100,7 +98,7 @@ func rateLimit(s *ir.RateLimitService) *ratelimitv3.RateLimit {
 	return out
 }
 
-// rateLimitHeaders reports whether a domain sends headers.
+// rateLimitHeaders reports whether any domain sends headers.
 func rateLimitHeaders(l ir.Listener) bool {
 	headers := l.RateLimit != nil && l.RateLimit.Headers
 	for _, s := range l.DomainLimits {
@@ -109,10 +107,8 @@ func rateLimitHeaders(l ir.Listener) bool {
 	return headers
 }
 
-// rateLimitedReplies is what a request over its limit is told: a problem of
-// RFC 9457 and, where headers tell it, when to come back (RFC 9110 section
-// 10.2.3): the value comes from a header of the filter that stopped
-// the request. Without that header there is no retry-after.
+// rateLimitedReplies answer a request over its limit with a problem (RFC 9457) and, where a header of
+// the filter that stopped it has the time, with Retry-After (RFC 9110 section 10.2.3).
 func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	if l.RateLimit == nil && len(l.DomainLimits) == 0 {
 		return nil, nil
@@ -138,13 +134,13 @@ func rateLimitedReplies(l ir.Listener) ([]*hcmv3.ResponseMapper, error) {
 	return []*hcmv3.ResponseMapper{out}, nil
 }
 
-// rateLimitsOfRoute are the limits by the filter that they are for. They replace
-// nothing: there are no limits but those of routes.
+// rateLimitsOfRoute returns the limits by their filter. Only routes have limits, so they override
+// nothing.
 func rateLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return limitsOfRoute(r, RateLimitFilter, false)
 }
 
-// claimLimitsOfRoute are those by who asks.
+// claimLimitsOfRoute returns the limits by claims and API clients.
 func claimLimitsOfRoute(r *ir.Route) ([]filterConfig, error) {
 	return limitsOfRoute(r, ClaimLimitFilter, true)
 }
@@ -223,7 +219,7 @@ func rateLimitAction(e ir.RateLimitEntry) (*routev3.RateLimit_Action, error) {
 	}}, nil
 }
 
-// metadataAction sends a text that a filter has found out of a request.
+// metadataAction sends a text that a filter derived from the request.
 func metadataAction(key, filter string, path ...string) *routev3.RateLimit_Action {
 	metadata := &metadatav3.MetadataKey{Key: filter}
 	for _, step := range path {
@@ -234,8 +230,8 @@ func metadataAction(key, filter string, path ...string) *routev3.RateLimit_Actio
 	}}
 }
 
-// rateLimitEngine is the cluster of the engine, or of several behind one name.
-// All addresses of a name are used.
+// rateLimitEngine is the cluster of the engine, or of several engines behind one name. Envoy uses all
+// addresses of the name.
 func rateLimitEngine(l ir.Listener) (Resources, error) {
 	e := l.RateLimitEngine
 	switch {

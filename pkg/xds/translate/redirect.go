@@ -32,7 +32,7 @@ func redirectAction(r *ir.Redirect, m ir.Match) *routev3.RedirectAction {
 	case regex != nil:
 		out.PathRewriteSpecifier = &routev3.RedirectAction_RegexRewrite{RegexRewrite: regex}
 	case prefix != "" && m.PathKind == ir.PathTemplate:
-		// Envoy would cut the path by the length of the template.
+		// Envoy would truncate the path to the length of the template.
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PathRedirect{PathRedirect: prefix}
 	case prefix != "":
 		out.PathRewriteSpecifier = &routev3.RedirectAction_PrefixRewrite{PrefixRewrite: prefix}

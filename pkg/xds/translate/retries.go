@@ -12,17 +12,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// The headers from which Envoy's router takes retries. It removes them before it
-// forwards the request.
+// These are the headers from which Envoy's router takes retries. It removes them
+// before it forwards the request.
 const (
 	retryOn    = "x-envoy-retry-on"
 	maxRetries = "x-envoy-max-retries"
 )
 
-// defaultAttempts are the other endpoint, and one more if two die at once.
+// defaultAttempts allows for another endpoint, and one more if two fail at the
+// same time.
 const defaultAttempts = 2
 
-// defaultConditions cannot repeat a request that has reached a backend.
+// defaultConditions never repeat a request that has reached a backend.
 func defaultConditions() []string {
 	return []string{"connect-failure", "refused-stream", "reset-before-request"}
 }
@@ -32,7 +33,7 @@ const reset = "reset"
 
 // defaultRetries are the retries of all routes, as headers of the route
 // configuration. A retry policy in each virtual host or route would cost Envoy
-// time per host at every change (ADR 0043). The wait before a retry is no
+// time per host at every change (ADR 0043). The wait before a retry cannot be a
 // header: the bootstrap sets it.
 func defaultRetries() []*corev3.HeaderValueOption {
 	return []*corev3.HeaderValueOption{
@@ -48,9 +49,9 @@ func setHeader(name, value string) *corev3.HeaderValueOption {
 	}
 }
 
-// applyRetries sets what a route has beside the default retries, or in their
-// place. Envoy adds the conditions of a policy to those of the headers, but takes
-// the number from the headers: a route with retries of its own removes them.
+// applyRetries sets retries that add to the default ones or replace them. Envoy
+// adds the conditions of a policy to those of the headers, but takes the number
+// from the headers. So a route with its own retries removes the headers.
 func applyRetries(out *routev3.Route, action *routev3.RouteAction, r *ir.Route) error {
 	own, many := r.Forward.Retries, endpointCount(r.Forward.Clusters) > 1
 	if own != nil {
@@ -75,7 +76,7 @@ func applyRetries(out *routev3.Route, action *routev3.RouteAction, r *ir.Route) 
 	return avoidTriedEndpoints(action.RetryPolicy)
 }
 
-// retryPolicy is a route's own.
+// retryPolicy translates the retries of a route.
 func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
 	if len(r.Methods) > 0 {
 		methods = r.Methods
@@ -104,7 +105,7 @@ func retryPolicy(r ir.Retries, methods []string) *routev3.RetryPolicy {
 }
 
 // avoidTriedEndpoints sends a retry to an endpoint that the request has not
-// tried. Where there is only one that would cost time, for every request.
+// tried. With only one endpoint, this would cost time for every request.
 func avoidTriedEndpoints(p *routev3.RetryPolicy) error {
 	predicate, err := pack(&previoushostsv3.PreviousHostsPredicate{})
 	p.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
@@ -115,16 +116,16 @@ func avoidTriedEndpoints(p *routev3.RetryPolicy) error {
 	return err
 }
 
-// idempotent reports whether a request that is repeated does no more than one
-// (RFC 9110 section 9.2.2). No methods are all methods.
+// idempotent reports whether repeating a request has the effect of one (RFC 9110
+// section 9.2.2). An empty list means all methods.
 func idempotent(methods []string) bool {
 	return len(methods) > 0 && !slices.ContainsFunc(methods, func(m string) bool {
 		return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}, m)
 	})
 }
 
-// endpointCount is how many endpoints a request may go to; a DNS name may be
-// many, and so may a discovered upstream.
+// endpointCount returns how many endpoints a request may go to. A DNS name or a
+// discovered upstream may have many.
 func endpointCount(clusters []ir.WeightedCluster) int {
 	n := 0
 	for _, c := range clusters {

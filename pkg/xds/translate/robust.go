@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// circuitBreakers need room for retries: with Envoy's default of 3, one killed
+// circuitBreakers leave room for retries. With Envoy's default of 3, one killed
 // endpoint of two failed 22% of requests.
 func circuitBreakers(l ir.Limits) *clusterv3.CircuitBreakers {
 	thresholds := &clusterv3.CircuitBreakers_Thresholds{
@@ -27,9 +27,9 @@ func circuitBreakers(l ir.Limits) *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{thresholds}}
 }
 
-// outlierDetection counts what Envoy meets itself: refused and broken
-// connections and timeouts, never an answer. At half of the endpoints it
-// stops, so an only one always stays.
+// outlierDetection counts what Envoy observes itself: refused and broken
+// connections and timeouts, never a response. It ejects at most half of the
+// endpoints, so a single one always stays.
 func outlierDetection(o *ir.Outlier) *clusterv3.OutlierDetection {
 	if o == nil {
 		return nil
@@ -49,8 +49,8 @@ func outlierDetection(o *ir.Outlier) *clusterv3.OutlierDetection {
 	}
 }
 
-// tcpKeepalive finds a peer that is gone while a connection is silent, for
-// example under a websocket, after four times the interval.
+// tcpKeepalive detects a lost peer of an idle connection, for example under a
+// websocket, after four times the interval.
 func tcpKeepalive(every time.Duration) *clusterv3.UpstreamConnectionOptions {
 	if every == 0 {
 		return nil
@@ -63,9 +63,10 @@ func tcpKeepalive(every time.Duration) *clusterv3.UpstreamConnectionOptions {
 	}}
 }
 
-// http2Keepalive sends a PING ahead of a request over a connection that was
-// silent. All requests share it, so all would wait where its peer is gone. No
-// other PINGs: gRPC servers cut off who sends them too often.
+// http2Keepalive sends a PING before a request on a connection that was idle.
+// All requests share the connection, so all would wait if the peer is lost. It
+// sends no other PINGs: gRPC servers disconnect clients that send them too
+// often.
 func http2Keepalive(c ir.Connections) *corev3.KeepaliveSettings {
 	if c.Keepalive == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 
 const websocket = "websocket"
 
-// VirtualHost is a host without its routes: they are added one by one, from
-// bytes that are kept (see snapshot.NewHost).
+// VirtualHost returns a host without its routes. They are added one by one from cached bytes
+// (see snapshot.NewHost).
 func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 	filters, err := hostFilters(h)
 	return &routev3.VirtualHost{
@@ -27,7 +27,7 @@ func VirtualHost(h *ir.Host) (*routev3.VirtualHost, error) {
 	}, err
 }
 
-// RouteConfiguration holds no hosts: they are added from bytes that are kept.
+// RouteConfiguration has no hosts. They are added from cached bytes.
 func RouteConfiguration() *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{
 		Name:                           RouteConfigName,
@@ -35,16 +35,16 @@ func RouteConfiguration() *routev3.RouteConfiguration {
 		MaxDirectResponseBodySizeBytes: u32(maxDirectResponse),
 		ResponseHeadersToRemove:        []string{unhealthy},
 		RequestHeadersToAdd:            defaultRetries(),
-		// So that a route can remove these headers.
+		// This allows a route to remove these headers.
 		MostSpecificHeaderMutationsWins: true,
-		// Clusters are not looked up while the message is read: the planner
-		// sends a route only after its clusters.
+		// Envoy does not look clusters up when it reads the message: the planner sends a route
+		// only after its clusters.
 		ValidateClusters: wrapperspb.Bool(false),
 	}
 }
 
-// Route is one route of a virtual host. Filters work on what it answers itself
-// too.
+// Route translates one route of a virtual host. Filters also apply to routes that answer without
+// an upstream.
 func Route(r *ir.Route) (*routev3.Route, error) {
 	filters, err := routeFilters(r)
 	if err != nil {
@@ -137,7 +137,7 @@ func queryMatcher(v ir.ValueMatch) *routev3.QueryParameterMatcher {
 	return out
 }
 
-// stringMatcher is nil for a value that only has to be present.
+// stringMatcher returns nil for a value that only needs to be present.
 func stringMatcher(v ir.ValueMatch) *matcherv3.StringMatcher {
 	switch {
 	case v.Exact != "":
@@ -203,7 +203,7 @@ func applyRewrite(out *routev3.RouteAction, r ir.Rewrite, m ir.Match) {
 	out.PrefixRewrite, out.RegexRewrite = rewritePath(r, m)
 }
 
-// rewritePath is what changes a path: at most one of a prefix, which takes the place of what the
+// rewritePath returns the change of a path: at most one of a prefix, which replaces what the
 // route matches, and a regular expression.
 func rewritePath(r ir.Rewrite, m ir.Match) (to string, re *matcherv3.RegexMatchAndSubstitute) {
 	prefix := strings.TrimRight(m.Path, "/")
@@ -212,13 +212,13 @@ func rewritePath(r ir.Rewrite, m ir.Match) (to string, re *matcherv3.RegexMatchA
 	case r.Regex != "":
 		return "", &matcherv3.RegexMatchAndSubstitute{Pattern: regex(r.Regex), Substitution: r.Substitution}
 	case isPrefix && strings.HasSuffix(r.Prefix, "/") && prefix != "":
-		// Envoy would turn /shop/a into //a where /shop becomes /.
+		// For /shop to /, Envoy would turn /shop/a into //a.
 		return "", &matcherv3.RegexMatchAndSubstitute{
 			Pattern:      regex("^" + regexp.QuoteMeta(prefix) + "/*"),
 			Substitution: strings.ReplaceAll(r.Prefix, `\`, `\\`),
 		}
 	case r.Prefix != "" && (m.PathKind == ir.PathPrefix && strings.HasSuffix(m.Path, "/") || isPrefix && prefix == ""):
-		// Envoy would turn /a into /v2a where / becomes /v2.
+		// For / to /v2, Envoy would turn /a into /v2a.
 		return strings.TrimSuffix(r.Prefix, "/") + "/", nil
 	}
 	return r.Prefix, nil

@@ -15,24 +15,26 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// anyChain is the chain for all names that have none of their own.
+// anyChain is the chain for all names without their own chain.
 const anyChain = "any"
 
-// hostName is what a client may ask for. Nothing else gets as far as the lookup of a
-// certificate: bytes that are no UTF-8 would end the connection to the control plane
-// each time, as gRPC refuses them, and a slash would name a secret that is not for it.
+// hostName matches the names that a client may request. Other names must not reach the
+// lookup of a certificate. gRPC refuses bytes that are not UTF-8, so they would end the
+// connection to the control plane each time. A name with a slash would be that of
+// another secret.
 const hostName = `[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*`
 
 // chainMatcher chooses the filter chain for the server name of a connection: the chain
-// with the name itself, then the one with the longest suffix, then anyChain. What is no
-// host name or no TLS gets none, and is closed.
+// with the name itself, then the one with the longest suffix, then anyChain. A
+// connection without TLS or with an invalid host name gets no chain, and Envoy closes
+// it.
 func chainMatcher(chains []ir.TLSChain) (*xdsmatcherv3.Matcher, error) {
 	m := matchers{}
 	name := m.extension("envoy.matching.inputs.server_name", &networkv3.ServerNameInput{})
 	protocol := m.extension("envoy.matching.inputs.transport_protocol", &networkv3.TransportProtocolInput{})
 	byName := m.byName(name, chains)
 	named := when(matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(hostName)}), byName)
-	// \C is any byte: a name that is no UTF-8 is one, too.
+	// \C is any byte, so it also matches names that are not UTF-8.
 	present := matches(name, &xdsmatcherv3.StringMatcher{MatchPattern: expression(`\C+`)})
 	absent := when(&xdsmatcherv3.Matcher_MatcherList_Predicate{
 		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: present},
@@ -79,10 +81,10 @@ func (m *matchers) byName(name *xdscorev3.TypedExtensionConfig, chains []ir.TLSC
 	}})
 }
 
-// matchers makes the parts of a matcher. err is the first error.
+// matchers builds the parts of a matcher. err is the first error.
 type matchers struct{ err error }
 
-// extension packs a message that has no constraints.
+// extension packs a message that has no validation rules.
 func (m *matchers) extension(name string, message proto.Message) *xdscorev3.TypedExtensionConfig {
 	packed, err := anypb.New(message)
 	if m.err == nil {
@@ -91,7 +93,7 @@ func (m *matchers) extension(name string, message proto.Message) *xdscorev3.Type
 	return &xdscorev3.TypedExtensionConfig{Name: name, TypedConfig: packed}
 }
 
-// chain is the choice of a filter chain.
+// chain is the action that chooses a filter chain.
 func (m *matchers) chain(name string) *xdsmatcherv3.Matcher_OnMatch {
 	return &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
 		Action: m.extension("filter-chain-name", wrapperspb.String(name)),
@@ -110,7 +112,7 @@ func when(p *xdsmatcherv3.Matcher_MatcherList_Predicate, then *xdsmatcherv3.Matc
 	return &xdsmatcherv3.Matcher_MatcherList_FieldMatcher{Predicate: p, OnMatch: then}
 }
 
-// first takes the first that matches; otherwise, if none does.
+// first chooses the first part that matches, or otherwise if none does.
 func first(otherwise *xdsmatcherv3.Matcher_OnMatch, list ...*xdsmatcherv3.Matcher_MatcherList_FieldMatcher) *xdsmatcherv3.Matcher {
 	return &xdsmatcherv3.Matcher{OnNoMatch: otherwise, MatcherType: &xdsmatcherv3.Matcher_MatcherList_{
 		MatcherList: &xdsmatcherv3.Matcher_MatcherList{Matchers: list},

@@ -18,22 +18,22 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// handshakeTimeout bounds a TLS handshake, in which an Envoy may have to ask for the
-// certificate.
+// handshakeTimeout bounds a TLS handshake. Envoy may have to request the certificate
+// during it.
 const handshakeTimeout = 5 * time.Second
 
-// Names of secrets with a slash are those of resources that name them. A name
-// without one is the host name that a client asked for.
+// These are prefixes of the names of secrets that resources refer to. A name without a
+// slash is a host name that a client requested.
 const (
 	pairPrefix        = "pair/"
 	authoritiesPrefix = "authorities/"
-	// DefaultCertificate is what is asked for when a client names no host (see
-	// snapshot.DefaultCertificate).
+	// DefaultCertificate is the name that Envoy requests when a client sends no host
+	// name (see snapshot.DefaultCertificate).
 	DefaultCertificate = "default/"
 )
 
-// cipherSuites are those of TLS 1.2, all with forward secrecy and authenticated
-// encryption (Mozilla's intermediate list); those of TLS 1.3 are fixed.
+// cipherSuites are the suites of TLS 1.2, all with forward secrecy and authenticated
+// encryption (Mozilla's intermediate list). Those of TLS 1.3 are fixed.
 func cipherSuites() []string {
 	return []string{
 		"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]", "[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]",
@@ -41,12 +41,13 @@ func cipherSuites() []string {
 	}
 }
 
-// keyExchanges are Mozilla's of 2025: the first holds against quantum computers too,
-// for clients that can (TLS 1.3 only). Envoy by itself has the second and the third.
+// keyExchanges are Mozilla's of 2025. The first also resists quantum computers, for
+// clients that support it (TLS 1.3 only). Envoy's defaults are the second and the
+// third.
 func keyExchanges() []string { return []string{"X25519MLKEM768", "X25519", "P-256", "P-384"} }
 
-// secureChains makes a listener one of HTTPS: plain is its one filter chain as it
-// would be for plain HTTP.
+// secureChains makes a listener an HTTPS listener. It replaces the listener's plain
+// HTTP filter chain.
 func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	inspector, err := pack(&inspectorv3.TlsInspector{})
 	if err != nil {
@@ -60,7 +61,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	}
 	out.FilterChains = nil
 	for _, c := range append([]ir.TLSChain{{Name: anyChain}}, l.TLS.Chains...) {
-		// A filter that asks for the chain finds the one that it is for.
+		// Filters that look at the chain find their own.
 		l.TLS = &ir.TLS{MinVersion: l.TLS.MinVersion, Chains: []ir.TLSChain{c}}
 		manager, err := httpConnectionManager(l)
 		if err != nil {
@@ -84,7 +85,7 @@ func secureChains(out *listenerv3.Listener, l ir.Listener) error {
 	return nil
 }
 
-// passSubject tells upstreams who the client is (X-Forwarded-Client-Cert).
+// passSubject sends the client's identity to upstreams (X-Forwarded-Client-Cert).
 func passSubject(manager *hcmv3.HttpConnectionManager) {
 	manager.ForwardClientCertDetails = hcmv3.HttpConnectionManager_SANITIZE_SET
 	manager.SetCurrentClientCertDetails = &hcmv3.HttpConnectionManager_SetCurrentClientCertDetails{
@@ -106,7 +107,7 @@ func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket
 	}
 	tls := &tlsv3.DownstreamTlsContext{
 		CommonTlsContext: common,
-		// Envoy refuses to look up certificates with either of them.
+		// Envoy refuses to look up certificates if either is enabled.
 		SessionTicketKeysType:            &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{DisableStatelessSessionResumption: true},
 		DisableStatefulSessionResumption: true,
 	}
@@ -130,8 +131,8 @@ func downstreamSocket(minVersion string, c ir.TLSChain) (*corev3.TransportSocket
 	return tlsSocket(config), err
 }
 
-// certificateSelector looks the certificate up by the host name that the client asks
-// for, when the first one does.
+// certificateSelector looks up the certificate by the host name that the client
+// requests. The lookup happens at the first such connection.
 func certificateSelector() (*corev3.TypedExtensionConfig, error) {
 	mapper, err := pack(&mapperv3.SNI{DefaultValue: DefaultCertificate})
 	if err != nil {
@@ -148,7 +149,7 @@ func sdsSecret(name string) *tlsv3.SdsSecretConfig {
 	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: adsSource()}
 }
 
-// chainSecrets are the secrets that the chains of a listener name.
+// chainSecrets returns the secrets that the chains of a listener name.
 func chainSecrets(l ir.Listener) []*tlsv3.Secret {
 	if l.TLS == nil {
 		return nil
@@ -171,22 +172,23 @@ func chainSecrets(l ir.Listener) []*tlsv3.Secret {
 	return list
 }
 
-// PairSecret is a pair as the secret that Envoy knows by a name.
+// PairSecret returns a pair as Envoy's secret with the given name.
 func PairSecret(name string, p *ir.Pair) *tlsv3.Secret {
 	return &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 		CertificateChain: inline(p.Chain), PrivateKey: inline(p.Key),
 	}}}
 }
 
-// AuthoritiesSecret is what a certificate must be signed by.
+// AuthoritiesSecret returns the authorities, one of which must have signed a
+// certificate.
 func AuthoritiesSecret(a *ir.Authorities) *tlsv3.Secret {
 	return &tlsv3.Secret{Name: authoritiesName(a), Type: &tlsv3.Secret_ValidationContext{
 		ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: inline(a.PEM)},
 	}}
 }
 
-// SecretObject is the stored secret that a resource names by a name; empty if it names
-// none.
+// SecretObject returns the name of the stored secret behind a resource's name of a
+// secret; empty if there is none.
 func SecretObject(name string) string {
 	_, object, _ := strings.Cut(name, "/")
 	return object

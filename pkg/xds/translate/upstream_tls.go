@@ -14,12 +14,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// systemAuthorities is what clusters call the authorities of the system. No secret
-// that is stored can have this name: it has a slash, and another prefix.
+// systemAuthorities is the name that clusters use for the authorities of the system.
+// No stored secret can have this name: it has a slash, and another prefix.
 const systemAuthorities = "system/authorities"
 
-// UpstreamSecrets are the secrets that a cluster names. They are no part of it, so
-// that one that is replaced leaves the cluster and its connections as they are.
+// UpstreamSecrets returns the names of a cluster's secrets. They are not part of the
+// cluster, so that replacing one leaves the cluster and its connections as they are.
 func UpstreamSecrets(t *ir.UpstreamTLS) (authorities, pair string) {
 	if t == nil {
 		return "", ""
@@ -40,12 +40,13 @@ func authoritiesName(a *ir.Authorities) string {
 	return authoritiesPrefix + a.Secret
 }
 
-// secureUpstreams makes a cluster speak TLS where its protocol asks for it.
+// secureUpstreams makes a cluster use TLS if its protocol requires it.
 //
-// What an endpoint's certificate must carry is the name in common, or what the
-// endpoint itself is called. Endpoints with other names have a socket each in the same
-// cluster, so that it stays one for load balancing: all DNS names share one, in
-// which Envoy takes the name from the endpoint, and each IP address has its own.
+// An endpoint's certificate must contain the name that all endpoints share, or the
+// endpoint's own name. Endpoints with different names have separate sockets in the
+// same cluster, so that it stays one for load balancing. All DNS names share one
+// socket, in which Envoy takes the name from the endpoint. Each IP address has its
+// own.
 func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
 	alpn := map[string]string{"tls": "http/1.1", "h2": "h2"}[c.Protocol]
 	if alpn == "" || c.TLS == nil {
@@ -64,7 +65,7 @@ func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
 			return err
 		}
 		sockets[kind] = tlsSocket(config)
-		// The first is for all that is not told apart.
+		// The first socket is for endpoints that no match tells apart.
 		if out.TransportSocket == nil {
 			out.TransportSocket = sockets[kind]
 		}
@@ -92,14 +93,14 @@ func secureUpstreams(out *clusterv3.Cluster, c *ir.Cluster) error {
 	return nil
 }
 
-// The sockets of a cluster that are not for one IP address.
+// The sockets of a cluster that are not for a single IP address.
 const (
-	namedSocket   = "name" // the name in common
+	namedSocket   = "name" // the name that all endpoints share
 	dnsSocket     = "dns"  // the DNS name of the endpoint
 	addressSocket = "address"
 )
 
-// socketKind is what the socket of an endpoint is called: equal for endpoints that can
+// socketKind returns the name of an endpoint's socket. Endpoints with the same name
 // share one.
 func socketKind(t *ir.UpstreamTLS, e ir.Endpoint) string {
 	switch {
@@ -110,12 +111,12 @@ func socketKind(t *ir.UpstreamTLS, e ir.Endpoint) string {
 	case t.Authorities == nil:
 		return addressSocket
 	}
-	// Without an error: the endpoint is one with an address.
+	// This cannot fail: the endpoint has an IP address.
 	ip, _ := netip.ParseAddr(e.Address)
 	return ip.Unmap().String()
 }
 
-// upstreamContext is the TLS of the endpoints of a kind.
+// upstreamContext returns the TLS settings of the endpoints of a kind.
 func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsContext {
 	common := &tlsv3.CommonTlsContext{
 		AlpnProtocols: []string{alpn},
@@ -123,14 +124,14 @@ func upstreamContext(t *ir.UpstreamTLS, kind, alpn string) *tlsv3.UpstreamTlsCon
 			TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
 		},
 	}
-	// A resumed session is not verified again.
+	// Envoy does not verify a resumed session again.
 	tls := &tlsv3.UpstreamTlsContext{CommonTlsContext: common, MaxSessionKeys: wrapperspb.UInt32(0)}
 	required := ""
 	switch kind {
 	case namedSocket:
 		required = t.Name
 		if !isAddress(t.Name) {
-			tls.Sni = t.Name // an address is none (RFC 6066 section 3)
+			tls.Sni = t.Name // an address is not a valid SNI (RFC 6066 section 3)
 		}
 	case dnsSocket:
 		tls.AutoHostSni, tls.AutoSniSanValidation = true, t.Authorities != nil
@@ -172,5 +173,5 @@ func subjectAltName(name string) []*tlsv3.SubjectAltNameMatcher {
 	}}
 }
 
-// serverName is a DNS name as a client asks for it.
+// serverName returns a DNS name as a client sends it.
 func serverName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

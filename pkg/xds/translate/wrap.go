@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// message is one of Envoy's, with the constraints of its .proto file.
+// message is an Envoy message with the validation rules of its .proto file.
 type message interface {
 	proto.Message
 	ValidateAll() error
 }
 
-// pack puts a message that Envoy's constraints allow into an Any. Nobody else
-// checks it: to what is around it, an Any is bytes.
+// pack validates a message and puts it into an Any. Nothing else validates it:
+// for the message around it, an Any is bytes.
 func pack(m message) (*anypb.Any, error) {
 	if err := m.ValidateAll(); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func u32[T int | uint32](n T) *wrapperspb.UInt32Value { return wrapperspb.UInt32
 
 func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
-// adsSource waits for its resource without a bound: a listener that opens
+// adsSource waits for its resource without a timeout: a listener that opens
 // before it has its routes would answer 404 for hosts that exist.
 func adsSource() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
