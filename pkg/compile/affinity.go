@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addAffinity takes the place of an affinity that came before it.
+// addAffinity replaces an affinity that was added before.
 func addAffinity(r *ir.Route, f *model.AffinityFilter) {
 	if r.Forward == nil {
 		return
@@ -17,7 +17,7 @@ func addAffinity(r *ir.Route, f *model.AffinityFilter) {
 	r.Forward.Affinity = &ir.Affinity{Cookie: f.Cookie, TTL: time.Duration(f.TTL), Header: strings.ToLower(f.Header), Exact: f.Mode == model.AffinityExact}
 }
 
-// applyAffinity makes the clusters of a route such as its affinity needs.
+// applyAffinity adapts the clusters of a route to its affinity.
 func applyAffinity(r *ir.Route) {
 	if r.Forward == nil || r.Forward.Affinity == nil {
 		return
@@ -28,8 +28,9 @@ func applyAffinity(r *ir.Route) {
 	}
 }
 
-// withAffinity is a cluster that can keep a client at one endpoint: one whose strategy does not hash gets another
-// name, because other routes have it as it is. One that is discovered stays as it is: its assignment goes by its name.
+// withAffinity returns a cluster that can keep a client at one endpoint. If the strategy of c does not hash, the
+// result has another name, because other routes use c as it is. A discovered cluster stays as it is: its assignment
+// has its name.
 func withAffinity(c *ir.Cluster, a *ir.Affinity) *ir.Cluster {
 	if a == nil || a.Exact || c.Discovered || c.Strategy == "ring_hash" || c.Strategy == "maglev" {
 		return c

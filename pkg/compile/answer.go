@@ -9,16 +9,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// answers reports whether a route with the filter answers by itself.
+// answers reports whether a filter answers requests itself.
 func answers(f *model.ParsedFilter) bool { return model.Answers(f.Type) }
 
-// isAnswered reports whether the route answers by itself, with a filter of its own or of its service.
+// isAnswered reports whether a filter of the route or of its service answers the route's requests.
 func isAnswered(t *model.RouteTree) bool {
 	return slices.ContainsFunc(t.Filters, answers) || slices.ContainsFunc(t.ServiceFilters, answers)
 }
 
-// SecondAnswer says, in words that follow the name of what the filters are on, that two of them do what only one
-// can, such as to answer: nobody could say which of them does. Empty means that this is not so.
+// SecondAnswer returns the conflict if two filters do what only one can, such as to answer: it would be
+// undefined which one does. The text follows the name of the object with the filters. Empty means no conflict.
 func SecondAnswer(filters []*model.ParsedFilter) string {
 	first := map[string]string{}
 	for _, f := range filters {

@@ -17,8 +17,8 @@ func addRouteAnyOf(r *ir.Route, f *model.AnyOfFilter, at Place) (err error) {
 	return err
 }
 
-// anyOf compiles a filter, all of whose parts can be enforced: without one of them nobody would know why its
-// credentials do not pass.
+// anyOf compiles a filter if all of its parts can be enforced. Without one of them, its credentials would be
+// refused for no visible reason.
 func anyOf(f *model.AnyOfFilter, at Place) (*ir.AnyOf, error) {
 	a := &ir.AnyOf{}
 	if f.APIKey != nil {

@@ -26,7 +26,7 @@ func keyAccess(f *model.APIKeyFilter) *ir.KeyAccess {
 	return a
 }
 
-// keyNeeds are the key sets that a host and its routes ask for.
+// keyNeeds returns the key sets that a host and its routes require.
 func keyNeeds(h *ir.Host) (needs ir.Needs) {
 	add := func(a *ir.KeyAccess, either *ir.AnyOf) {
 		if a != nil {
@@ -45,8 +45,8 @@ func keyNeeds(h *ir.Host) (needs ir.Needs) {
 	return needs
 }
 
-// Keys are those of a set that Envoy takes. It would refuse all for one that is not in order, which
-// only a database edited by hand has.
+// Keys returns the keys of a set that Envoy accepts. Envoy would refuse all keys because of one
+// malformed key, which only a manually edited database has.
 func Keys(set []*model.APIKey) []ir.APIKey {
 	list := make([]ir.APIKey, 0, len(set))
 	for _, k := range set {

@@ -12,10 +12,10 @@ import (
 // AssignmentName is the name of the assignment, and of the cluster, of a discovered upstream.
 func AssignmentName(upstream string) string { return clusterName([]string{upstream}) }
 
-// Assignment is what the endpoints of a discovered upstream are for Envoy. An address that
-// the settings rule out is left out. Where every endpoint drains they get the requests all
-// the same, as kube-proxy has it: they still serve, and nobody else does. The condition says
-// that nobody gets requests; nil means that somebody does.
+// Assignment compiles the endpoints of a discovered upstream. It omits addresses that the
+// settings rule out. If every endpoint is draining, they still receive requests, as in
+// kube-proxy: they still serve, and no other endpoint does. The condition reports that no
+// endpoint receives requests; nil means that at least one does.
 func Assignment(upstream string, endpoints *model.Endpoints, s Settings) (*ir.Assignment, *model.Condition) {
 	a := &ir.Assignment{Name: AssignmentName(upstream), Upstream: upstream}
 	draining := 0

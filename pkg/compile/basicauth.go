@@ -20,8 +20,9 @@ func addRouteBasicAuth(r *ir.Route, f *model.BasicAuthFilter, at Place) (err err
 	return err
 }
 
-// basicAuthOf opens the passwords, which are in the JSON in a place that model.PasswordPlace takes, and keeps what Envoy compares. It fails if one cannot be known: who else has
-// none would be locked out without a word.
+// basicAuthOf opens the passwords and keeps what Envoy compares. in is their place in the JSON, for
+// model.PasswordPlace. It fails if one password cannot be opened, since that user would be locked out without an
+// explanation.
 func basicAuthOf(f *model.BasicAuthFilter, in string, at Place) (*ir.BasicAuth, error) {
 	if at.Open == nil {
 		return nil, errors.New("passwords cannot be read")

@@ -7,8 +7,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addBodyLimit bounds bodies, and closes the route to websockets: Envoy would wait for the end of a
-// body that has none.
+// addBodyLimit bounds bodies, and refuses websockets on the route: Envoy would wait for the end of
+// a body that has none.
 func addBodyLimit(r *ir.Route, f *model.BodyLimitFilter) {
 	r.BodyLimit = &ir.BodyLimit{Bytes: f.Bytes, Decompress: f.Decompress}
 	if r.Forward != nil {
@@ -16,8 +16,8 @@ func addBodyLimit(r *ir.Route, f *model.BodyLimitFilter) {
 	}
 }
 
-// limitedWebsocket says, in words that follow the name of a route, that it is told to limit bodies
-// and to take websockets. Empty means that this is not so.
+// limitedWebsocket returns the conflict if a route is configured both to limit bodies and to accept
+// websockets. The text follows the name of the route. Empty means no conflict.
 func limitedWebsocket(t *model.RouteTree) string {
 	if w := t.Route.Config.Websocket; w == nil || !*w {
 		return ""

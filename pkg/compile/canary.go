@@ -9,11 +9,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addCanary does nothing: canaryOf and splitCanary do it before and after all others.
+// addCanary does nothing. canaryOf and splitCanary do the work, before and after all other filters.
 func addCanary(*ir.Route, *model.CanaryFilter) {}
 
-// canaryOf is the filter that says where the requests of a route go: the last by name of its own, or
-// else of its service; nil means that the upstreams of the route say it.
+// canaryOf returns the filter that splits the requests of a route: the last by name on the route, or
+// else on its service; nil means that the route's own upstreams are used.
 func canaryOf(t *model.RouteTree) (found *model.CanaryFilter) {
 	for _, f := range slices.Concat(t.ServiceFilters, t.Filters) {
 		if c, ok := f.Spec.(*model.CanaryFilter); ok && f.Fault == nil {
@@ -23,7 +23,7 @@ func canaryOf(t *model.RouteTree) (found *model.CanaryFilter) {
 	return found
 }
 
-// canaryClusters are those of a canary with their shares, without those of weight 0.
+// canaryClusters returns the clusters of a canary with their shares, without those of weight 0.
 func canaryClusters(f *model.CanaryFilter, t *model.RouteTree, s Settings) ([]ir.WeightedCluster, error) {
 	var list []ir.WeightedCluster
 	for _, u := range f.Upstreams {
@@ -38,9 +38,9 @@ func canaryClusters(f *model.CanaryFilter, t *model.RouteTree, s Settings) ([]ir
 	return list, nil
 }
 
-// splitCanary puts routes before one that a canary shares out: for who sends its header, for who comes
-// back with a cookie, and for who gets a cookie over HTTPS, which never goes over plain HTTP again. Who
-// forges a cookie can only choose among the upstreams that have a weight.
+// splitCanary adds routes before a route with a canary: for clients that send the canary's header, for
+// clients with a cookie, and for clients that receive a cookie over HTTPS, which is never sent over
+// plain HTTP. A forged cookie can only choose among the upstreams with a weight.
 func splitCanary(r *ir.Route, t *model.RouteTree, s Settings) error {
 	f := canaryOf(t)
 	if f == nil || r.Forward == nil {
@@ -71,7 +71,7 @@ func splitCanary(r *ir.Route, t *model.RouteTree, s Settings) error {
 	return nil
 }
 
-// only is a route that forwards to some of the clusters of another.
+// only returns a route that forwards to some of the clusters of r.
 func only(r *ir.Route, clusters ...ir.WeightedCluster) *ir.Route {
 	one, forward := *r, *r.Forward
 	forward.Clusters = clusters

@@ -11,16 +11,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// maxClusterName keeps names readable in statistics and logs; a longer one
-// ends in a hash.
+// maxClusterName keeps names readable in statistics and logs. A longer name ends in a hash.
 const maxClusterName = 120
 
-// Clusters groups upstreams, sorted by name, into clusters: one for each set
-// of equal settings. Routes with the same upstreams share their clusters, and
-// within one, the weights of the upstreams are those of the endpoints. A discovered upstream
-// is a cluster of its own, with its weight as the share. An upstream of weight 0
-// is out of rotation; a cluster without upstreams in rotation is left out. with has what
-// their TLS needs.
+// Clusters groups upstreams, sorted by name, into clusters: one for each set of equal settings. Routes
+// with the same upstreams share their clusters, and within a cluster, the weights of the upstreams are
+// those of the endpoints. A discovered upstream is a separate cluster, with its weight as the share. An
+// upstream of weight 0 is out of rotation. A cluster without upstreams in rotation is omitted. with is
+// what their TLS needs.
 func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluster {
 	var order []settings
 	groups := map[settings][]*model.Upstream{}
@@ -45,15 +43,17 @@ func Clusters(upstreams []*model.Upstream, with Credentials) []ir.WeightedCluste
 	return list
 }
 
-// Alike reports whether upstreams are endpoints of one cluster: they differ in address and weight only.
+// Alike reports whether upstreams are endpoints of one cluster, which means that they differ only in
+// address and weight.
 func Alike(upstreams []*model.Upstream) bool {
 	return !slices.ContainsFunc(upstreams, func(u *model.Upstream) bool { return settingsOf(u) != settingsOf(upstreams[0]) })
 }
 
-// settings are what all upstreams of a cluster have in common. It is
-// comparable; a zero health check and outlier mean none.
+// settings are what all upstreams of a cluster have in common. The type is comparable. A zero health
+// check or outlier means none.
 type settings struct {
-	// discovered is the name of an upstream that is; it shares its cluster with no other.
+	// discovered is the name of a discovered upstream, which shares its cluster with no other; empty
+	// otherwise.
 	discovered         string
 	strategy, protocol string
 	healthCheck        ir.HealthCheck
@@ -94,8 +94,7 @@ func settingsOf(u *model.Upstream) settings {
 			UnhealthyThreshold: u.HCUnhealthyThresholdCount,
 			HealthyThreshold:   u.HCHealthyThresholdCount,
 		}
-		// Envoy breaks off a health check that takes as long as a connection
-		// may be idle.
+		// Envoy aborts a health check that takes as long as a connection may be idle.
 		if idle := &s.connections.IdleTimeout; *idle > 0 {
 			*idle = max(*idle, s.healthCheck.Timeout+time.Second)
 		}
@@ -132,7 +131,7 @@ func buildCluster(s settings, upstreams []*model.Upstream, with Credentials) *ir
 	return c
 }
 
-// clusterName joins the upstreams' names with a character that no name holds.
+// clusterName joins the names of upstreams with a character that no name contains.
 func clusterName(names []string) string {
 	name := strings.Join(names, "+")
 	if len(name) <= maxClusterName {

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addRouteCORS is for the filters of a service too: Envoy would add what a host says to what a route does not
-// say, such as credentials of the one to origins of the other.
+// addRouteCORS also adds filters of a service to each route: Envoy would merge a host's CORS into a route's,
+// and could combine the credentials of one with the origins of the other.
 func addRouteCORS(r *ir.Route, f *model.CORSFilter) { r.CORS = corsOf(f) }
 
 func corsOf(f *model.CORSFilter) *ir.CORS {
@@ -29,8 +29,8 @@ func corsOf(f *model.CORSFilter) *ir.CORS {
 	return c
 }
 
-// addCORSRoutes adds what comes before a route that pages of other origins may use. A preflight has another
-// method than the request that it is for, and Envoy does not look at CORS where a route answers by itself.
+// addCORSRoutes adds the routes that come before a route that pages of other origins may use. A preflight has
+// another method than its request, and Envoy's CORS filter does nothing where a route answers itself.
 func addCORSRoutes(r *ir.Route, t *model.RouteTree) {
 	f := cmp.Or(corsFilterOf(t.Filters), corsFilterOf(t.ServiceFilters))
 	if f == nil {
@@ -52,7 +52,7 @@ func addCORSRoutes(r *ir.Route, t *model.RouteTree) {
 	}
 }
 
-// asksFor is the condition that a preflight is for one of the methods; none means all.
+// asksFor is the condition that a preflight is for one of the methods. An empty list means all.
 func asksFor(methods []string) ir.ValueMatch {
 	m := ir.ValueMatch{Name: "access-control-request-method"}
 	if slices.Contains(methods, "OPTIONS") {
@@ -66,7 +66,7 @@ func asksFor(methods []string) ir.ValueMatch {
 	return m
 }
 
-// corsFilterOf is the one of the type; nil means that there is none.
+// corsFilterOf returns the CORS filter among filters; nil means none.
 func corsFilterOf(filters []*model.ParsedFilter) *model.CORSFilter {
 	for _, f := range filters {
 		if c, ok := f.Spec.(*model.CORSFilter); ok && f.Fault == nil {

@@ -15,11 +15,11 @@ func addHostCSRF(h *ir.Host, f *model.CSRFFilter, _ Place) error {
 
 func addRouteCSRF(r *ir.Route, f *model.CSRFFilter) { r.CSRF = withCSRF(r.CSRF, f) }
 
-// withCSRF is what passes a filter, and all before it.
+// withCSRF combines c and f: only pages that both allow may send changes.
 func withCSRF(c *ir.CSRF, f *model.CSRFFilter) *ir.CSRF {
 	var hosts []string
 	for _, o := range f.Origins {
-		_, host, _ := strings.Cut(o, "://") // Envoy compares no scheme
+		_, host, _ := strings.Cut(o, "://") // Envoy does not compare the scheme
 		if c == nil || slices.Contains(c.Hosts, host) {
 			hosts = append(hosts, host)
 		}

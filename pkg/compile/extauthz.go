@@ -20,7 +20,7 @@ func addRouteExtAuthz(r *ir.Route, f *model.ExtAuthzFilter, at Place) (err error
 	return err
 }
 
-// extAuthz compiles a filter, and adds its cluster to those that are asked.
+// extAuthz compiles a filter and adds its cluster to asked.
 func extAuthz(f *model.ExtAuthzFilter, asked []*ir.Cluster, at Place) (*ir.ExtAuthz, []*ir.Cluster, error) {
 	c, err := askedCluster(f.Upstream, f.Protocol == model.AskGRPC, at)
 	if err != nil {
@@ -37,7 +37,7 @@ func extAuthz(f *model.ExtAuthzFilter, asked []*ir.Cluster, at Place) (*ir.ExtAu
 	return out, withAsked(asked, c), nil
 }
 
-// withAsked returns the clusters with one more, each once.
+// withAsked returns asked with c, without duplicates.
 func withAsked(asked []*ir.Cluster, c *ir.Cluster) []*ir.Cluster {
 	at, there := slices.BinarySearchFunc(asked, c.Name, func(c *ir.Cluster, name string) int { return strings.Compare(c.Name, name) })
 	if there {
@@ -46,7 +46,8 @@ func withAsked(asked []*ir.Cluster, c *ir.Cluster) []*ir.Cluster {
 	return slices.Insert(slices.Clone(asked), at, c)
 }
 
-// askedCluster is that of an upstream that a filter asks, or says why it cannot be asked.
+// askedCluster returns the cluster of an upstream that a filter asks, or why it cannot be
+// asked.
 func askedCluster(name string, grpc bool, at Place) (*ir.Cluster, error) {
 	if u, is := at.Named[model.UpstreamKey(name)].(*model.Upstream); is {
 		if grpc && u.Protocol != "h2c" && u.Protocol != "h2" {

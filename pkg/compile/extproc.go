@@ -17,7 +17,7 @@ func addRouteExtProc(r *ir.Route, f *model.ExtProcFilter, at Place) (err error) 
 	return err
 }
 
-// extProc compiles a filter, and adds its cluster to those that are asked.
+// extProc compiles a filter and adds its cluster to asked.
 func extProc(f *model.ExtProcFilter, asked []*ir.Cluster, at Place) (*ir.ExtProc, []*ir.Cluster, error) {
 	c, err := askedCluster(f.Upstream, true, at)
 	if err != nil {

@@ -8,28 +8,29 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// filterType is what the filters of one type do. A nil hook does nothing.
+// filterType is what filters of one type do. A nil hook does nothing.
 type filterType struct {
 	name string
-	// takes reports whether a configuration is of the Go type that the hooks are
-	// for. Any other closes what its filter is on.
+	// takes reports whether a configuration has the Go type of the hooks. Any other type
+	// closes the object that the filter is on.
 	takes func(model.Spec) bool
-	// host adds a filter of a service to its host, or says why it cannot, which closes the
-	// service. Without it, filters of the service are added to each of its routes,
-	// before the route's own.
+	// host adds a filter of a service to its host. An error is the reason why it cannot, and
+	// closes the service. If host is nil, filters of the service are added to each of its
+	// routes, before the route's own.
 	host func(*ir.Host, model.Spec, Place) error
-	// route adds a filter to a route, which may answer by itself, or says why it cannot, which
-	// closes the route.
+	// route adds a filter to a route. The route may already answer itself. An error is the
+	// reason why the filter cannot be added, and closes the route.
 	route func(*ir.Route, model.Spec, Place) error
-	// together says that what a route has takes the place of what its host has, and that both
-	// count: a route with filters of its own gets those of the service too.
+	// together means that filters of the service and of the route both apply, although in ir
+	// the route's settings replace the host's. So a route with its own filters also receives
+	// those of the service.
 	together bool
-	// needs is what a route needs of the listener.
+	// needs returns what a route needs from the listener.
 	needs func(*ir.Route) ir.Needs
 }
 
-// filterTypes are in the order in which they are added. A filter of any other
-// type closes what it is on: nobody would know what is missing.
+// filterTypes returns the types in the order in which filters are added. A filter of any other
+// type closes the object that it is on: otherwise its protection would be missing unnoticed.
 func filterTypes() []filterType {
 	return []filterType{
 		filterOf(model.FilterDirectResponse, nil, addDirectResponse, nil),
@@ -61,7 +62,7 @@ func filterTypes() []filterType {
 	}
 }
 
-// filterOf returns the type whose configuration is an S.
+// filterOf returns the type whose configuration has type S.
 func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S), needs func(*ir.Route) ir.Needs) filterType {
 	ft := namingFilterOf(name, host, func(r *ir.Route, s S, _ Place) error {
 		route(r, s)
@@ -74,12 +75,13 @@ func filterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, ro
 	return ft
 }
 
-// namingFilterOf is filterOf for a type whose hooks need what the configuration names.
+// namingFilterOf is filterOf for a type whose hooks need the objects that the configuration
+// names.
 func namingFilterOf[S model.Spec](name string, host func(*ir.Host, S, Place) error, route func(*ir.Route, S, Place) error) filterType {
 	return filterType{name: name, host: placed(host), route: placed(route), takes: func(spec model.Spec) bool { _, ok := spec.(S); return ok }}
 }
 
-// placed makes a hook of one for a Go type of configuration.
+// placed turns a hook for type S into a hook for any configuration.
 func placed[T any, S model.Spec](add func(T, S, Place) error) func(T, model.Spec, Place) error {
 	if add == nil {
 		return nil
@@ -97,11 +99,11 @@ func (ft filterType) addingUp() filterType {
 	return ft
 }
 
-// globalConfigType is what the global configs of one type do.
+// globalConfigType is what global configs of one type do.
 type globalConfigType struct {
 	name string
-	// listener adds what those that hold for a proxy are to its listener, which
-	// has to have what routes need.
+	// listener adds the global configs of a proxy to its listener. The needs are those of the
+	// routes.
 	listener func(*ir.Listener, *model.ProxyTree, Settings, ir.Needs)
 }
 
@@ -112,8 +114,8 @@ func globalConfigTypes() []globalConfigType {
 	}
 }
 
-// ClosedHost says why a whole service must not be served: it has a filter that
-// cannot be enforced. Nil means that it may.
+// ClosedHost returns why a whole service must not be served: it has a filter that cannot be
+// enforced, or cannot verify clients as required. Nil means that it may be served.
 func ClosedHost(t *model.ServiceTree) *model.Condition {
 	if ca := t.Service.ClientCACertificate; ca != "" {
 		why := ""
@@ -146,8 +148,8 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 	return nil
 }
 
-// fault says why a filter cannot be enforced, in words that follow the name of
-// what it is on; empty means that it can.
+// fault returns why a filter cannot be enforced, in words that follow the name of the object
+// that it is on. Empty means that it can.
 func fault(f *model.ParsedFilter, types []filterType) string {
 	at := slices.IndexFunc(types, func(ft filterType) bool { return ft.name == f.Type })
 	switch {
@@ -161,7 +163,7 @@ func fault(f *model.ParsedFilter, types []filterType) string {
 	return ""
 }
 
-// faultOnRoute says the same of one that is on a route.
+// faultOnRoute is fault for a filter on a route.
 func faultOnRoute(f *model.ParsedFilter, types []filterType) string {
 	if what := fault(f, types); what != "" {
 		return what
@@ -172,8 +174,8 @@ func faultOnRoute(f *model.ParsedFilter, types []filterType) string {
 	return ""
 }
 
-// addFilters adds the filters of a route, and those of its service that add up
-// with them. It returns what is wrong with one of the route's own.
+// addFilters adds the filters of a route, and those of its service that are combined with them
+// or work per route. It returns what is wrong if one cannot be added.
 func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 	if len(t.ServiceFilters)+len(t.Filters) == 0 {
 		return ""
@@ -194,7 +196,7 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 			if what := ft.addTo(r, ofService, t, s); what != "" {
 				return what
 			}
-			// One that is on the service is on this route already.
+			// A filter that is on the service has already been added to this route.
 			own = slices.DeleteFunc(slices.Clone(own), func(f *model.ParsedFilter) bool { return slices.Contains(ofService, f) })
 		}
 		if what := ft.addTo(r, own, t, s); what != "" {
@@ -204,8 +206,8 @@ func addFilters(r *ir.Route, t *model.RouteTree, s Settings) (what string) {
 	return ""
 }
 
-// addHostFilters adds the filters of a service that work per host. It returns why one
-// of them cannot be enforced, for which the service has to answer 503.
+// addHostFilters adds the filters of a service that work per host. It returns why one cannot
+// be enforced. The service must then answer 503.
 func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Condition {
 	for _, ft := range filterTypes() {
 		for _, f := range t.Filters {
@@ -223,7 +225,7 @@ func addHostFilters(h *ir.Host, t *model.ServiceTree, s Settings) *model.Conditi
 	return nil
 }
 
-// addTo adds the filters of the type among filters. It returns what is wrong with one of them.
+// addTo adds those of filters that have the type. It returns what is wrong with one of them.
 func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.RouteTree, s Settings) (what string) {
 	for _, f := range filters {
 		if ft.route == nil || f.Type != ft.name || f.Fault != nil {
@@ -236,7 +238,7 @@ func (ft filterType) addTo(r *ir.Route, filters []*model.ParsedFilter, t *model.
 	return ""
 }
 
-// Needs is what a service needs of the listeners; h is its host.
+// Needs returns what a service needs from the listeners. h is its host.
 func Needs(h *ir.Host, t *model.ServiceTree, pairs []*ir.Pair) ir.Needs {
 	needs := tlsNeeds(h, t.ClientCA, pairs).Merge(keyNeeds(h))
 	for _, ft := range filterTypes() {

@@ -10,19 +10,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Settings are the settings of the process that shape every proxy.
+// Settings are the settings of the process that affect every proxy.
 type Settings struct {
 	AccessLog bool
-	// RateLimitSocket is the Unix socket of the rate-limit engine and
-	// RateLimitAddress its HOST:PORT, which wins. Without both there is none,
-	// and no request is limited.
+	// RateLimitSocket is the Unix socket of the rate-limit engine. RateLimitAddress is its HOST:PORT and
+	// takes precedence. If both are empty, there is no engine and no request is limited.
 	RateLimitSocket, RateLimitAddress string
-	// Open opens the keys of certificates; nil means that there is no HTTPS.
+	// Open opens the keys of certificates; nil means no HTTPS.
 	Open Opener
-	// Upstreams are the addresses that upstreams may have.
+	// Upstreams sets which addresses upstreams may have.
 	Upstreams egress.Lists
-	// Authorities are the certificate authorities of the system, in PEM, for
-	// upstreams that name none; empty means that there are none.
+	// Authorities are the certificate authorities of the system in PEM, for upstreams that name none; empty
+	// means that there are none.
 	Authorities string
 	// Lua allows filters that run scripts.
 	Lua bool
@@ -31,7 +30,7 @@ type Settings struct {
 // RateLimits reports whether there is a rate-limit engine.
 func (s Settings) RateLimits() bool { return s.RateLimitSocket != "" || s.RateLimitAddress != "" }
 
-// Listener is where the proxy accepts plain HTTP. It has what services need.
+// Listener compiles the proxy's plain HTTP listener, with what the services need.
 func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	l := ir.Listener{Address: t.Proxy.ListenIP, Port: t.Proxy.HTTPPort, TrustedHops: t.Proxy.TrustedHops, AccessLog: s.AccessLog}
 	if t.Proxy.EscapedSlashes != model.SlashesRedirect {
@@ -48,9 +47,9 @@ func Listener(t *model.ProxyTree, s Settings, needs ir.Needs) ir.Listener {
 	return l
 }
 
-// Host puts a service together. pairs are its certificates (see Pairs). The routes
-// come from route, so that a caller can keep those that did not change. The condition says
-// why the host must not be served as it is; nil means that it may.
+// Host compiles a service. pairs are its certificates (see Pairs). route returns the compiled routes, so
+// that a caller can keep those that did not change. The condition is the reason why the host must not be
+// served; nil means that it may be.
 func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.RouteTree) *ir.Route) (*ir.Host, *model.Condition) {
 	trees := slices.Clone(t.Routes)
 	slices.SortFunc(trees, compareRoutes)
@@ -62,14 +61,13 @@ func Host(t *model.ServiceTree, pairs []*ir.Pair, s Settings, route func(*model.
 	return host, addHostFilters(host, t, s)
 }
 
-// Domain is the host of a service as proxies compare it: without regard to
-// case (RFC 9110 section 4.2.3).
+// Domain is the host of a service in lower case, as proxies compare it (RFC 9110 section 4.2.3).
 func Domain(s *model.Service) string { return strings.ToLower(s.FQDN) }
 
-// compareRoutes orders routes as they are tried: exact paths, then templates of as many segments as the
-// path, then regular expressions, then prefixes and other templates; within each the longest first, then the
-// narrower template, then the one with most conditions, then by name, so that the configuration document
-// says it all (ADR 0010, ADR 0082).
+// compareRoutes orders routes as they are tried: exact paths, then templates with as many segments as the
+// path, then regular expressions, then prefixes and other templates. Within each group, the longest comes
+// first, then the narrower template, then the one with the most conditions, then by name. So the order
+// depends on the configuration document alone (ADR 0010, ADR 0082).
 func compareRoutes(a, b *model.RouteTree) int {
 	return cmp.Or(
 		cmp.Compare(pathRank(a.Route), pathRank(b.Route)),
@@ -94,7 +92,8 @@ func pathRank(r *model.Route) int {
 	return 3
 }
 
-// fixedLength is the length of what a path begins with; of a template, the text before its first variable.
+// fixedLength is the length of the fixed start of a path. For a template, this is the text before its first
+// variable.
 func fixedLength(r *model.Route) int {
 	if r.Config.Match == model.MatchTemplate {
 		return strings.IndexAny(r.Prefix+"*", "{*")
@@ -102,8 +101,8 @@ func fixedLength(r *model.Route) int {
 	return len(r.Prefix)
 }
 
-// compareTemplates puts the template first whose first segment that differs in breadth is narrower, and
-// templates before others.
+// compareTemplates compares templates at the first segment that differs in breadth; the narrower one comes
+// first. Templates come before other paths.
 func compareTemplates(a, b *model.Route) int {
 	switch isA, isB := a.Config.Match == model.MatchTemplate, b.Config.Match == model.MatchTemplate; {
 	case isA && !isB:
@@ -122,7 +121,7 @@ func compareTemplates(a, b *model.Route) int {
 	return cmp.Compare(len(bs), len(as))
 }
 
-// breadth of a segment of a template: fixed text, one segment, any number of them.
+// breadth orders the segments of templates: fixed text, one segment, any number of segments.
 func breadth(segment string) int {
 	switch {
 	case strings.Contains(segment, "**"):

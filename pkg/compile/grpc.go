@@ -10,11 +10,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addGRPCWeb leaves routes alone that answer by themselves: no answer of theirs is gRPC.
+// addGRPCWeb skips routes that answer themselves: their answers are never gRPC.
 func addGRPCWeb(r *ir.Route, _ *model.GRPCWebFilter) { r.GRPCWeb = r.Forward != nil }
 
-// addGRPCJSON checks the descriptor set on any route, and leaves those alone that answer by themselves, and those that
-// change the path: they would change that of the call.
+// addGRPCJSON checks the descriptor set on every route. It skips routes that answer themselves, and routes that change
+// the path, because they would change the path of the call.
 func addGRPCJSON(r *ir.Route, f *model.GRPCJSONFilter, _ Place) error {
 	calls, err := grpcjson.Read(f.Set(), grpcjson.Options{Services: f.Services, AutoMapping: f.AutoMapping, ConvertStatus: f.Converts()})
 	if err != nil || r.Forward == nil || readsPath(r.Forward) {
@@ -33,24 +33,24 @@ func addGRPCJSON(r *ir.Route, f *model.GRPCJSONFilter, _ Place) error {
 	return nil
 }
 
-// escapedName matches paths with a query parameter whose name is escaped.
+// escapedName matches paths with an escaped name of a query parameter.
 const escapedName = `[^?]*\?(?:.*&)?[^=&]*%[^=&]*=.*`
 
-// refuseEscapedNames is a route before one that makes calls: Envoy compares the query parameters that it ignores with what the
-// client has written, and unescapes them then.
+// refuseEscapedNames returns a route that comes before a route with calls. Envoy compares ignored query parameters with
+// the raw text and unescapes them afterwards.
 func refuseEscapedNames(r *ir.Route) *ir.Route {
 	m := r.Match
 	m.Headers = append(slices.Clone(m.Headers), ir.ValueMatch{Name: ":path", Regex: escapedName})
 	return &ir.Route{Name: r.Name, Match: m, Respond: &ir.Respond{Status: http.StatusBadRequest, Body: "the name of a query parameter is escaped\n"}}
 }
 
-// readsPath reports whether the router changes the path, or makes the Host of it.
+// readsPath reports whether the router changes the path, or derives the Host from it.
 func readsPath(f *ir.Forward) bool {
 	return f.Rewrite != (ir.Rewrite{Host: f.Rewrite.Host}) || f.HostRewrite != nil && f.HostRewrite.Regex != ""
 }
 
-// rewrittenCall says, in words that follow the name of a route, that it is told to make calls of requests and to
-// rewrite their paths. Empty means that this is not so.
+// rewrittenCall returns the conflict if a route is configured both to translate requests into calls and to rewrite
+// their paths. The text follows the name of the route. Empty means no conflict.
 func rewrittenCall(t *model.RouteTree) string {
 	if w := t.Route.Config.Rewrite; w == nil || *w == (model.Rewrite{Host: w.Host}) {
 		return ""

@@ -15,7 +15,7 @@ func addHostHeaders(h *ir.Host, f *model.HeadersFilter, _ Place) error {
 
 func addRouteHeaders(r *ir.Route, f *model.HeadersFilter) { r.Headers = withHeaders(r.Headers, f) }
 
-// withHeaders returns the changes with those of one more filter.
+// withHeaders returns the changes of headers and f.
 func withHeaders(headers *ir.Headers, f *model.HeadersFilter) *ir.Headers {
 	if headers == nil {
 		headers = &ir.Headers{}

@@ -7,7 +7,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addHostRewrite takes the place of a rewrite of the host that came before it.
+// addHostRewrite replaces a rewrite of the host that was added before.
 func addHostRewrite(r *ir.Route, f *model.HostRewriteFilter) {
 	if r.Forward == nil {
 		return

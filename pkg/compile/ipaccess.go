@@ -16,7 +16,7 @@ func addHostIPAccess(h *ir.Host, f *model.IPAccessFilter, _ Place) error {
 
 func addRouteIPAccess(r *ir.Route, f *model.IPAccessFilter) { r.IPAccess = withIPAccess(r.IPAccess, f) }
 
-// withIPAccess returns the lists with those of one more filter.
+// withIPAccess returns the lists of a and f.
 func withIPAccess(a *ir.IPAccess, f *model.IPAccessFilter) *ir.IPAccess {
 	if a == nil {
 		a = &ir.IPAccess{}
@@ -28,8 +28,8 @@ func withIPAccess(a *ir.IPAccess, f *model.IPAccessFilter) *ir.IPAccess {
 	return both
 }
 
-// parseRanges reads ranges without the bits behind their length. All are valid: a filter with
-// one that is not has a fault.
+// parseRanges parses ranges and clears the bits after the prefix. All ranges are valid: a
+// filter with an invalid one has a fault.
 func parseRanges(list []string) []netip.Prefix {
 	ranges := make([]netip.Prefix, 0, len(list))
 	for _, text := range list {

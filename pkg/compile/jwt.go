@@ -14,15 +14,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// asksWho reports whether a filter says who a request is from: two of them on one place would
+// asksWho reports whether a filter identifies the client. Two such filters in one place would
 // have to agree.
 func asksWho(f *model.ParsedFilter) bool {
 	return f.Type == model.FilterJWT || f.Type == model.FilterOIDC || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
 }
 
-// Clash says, in words that follow the name of what the filters are on, that two of them cannot
-// be on one place. Empty means that this is not so. Two logins have words of their own, see
-// addLogin.
+// Clash returns the conflict if two filters cannot be in one place. The text follows the name
+// of the object with the filters. Empty means no conflict. addLogin reports two logins itself.
 func Clash(filters []*model.ParsedFilter) string {
 	if what := SecondAnswer(filters); what != "" {
 		return what
@@ -48,7 +47,8 @@ func addHostJWT(h *ir.Host, f *model.JWTFilter, at Place) (err error) {
 	return nil
 }
 
-// addRouteJWT tells clients of a closed route less: that the issuer fails is a condition.
+// addRouteJWT omits details for clients of a closed route. The condition reports that the
+// issuer fails.
 func addRouteJWT(r *ir.Route, f *model.JWTFilter, at Place) error {
 	if _, fault := f.Keys(); fault != "" {
 		return errors.New("the keys of its tokens are not known")
@@ -72,10 +72,10 @@ func tokensOf(f *model.JWTFilter, at Place, optional bool) *ir.Tokens {
 	return &ir.Tokens{Check: check, Require: requiredClaims(f.Require)}
 }
 
-// checkName names a check after what asks for it and all that it says: under one name nothing
-// changes but the keys.
+// checkName derives the name of a check from its owner and its content. So checks with the same
+// name differ only in their keys.
 func checkName(of string, check *ir.TokenCheck) string {
-	said, _ := json.Marshal(check) // texts only
+	said, _ := json.Marshal(check) // strings only
 	sum := sha256.Sum256(said)
 	return of + "/" + hex.EncodeToString(sum[:4])
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Place is where a configuration takes effect.
+// Place is where a configuration applies.
 type Place struct {
-	// Key is that of the filter or global config.
+	// Key is the key of the filter or global config.
 	Key model.Key
-	// Named is what it names, and what that names.
+	// Named are the objects that it names, and those that they name.
 	Named map[model.Key]model.Object
 	Settings
 }
 
-// addLogin adds the login of a filter to its host, or says why it cannot.
+// addLogin adds the login of a filter to its host, or returns why it cannot.
 func addLogin(h *ir.Host, c *model.OIDCFilter, at Place) error {
 	if h.Login != nil {
 		return errors.New("another http_filter_oidc is on the service too, and nobody could say which of them asks for the login")
@@ -38,8 +38,8 @@ func addLogin(h *ir.Host, c *model.OIDCFilter, at Place) error {
 	return putLogin(h, l)
 }
 
-// GlobalLogin is the login that a global config of a proxy asks for, without what differs
-// from host to host; nil if none does.
+// GlobalLogin returns the login that a global config of a proxy requires, without what differs from host
+// to host; nil if there is none.
 func GlobalLogin(p *model.ProxyTree, s Settings) (login *ir.Login, err error) {
 	for _, g := range p.GlobalConfigs {
 		if g.Type != model.GlobalConfigOAuth {
@@ -63,14 +63,14 @@ func GlobalLogin(p *model.ProxyTree, s Settings) (login *ir.Login, err error) {
 	return login, nil
 }
 
-// TakesGlobalLogin reports whether a login that a global config of a proxy asks for holds
-// for a service: it has no login of its own, asks for no tokens, and is not public.
+// TakesGlobalLogin reports whether the login of a proxy's global config applies to a service: the service
+// has no filter for a login, tokens or other credentials of users, and is not public.
 func TakesGlobalLogin(t *model.ServiceTree) bool {
 	return !t.Service.Public && !slices.ContainsFunc(t.Filters, asksWho)
 }
 
-// WithLogin is the login of a host, with the keys that share filters with it, and nothing else of it; l is
-// a GlobalLogin.
+// WithLogin returns a host with only its login and the API keys that share filters with it. l is a
+// GlobalLogin.
 func WithLogin(h *ir.Host, l *ir.Login) (*ir.Host, error) {
 	with := &ir.Host{Name: h.Name, Domain: h.Domain, Keys: h.Keys, Routes: h.Routes}
 	if err := putLogin(with, l); err != nil {
@@ -79,10 +79,10 @@ func WithLogin(h *ir.Host, l *ir.Login) (*ir.Host, error) {
 	return with, nil
 }
 
-// putLogin lets a host ask for a login.
+// putLogin adds a login to a host.
 func putLogin(h *ir.Host, l *ir.Login) error {
 	own := *l
-	// A browser brings along where it wants to go after a login: that has to be here.
+	// The browser says where to go after a login, and the target must be on this host.
 	if domain := strings.Trim(h.Domain, "[]"); domain != "*" && !slices.Contains(l.RedirectDomains, domain) {
 		own.RedirectDomains = append([]string{domain}, l.RedirectDomains...)
 	}
@@ -93,7 +93,7 @@ func putLogin(h *ir.Host, l *ir.Login) error {
 	return nil
 }
 
-// loginOf compiles a login. Its RedirectDomains lack the host that asks for it.
+// loginOf compiles a login. Its RedirectDomains do not contain the host yet.
 func loginOf(l *model.Login, at Place) (*ir.Login, error) {
 	out := &ir.Login{
 		Name: string(at.Key.Kind) + "/" + at.Key.Name(), ClientID: l.ClientID,
@@ -125,8 +125,8 @@ func loginOf(l *model.Login, at Place) (*ir.Login, error) {
 	return out, nil
 }
 
-// ReservedRoutes are those whose requests a login answers. Without them Envoy would answer
-// 404 and not ask the filter.
+// ReservedRoutes returns the routes that a login answers. Without them, Envoy would answer 404 before the
+// filter runs.
 func ReservedRoutes(l *ir.Login) []*ir.Route {
 	reserved := func(name, path string) *ir.Route {
 		return &ir.Route{
@@ -149,7 +149,7 @@ func learnedProvider(l *model.Login) *model.Provider {
 	return l.Provider
 }
 
-// errUnknown says that the provider has not answered.
+// errUnknown reports that the provider has not answered.
 func errUnknown(l *model.Login, what string) error {
 	why := "it has not answered yet"
 	if p := learnedProvider(l); p != nil && p.Fault != "" {
@@ -158,7 +158,7 @@ func errUnknown(l *model.Login, what string) error {
 	return fmt.Errorf("the %s of the identity provider are not known: %s", what, why)
 }
 
-// setEndpoints takes the endpoints that are written, else those that the provider says.
+// setEndpoints sets the configured endpoints, and otherwise those that the provider publishes.
 func setEndpoints(out *ir.Login, l *model.Login) error {
 	p := learnedProvider(l)
 	if p == nil {
@@ -173,9 +173,9 @@ func setEndpoints(out *ir.Login, l *model.Login) error {
 	return nil
 }
 
-// endSession is a URL to which Envoy adds ?id_token_hint=...&client_id=... and the rest. If
-// it has a query, as that of a provider with policies or tenants may, the first of these
-// becomes the value of a parameter that nobody reads, and the others stand for themselves.
+// endSession returns a URL to which Envoy appends ?id_token_hint=...&client_id=... and more. If the URL
+// already has a query, as with providers that use policies or tenants, the "?id_token_hint=..." becomes
+// the value of an unused parameter. The other parameters work as usual.
 func endSession(url string) string {
 	if strings.Contains(url, "?") {
 		return strings.TrimSuffix(url, "&") + "&_="
@@ -183,9 +183,9 @@ func endSession(url string) string {
 	return url
 }
 
-// setLoginSecrets opens the client's secret, and derives the key of the cookies: of one
-// cookie secret, each login at each provider has another, so that the cookies of one are
-// nothing to another.
+// setLoginSecrets opens the client's secret and derives the key of the cookies. Each login at each
+// provider has its own key, even with the same cookie secret, so that its cookies are worthless to the
+// others.
 func setLoginSecrets(out *ir.Login, l *model.Login, at Place) error {
 	if at.Open == nil {
 		return errors.New("secrets cannot be read")
@@ -225,8 +225,8 @@ func secretValue(name string, at Place) (string, error) {
 	return value, nil
 }
 
-// providerCluster is where the token endpoint is: the upstream that is named, or one
-// for the host of the endpoint, whose certificate the system's authorities verify.
+// providerCluster returns the cluster of the token endpoint: that of the named upstream, or one for the
+// host of the endpoint, whose certificate is verified with the system's authorities.
 func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, error) {
 	endpoint, err := url.Parse(out.TokenEndpoint)
 	if err != nil || endpoint.Hostname() == "" {
@@ -254,7 +254,7 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 	}
 	c := clusters[0].Cluster
 	if derived {
-		c.Upstreams, c.Endpoints[0].Upstream = nil, "" // it is no object
+		c.Upstreams, c.Endpoints[0].Upstream = nil, "" // it is not an object
 	}
 	return c, nil
 }
@@ -269,7 +269,7 @@ func secretsAmong(named map[model.Key]model.Object) map[string]*model.Secret {
 	return list
 }
 
-// setTokenCheck says how the id_token is verified, if anything is known of its issuer.
+// setTokenCheck sets how the id_token is verified, if the issuer or its keys are configured.
 func setTokenCheck(out *ir.Login, l *model.Login) error {
 	if l.Issuer == "" && l.JWKSURI == "" {
 		if len(l.Require) > 0 || len(l.ClaimHeaders) > 0 {

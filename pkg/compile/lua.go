@@ -17,7 +17,7 @@ func addRouteLua(r *ir.Route, f *model.LuaFilter, at Place) (err error) {
 	return err
 }
 
-// script refuses to run code that the operator does not know of.
+// script refuses code if the operator has not enabled scripts.
 func script(f *model.LuaFilter, at Place) (*ir.Lua, error) {
 	if !at.Lua {
 		return nil, errors.New("the gateway runs no scripts without --allow-lua")

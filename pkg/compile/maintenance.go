@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addMaintenance closes a host. A path that no route has gets the answer too: Envoy asks no filter
-// about a request without a route.
+// addMaintenance closes a host. It adds a route for paths without one, since Envoy runs no filter
+// for a request without a route.
 func addMaintenance(h *ir.Host, f *model.MaintenanceFilter, _ Place) error {
 	if !f.IsOn() {
 		return nil

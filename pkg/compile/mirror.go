@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// addMirror takes the place of a mirror that came before it.
+// addMirror replaces a mirror that was added before.
 func addMirror(r *ir.Route, f *model.MirrorFilter, at Place) error {
 	if r.Forward == nil {
 		return nil
@@ -28,7 +28,7 @@ func addMirror(r *ir.Route, f *model.MirrorFilter, at Place) error {
 	return nil
 }
 
-// namedCluster is the cluster of an upstream that a filter names, whatever its weight, or says why it
+// namedCluster returns the cluster of an upstream that a filter names, whatever its weight, or why it
 // cannot be used.
 func namedCluster(name string, named map[model.Key]model.Object, s Settings) (*ir.Cluster, error) {
 	u, _ := named[model.UpstreamKey(name)].(*model.Upstream)

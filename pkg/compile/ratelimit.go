@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// addRateLimitServices says where the engine is, if there is one, and how the
+// addRateLimitServices sets where the engine is, if there is one, and how the
 // listener asks it.
 func addRateLimitServices(l *ir.Listener, t *model.ProxyTree, s Settings, needs ir.Needs) {
 	if !s.RateLimits() {
@@ -40,13 +40,13 @@ func rateLimitService(d *limits.Domain) *ir.RateLimitService {
 	}
 }
 
-// rateLimitNeeds are the domains in which a route counts.
+// rateLimitNeeds returns the domains in which a route counts.
 func rateLimitNeeds(r *ir.Route) ir.Needs {
 	return ir.Needs{RateLimits: len(r.RateLimits) > 0, RateLimitDomains: slices.Sorted(maps.Keys(r.DomainLimits))}
 }
 
-// addRateLimits adds the descriptors of a filter. Envoy counts only what it
-// forwards.
+// addRateLimits adds the descriptors of a filter. Envoy counts only forwarded
+// requests.
 func addRateLimits(r *ir.Route, f *model.RateLimitFilter) {
 	if r.Forward == nil {
 		return

@@ -8,10 +8,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Route compiles one route. A route that has nothing to forward to answers
-// 503, and the condition says so. So does one with an upstream that the settings
-// rule out, or whose TLS lacks something, and one with a filter that cannot be enforced.
-// One that answers by itself needs no upstream.
+// Route compiles one route. The route answers 503, with a condition, if it has no upstream to forward to, if
+// the settings rule out an upstream, if an upstream's TLS lacks something, or if a filter cannot be enforced.
+// A route that answers itself needs no upstream.
 func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	for _, what := range []string{Clash(t.Filters), limitedWebsocket(t), rewrittenCall(t)} {
 		if what != "" {
@@ -30,7 +29,7 @@ func Route(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	return route, condition
 }
 
-// routeAlone is a route without its filters. If one of them answers, it forwards nothing.
+// routeAlone returns a route without its filters. It forwards nothing if one of the filters answers.
 func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	if err := t.Route.Config.Fault(); err != nil {
 		return Unavailable(t, model.Quarantined, "has a Route_config that cannot be read (it "+err.Error()+")")
@@ -62,7 +61,8 @@ func routeAlone(t *model.RouteTree, s Settings) (*ir.Route, *model.Condition) {
 	return &ir.Route{Name: t.Route.Name, Match: match(t.Route), Forward: forward, Public: c.Public}, nil
 }
 
-// clustersOf are those that a route forwards to; if it cannot, what says why, with the code of the condition.
+// clustersOf returns the clusters that a route forwards to. If it cannot forward, what is the reason and code
+// is the condition's code.
 func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, code, what string) {
 	if f := canaryOf(t); f != nil {
 		clusters, err := canaryClusters(f, t, s)
@@ -76,7 +76,7 @@ func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, 
 		return nil, model.Quarantined, what
 	}
 	for _, u := range t.Upstreams {
-		// The reason is for who writes; a client is not told addresses.
+		// This reason is for operators. Clients do not see the address.
 		if isRuledOut(u, s) {
 			return nil, model.Quarantined, "has upstream " + u.Name + ", whose address --upstream-allow or --upstream-deny rules out,"
 		}
@@ -91,14 +91,14 @@ func clustersOf(t *model.RouteTree, s Settings) (clusters []ir.WeightedCluster, 
 	return nil, model.NoUpstream, "has no upstream"
 }
 
-// isRuledOut reports whether the settings rule out the address of an upstream. Those of a
-// discovered one are judged one by one, see Assignment.
+// isRuledOut reports whether the settings rule out the address of an upstream. Addresses of a discovered
+// upstream are checked one by one, see Assignment.
 func isRuledOut(u *model.Upstream, s Settings) bool {
 	return !u.IsDiscovered() && s.Upstreams.Refusal(u.IP) != ""
 }
 
-// Unavailable is the route as a fixed 503 without filters, in place of what
-// cannot work, with the condition that tells why.
+// Unavailable returns a fixed 503 without filters in place of a route that cannot work, and the condition
+// with the reason.
 func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condition) {
 	route := &ir.Route{
 		Name: t.Route.Name, Match: match(t.Route),
@@ -107,7 +107,7 @@ func Unavailable(t *model.RouteTree, code, what string) (*ir.Route, *model.Condi
 	return route, &model.Condition{Key: t.Route.Key(), Code: code, Message: "the route " + what + " and answers 503"}
 }
 
-// UnavailableRoute answers 503 to everything under a host that cannot work.
+// UnavailableRoute answers 503 to all requests for a host that cannot work.
 func UnavailableRoute() *ir.Route {
 	return &ir.Route{
 		Name: "unavailable", Match: ir.Match{PathKind: ir.PathPrefix, Path: "/"},

@@ -15,9 +15,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// HTTPSListener is where the proxy accepts HTTPS; nil while no service has a
-// certificate. names are the hosts without a chain of their own that a wildcard of
-// a chain would take.
+// HTTPSListener compiles the proxy's HTTPS listener; nil while no service has a
+// certificate. names are the hosts without their own chain that a chain's wildcard would
+// otherwise match.
 func HTTPSListener(t *model.ProxyTree, s Settings, needs ir.Needs, names []string) *ir.Listener {
 	if !needs.HTTPS {
 		return nil
@@ -31,11 +31,11 @@ func HTTPSListener(t *model.ProxyTree, s Settings, needs ir.Needs, names []strin
 	return &l
 }
 
-// Opener opens a sealed text that was sealed for a place. Nil opens nothing.
+// Opener opens a text that was sealed for a place. A nil Opener opens nothing.
 type Opener func(sealed, place string) (string, error)
 
-// Pairs are the secrets of a service that are pairs, the one that is valid for longest
-// first. A secret whose key does not open is left out: the store says so.
+// Pairs returns the certificates of a service with their keys, the one that is valid
+// longest first. It omits a secret whose key cannot be opened: the store reports it.
 func Pairs(t *model.ServiceTree, open Opener) []*ir.Pair {
 	var pairs []*ir.Pair
 	for _, s := range t.Secrets {
@@ -65,8 +65,8 @@ func pairOf(s *model.Secret, open Opener) (*ir.Pair, error) {
 	}, nil
 }
 
-// addTLS adds the certificates of a service to its host. A service whose clients need
-// a certificate of an authority that is not there is closed by ClosedHost.
+// addTLS adds the certificates of a service to its host. ClosedHost closes a service that
+// verifies clients if the authority does not exist.
 func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 	for _, name := range namesOf(h.Domain, pairs) {
 		for _, p := range pairsFor(name, pairs) {
@@ -77,8 +77,8 @@ func addTLS(h *ir.Host, s *model.Service, pairs []*ir.Pair) {
 	h.HSTSSeconds = s.HSTSSeconds
 }
 
-// Rank says whose certificate is shown for a name that several services have one for:
-// that of the service with the most exact host. Lower comes first.
+// Rank orders services that have a certificate for the same name: the certificate of the
+// service with the most exact host is served. Lower comes first.
 func Rank(domain string) int {
 	switch {
 	case domain == "*":
@@ -89,12 +89,12 @@ func Rank(domain string) int {
 	return 0
 }
 
-// namesOf are the names that clients may ask for under a domain, sorted.
+// namesOf returns the names that clients may request under a domain, sorted.
 func namesOf(domain string, pairs []*ir.Pair) []string {
 	_, notIP := netip.ParseAddr(strings.Trim(domain, "[]"))
 	switch {
 	case notIP == nil:
-		return []string{""} // a client names no host then (RFC 6066 section 3)
+		return []string{""} // then clients send no host name (RFC 6066 section 3)
 	case domain != "*" && !strings.HasPrefix(domain, "*."):
 		return []string{domain}
 	}
@@ -113,8 +113,8 @@ func namesOf(domain string, pairs []*ir.Pair) []string {
 	return slices.Compact(names)
 }
 
-// pairsFor are the pairs for a name, those with the name itself before those with a
-// wildcard for it. The first is shown.
+// pairsFor returns the pairs for a name: first those with the name itself, then those with
+// a wildcard for it. The first one is served.
 func pairsFor(name string, pairs []*ir.Pair) []*ir.Pair {
 	if name == "" {
 		return pairs
@@ -131,21 +131,21 @@ func pairsFor(name string, pairs []*ir.Pair) []*ir.Pair {
 	return list
 }
 
-// tlsNeeds is what a host needs of the HTTPS listener. A host needs a chain if
-// clients have to show a certificate, or if it has certificates for clients of
-// different abilities.
+// tlsNeeds returns what a host needs from the HTTPS listener. A host needs a chain if it
+// requires client certificates, or if it has both RSA and elliptic-curve certificates.
 func tlsNeeds(h *ir.Host, clientCA *model.Secret, pairs []*ir.Pair) ir.Needs {
 	needs := ir.Needs{HTTPS: len(h.Certificates) > 0}
 	chain := ir.TLSChain{Name: "lookup", ServerNames: []string{h.Domain}}
 	if both := bothKinds(h.Domain, pairs); both != nil {
-		// With pairs of other services beside them, an Envoy that finds none for a name in
-		// its letter case would show the first of all.
+		// A chain must not include pairs of other services: Envoy would serve the first
+		// pair of all if a name does not match in its letter case.
 		chain.Name, chain.Pairs = "pairs", both
 		for _, p := range both {
 			chain.Name += " " + p.Secret
 		}
 	}
-	// Without a certificate of its own, too: that of another service may be for its name.
+	// This applies even without a certificate: another service's certificate may be for
+	// the same name.
 	if ca := clientCA; ca != nil {
 		chain.ClientCA = &ir.Authorities{Secret: ca.Name, PEM: ca.Cert}
 		chain.Name += " client " + ca.Name
@@ -156,11 +156,11 @@ func tlsNeeds(h *ir.Host, clientCA *model.Secret, pairs []*ir.Pair) ir.Needs {
 	return needs
 }
 
-// bothKinds are the pairs for a domain if they are of both kinds, RSA and elliptic
-// curves, sorted by secret; nil if not.
+// bothKinds returns the pairs for a domain, sorted by secret, if they include both RSA and
+// elliptic-curve keys; nil otherwise.
 func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 	if domain == "*" {
-		return nil // by which name would its connections be told from others?
+		return nil // no name would distinguish its connections from others
 	}
 	kinds := map[bool]bool{}
 	var both []*ir.Pair
@@ -177,11 +177,11 @@ func bothKinds(domain string, pairs []*ir.Pair) []*ir.Pair {
 	return both
 }
 
-// PlainRoutes are the routes that come before all others of a service, for its
+// PlainRoutes returns the routes that come before all others of a service, for its
 // requests over plain HTTP on a proxy.
 func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {
 	plain := func(name string, conditions ...ir.ValueMatch) *ir.Route {
-		// Who comes over plain HTTP is told so before a login, whose cookies need HTTPS.
+		// These answer before a login, whose cookies need HTTPS.
 		return &ir.Route{Name: name, Public: true, Unruled: true, Match: ir.Match{
 			PathKind: ir.PathPrefix, Path: "/", Headers: append([]ir.ValueMatch{{Name: ":scheme", Exact: "http"}}, conditions...),
 		}}
@@ -195,15 +195,15 @@ func PlainRoutes(s *model.Service, p *model.Proxy) []*ir.Route {
 		return nil
 	}
 	var list []*ir.Route
-	// A request that names our own port is told the other one; else there is
-	// something in front that knows the ports, and has HTTPS on the usual one.
+	// A request with our own port is redirected to our HTTPS port. Otherwise a proxy in
+	// front maps the ports and serves HTTPS on the default one.
 	direct := ir.ValueMatch{Name: ":authority", Regex: ".*:" + strconv.Itoa(p.HTTPPort)}
 	reads := ir.ValueMatch{Name: ":method", Regex: "GET|HEAD"}
 	for _, variant := range []struct {
 		conditions []ir.ValueMatch
 		redirect   ir.Redirect
 	}{
-		// 308 keeps method and body; 301 is what older clients know.
+		// 308 keeps the method and body; older clients understand only 301.
 		{[]ir.ValueMatch{direct, reads}, ir.Redirect{Status: http.StatusMovedPermanently, Scheme: "https", Port: p.HTTPSPort}},
 		{[]ir.ValueMatch{direct}, ir.Redirect{Status: http.StatusPermanentRedirect, Scheme: "https", Port: p.HTTPSPort}},
 		{[]ir.ValueMatch{reads}, ir.Redirect{Status: http.StatusMovedPermanently, Scheme: "https"}},

@@ -12,23 +12,24 @@ import (
 
 // Credentials are what the TLS of upstreams needs.
 type Credentials struct {
-	// Secrets are those that the upstreams name, by their names.
+	// Secrets are the secrets that the upstreams name, by name.
 	Secrets map[string]*model.Secret
-	// Open opens the keys of client certificates; with nil, none can be used.
+	// Open opens the keys of client certificates; with nil, no client certificate can
+	// be used.
 	Open Opener
-	// System are the authorities of the system, in PEM; empty means that there are
-	// none.
+	// System are the authorities of the system in PEM; empty means that there are none.
 	System string
 }
 
-// tlsSettings are what all upstreams of a cluster have in common in TLS. Secrets
-// are told apart by their names, so that one that is replaced leaves the clusters as
-// they are. The zero value is no TLS.
+// tlsSettings are the TLS settings that all upstreams of a cluster have in common.
+// Secrets are compared by name, so that replacing one leaves the clusters unchanged.
+// The zero value means no TLS.
 type tlsSettings struct {
 	on, insecure bool
 	// authorities is the name of a secret; empty means the system's.
 	authorities string
-	// name is what the certificate must carry; empty means what the endpoint is called.
+	// name is the name that the certificate must contain; empty means the endpoint's
+	// own.
 	name string
 	// client is the name of a secret; empty means none.
 	client string
@@ -40,7 +41,7 @@ func tlsSettingsOf(u *model.Upstream) tlsSettings {
 	}
 	name := u.ValidationSubjectName
 	if u.IsDiscovered() {
-		name = cmp.Or(name, u.IP) // no certificate has the addresses of endpoints that come and go
+		name = cmp.Or(name, u.IP) // no certificate contains the addresses of endpoints that come and go
 	}
 	return tlsSettings{
 		on: true, insecure: u.TLSInsecure, authorities: u.ValidationCACertificate,
@@ -48,7 +49,7 @@ func tlsSettingsOf(u *model.Upstream) tlsSettings {
 	}
 }
 
-// certificateName is a DNS name or an IP address as certificates have it.
+// certificateName normalizes a DNS name or an IP address to the form in certificates.
 func certificateName(name string) string {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.Unmap().String()
@@ -56,7 +57,7 @@ func certificateName(name string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// build is the TLS of a cluster whose upstreams can be used (see unusableTLS).
+// build returns the TLS of a cluster whose upstreams can be used (see unusableTLS).
 func (s tlsSettings) build(with Credentials) *ir.UpstreamTLS {
 	if !s.on {
 		return nil
@@ -75,7 +76,7 @@ func (s tlsSettings) build(with Credentials) *ir.UpstreamTLS {
 	return t
 }
 
-// clientPair is a pair that is shown to backends.
+// clientPair returns a client certificate with its key, for backends.
 func clientPair(s *model.Secret, open Opener) (*ir.Pair, error) {
 	if open == nil {
 		return nil, fmt.Errorf("secret %q: nothing opens its key", s.Name)
@@ -87,9 +88,9 @@ func clientPair(s *model.Secret, open Opener) (*ir.Pair, error) {
 	return &ir.Pair{Secret: s.Name, Chain: s.Cert, Key: key}, nil
 }
 
-// unusableTLS says which upstream cannot be used, and why: its certificate cannot be
-// verified, and anybody could stand in for it, or it would not be shown a certificate
-// that it asks for. Empty means that all can.
+// unusableTLS returns which upstream cannot be used, and why: its certificate cannot be
+// verified, so that any server could impersonate it, or the gateway lacks the client
+// certificate that it requires. Empty means that all can be used.
 func unusableTLS(upstreams []*model.Upstream, with Credentials) string {
 	for _, u := range upstreams {
 		if !u.SpeaksTLS() {
@@ -117,7 +118,7 @@ func unusableTLS(upstreams []*model.Upstream, with Credentials) string {
 	return ""
 }
 
-// Unverified are the conditions of the upstreams of a route that accept every
+// Unverified returns the conditions for upstreams of a route that accept every
 // certificate.
 func Unverified(t *model.RouteTree) []model.Condition {
 	var list []model.Condition
