@@ -10,40 +10,40 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Certificate is the secret that answers an Envoy that asks for the certificate of a
-// host name, in the handshake in which a client asks for it.
+// Certificate is the secret that an Envoy receives when it requests the certificate of
+// a host name, during a client's handshake.
 type Certificate struct {
-	// Name is an exact host name in lower case, "*.suffix" for one more label, or what
-	// is asked for when a client names no host.
+	// Name is an exact host name in lower case, or "*.suffix" for one more label, or
+	// what Envoy requests when a client sends no host name.
 	Name string
-	// Rank decides among several for one name: the lowest is taken.
+	// Rank decides among several certificates for one name: the lowest wins.
 	Rank int
 
 	secret   *tlsv3.Secret
 	resource *Resource // under Name
 }
 
-// NewCertificate makes a certificate of a secret whose name is that of the
-// certificate, and that Envoy's constraints allow.
+// NewCertificate makes a certificate from a secret with the certificate's name. The
+// secret must be valid for Envoy.
 func NewCertificate(s *tlsv3.Secret, rank int, objects ...ObjectRef) (*Certificate, error) {
 	r, err := NewSecret(s, objects...)
 	return &Certificate{Name: s.GetName(), Rank: rank, secret: s, resource: r}, err
 }
 
-// Pair is the certificate with its key. Nobody changes it.
+// Pair returns the certificate with its key. Callers must not change it.
 func (c *Certificate) Pair() *tlsv3.TlsCertificate { return c.secret.GetTlsCertificate() }
 
-// Resource is what an Envoy gets that asks for Name.
+// Resource is what an Envoy receives that requests Name.
 func (c *Certificate) Resource() *Resource { return c.resource }
 
-// DefaultCertificate is what an Envoy asks for when a client names no host.
+// DefaultCertificate is what an Envoy requests when a client sends no host name.
 const DefaultCertificate = "default/"
 
-// certificateKey is where a certificate is in a list that is sorted by it.
+// certificateKey returns the key by which certificates are sorted.
 func certificateKey(c *Certificate) string { return c.Name }
 
-// Certificate is the secret for what an Envoy asks for: a name as the client wrote it.
-// Nil means that there is none. pattern is the name that it was found under.
+// Certificate returns the secret for what an Envoy requests: a name as the client
+// wrote it. Nil means that there is none. pattern is the name of the certificate.
 func (s *Snapshot) Certificate(asked string) (r *Resource, pattern string) {
 	for _, pattern := range patternsOf(asked) {
 		i, found := search(s.Certificates, pattern, certificateKey)
@@ -58,23 +58,23 @@ func (s *Snapshot) Certificate(asked string) (r *Resource, pattern string) {
 		secret.Name = asked
 		r, err := NewSecret(secret, c.resource.Objects...)
 		if err != nil {
-			return nil, "" // no client's name makes it invalid, and none has a certificate then
+			return nil, "" // a client's name cannot make it invalid, and there is no certificate if it is
 		}
 		return r, pattern
 	}
 	return nil, ""
 }
 
-// patternsOf are the names that a certificate for what is asked may have, the best
-// first.
+// patternsOf returns the names that a certificate for the requested name may have, the
+// best first.
 func patternsOf(asked string) []string {
 	name := strings.ToLower(asked)
 	_, parent, _ := strings.Cut(name, ".")
 	return []string{name, "*." + parent}
 }
 
-// Candidates are all certificates for what is asked, in the order in which they win:
-// the first is the one that Certificate finds.
+// Candidates returns all certificates for the requested name, in the order in which
+// they win. The first is what Certificate returns.
 func (s *Snapshot) Candidates(asked string) []*Certificate {
 	var list []*Certificate
 	for _, pattern := range patternsOf(asked) {
@@ -85,8 +85,8 @@ func (s *Snapshot) Candidates(asked string) []*Certificate {
 	return list
 }
 
-// CertificateNames are the names for which secrets have a certificate, whether it is
-// the one for the name or another one goes before, by the name of the secret object.
+// CertificateNames returns, by the name of the secret object, the names for which
+// secrets have a certificate. A name counts even if another certificate wins for it.
 func (s *Snapshot) CertificateNames(secrets map[string]bool) map[string][]string {
 	names := map[string][]string{}
 	add := func(c *Certificate) {
@@ -105,17 +105,17 @@ func (s *Snapshot) CertificateNames(secrets map[string]bool) map[string][]string
 	return names
 }
 
-// certificates are those that the hosts of a builder have, by name.
+// certificates are the certificates of a builder's hosts, by name.
 type certificates struct {
 	byName  map[string][]ranked
 	changed map[string]*Certificate
 	sorted  []*Certificate
-	// beaten are those that another one for their name goes before, in the order in
-	// which they win. Snapshots share the map, so that it is never changed.
+	// beaten are the certificates that lose to another one for their name, in the
+	// order in which they win. Snapshots share the map, so it is never modified.
 	beaten map[string][]*Certificate
 }
 
-// ranked is a certificate with the order of the host that has it.
+// ranked is a certificate with the order of its host.
 type ranked struct {
 	*Certificate
 	order int64
@@ -168,7 +168,7 @@ func (c *certificates) setBeaten(name string, list []ranked) {
 	c.beaten = beaten
 }
 
-// all returns the certificates, sorted by name, each name once.
+// all returns the certificates, sorted by name, one for each name.
 func (c *certificates) all() []*Certificate {
 	if len(c.changed) > 0 {
 		c.sorted = merge(c.sorted, c.changed, certificateKey)

@@ -2,10 +2,10 @@ package snapshot
 
 import "slices"
 
-// counts are the resources of one type that something names.
+// counts are the resources of one type that are in use.
 type counts struct {
 	byName  map[string]*counted
-	list    []*Resource // sorted by name, without what changed
+	list    []*Resource // sorted by name, without pending changes
 	changed map[string]struct{}
 }
 
@@ -25,14 +25,14 @@ func (c *counts) add(r *Resource) {
 		c.byName[r.Name] = n
 	}
 	n.users++
-	// Two upstreams of a cluster may change places without a change of its content.
+	// Two upstreams of a cluster may swap places without a change of its content.
 	if n.resource == nil || n.resource.Version != r.Version || !slices.Equal(n.resource.Endpoints, r.Endpoints) {
 		n.resource = r
 		c.changed[r.Name] = struct{}{}
 	}
 }
 
-// replace puts a resource in the place of the one of its name, which stays named.
+// replace replaces the resource with the name of r and keeps its users.
 func (c *counts) replace(r *Resource) {
 	c.byName[r.Name].resource = r
 	c.changed[r.Name] = struct{}{}
@@ -47,8 +47,8 @@ func (c *counts) drop(r *Resource) {
 	}
 }
 
-// sorted are the resources by name; the same slice as before when nothing
-// changed.
+// sorted returns the resources by name. If nothing changed, it returns the same
+// slice as before.
 func (c *counts) sorted() []*Resource {
 	if len(c.changed) > 0 {
 		changes := make(map[string]*Resource, len(c.changed))

@@ -9,18 +9,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// jwtAuthnType is the type of what the pieces of the extension are joined to.
+// jwtAuthnType is the type of the message that the pieces of the extension are joined to.
 const jwtAuthnType = "type.googleapis.com/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication"
 
-// The numbers of fields (extension.proto).
+// These are field numbers (extension.proto).
 const (
 	extensionNameField   = 1
 	extensionConfigField = 2
 )
 
 // NewProvider makes a piece of the extension that verifies tokens: a message with one
-// provider and one requirement, both of that name. The same name always stands for the
-// same demands; only the keys may change.
+// provider and one requirement, both called name. Messages with the same name may differ
+// only in their keys.
 func NewProvider(name string, m *jwtauthnv3.JwtAuthentication, objects ...ObjectRef) (*Resource, error) {
 	if len(m.GetProviders()) != 1 || len(m.GetRequirementMap()) != 1 || m.GetProviders()[name] == nil || m.GetRequirementMap()[name] == nil {
 		return nil, fmt.Errorf("encoding jwt provider %q: it is not one provider and one requirement of that name", name)
@@ -42,8 +42,8 @@ type ExtensionHead struct {
 	sum  hash
 }
 
-// NewExtensionHead makes the bytes of what the extension called name consists of when no
-// host needs it. closed denies what reaches it and has no requirement.
+// NewExtensionHead makes the bytes of the extension called name as it is when no host needs
+// it. closed denies requests that reach it without a requirement.
 func NewExtensionHead(name string, closed *jwtauthnv3.JwtAuthentication) (*ExtensionHead, error) {
 	body, _, err := encode(closed)
 	if err != nil {
@@ -53,11 +53,11 @@ func NewExtensionHead(name string, closed *jwtauthnv3.JwtAuthentication) (*Exten
 	return &ExtensionHead{name: name, body: body, sum: sha256.Sum256(append([]byte(e.GetName()+"\x00"), body...))}, nil
 }
 
-// Name is the name of the extension.
+// Name returns the name of the extension.
 func (h *ExtensionHead) Name() string { return h.name }
 
-// Join joins pieces, sorted by name, to the extension. It was made from what they were made
-// from.
+// Join joins pieces, sorted by name, to the extension. The result has the objects of all
+// pieces.
 func (h *ExtensionHead) Join(providers []*Resource) *Resource {
 	sums := sha256.New()
 	sums.Write(h.sum[:])
@@ -75,7 +75,7 @@ func (h *ExtensionHead) Join(providers []*Resource) *Resource {
 	wire = appendHead(wire, extensionConfigField, config)
 	wire = protowire.AppendString(protowire.AppendTag(wire, anyTypeField, protowire.BytesType), jwtAuthnType)
 	wire = appendHead(wire, anyValueField, message)
-	// The maps of concatenated messages add up.
+	// Concatenated messages merge their maps.
 	wire = append(wire, h.body...)
 	for _, p := range providers {
 		wire = append(wire, p.Body.GetValue()...)

@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// redacted stands in JSON for what Envoy's own definitions call sensitive.
+// redacted replaces in JSON what Envoy's own definitions call sensitive.
 const redacted = "<redacted>"
 
-// JSON is the resource in Envoy's own JSON, with the names of the .proto files.
-// Texts and bytes that are marked sensitive there (private keys, inline
-// secrets) are left out in favour of "<redacted>".
+// JSON returns the resource in Envoy's own JSON, with the names of the .proto
+// files. Strings and bytes that are marked sensitive there (private keys,
+// inline secrets) become "<redacted>".
 func (r *Resource) JSON() (json.RawMessage, error) {
 	m, err := r.Body.UnmarshalNew()
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Resource) JSON() (json.RawMessage, error) {
 	return out, nil
 }
 
-// redact changes m, and what is packed in it. secret says that all of m is
+// redact changes m and messages packed in it. secret means that all of m is
 // sensitive.
 func redact(m protoreflect.Message, secret bool) (err error) {
 	if packed, ok := m.Interface().(*anypb.Any); ok {

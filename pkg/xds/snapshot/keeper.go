@@ -9,20 +9,20 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
-// Keeper makes the host that keeps the secrets of logins in a route configuration: an
-// Envoy crashes when one that it was given leaves.
+// Keeper makes the host that keeps the secrets of logins in a route configuration. An
+// Envoy crashes when a secret that it was given leaves.
 type Keeper struct {
-	// Host is the host without its routes.
+	// Host is the host without routes.
 	Host *routev3.VirtualHost
 	// Route makes the route that names the secrets of a pair.
 	Route func(pair string) (*routev3.Route, error)
 }
 
-// loginPrefix begins the names of the secrets of logins: PAIR/client and PAIR/hmac.
+// loginPrefix is the prefix of the names of login secrets: PAIR/client and PAIR/hmac.
 const loginPrefix = "login/"
 
-// LoginPair is the pair that a secret of a login belongs to; false for any other name. A
-// pair is "login/KIND/NAME".
+// LoginPair returns the pair of a login's secret; ok is false for any other name. A pair
+// is "login/KIND/NAME".
 func LoginPair(secret string) (pair string, ok bool) {
 	parts := strings.Split(secret, "/")
 	if len(parts) != 4 || parts[0]+"/" != loginPrefix || parts[3] != "client" && parts[3] != "hmac" {
@@ -34,7 +34,7 @@ func LoginPair(secret string) (pair string, ok bool) {
 	return strings.Join(parts[:3], "/"), true
 }
 
-// keeper makes the host, and the bytes of each of its routes once.
+// keeper makes the host, and the bytes of each of its routes only once.
 type keeper struct {
 	host  *Host // without routes
 	route func(pair string) (*routev3.Route, error)
@@ -43,8 +43,8 @@ type keeper struct {
 	routes map[string]*Route
 }
 
-// maxKeptRoutes bounds the routes whose bytes are kept. What an Envoy asks for may be
-// made up.
+// maxKeptRoutes bounds the routes whose bytes are cached, since an Envoy may request
+// made-up names.
 const maxKeptRoutes = 10_000
 
 func newKeeper(by *Keeper) (*keeper, error) {
@@ -62,7 +62,7 @@ func newKeeper(by *Keeper) (*keeper, error) {
 	return k, nil
 }
 
-// routeOf is the route of a pair.
+// routeOf returns the route of a pair.
 func (k *keeper) routeOf(pair string) (*Route, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -84,24 +84,24 @@ func (k *keeper) routeOf(pair string) (*Route, error) {
 	return r, nil
 }
 
-// Keeper is the host that keeps the secrets of pairs, which are sorted; nil if there are
-// none, or if nothing keeps them.
+// Keeper returns the host that keeps the secrets of pairs, which must be sorted; nil if
+// pairs is empty or the configuration has no keeper.
 func (h *RouteHead) Keeper(pairs []string) *Host {
 	if h.keeper == nil || len(pairs) == 0 {
 		return nil
 	}
 	routes := make([]*Route, 0, len(pairs))
 	for _, pair := range pairs {
-		if r, err := h.keeper.routeOf(pair); err == nil { // Envoy's constraints allow every LoginPair
+		if r, err := h.keeper.routeOf(pair); err == nil { // every LoginPair is valid for Envoy
 			routes = append(routes, r)
 		}
 	}
 	host := hostOf(h.keeper.host.Name, h.keeper.host.Domains, h.keeper.host.body, routes)
-	host.Clusters, host.pairs = nil, pairs // its routes are for nobody
+	host.Clusters, host.pairs = nil, pairs // no request matches its routes
 	return host
 }
 
-// keep makes the keeper what the secrets demand.
+// keep updates the keeper to the secrets.
 func (b *Builder) keep(secrets []*Resource) {
 	if b.head == nil || b.head.keeper == nil {
 		return
@@ -112,8 +112,8 @@ func (b *Builder) keep(secrets []*Resource) {
 	}
 }
 
-// pairsOf are the pairs of the secrets of logins, sorted. secrets are sorted by name, and
-// so those of logins are together.
+// pairsOf returns the pairs of login secrets, sorted. secrets must be sorted by name, so
+// that those of logins are consecutive.
 func pairsOf(secrets []*Resource) []string {
 	first, _ := search(secrets, loginPrefix, resourceName)
 	var pairs []string

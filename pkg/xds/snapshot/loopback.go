@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// OnLoopback is the snapshot for an Envoy that must listen on the loopback only: each
-// listener has its port there. All such Envoys share it. A listener that
-// cannot be read is left out.
+// OnLoopback returns the snapshot for Envoys that must listen only on the loopback.
+// Each listener keeps its port. All such Envoys share the snapshot. A listener that
+// cannot be decoded is omitted.
 func (s *Snapshot) OnLoopback() *Snapshot {
 	if s.loopback == nil {
 		return s
@@ -36,8 +36,8 @@ func (s *Snapshot) buildLoopback() *Snapshot {
 	return &moved
 }
 
-// toLoopback returns the listener at the loopback of its address family, under the
-// name that it has there. One that is there is returned as it is.
+// toLoopback returns the listener on the loopback of its address family, under its
+// name there. A listener that is already there is returned unchanged.
 func toLoopback(r *Resource) (*Resource, error) {
 	l := &listenerv3.Listener{}
 	if err := proto.Unmarshal(r.Body.GetValue(), l); err != nil {

@@ -17,39 +17,36 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// The types of resources, as they are named on the wire.
+// These are the type URLs of resources on the wire.
 const (
 	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	ListenerType = "type.googleapis.com/envoy.config.listener.v3.Listener"
 	RouteType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
-	// ExtensionType is the type of HTTP filters that a listener names and does not
-	// contain.
+	// ExtensionType is the type of HTTP filters that a listener names but does not contain.
 	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
-// ObjectRef names an object of the configuration that a resource was made from: its
-// kind and its name.
+// ObjectRef is the kind and name of an object that a resource is made from.
 type ObjectRef struct {
 	Kind, Name string
 }
 
-// Resource is one named resource as it goes on the wire.
+// Resource is one named resource as it is sent.
 type Resource struct {
 	Name string
 	// Version is a hash of the content.
 	Version string
 	// Body shares its bytes with Wire.
 	Body *anypb.Any
-	// Warms says that Envoy does not use the resource as soon as it has read
-	// it: a cluster with a health check or with names to resolve.
+	// Warms means that Envoy does not use the resource immediately: a cluster with a health check or
+	// with names to resolve.
 	Warms bool
-	// Discovered says that a cluster has its endpoints in an assignment of its name, and that
-	// Envoy does not use it without one.
+	// Discovered means that a cluster has its endpoints in an assignment with its name. Envoy does not
+	// use the cluster without one.
 	Discovered bool
-	// Objects are the objects that it was made from; nil means the proxy, or
-	// nothing that is stored.
+	// Objects are the objects that it is made from; nil means the proxy, or nothing stored.
 	Objects []ObjectRef
 	// Endpoints are the objects of a cluster's endpoints, in the order of the endpoints.
 	Endpoints []ObjectRef
@@ -57,12 +54,11 @@ type Resource struct {
 	wire []byte
 }
 
-// Wire is the resource as a field of a delta response, its tag included. All
-// streams share the bytes, so nobody changes them. It is nil for a resource that
-// was not made by a function of this package.
+// Wire returns the resource as a field of a delta response, including its tag. All streams share the
+// bytes, so callers must not change them. It is nil for a resource that was not made by this package.
 func (r *Resource) Wire() []byte { return r.wire }
 
-// NewCluster makes a resource of a cluster that Envoy's constraints allow.
+// NewCluster makes a resource from a cluster. It returns an error if the cluster is invalid for Envoy.
 func NewCluster(c *clusterv3.Cluster, objects ...ObjectRef) (*Resource, error) {
 	r, err := newResource("cluster", ClusterType, c, objects)
 	if err != nil {
@@ -73,7 +69,7 @@ func NewCluster(c *clusterv3.Cluster, objects ...ObjectRef) (*Resource, error) {
 	return r, nil
 }
 
-// assignment is one with the name that all other resources have.
+// assignment adds the GetName method that all other resources have.
 type assignment struct {
 	*endpointv3.ClusterLoadAssignment
 }
@@ -81,8 +77,8 @@ type assignment struct {
 // GetName returns the name of the cluster.
 func (a assignment) GetName() string { return a.GetClusterName() }
 
-// NewAssignment makes a resource of the endpoints of a cluster that Envoy's constraints allow.
-// object is what all of them are of.
+// NewAssignment makes a resource from the endpoints of a cluster. It returns an error if they are
+// invalid for Envoy. object is the object of all endpoints.
 func NewAssignment(a *endpointv3.ClusterLoadAssignment, object ObjectRef) (*Resource, error) {
 	r, err := newResource("assignment", EndpointType, assignment{a}, []ObjectRef{object})
 	if err != nil {
@@ -96,18 +92,19 @@ func NewAssignment(a *endpointv3.ClusterLoadAssignment, object ObjectRef) (*Reso
 	return r, nil
 }
 
-// NewListener makes a resource of a listener that Envoy's constraints allow.
+// NewListener makes a resource from a listener. It returns an error if the listener is invalid for
+// Envoy.
 func NewListener(l *listenerv3.Listener, objects ...ObjectRef) (*Resource, error) {
 	return newResource("listener", ListenerType, l, objects)
 }
 
-// NewSecret makes a resource of a secret that Envoy's constraints allow.
+// NewSecret makes a resource from a secret. It returns an error if the secret is invalid for Envoy.
 func NewSecret(s *tlsv3.Secret, objects ...ObjectRef) (*Resource, error) {
 	return newResource("secret", SecretType, s, objects)
 }
 
-// NewExtension makes a resource of an HTTP filter that Envoy's constraints
-// allow. Whoever packs its configuration checks that.
+// NewExtension makes a resource from an HTTP filter. It returns an error if the message is invalid for
+// Envoy. It does not validate the packed configuration; the caller does.
 func NewExtension(e *corev3.TypedExtensionConfig, objects ...ObjectRef) (*Resource, error) {
 	return newResource("extension", ExtensionType, e, objects)
 }
@@ -133,8 +130,8 @@ type Route struct {
 	clusters []string
 }
 
-// NewRoute makes the bytes of a route that Envoy's constraints allow. Its filters ask the clusters
-// of the names asked.
+// NewRoute encodes a route. It returns an error if the route is invalid for Envoy. asked are the names
+// of clusters that the route's filters use.
 func NewRoute(r *routev3.Route, asked ...string) (*Route, error) {
 	body, sum, err := encode(r)
 	if err != nil {
@@ -155,36 +152,34 @@ func clustersOf(r *routev3.Route) []string {
 	return names
 }
 
-// Host is the piece of a route configuration that one virtual host is.
+// Host is one virtual host, a piece of a route configuration.
 type Host struct {
 	Name string
 	// Version is a hash of the content.
 	Version string
-	// Clusters are the names that its routes forward to and that its filters use,
-	// Secrets and Providers those that its filters use; sorted.
+	// Clusters are the names that its routes forward to and that its filters use. Secrets and Providers
+	// are those that its filters use. All are sorted.
 	Clusters, Secrets, Providers []string
-	// Domains are the hosts that it takes requests for.
+	// Domains are the hosts whose requests it receives.
 	Domains []string
-	// Unavailable says that the host answers 503 to everything, in place of
-	// what an Envoy refused.
+	// Unavailable means that the host answers every request with 503, in place of what an Envoy refused.
 	Unavailable bool
 	// Object is the object that it was made from.
 	Object ObjectRef
 
-	// bare is the host without its routes and filters, body the whole.
+	// bare is the host without its routes and filters. body is the whole host.
 	bare, body []byte
 	sum        hash
 	pairs      []string // see Pairs
 }
 
-// Needs are the names of what a host uses beside the clusters of its routes: clusters,
-// secrets and jwt providers.
+// Needs are the names of what a host uses in addition to the clusters of its routes: clusters, secrets
+// and jwt providers.
 type Needs struct {
 	Clusters, Secrets, Providers []string
 }
 
-// NewHost puts a virtual host that has no routes yet and its routes together.
-// object is what it is made from.
+// NewHost joins a virtual host without routes and its routes. object is what it is made from.
 func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef, needs ...Needs) (*Host, error) {
 	head, _, err := encode(vh)
 	if err != nil {
@@ -201,10 +196,10 @@ func NewHost(vh *routev3.VirtualHost, routes []*Route, object ObjectRef, needs .
 	return host, err
 }
 
-// Pairs are the pairs of secrets that a keeper keeps, sorted; nil for any other host.
+// Pairs returns the pairs of secrets that a keeper keeps, sorted; nil for any other host.
 func (h *Host) Pairs() []string { return h.pairs }
 
-// VirtualHost decodes the whole host, each time again.
+// VirtualHost decodes the whole host at each call.
 func (h *Host) VirtualHost() (*routev3.VirtualHost, error) {
 	vh := &routev3.VirtualHost{}
 	if err := proto.Unmarshal(h.body, vh); err != nil {
@@ -238,14 +233,14 @@ func hostOf(name string, domains []string, head []byte, routes []*Route) *Host {
 	return host
 }
 
-// need adds names to what the host needs.
+// need adds n to the names that the host needs.
 func (h *Host) need(n Needs) {
 	h.Clusters = union(h.Clusters, n.Clusters)
 	h.Secrets = union(h.Secrets, n.Secrets)
 	h.Providers = union(h.Providers, n.Providers)
 }
 
-// union returns the names of both lists, sorted, in a list of its own.
+// union returns the names of both lists, sorted. If b is empty, it returns a itself.
 func union(a, b []string) []string {
 	if len(b) == 0 {
 		return a
@@ -255,7 +250,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// WithFirst is the host with routes before its own.
+// WithFirst returns the host with routes before its own.
 func (h *Host) WithFirst(routes []*Route) *Host {
 	if len(routes) == 0 {
 		return h
@@ -263,9 +258,9 @@ func (h *Host) WithFirst(routes []*Route) *Host {
 	return h.withParts(routes, nil)
 }
 
-// With is the host with more filters, with routes before its own, and with what both
-// need. Of vh only the filters and the metadata count; nil means none. Of a filter that the host has too
-// it has what counts: the message for both.
+// With returns the host with more filters, with routes before its own, and with the needs of both. Only
+// the filters and the metadata of vh are used; nil means none. For a filter that the host already has,
+// the message of vh applies, so it must cover both.
 func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host, error) {
 	filters := &routev3.VirtualHost{Name: h.Name, Domains: h.Domains, TypedPerFilterConfig: vh.GetTypedPerFilterConfig(), Metadata: vh.GetMetadata()}
 	if _, _, err := encode(filters); err != nil {
@@ -284,8 +279,8 @@ func (h *Host) With(vh *routev3.VirtualHost, first []*Route, needs Needs) (*Host
 func (h *Host) withParts(routes []*Route, filters []byte) *Host {
 	first := hostOf(h.Name, h.Domains, nil, routes)
 	out := *h
-	// The parts of a message may come in any order, and repeated ones add up in theirs.
-	// Of two entries of a map with one key the last one counts.
+	// The parts of a message may come in any order, and repeated fields are concatenated. If a map has
+	// two entries with one key, the last one applies.
 	out.body = slices.Concat(first.body, h.body, filters)
 	sums := sha256.New()
 	sums.Write(first.sum[:])
@@ -297,8 +292,8 @@ func (h *Host) withParts(routes []*Route, filters []byte) *Host {
 	return &out
 }
 
-// The numbers of two repeated fields (route.proto, route_components.proto): a
-// protobuf message is extended by appending them.
+// These are the numbers of two repeated fields (route.proto, route_components.proto). Appending to the
+// bytes of a protobuf message extends them.
 const (
 	virtualHostRoutesField   = 3
 	routeConfigHostsField    = 2
@@ -314,9 +309,8 @@ type RouteHead struct {
 	keeper      *keeper // nil: none
 }
 
-// NewRouteHead makes the bytes of a route configuration that has no hosts yet.
-// The route unavailable is what a host consists of that an Envoy refused. Without a
-// keeper the secrets of logins are kept nowhere.
+// NewRouteHead encodes a route configuration without hosts. The route unavailable replaces the routes of
+// a host that an Envoy refused. Without a keeper, nothing keeps the secrets of logins.
 func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route, by *Keeper) (*RouteHead, error) {
 	body, sum, err := encode(rc)
 	if err != nil {
@@ -330,15 +324,15 @@ func NewRouteHead(rc *routev3.RouteConfiguration, unavailable *routev3.Route, by
 	return &RouteHead{config: rc, body: body, sum: sum, unavailable: fixed, keeper: kept}, err
 }
 
-// Unavailable is the host with a fixed answer in place of its routes, and without
-// filters: they may be what an Envoy refused.
+// Unavailable returns the host with a fixed answer in place of its routes, and without filters, since an
+// Envoy may have refused those.
 func (h *RouteHead) Unavailable(host *Host) *Host {
 	u := hostOf(host.Name, host.Domains, host.bare, []*Route{h.unavailable})
 	u.Unavailable, u.Object = true, host.Object
 	return u
 }
 
-// Name is the name of the route configuration.
+// Name returns the name of the route configuration.
 func (h *RouteHead) Name() string { return h.config.GetName() }
 
 // Join joins pieces, sorted by name, to a route configuration.
@@ -363,10 +357,10 @@ func (h *RouteHead) Join(hosts []*Host) *Resource {
 // hash is the SHA-256 of a message, or of the hashes of its parts.
 type hash [sha256.Size]byte
 
-// String is the hash in a length that is still unique.
+// String returns the first half of the hash, which is still unique.
 func (h hash) String() string { return hex.EncodeToString(h[:16]) }
 
-// validated is a message with the constraints of its .proto file.
+// validated is a message with the validation rules of its .proto file.
 type validated interface {
 	proto.Message
 	ValidateAll() error

@@ -9,38 +9,38 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
-// Snapshot is what one proxy should have at one revision.
+// Snapshot contains all resources that the Envoys of one proxy should have at one revision.
 type Snapshot struct {
 	Revision int64
 	// Clusters, Listeners and Hosts are sorted by name.
 	Clusters  []*Resource
 	Listeners []*Resource
 	Hosts     []*Host
-	// Secrets, Extensions and Endpoints are asked for by name; sorted by name.
+	// Envoys request Secrets, Extensions and Endpoints by name. They are sorted by name.
 	Secrets, Extensions, Endpoints []*Resource
-	// Providers are the pieces that one of Extensions is joined from; sorted by name.
+	// Providers are the pieces of one of the Extensions, sorted by name.
 	Providers []*Resource
-	// Certificates are asked for by host names; sorted by name.
+	// Envoys request Certificates by host name. They are sorted by name.
 	Certificates []*Certificate
-	// Beaten are those that one of Certificates goes before, by name. Nobody changes it.
+	// Beaten are certificates that lose to one of Certificates, by name. Callers must not change
+	// the map.
 	Beaten map[string][]*Certificate
 
 	head *RouteHead
 	jwt  *ExtensionHead
-	// pairs are those of Secrets.
+	// pairs are the pairs of Secrets.
 	pairs  []string
 	routes func() *Resource
 	joined func() []byte
 	others *variants
-	// loopback makes OnLoopback; nil where that is the same.
+	// loopback makes OnLoopback; nil if that is the snapshot itself.
 	loopback func() *Snapshot
 }
 
-// Empty is the snapshot of a proxy that does not exist.
+// Empty returns the snapshot of a proxy that does not exist.
 func Empty(revision int64) *Snapshot { return &Snapshot{Revision: revision} }
 
-// RouteName is the name of the proxy's route configuration; empty when it has
-// none.
+// RouteName returns the name of the proxy's route configuration; empty if it has none.
 func (s *Snapshot) RouteName() string {
 	if s.head == nil {
 		return ""
@@ -48,8 +48,8 @@ func (s *Snapshot) RouteName() string {
 	return s.head.Name()
 }
 
-// RouteConfiguration is the proxy's route configuration without its hosts; nil
-// when it has none. Nobody changes it.
+// RouteConfiguration returns the proxy's route configuration without its hosts; nil if it has
+// none. Callers must not change it.
 func (s *Snapshot) RouteConfiguration() *routev3.RouteConfiguration {
 	if s.head == nil {
 		return nil
@@ -57,14 +57,14 @@ func (s *Snapshot) RouteConfiguration() *routev3.RouteConfiguration {
 	return s.head.config
 }
 
-// HasSecret reports whether a secret of that name is among Secrets.
+// HasSecret reports whether Secrets contains a secret with the name.
 func (s *Snapshot) HasSecret(name string) bool {
 	_, found := search(s.Secrets, name, resourceName)
 	return found
 }
 
-// Routes is the route configuration of the given hosts. That of all hosts of
-// the snapshot is made once and shared, and so are some that differ in the keeper.
+// Routes returns the route configuration of the given hosts. The configuration of all hosts of the
+// snapshot is made once and shared. So are a few variants that differ in the keeper.
 func (s *Snapshot) Routes(hosts []*Host) *Resource {
 	if slices.Equal(hosts, s.Hosts) {
 		return s.routes()
@@ -75,8 +75,8 @@ func (s *Snapshot) Routes(hosts []*Host) *Resource {
 	return s.head.Join(hosts)
 }
 
-// JoinedClusters are Clusters one after the other, each as its Wire. They are joined once, and all
-// streams share the bytes, so nobody changes them.
+// JoinedClusters returns the concatenated Wire of all Clusters. It is made once, and all streams
+// share the bytes, so callers must not change them.
 func (s *Snapshot) JoinedClusters() []byte {
 	if s.joined == nil {
 		return nil
@@ -84,7 +84,7 @@ func (s *Snapshot) JoinedClusters() []byte {
 	return s.joined()
 }
 
-// joinWires joins a list when it is asked for.
+// joinWires concatenates the list at the first call.
 func joinWires(list []*Resource) func() []byte {
 	return sync.OnceValue(func() []byte {
 		size := 0
@@ -99,31 +99,31 @@ func joinWires(list []*Resource) func() []byte {
 	})
 }
 
-// Unavailable is a host that answers 503 to everything.
+// Unavailable returns a host that answers every request with 503.
 func (s *Snapshot) Unavailable(h *Host) *Host { return s.head.Unavailable(h) }
 
-// Parts are a host and what it names.
+// Parts are a host and the resources that it names.
 type Parts struct {
 	Host *Host
-	// Domain is the host that it claims; of two that claim the same, the one
-	// with the lower Order wins and the other is left out.
+	// Domain is the host name that it claims. If two hosts claim the same, the one with the lower
+	// Order wins and the other is omitted.
 	Domain string
 	Order  int64
-	// Certificates are for the host; of several with one name the first goes before.
+	// Certificates are for the host. If several have the same name, the first wins.
 	Certificates []*Certificate
 	Named
 }
 
-// Named are resources that hosts, or listeners, name. Several may name the same.
+// Named are resources that hosts or listeners name. Several may name the same resource.
 type Named struct {
 	Clusters, Secrets, Extensions []*Resource
 	// Providers are made by NewProvider.
 	Providers []*Resource
 }
 
-// Builder keeps what one proxy should have and makes a Snapshot of it. The work
-// for a Snapshot is in proportion to the change, but for copying the lists of
-// pointers. It belongs to one goroutine.
+// Builder keeps what one proxy should have and makes a Snapshot of it. The work for a Snapshot is
+// proportional to the change, except for copies of the lists of pointers. A Builder is not safe
+// for concurrent use.
 type Builder struct {
 	head      *RouteHead
 	jwt       *ExtensionHead // nil: none
@@ -132,27 +132,27 @@ type Builder struct {
 	claims    map[string][]string // domain -> names of hosts
 	served    map[string]*Parts   // the winners
 	lost      map[string]struct{}
-	// named is what the listeners name.
+	// named are the resources that the listeners name.
 	named                                    Named
 	clusters, secrets, extensions, providers *counts
 	certificates                             *certificates
-	pairs                                    []string // which the keeper has
+	pairs                                    []string // of the keeper
 
-	// assignments are those of all discovered clusters there are, by name; endpoints, sorted,
-	// those of the clusters that something names.
+	// assignments are the assignments of all discovered clusters, by name. endpoints are those of
+	// clusters that are in use, sorted.
 	assignments map[string]*Resource
 	endpoints   []*Resource
-	moved       map[string]struct{} // of assignments
+	moved       map[string]struct{} // keys of assignments that changed
 
 	hosts        []*Host
 	changedHosts map[string]*Host
-	// routes joins hosts; nil when that is not made yet.
+	// routes joins hosts; nil if it must be made again.
 	routes func() *Resource
 }
 
-// NewBuilder returns a builder for a proxy that has nothing yet. The providers that its
-// hosts name are joined to jwt, which the proxy has with none too; nil means that they go
-// nowhere.
+// NewBuilder returns a builder for a proxy without configuration. It joins the providers that the
+// proxy's hosts name to jwt, which the proxy has even without providers. If jwt is nil, the
+// providers are dropped.
 func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
 	b := &Builder{
 		head: head, jwt: jwt, parts: map[string]*Parts{}, claims: map[string][]string{}, served: map[string]*Parts{}, lost: map[string]struct{}{},
@@ -166,7 +166,7 @@ func NewBuilder(head *RouteHead, jwt *ExtensionHead) *Builder {
 	return b
 }
 
-// SetListeners replaces the listeners and what they name.
+// SetListeners replaces the listeners and the resources that they name.
 func (b *Builder) SetListeners(listeners []*Resource, named Named) {
 	b.listeners = slices.Clone(listeners)
 	slices.SortFunc(b.listeners, byName)
@@ -175,8 +175,8 @@ func (b *Builder) SetListeners(listeners []*Resource, named Named) {
 	b.named = named
 }
 
-// SetAssignment replaces or, with nil, removes the assignment of a cluster. It reports whether
-// the proxy has such a cluster: the snapshot has the assignments of those.
+// SetAssignment replaces the assignment of a cluster, or removes it if r is nil. It reports
+// whether the proxy uses the cluster. Only then does the snapshot contain the assignment.
 func (b *Builder) SetAssignment(cluster string, r *Resource) bool {
 	if r == nil {
 		delete(b.assignments, cluster)
@@ -187,8 +187,8 @@ func (b *Builder) SetAssignment(cluster string, r *Resource) bool {
 	return b.clusters.byName[cluster] != nil
 }
 
-// assigned are the assignments of the clusters that something names, the same slice as before
-// when nothing changed.
+// assigned returns the assignments of the clusters in use. If nothing changed, it returns the same
+// slice as before.
 func (b *Builder) assigned() []*Resource {
 	changes := map[string]*Resource{}
 	for _, names := range []map[string]struct{}{b.moved, b.clusters.changed} {
@@ -210,7 +210,7 @@ func (b *Builder) assigned() []*Resource {
 	return b.endpoints
 }
 
-// SetHost replaces or, with nil, removes a host.
+// SetHost replaces a host, or removes it if parts is nil.
 func (b *Builder) SetHost(name string, parts *Parts) {
 	old := b.parts[name]
 	if old != nil {
@@ -221,8 +221,7 @@ func (b *Builder) SetHost(name string, parts *Parts) {
 		b.parts[name] = parts
 		b.claims[parts.Domain] = append(b.claims[parts.Domain], name)
 	}
-	// What claims a domain that this host has left or come to is looked at
-	// again, the host itself first.
+	// Check the host first, and then all hosts that claim its old or new domain.
 	b.updateHost(name)
 	for _, p := range []*Parts{old, parts} {
 		if p != nil {
@@ -236,8 +235,7 @@ func (b *Builder) SetHost(name string, parts *Parts) {
 	}
 }
 
-// Conflicts returns the hosts that are left out, with the host that has the
-// domain instead.
+// Conflicts returns the hosts that are omitted, each with the host that has its domain.
 func (b *Builder) Conflicts() map[string]string {
 	lost := make(map[string]string, len(b.lost))
 	for name := range b.lost {
@@ -252,7 +250,7 @@ func (b *Builder) winner(domain string) string {
 	})
 }
 
-// updateHost makes the served pieces of one host what is wanted.
+// updateHost updates the served pieces of one host.
 func (b *Builder) updateHost(name string) {
 	want := b.parts[name]
 	delete(b.lost, name)
@@ -277,11 +275,11 @@ func (b *Builder) updateHost(name string) {
 		b.certificates.drop(have)
 	}
 	if want != nil {
-		b.certificates.add(want) // after the drop: both may have the same ones
+		b.certificates.add(want) // after the drop, since both may have the same certificates
 	}
 }
 
-// count adds or drops one user of each.
+// count adds or drops one user of each resource.
 func (b *Builder) count(named Named, by func(*counts, *Resource)) {
 	for _, r := range named.Clusters {
 		by(b.clusters, r)
@@ -297,7 +295,7 @@ func (b *Builder) count(named Named, by func(*counts, *Resource)) {
 	}
 }
 
-// Snapshot is what the proxy should have now.
+// Snapshot returns what the proxy should have now.
 func (b *Builder) Snapshot(revision int64) *Snapshot {
 	secrets, providers := b.secrets.sorted(), b.providers
 	endpoints := b.assigned()
@@ -328,14 +326,14 @@ func (b *Builder) Snapshot(revision int64) *Snapshot {
 	return s
 }
 
-// Merge returns a list that is sorted by name with changes made; a nil change removes. The
-// list itself stays as it is.
+// Merge returns a list, sorted by name, with the changes applied. A nil change removes. The
+// original list stays unchanged.
 func Merge(list []*Resource, changes map[string]*Resource) []*Resource {
 	return merge(list, changes, resourceName)
 }
 
-// merge returns the sorted list with the changes made; a nil change removes.
-// What lies between two changes is copied and not looked at.
+// merge returns the sorted list with the changes applied. A nil change removes. It copies what
+// lies between two changes without looking at it.
 func merge[T any](list []*T, changes map[string]*T, name func(*T) string) []*T {
 	out := make([]*T, 0, len(list)+len(changes))
 	for _, n := range slices.Sorted(maps.Keys(changes)) {

@@ -6,26 +6,27 @@ import (
 	"sync"
 )
 
-// variants are forms of a snapshot for Envoys that have more than it lists. Envoys of one
-// proxy mostly have the same, so that they share them.
+// variants are forms of a snapshot for Envoys that have more than it lists. Most Envoys of
+// one proxy have the same, so they share variants.
 type variants struct {
 	mu         sync.Mutex
 	hosts      []*hostVariant
 	extensions map[string]*Resource // by the versions of the pieces
 }
 
-// hostVariant is the list of hosts for the Envoys that had the secrets of some more pairs.
+// hostVariant is the list of hosts for Envoys that also had the secrets of retired pairs.
 type hostVariant struct {
 	retired string
 	hosts   []*Host
 	routes  func() *Resource
 }
 
-// maxVariants bounds what a snapshot keeps. What is not kept is made for each stream.
+// maxVariants bounds the cached variants of a snapshot. Further ones are made for each
+// stream.
 const maxVariants = 8
 
-// KeeperName is the name of the host that keeps the secrets of logins; empty if nothing
-// keeps them.
+// KeeperName returns the name of the host that keeps the secrets of logins; empty if there
+// is none.
 func (s *Snapshot) KeeperName() string {
 	if s.head == nil || s.head.keeper == nil {
 		return ""
@@ -33,11 +34,11 @@ func (s *Snapshot) KeeperName() string {
 	return s.head.keeper.host.Name
 }
 
-// Pairs are the pairs of the secrets of logins, sorted.
+// Pairs returns the pairs of login secrets, sorted.
 func (s *Snapshot) Pairs() []string { return s.pairs }
 
-// Keeping are the hosts for an Envoy that also has the secrets of retired pairs, which are
-// sorted and none of Pairs.
+// Keeping returns the hosts for an Envoy that also has the secrets of retired pairs.
+// retired must be sorted and contain none of Pairs.
 func (s *Snapshot) Keeping(retired []string) []*Host {
 	if len(retired) == 0 || s.KeeperName() == "" {
 		return s.Hosts
@@ -58,8 +59,8 @@ func (s *Snapshot) Keeping(retired []string) []*Host {
 	return hosts
 }
 
-// routes is the route configuration of hosts that Keeping has returned; nil if it is not
-// kept.
+// routes returns the route configuration of hosts that Keeping returned; nil if it is not
+// cached.
 func (v *variants) routes(hosts []*Host) *Resource {
 	if v == nil {
 		return nil
@@ -75,8 +76,8 @@ func (v *variants) routes(hosts []*Host) *Resource {
 	return nil
 }
 
-// ExtensionName is the name of the extension that is joined from providers; empty if there
-// is none.
+// ExtensionName returns the name of the extension that is joined from providers; empty if
+// there is none.
 func (s *Snapshot) ExtensionName() string {
 	if s.jwt == nil {
 		return ""
@@ -84,8 +85,8 @@ func (s *Snapshot) ExtensionName() string {
 	return s.jwt.Name()
 }
 
-// Extension is the extension of the given providers, which are sorted by name. That of all
-// providers of the snapshot is among Extensions.
+// Extension returns the extension with the given providers, which must be sorted by name.
+// The extension with all providers of the snapshot is one of Extensions.
 func (s *Snapshot) Extension(providers []*Resource) *Resource {
 	if slices.Equal(providers, s.Providers) {
 		i, _ := search(s.Extensions, s.jwt.Name(), resourceName)

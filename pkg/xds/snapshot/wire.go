@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// The numbers of fields (discovery.proto, any.proto).
+// These are field numbers (discovery.proto, any.proto).
 const (
 	responseResourcesField = 2
 	resourceVersionField   = 1
@@ -16,8 +16,8 @@ const (
 )
 
 // startResource returns a resource whose wire form ends where its body begins.
-// The body has size bytes, and there is room for them: the caller appends them
-// and calls setBody.
+// It has capacity for a body of size bytes. The caller appends the body and
+// calls setBody.
 func startResource(typeURL, name string, version hash, size int) *Resource {
 	r := &Resource{Name: name, Version: version.String(), Body: &anypb.Any{TypeUrl: typeURL}}
 	body := sizeField(anyTypeField, len(typeURL)) + sizeField(anyValueField, size)
@@ -33,13 +33,13 @@ func startResource(typeURL, name string, version hash, size int) *Resource {
 	return r
 }
 
-// setBody takes the wire form with the body behind it.
+// setBody sets the wire form, which ends with the body.
 func (r *Resource) setBody(wire []byte) {
 	r.Body.Value = wire[len(r.wire):len(wire):len(wire)]
 	r.wire = wire
 }
 
-// appendHead appends the tag and the length of a field that has size bytes.
+// appendHead appends the tag and the length of a field with size bytes.
 func appendHead(to []byte, field protowire.Number, size int) []byte {
 	to = protowire.AppendTag(to, field, protowire.BytesType)
 	return protowire.AppendVarint(to, uint64(size)) //nolint:gosec // a length
