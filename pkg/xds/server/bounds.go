@@ -19,44 +19,45 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// What a client may cost. Nobody is authenticated here, so whatever a client
-// says has a bound before it is kept or logged.
+// These bound what a client may cost. Clients may be unauthenticated, so whatever a
+// client sends is bounded before it is kept or logged.
 const (
-	// maxRequestBytes fits an Envoy that reports 100,000 clusters when it comes
-	// back.
+	// maxRequestBytes fits an Envoy that reports 100,000 clusters when it
+	// reconnects.
 	maxRequestBytes = 32 << 20
-	// readBufferBytes is kept for each connection: acknowledgments fit, and what
-	// is larger is read in pieces.
+	// readBufferBytes is kept for each connection. Acknowledgments fit, and larger
+	// messages are read in pieces.
 	readBufferBytes = 4 << 10
-	// maxStreams is of all clients together, maxConnStreams of a connection: an
-	// Envoy has one or two.
+	// maxStreams bounds the streams of all clients, maxConnStreams those of a
+	// connection. An Envoy has one or two.
 	maxStreams     = 4096
 	maxConnStreams = 16
-	// firstWithin is how long a client may take to say who it is.
+	// firstWithin is how long a client may take to send its first request.
 	firstWithin = 30 * time.Second
-	// maxName and maxVersion are of a resource. Ours have less.
+	// maxName and maxVersion bound the name and the version of a resource, in
+	// bytes. Ours are shorter.
 	maxName, maxVersion = 512, 128
-	// maxForeign are the names that are kept for all clients though nobody
-	// serves them, maxStreamForeign those for one of them. What freeForeign
-	// needs is there when others have taken all.
+	// maxForeign bounds the unknown names that are kept for all clients,
+	// maxStreamForeign those for one client. freeForeign is what a stream may
+	// always keep, even if others use up maxForeign.
 	maxForeign, maxStreamForeign, freeForeign = 100_000, 10_000, 16
-	// freeListeners are kept whatever else is: one that is forgotten would
-	// serve on.
+	// freeListeners are always kept: a listener that is forgotten would never be
+	// removed from the Envoy.
 	freeListeners = 64
-	// maxUnanswered is how many messages may wait for an answer. Envoy holds
-	// answers back while a cluster warms.
+	// maxUnanswered is how many messages may be unanswered. Envoy delays its
+	// answers while a cluster warms.
 	maxUnanswered = 10_000
 	// maxRefusal is how much of a client's text is kept and logged.
 	maxRefusal = 4 << 10
-	// A client that asks for more than askBurst things at once, and askRate
-	// each second, is heard later.
+	// After a burst of askBurst requests, a client is served at askRate requests
+	// per second.
 	askBurst, askRate = 50, 10
-	// An Envoy asks for a certificate when the first of its clients does. There may
-	// be as many handshakes a second as an Envoy can make.
+	// An Envoy requests a certificate for the first client that needs it. There may
+	// be as many handshakes per second as an Envoy can make.
 	lookupBurst, lookupRate = 5000, 5000
 )
 
-// nodeID is what a proxy's name may be (rest-api.md, "Names").
+// nodeID checks that a node id could be the name of a proxy (rest-api.md, "Names").
 func nodeID(id string) error {
 	const hint = "set node.id in the Envoy's bootstrap to the name of its proxy (see gatehouse bootstrap)"
 	switch {
@@ -70,7 +71,7 @@ func nodeID(id string) error {
 	return nil
 }
 
-// shorten cuts a client's text.
+// shorten truncates a client's text to most bytes.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -78,7 +79,7 @@ func shorten(s string, most int) string {
 	return strings.ToValidUTF8(s[:most-len("…")], "") + "…"
 }
 
-// limitStreams refuses what is too much for all clients together.
+// limitStreams refuses a stream beyond maxStreams.
 func (s *Server) limitStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	defer s.open.Add(-1)
 	if s.open.Add(1) > maxStreams {
@@ -87,8 +88,8 @@ func (s *Server) limitStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamS
 	return handler(srv, stream)
 }
 
-// firstOf returns the first request of a stream. When it does not come in time,
-// what waits for it ends with the stream.
+// firstOf returns the first request of a stream. If it times out, the goroutine
+// that waits for the request ends with the stream.
 func firstOf[T any](ctx context.Context, recv func() (T, error), within time.Duration) (T, error) {
 	type result struct {
 		req T
@@ -112,7 +113,7 @@ func firstOf[T any](ctx context.Context, recv func() (T, error), within time.Dur
 	}
 }
 
-// checkNames refuses what names nothing of ours.
+// checkNames refuses names and versions that are too long to be ours.
 func checkNames(req *discoveryv3.DeltaDiscoveryRequest) error {
 	tooLong := func(list []string) bool {
 		for _, name := range list {
@@ -132,7 +133,8 @@ func checkNames(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-// room is how many names that nobody serves a stream may keep beside its own.
+// room returns how many more unknown names a stream may keep if it keeps own
+// already.
 func (s *Server) room(own int, typeURL string) int {
 	room := min(maxStreamForeign-own, max(maxForeign-int(s.foreign.Load()), freeForeign-own))
 	if typeURL == snapshot.ListenerType {
@@ -141,7 +143,7 @@ func (s *Server) room(own int, typeURL string) int {
 	return room
 }
 
-// share is what a stream has of the names that all may keep.
+// share is a stream's share of the unknown names that all streams keep.
 type share struct {
 	of  *atomic.Int64
 	has int
@@ -152,7 +154,7 @@ func (s *share) set(n int) {
 	s.has = n
 }
 
-// pace says when a client is heard again that has asked for something.
+// pace limits how often a client's requests are read.
 type pace struct {
 	asks, lookups *rate.Limiter
 	timer         *time.Timer
@@ -164,8 +166,7 @@ func newPace() *pace {
 	return p
 }
 
-// ask counts a question and reports whether the client has to wait for the
-// timer.
+// ask counts a request and reports whether the client must wait for the timer.
 func (p *pace) ask(lookup bool, now time.Time) (wait bool) {
 	limiter := p.asks
 	if lookup {
@@ -178,8 +179,8 @@ func (p *pace) ask(lookup bool, now time.Time) (wait bool) {
 	return d > 0
 }
 
-// quiet bounds the lines of the log about each client address: one that has
-// nothing to lose may come, go and refuse all the time.
+// quiet bounds the log lines about each client address: a hostile client could
+// connect, disconnect and refuse all the time.
 type quiet struct {
 	comings, refusals *perclient.Limit
 }
@@ -188,7 +189,7 @@ func newQuiet() quiet {
 	return quiet{perclient.New(1000, 100*time.Millisecond), perclient.New(100, time.Second)}
 }
 
-// logLevel returns loud, or debug beyond the limit of an address.
+// logLevel returns loud, or debug if an address is over its limit.
 func logLevel(l *perclient.Limit, address string, loud slog.Level) slog.Level {
 	if l.Allow(perclient.Prefix(address), time.Now()) {
 		return loud

@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 )
 
-// The numbers of the fields of a DeltaDiscoveryResponse (discovery.proto);
-// snapshot.Resource.Wire writes the field of a resource.
+// These are field numbers of a DeltaDiscoveryResponse (discovery.proto).
+// snapshot.Resource.Wire contains the field of a resource.
 const (
 	systemVersionField    = 1
 	typeURLField          = 4
@@ -22,16 +22,16 @@ const (
 )
 
 // codec encodes a response without a copy of its resources, which all streams
-// share, and everything else as gRPC does.
+// share. It encodes everything else like gRPC.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
 
-// response is a DeltaDiscoveryResponse on its way to an Envoy.
+// response is a DeltaDiscoveryResponse that is sent to an Envoy.
 type response struct{ message plan.Message }
 
-// Marshal returns the bytes of v. None of a response's buffers is from a pool, so
-// that references to them need no count.
+// Marshal returns the bytes of v. No buffer of a response comes from a pool, so
+// references to them need no count.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	r, ok := v.(*response)
 	if !ok {
@@ -59,7 +59,7 @@ func (r *response) marshal() (mem.BufferSlice, error) {
 	return out, nil
 }
 
-// appendHead appends all fields but the resources.
+// appendHead appends all fields except the resources.
 func (r *response) appendHead(to []byte) []byte {
 	m := &r.message
 	to = appendText(to, systemVersionField, strconv.FormatInt(m.Revision, 10))

@@ -18,9 +18,9 @@ import (
 
 type sotwRPC = discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer
 
-// engine is one connected rate-limit engine. One response is under way at a
-// time, and a version that was refused is never sent on the stream again: an
-// engine answers at once, so anything else would go round and round.
+// engine is one connected rate-limit engine. At most one response is unanswered, and
+// a refused version is never sent again on the stream: an engine answers immediately,
+// so this would be an endless loop.
 type engine struct {
 	server  *Server
 	rpc     sotwRPC
@@ -29,23 +29,22 @@ type engine struct {
 	log     *slog.Logger
 	changed chan struct{} // capacity 1
 
-	// claimed is the version that the engine came with; empty once that is
-	// judged, and for an engine that has none.
+	// claimed is the version that the engine reported when it connected; empty after
+	// it has been checked, and for an engine without one.
 	claimed string
-	// settled are the limits whose fate the registry was last told.
+	// settled are the limits whose result the registry has received.
 	settled *limits
 	sent    *limits // not yet answered
 	nonces  int
 	nonce   string
 
-	// The versions that the engine acknowledged and refused last, and why. The
-	// stream writes them, under the server's mu.
+	// has and refused are the versions that the engine acknowledged and refused last;
+	// refusal is the reason. The stream writes them while it holds the server's mu.
 	has, refused, refusal string
 }
 
-// StreamAggregatedResources serves one rate-limit engine until it goes away. It
-// refuses Envoys: with this older protocol they cannot be planned for resource
-// by resource.
+// StreamAggregatedResources serves one rate-limit engine until it disconnects. It
+// refuses Envoys: this older protocol has no updates of single resources.
 func (s *Server) StreamAggregatedResources(rpc sotwRPC) error {
 	identity := identityOf(rpc.Context())
 	if err := identity.mayLimit(); err != nil {
@@ -89,7 +88,7 @@ func forEngine(req *discoveryv3.DiscoveryRequest) error {
 	return nil
 }
 
-// wake tells the stream to look for new limits; it never blocks.
+// wake tells the stream to check for new limits. It never blocks.
 func (e *engine) wake() {
 	select {
 	case e.changed <- struct{}{}:
@@ -97,18 +96,17 @@ func (e *engine) wake() {
 	}
 }
 
-// run is the stream's loop. What can happen: the engine answers, the limits
-// change, the engine goes away.
+// run is the stream's loop. It ends when the engine disconnects.
 func (e *engine) run() error {
 	ctx, cancel := context.WithCancel(e.rpc.Context())
 	defer cancel()
 	requests := make(chan *discoveryv3.DiscoveryRequest)
 	gone := make(chan error, 1)
-	// It ends with the RPC, whose context gRPC cancels when this returns.
+	// This ends with the RPC, whose context gRPC cancels when run returns.
 	go func() { gone <- e.receive(ctx, requests) }()
 	pace := newPace()
 	defer pace.timer.Stop()
-	hear := requests // nil while the engine has to wait
+	hear := requests // nil while the engine must wait
 	for {
 		if err := e.advance(); err != nil {
 			return err
@@ -147,7 +145,7 @@ func (e *engine) receive(ctx context.Context, to chan<- *discoveryv3.DiscoveryRe
 	}
 }
 
-// handle processes the engine's answer to a response, and reports whether req is one.
+// handle processes the engine's answer to a response. It reports whether req is one.
 func (e *engine) handle(req *discoveryv3.DiscoveryRequest) bool {
 	if e.sent == nil || req.GetResponseNonce() != e.nonce {
 		return false
@@ -165,7 +163,7 @@ func (e *engine) handle(req *discoveryv3.DiscoveryRequest) bool {
 	return true
 }
 
-// recordAck notes that the engine has l.
+// recordAck records that the engine has l.
 func (e *engine) recordAck(l *limits) {
 	e.settled = l
 	s := e.server
@@ -177,7 +175,7 @@ func (e *engine) recordAck(l *limits) {
 	s.engineMoved()
 }
 
-// recordNack notes that the engine refuses l.
+// recordNack records that the engine refused l.
 func (e *engine) recordNack(l *limits, why string) {
 	e.settled = l
 	s := e.server
@@ -189,7 +187,7 @@ func (e *engine) recordNack(l *limits, why string) {
 	s.engineMoved()
 }
 
-// advance sends what the engine does not have.
+// advance sends the limits that the engine does not have.
 func (e *engine) advance() error {
 	s := e.server
 	s.mu.Lock()
@@ -201,12 +199,12 @@ func (e *engine) advance() error {
 	claimed := e.claimed
 	e.claimed = ""
 	if claimed == l.version && !doubtful {
-		// An engine that comes back claims what it last received, also when it
-		// refused that.
+		// An engine that reconnects reports the version that it received last, even
+		// if it refused that one.
 		e.recordAck(l)
 		return nil
 	}
-	switch l.version { // the content may be what it was before a change
+	switch l.version { // after several changes, the content may be what it was before
 	case e.has:
 		e.recordAck(l)
 		return nil

@@ -1,17 +1,17 @@
 package server
 
-// A database that never had a configuration looks like one that was lost. An
-// Envoy that has resources, or what the program finds at its start
-// (Options.Held), tells the two apart. An answer would take from every Envoy all
-// that it has, so there is none until a configuration is written or the program
-// is told that the database is meant to be empty. One that was emptied by writes
-// has a revision and is never held.
+// A database that never had a configuration looks like one that was lost. Two
+// facts tell them apart: an Envoy that already has resources, and what the
+// program finds when it starts (Options.Held). An answer would remove all
+// resources from every Envoy. So the server sends none until a configuration is
+// written, or until the operator states that the database is empty on purpose. A
+// database that was emptied by writes has a revision and never causes a hold.
 
-// howOn says what ends a hold.
+// howOn describes how to end a hold.
 const howOn = "; restore the database, or apply the configuration; if it is meant to be empty, start with --allow-empty"
 
-// Held says why no Envoy is answered, and what ends that; empty means that they
-// are.
+// Held returns why no Envoy is answered and how to end that; empty means that
+// Envoys are answered.
 func (s *Server) Held() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,7 +21,7 @@ func (s *Server) Held() string {
 	return s.held + howOn
 }
 
-// reports notes that an Envoy came with resources.
+// reports records that an Envoy connected with resources.
 func (s *Server) reports(proxy string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s *Server) reports(proxy string) {
 	s.updateHold()
 }
 
-// updateHold begins or ends the hold. It needs mu.
+// updateHold begins or ends the hold. The caller holds mu.
 func (s *Server) updateHold() (released bool) {
 	switch {
 	case s.held != "" && s.configured():
@@ -43,7 +43,8 @@ func (s *Server) updateHold() (released bool) {
 	return false
 }
 
-// configured reports whether there is or was a configuration. It needs mu.
+// configured reports whether there is or was a configuration. The caller holds
+// mu.
 func (s *Server) configured() bool {
 	return s.revision > 0 && (s.opts.Configured == nil || s.opts.Configured())
 }

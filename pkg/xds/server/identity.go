@@ -12,33 +12,32 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Identity is who a client has proved to be, and what it may therefore fetch. The zero
-// value may fetch nothing.
+// Identity is who a client has proved to be, and what it may therefore fetch. The zero value may fetch
+// nothing.
 type Identity struct {
-	// Name says who it is and how that was proved, such as
-	// "certificate spiffe://gatehouse/proxy/edge". It is for people and empty for a
-	// client that proved nothing.
+	// Name describes the client and its proof, such as "certificate spiffe://gatehouse/proxy/edge". It
+	// is for people, and empty for a client that proved nothing.
 	Name string
-	// Any says that it may fetch everything: the port is open to all.
+	// Any means that the client may fetch everything: the port is open to all.
 	Any bool
-	// Proxies are the node ids that it may use, exactly as they are here.
+	// Proxies are the node ids that the client may use. They are compared exactly.
 	Proxies []string
-	// RateLimits says that it is a rate-limit engine.
+	// RateLimits means that the client is a rate-limit engine.
 	RateLimits bool
-	// Ended is closed when the proof no longer holds; nil means that it always does.
+	// Ended is closed when the proof is no longer valid; nil means that it stays valid.
 	Ended <-chan struct{}
-	// Why says what ended it, once Ended is closed. It is required with Ended.
+	// Why returns the reason after Ended is closed. It is required with Ended.
 	Why func() string
 }
 
-// Authenticate finds out who opened a stream or made a call. ctx is that of the stream: it has the
-// peer and the metadata, and what is kept for the identity may go when it ends. An error is a
-// *Refusal; any other counts as one without a proof, and the client does not see its text.
+// Authenticate identifies the client of a stream or call. ctx is the context of the stream, with the
+// peer and the metadata. State for the identity may be freed when ctx ends. The error is a *Refusal.
+// Any other error counts as a missing proof, and the client does not see its text.
 type Authenticate func(ctx context.Context) (Identity, error)
 
 type identityKey struct{}
 
-// identityOf is who opened the stream of a context.
+// identityOf returns the identity of the client whose stream has the context.
 func identityOf(ctx context.Context) Identity {
 	id, _ := ctx.Value(identityKey{}).(Identity)
 	return id
@@ -70,16 +69,16 @@ func (id Identity) mayLimit() error {
 	}
 }
 
-// provenStream is a stream whose client is known.
+// provenStream is a stream with a known client.
 type provenStream struct {
 	grpc.ServerStream
-	ctx context.Context //nolint:containedctx // as gRPC has it
+	ctx context.Context //nolint:containedctx // like gRPC's own streams
 }
 
 func (p provenStream) Context() context.Context { return p.ctx }
 
-// authenticateStream comes before everything else on a stream, whichever method it names, and ends
-// the stream when the proof of its client does.
+// authenticateStream runs before everything else on a stream, whichever method it names. It ends the
+// stream when the client's proof becomes invalid.
 func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	id, err := s.identify(stream.Context())
 	if err != nil {
@@ -89,8 +88,8 @@ func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.S
 	if id.Ended == nil {
 		return handler(srv, proven)
 	}
-	// In a goroutine of its own, so that a handler that waits for its client ends too: it does
-	// when this returns, because that ends the stream.
+	// The handler has its own goroutine, since it may wait for the client. It ends when this function
+	// returns, because that ends the stream.
 	done := make(chan error, 1)
 	go func() { done <- handler(srv, proven) }()
 	select {
@@ -101,7 +100,7 @@ func (s *Server) authenticateStream(srv any, stream grpc.ServerStream, _ *grpc.S
 	}
 }
 
-// authenticateCall is the same for unary calls.
+// authenticateCall is authenticateStream for unary calls.
 func (s *Server) authenticateCall(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	id, err := s.identify(ctx)
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *Server) authenticateCall(ctx context.Context, req any, _ *grpc.UnarySer
 	return handler(context.WithValue(ctx, identityKey{}, id), req)
 }
 
-// answerUnknown answers calls of methods that nobody serves, those of the unary Fetch calls among them.
+// answerUnknown answers calls of methods that are not served, including the unary Fetch methods.
 func answerUnknown(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	return status.Errorf(codes.Unimplemented, "%s is not served: an Envoy uses DeltaAggregatedResources and StreamLoadStats, a rate-limit engine StreamAggregatedResources",
@@ -138,7 +137,7 @@ func (s *Server) refuse(ctx context.Context, refusal *Refusal, attrs ...any) err
 	return refusal
 }
 
-// check records what a check of an identity says, and returns it.
+// check records err if it is a refusal, and returns it.
 func (s *Server) check(ctx context.Context, err error, attrs ...any) error {
 	refusal := &Refusal{}
 	if errors.As(err, &refusal) {

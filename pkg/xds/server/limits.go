@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	// RateLimitNode is the node id of every rate-limit engine: all get the same.
+	// RateLimitNode is the node id of every rate-limit engine. All engines
+	// receive the same limits.
 	RateLimitNode = "ratelimit"
-	// RateLimitType is the type URL of what an engine is told.
+	// RateLimitType is the type URL of the limits that an engine receives.
 	RateLimitType = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
 )
 
-// limits is what every rate-limit engine should have. It is never changed.
+// limits are what every rate-limit engine should have. They are immutable.
 type limits struct {
-	// revision is the one that made the content what it is.
+	// revision is the revision that last changed the content.
 	revision int64
-	// version is a hash of the content, so that it says the same to an engine
-	// that comes back to another control plane, or to this one after a restart.
+	// version is a hash of the content, so that it stays valid when an engine
+	// connects to another control plane, or to this one after a restart.
 	version   string
 	resources []*anypb.Any
 	names     []gatestatus.Resource
@@ -53,9 +54,9 @@ func buildLimits(revision int64, configs []*rlsconf.RateLimitConfig) (*limits, e
 	return l, nil
 }
 
-// PublishRateLimits takes what the rate-limit engines should have from a
-// revision on. None are limits too: an engine opens its ports only when it was
-// told something. After an error the engines keep what they had.
+// PublishRateLimits sets the limits of the rate-limit engines from a revision on.
+// An empty list is published too: an engine opens its ports only after it has
+// received limits. After an error, the engines keep their limits.
 func (s *Server) PublishRateLimits(revision int64, configs []*rlsconf.RateLimitConfig) error {
 	l, err := buildLimits(revision, configs)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Server) PublishRateLimits(revision int64, configs []*rlsconf.RateLimitC
 		return nil
 	}
 	if s.limits == nil && len(configs) > 0 && len(s.engines) == 0 {
-		// They were there before this process, and the engines too.
+		// The limits existed before this process, and so did the engines.
 		s.enginesComing = time.Now().Add(reconnectTime)
 	}
 	s.limits, s.limitsRefused = l, false
@@ -78,13 +79,13 @@ func (s *Server) PublishRateLimits(revision int64, configs []*rlsconf.RateLimitC
 	return nil
 }
 
-// WaitRateLimits returns when every connected rate-limit engine has the limits
-// of a revision, and at least one is connected; at once when the revision made
-// nothing different for them. When ctx ends before that, or nothing is in the way
-// that time could change, it returns what is: refusals, or that no engine is
-// connected. The revision has to be published.
+// WaitRateLimits returns when at least one rate-limit engine is connected and all
+// connected engines have the limits of a revision. It returns immediately if the
+// revision changed nothing for them. If ctx ends earlier, or if more time cannot
+// help, it returns what is missing: refusals, or that no engine is connected. The
+// revision must be published.
 func (s *Server) WaitRateLimits(ctx context.Context, revision int64) []gatestatus.Lag {
-	alarm := time.NewTimer(0) // when an engine that went away is no longer waited for
+	alarm := time.NewTimer(0) // until an engine that disconnected is no longer expected
 	defer alarm.Stop()
 	for {
 		lags, moved, coming := s.engineLags(revision)
@@ -107,8 +108,8 @@ func (s *Server) WaitRateLimits(ctx context.Context, revision int64) []gatestatu
 	}
 }
 
-// engineLags also returns a channel that is closed when the answer may be
-// different, and how much longer to wait for an engine to come back.
+// engineLags also returns a channel that is closed when the result may change,
+// and how much longer to wait for an engine to reconnect.
 func (s *Server) engineLags(revision int64) (lags []gatestatus.Lag, moved <-chan struct{}, coming time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *Server) engineLags(revision int64) (lags []gatestatus.Lag, moved <-chan
 	return lags, s.moved, 0
 }
 
-// engineMoved tells those who wait to look again. It needs mu.
+// engineMoved makes waiters check again. The caller holds mu.
 func (s *Server) engineMoved() {
 	close(s.moved)
 	s.moved = make(chan struct{})

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// minReport and maxReport bound the time between two load reports of an
-	// Envoy. Between them it is reportPer for each cluster of its proxy, since a
-	// report names every one, or for each Envoy, so that all of them together send
-	// some 200 reports per second at most.
+	// minReport and maxReport bound the time between two load reports of an Envoy.
+	// In between, the time is reportPer for each cluster of its proxy, since a
+	// report names every cluster, or for each Envoy, so that all Envoys together
+	// send at most about 200 reports per second.
 	minReport = 2 * time.Second
 	maxReport = time.Minute
 	reportPer = 5 * time.Millisecond
@@ -56,17 +56,17 @@ type reporter struct {
 	at      time.Time          // of the last report; zero before the first
 	window  time.Duration      // how long a report counts
 	last    *snapshot.Snapshot // what the Envoy should have had at the last report
-	partial bool               // there was no room for all
+	partial bool               // there was no room for all endpoints
 }
 
-// load is what is kept of one endpoint.
+// load is what is kept about one endpoint.
 type load struct {
 	health.Tally
 	version string // of the cluster
-	active  uint64 // requests that have no answer yet
+	active  uint64 // requests without an answer yet
 }
 
-// StreamLoadStats takes the load reports of one Envoy until it goes away.
+// StreamLoadStats receives the load reports of one Envoy until it disconnects.
 func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStatsServer) error {
 	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 		}
 		report, err := rpc.Recv()
 		if err != nil {
-			return nil //nolint:nilerr // the Envoy went away
+			return nil //nolint:nilerr // the Envoy disconnected
 		}
 		if failing := r.record(report, s.Snapshot(r.proxy), every, time.Now()); len(failing) > 0 && s.opts.Failing != nil {
 			s.opts.Failing(rpc.Context(), r.parent, failing)
@@ -110,8 +110,8 @@ func (s *Server) StreamLoadStats(rpc loadv3.LoadReportingService_StreamLoadStats
 	}
 }
 
-// reportEvery is the time between two reports: it doubles with the clusters or
-// Envoys, so that it seldom changes.
+// reportEvery returns the time between two reports. It doubles as clusters or
+// Envoys double, so that it seldom changes.
 func (s *Server) reportEvery(snap *snapshot.Snapshot) time.Duration {
 	s.mu.Lock()
 	n := len(s.reporters)
@@ -142,9 +142,9 @@ func (s *Server) removeReporter(r *reporter) {
 	delete(s.reporters, r.address)
 }
 
-// record keeps what a report says and returns the clusters of which requests
-// failed, sorted. What is about another form of a cluster than snap has, or may
-// be, is left out.
+// record stores a report and returns the clusters with failed requests, sorted. It
+// omits statistics that are, or may be, about another version of a cluster than
+// that in snap.
 func (r *reporter) record(report *loadv3.LoadStatsRequest, snap *snapshot.Snapshot, every time.Duration, now time.Time) (failing []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +178,7 @@ func (r *reporter) record(report *loadv3.LoadStatsRequest, snap *snapshot.Snapsh
 	return slices.Compact(failing)
 }
 
-// versionIn is the version of a cluster; empty if there is none.
+// versionIn returns the version of a cluster; empty if there is none.
 func versionIn(snap *snapshot.Snapshot, cluster string) string {
 	if snap == nil {
 		return ""
@@ -190,8 +190,7 @@ func versionIn(snap *snapshot.Snapshot, cluster string) string {
 	return snap.Clusters[at].Version
 }
 
-// add counts what is reported of an endpoint, and reports whether requests
-// failed.
+// add counts the statistics of an endpoint. It reports whether requests failed.
 func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointStats, now time.Time) (failed bool) {
 	address := e.GetAddress().GetSocketAddress()
 	at := Endpoint{cluster, address.GetAddress(), address.GetPortValue()}
@@ -208,8 +207,7 @@ func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointSt
 		l = &load{version: version}
 		r.loads[at] = l
 	}
-	// Envoy counts a failed connection as an error without a request that was
-	// issued.
+	// Envoy counts a failed connection as an error, but not as an issued request.
 	done := min(e.GetTotalIssuedRequests()+l.active-min(l.active, e.GetTotalRequestsInProgress()), e.GetTotalErrorRequests()+e.GetTotalSuccessfulRequests())
 	c := health.Counts{Succeeded: e.GetTotalSuccessfulRequests()}
 	c.Failed = min(e.GetTotalErrorRequests(), done-min(done, c.Succeeded))
@@ -219,7 +217,8 @@ func (r *reporter) add(cluster, version string, e *endpointv3.UpstreamEndpointSt
 	return c.Bad() > 0
 }
 
-// makeRoom drops an endpoint that does not fail for one that does.
+// makeRoom drops an endpoint without failures to make room for one with failures.
+// It reports whether there is room.
 func (r *reporter) makeRoom(failing bool) bool {
 	if !failing {
 		return false
@@ -234,9 +233,9 @@ func (r *reporter) makeRoom(failing bool) bool {
 	return false
 }
 
-// Loads lists what the connected Envoys of a proxy have reported of endpoints
-// lately, where keep says so, and whether each has reported all: false for one
-// that reports nothing, or had to leave something out.
+// Loads returns the recent statistics that the connected Envoys of a proxy
+// reported, if keep returns true. complete contains, for each Envoy, whether it
+// reported all endpoints; false if it reports nothing or had to omit some.
 func (s *Server) Loads(proxy string, keep func(Endpoint, health.Tally) bool) (loads []Load, complete map[string]bool) {
 	s.mu.Lock()
 	snap := s.snapshots[proxy]
@@ -262,7 +261,7 @@ func (s *Server) Loads(proxy string, keep func(Endpoint, health.Tally) bool) (lo
 	return loads, complete
 }
 
-// list calls f for what is fresh, and reports whether that is all.
+// list calls f for recent statistics. It reports whether they are complete.
 func (r *reporter) list(snap *snapshot.Snapshot, now time.Time, f func(Endpoint, health.Tally)) (complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

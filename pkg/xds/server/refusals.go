@@ -15,26 +15,26 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/perclient"
 )
 
-// The reasons of refusals, as they are in the metrics.
+// These are the reasons of refusals, as they are in the metrics.
 const (
-	// ReasonNone: there is no proof of an identity.
+	// ReasonNone: the client did not prove an identity.
 	ReasonNone = "none"
-	// ReasonConnections: there are too many connections of the address that have proved nothing.
+	// ReasonConnections: the address has too many unauthenticated connections.
 	ReasonConnections = "connections"
-	// ReasonHandshake: no TLS connection was made.
+	// ReasonHandshake: the TLS handshake failed.
 	ReasonHandshake = "handshake"
-	// ReasonCertificate: the client certificate proves nothing here.
+	// ReasonCertificate: the client certificate is not accepted.
 	ReasonCertificate = "certificate"
-	// ReasonExpired and ReasonRevoked: it did once.
+	// ReasonExpired and ReasonRevoked: the client certificate is no longer accepted.
 	ReasonExpired = "certificate_expired"
 	ReasonRevoked = "certificate_revoked"
-	// ReasonToken: no such token, or no more.
+	// ReasonToken: the token does not exist, or no longer exists.
 	ReasonToken = "token"
-	// ReasonProxy: the node id is another's.
+	// ReasonProxy: the identity is not allowed to use the node id.
 	ReasonProxy = "proxy"
-	// ReasonEngine: rate limits are for rate-limit engines.
+	// ReasonEngine: only rate-limit engines may fetch rate limits.
 	ReasonEngine = "ratelimit"
-	// ReasonEnded: a proof that held no longer does.
+	// ReasonEnded: the proof became invalid while the stream was open.
 	ReasonEnded = "ended"
 )
 
@@ -44,23 +44,23 @@ func reasons() []string {
 	}
 }
 
-// Refusal is why a client is not served. As the error of a handler it becomes the status of the stream.
+// Refusal is why a client is not served. If a handler returns it, it becomes the status of the stream.
 type Refusal struct {
 	// Reason is one of the constants.
 	Reason string
-	// Denied says that the client is known and asks for what is another's (PermissionDenied).
-	// Otherwise it did not prove who it is (Unauthenticated).
+	// Denied means that the client is known but not allowed (PermissionDenied). Otherwise, it did not
+	// prove its identity (Unauthenticated).
 	Denied bool
-	// Message is what the client is told. It names no proxy and no token but its own.
+	// Message is sent to the client. It names only the client's own proxies and token.
 	Message string
-	// Detail is more of it, for the log only; it may be empty.
+	// Detail has more for the log only; it may be empty.
 	Detail string
 }
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// GRPCStatus is what the client gets.
+// GRPCStatus returns the status that the client receives.
 func (r *Refusal) GRPCStatus() *status.Status {
 	if r.Denied {
 		return status.New(codes.PermissionDenied, r.Message)
@@ -68,8 +68,7 @@ func (r *Refusal) GRPCStatus() *status.Status {
 	return status.New(codes.Unauthenticated, r.Message)
 }
 
-// Refusals counts refusals, and logs each reason once a minute for each client address. Use
-// NewRefusals.
+// Refusals counts refusals, and logs each reason once per minute and client address. Use NewRefusals.
 type Refusals struct {
 	log    *slog.Logger
 	limits map[string]*perclient.Limit // by reason
@@ -78,7 +77,7 @@ type Refusals struct {
 	counts map[string]int64
 }
 
-// NewRefusals returns one that has counted nothing.
+// NewRefusals returns a Refusals with all counts at 0.
 func NewRefusals(log *slog.Logger) *Refusals {
 	r := &Refusals{log: log, limits: map[string]*perclient.Limit{}, counts: map[string]int64{}}
 	for _, reason := range reasons() {
@@ -88,8 +87,8 @@ func NewRefusals(log *slog.Logger) *Refusals {
 	return r
 }
 
-// Record counts a refusal of a client and logs it, with more attributes. Within a minute after such a line
-// about the same address it is logged for debugging only.
+// Record counts a refusal of a client and logs it with attrs. Further refusals for the same reason and
+// address within a minute are logged at debug level.
 func (r *Refusals) Record(ctx context.Context, address string, refusal *Refusal, attrs ...any) {
 	limit := cmp.Or(r.limits[refusal.Reason], r.limits[ReasonNone])
 	r.mu.Lock()
@@ -102,7 +101,7 @@ func (r *Refusals) Record(ctx context.Context, address string, refusal *Refusal,
 	r.log.Log(ctx, logLevel(limit, address, slog.LevelWarn), "xds client refused", attrs...)
 }
 
-// Counts is how many there were since the start, by reason. Every reason is there.
+// Counts returns the number of refusals since the start for every reason.
 func (r *Refusals) Counts() map[string]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

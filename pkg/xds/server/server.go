@@ -28,29 +28,30 @@ type Options struct {
 	Plan   plan.Options
 	Status *gatestatus.Registry
 	Log    *slog.Logger
-	// Own is the proxy whose Envoy this program runs itself, so that one is sure
-	// to come; empty means none.
+	// Own is the proxy whose Envoy this program runs itself, so that an Envoy is sure to
+	// connect; empty means none.
 	Own string
-	// Elsewhere reports whether an Envoy of a proxy is connected to another replica, and
-	// returns what is closed when that may have changed; nil means that there is none.
+	// Elsewhere reports whether an Envoy of a proxy is connected to another replica. It
+	// returns a channel that is closed when that may have changed. Nil means that there is
+	// no other replica.
 	Elsewhere func(proxy string) (has bool, moved <-chan struct{})
-	// Failing hears of the clusters of which an Envoy reports that requests fail,
-	// with the Parent of the Envoy; nil means nobody does. Its next report waits
-	// for the call.
+	// Failing is called with the clusters for which an Envoy reports failed requests, and
+	// with the Envoy's Parent; nil means that it is not called. The Envoy's next report
+	// waits for the call.
 	Failing func(ctx context.Context, parent string, clusters []string)
-	// Held says why nobody is answered before there is a configuration; empty
-	// means that nothing is known against it, see hold.go.
+	// Held is why no Envoy may be answered before there is a configuration; empty means
+	// that there is no known reason. See hold.go.
 	Held string
-	// AllowEmpty says that a database without a configuration is empty on purpose.
+	// AllowEmpty means that a database without a configuration is empty on purpose.
 	AllowEmpty bool
 	// Configured reports whether what was published last is a configuration; nil means that
 	// everything after revision 0 is.
 	Configured func() bool
-	// FirstWithin is how long a client may take to say who it is; 0 means 30 s.
+	// FirstWithin is how long a client may take to send its first request; 0 means 30 s.
 	FirstWithin time.Duration
-	// Authenticate says who a client is; nil means that the port is open to all.
+	// Authenticate identifies a client; nil means that the port is open to all.
 	Authenticate Authenticate
-	// Refusals counts and logs the clients that are refused; nil means a new one.
+	// Refusals counts and logs refused clients; nil means a new Refusals.
 	Refusals *Refusals
 }
 
@@ -63,10 +64,9 @@ type Server struct {
 	ids   atomic.Int64
 	open  atomic.Int64 // streams
 	quiet quiet
-	// refusals are of clients that may not have what they ask for.
+	// refusals are refusals of clients that are not allowed.
 	refusals *Refusals
-	// foreign counts the names that are kept for clients though nobody serves
-	// them.
+	// foreign counts the unknown names that are kept for clients.
 	foreign atomic.Int64
 
 	mu        sync.Mutex
@@ -77,19 +77,20 @@ type Server struct {
 	snapshots map[string]*snapshot.Snapshot
 	streams   map[*stream]struct{}
 	waits     map[string]map[*wait]struct{} // by proxy
-	// coming says of proxies without an Envoy until when one may come back.
+	// coming contains, for proxies without an Envoy, until when one is expected to
+	// reconnect.
 	coming    map[string]time.Time
 	reporters map[string]*reporter // by address
 
 	limits *limits // nil before they are known
-	// limitsRefused says that an engine refused them.
+	// limitsRefused means that an engine refused the limits.
 	limitsRefused bool
 	engines       map[*engine]struct{}
-	enginesComing time.Time     // until when one may come back while there is none
+	enginesComing time.Time     // until when an engine is expected to reconnect while none is connected
 	moved         chan struct{} // closed, and replaced, when an engine or the limits change
 }
 
-// New returns a server that has nothing to say until Publish is called.
+// New returns a server that answers nothing before Publish is called.
 func New(opts Options) *Server {
 	if opts.Refusals == nil {
 		opts.Refusals = NewRefusals(opts.Log)
@@ -101,9 +102,9 @@ func New(opts Options) *Server {
 	}
 }
 
-// GRPC returns a gRPC server that serves s, with more options such as the
-// credentials of its connections. The limits fit Envoys with large
-// configurations, and dead connections are noticed.
+// GRPC returns a gRPC server that serves s, with more options such as the credentials of
+// its connections. Its limits fit Envoys with large configurations, and it detects dead
+// connections.
 func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 	g := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
@@ -117,7 +118,7 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 		grpc.UnknownServiceHandler(answerUnknown),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: 30 * time.Second, Timeout: 10 * time.Second,
-			// A connection without a stream is of no use to an Envoy.
+			// An Envoy has no use for a connection without a stream.
 			MaxConnectionIdle: time.Minute,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
@@ -127,17 +128,17 @@ func (s *Server) GRPC(more ...grpc.ServerOption) *grpc.Server {
 	return g
 }
 
-// Publish takes the snapshots of the proxies that changed; nil means that the
-// proxy does not exist any more. The first call must hold every proxy.
+// Publish sets the snapshots of the proxies that changed; nil means that the proxy no
+// longer exists. The first call must contain every proxy.
 func (s *Server) Publish(revision int64, changed map[string]*snapshot.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.publish(revision, changed)
 }
 
-// Replace is Publish after the numbers of revisions have started over. What is
-// known of each Envoy has the old numbers, so its stream ends: it connects again,
-// reports what it has, and receives the differences.
+// Replace is Publish after revision numbers have started again. What is known about each
+// Envoy has old numbers, so Replace ends the Envoy's stream. The Envoy reconnects, reports
+// what it has, and receives the differences.
 func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *Server) Replace(revision int64, changed map[string]*snapshot.Snapshot) 
 	s.publish(revision, changed)
 }
 
-// publish needs mu.
+// publish is Publish for callers that hold mu.
 func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) {
 	first := !s.published
 	s.revision, s.published = revision, true
@@ -165,7 +166,7 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 		}
 		s.snapshots[proxy] = snap
 		if first && !s.has(proxy) {
-			// It was there before this process, and its Envoys too.
+			// The proxy existed before this process, and so did its Envoys.
 			s.coming[proxy] = time.Now().Add(reconnectTime)
 		}
 	}
@@ -181,8 +182,8 @@ func (s *Server) publish(revision int64, changed map[string]*snapshot.Snapshot) 
 	}
 }
 
-// snapshotOf is what the proxy should have now: nil before the first publish and
-// while Envoys are held, and empty for a name that no proxy has.
+// snapshotOf returns what the proxy should have now: nil before the first publish and
+// during a hold, and an empty snapshot for an unknown proxy.
 func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,20 +198,20 @@ func (s *Server) snapshotOf(proxy string) *snapshot.Snapshot {
 
 // Have is what one connected Envoy has.
 type Have struct {
-	// Envoy is the address that it connected from.
+	// Envoy is the address from which it connected.
 	Envoy string
-	// Hosts are the hosts of the route configuration that it acknowledged,
-	// sorted by name; nil while that is not known.
+	// Hosts are the hosts of the acknowledged route configuration, sorted by name; nil
+	// while that is unknown.
 	Hosts []*snapshot.Host
-	// Refused are the listeners that it refused.
+	// Refused are the listeners that the Envoy refused.
 	Refused []plan.RefusedListener
-	// Snapshot is what it should have.
+	// Snapshot is what the Envoy should have.
 	Snapshot *snapshot.Snapshot
-	// Parent is who it says has started it; empty for most.
+	// Parent is the program that started the Envoy, as the Envoy reports it; mostly empty.
 	Parent string
 }
 
-// Have lists what the connected Envoys of a proxy have, sorted by address.
+// Have returns what the connected Envoys of a proxy have, sorted by address.
 func (s *Server) Have(proxy string) []Have {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +225,7 @@ func (s *Server) Have(proxy string) []Have {
 	return list
 }
 
-// addStream registers a stream, removeStream forgets it.
+// addStream registers a stream. removeStream removes it.
 func (s *Server) addStream(st *stream) (proxyExists bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +257,7 @@ func (s *Server) removeStream(st *stream) {
 	}
 }
 
-// has reports whether an Envoy of the proxy is connected. It needs mu.
+// has reports whether an Envoy of the proxy is connected. The caller holds mu.
 func (s *Server) has(proxy string) bool {
 	for st := range s.streams {
 		if st.proxy == proxy {
@@ -266,8 +267,8 @@ func (s *Server) has(proxy string) bool {
 	return false
 }
 
-// expectsEnvoy reports whether an Envoy of a proxy that has none is sure to come, or
-// may come back, and until when; the zero time is for ever. It needs mu.
+// expectsEnvoy reports whether an Envoy is sure or likely to connect for a proxy without
+// one, and until when; the zero time means forever. The caller holds mu.
 func (s *Server) expectsEnvoy(proxy string) (until time.Time, ok bool) {
 	if s.opts.Own != "" && proxy == s.opts.Own {
 		return time.Time{}, true
@@ -276,7 +277,7 @@ func (s *Server) expectsEnvoy(proxy string) (until time.Time, ok bool) {
 	return until, ok
 }
 
-// DeltaAggregatedResources serves one Envoy until it goes away.
+// DeltaAggregatedResources serves one Envoy until it disconnects.
 func (s *Server) DeltaAggregatedResources(rpc discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	first, err := firstOf(rpc.Context(), rpc.Recv, s.opts.FirstWithin)
 	if err != nil {
@@ -320,13 +321,13 @@ func addressOf(ctx context.Context) string {
 	return ""
 }
 
-// parentOf is who the Envoy says has started it, see envoy.Params.
+// parentOf returns the program that started the Envoy, see envoy.Params.
 func parentOf(node *corev3.Node) string {
 	return shorten(node.GetMetadata().GetFields()["gatehouse_parent"].GetStringValue(), maxVersion)
 }
 
-// wantsLoopback reports whether the Envoy asks for listeners on the loopback only, see
-// envoy.Params. It can only reach fewer clients by that.
+// wantsLoopback reports whether the Envoy requests listeners on the loopback only, see
+// envoy.Params. The request can only reduce who reaches it.
 func wantsLoopback(node *corev3.Node) bool {
 	return node.GetMetadata().GetFields()["gatehouse_listeners"].GetStringValue() == "loopback"
 }

@@ -33,27 +33,27 @@ type stream struct {
 	// address is where the Envoy connected from.
 	address string
 	parent  string // see Have
-	// loopback says that it asks for listeners on the loopback only.
+	// loopback means that the Envoy requests listeners on the loopback only.
 	loopback bool
 	log      *slog.Logger
 
-	changed chan struct{} // capacity 1: the proxy has a new snapshot, or somebody waits
-	// replaced is closed when what is known of the Envoy is worth nothing, see
+	changed chan struct{} // capacity 1: the proxy has a new snapshot, or a wait has begun
+	// replaced is closed when the known state of the Envoy becomes invalid, see
 	// Server.Replace.
 	replaced chan struct{}
 	plan     *plan.Stream
-	// foreign is its part of the names that nobody serves.
+	// foreign is its share of the unknown names.
 	foreign share
-	have    *snapshot.Snapshot // what plan was last told to want
+	have    *snapshot.Snapshot // the last snapshot given to plan
 	applied int64
-	// reported is what the registry was last told to be in the way.
+	// reported means that the last progress in the registry contained obstacles.
 	reported bool
-	// waits are those that this Envoy has not reached.
+	// waits are the waits whose goal this Envoy has not reached.
 	waits map[*wait]struct{}
 	live  atomic.Pointer[Have]
 
 	mu    sync.Mutex
-	joins []*wait // not yet among waits
+	joins []*wait // not yet in waits
 }
 
 func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
@@ -70,7 +70,7 @@ func newStream(s *Server, rpc deltaRPC, proxy string) *stream {
 	return st
 }
 
-// wake tells the stream to look for a new snapshot; it never blocks.
+// wake tells the stream to check for a new snapshot. It never blocks.
 func (st *stream) wake() {
 	select {
 	case st.changed <- struct{}{}:
@@ -78,7 +78,7 @@ func (st *stream) wake() {
 	}
 }
 
-// watch tells the stream that somebody waits for its Envoy; it never blocks.
+// watch adds a wait for the stream's Envoy. It never blocks.
 func (st *stream) watch(w *wait) {
 	st.mu.Lock()
 	st.joins = append(st.joins, w)
@@ -86,25 +86,24 @@ func (st *stream) watch(w *wait) {
 	st.wake()
 }
 
-// run is the stream's loop. What can happen: the Envoy says something, its
-// proxy changes, a wait ends, the configuration is replaced by that of another
-// database, the Envoy goes away.
+// run is the stream's loop. It ends when the Envoy disconnects, or when the configuration
+// is replaced by that of another database.
 func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 	ctx, cancel := context.WithCancel(st.rpc.Context())
 	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
 	gone := make(chan error, 1)
-	// It ends with the RPC, whose context gRPC cancels when this returns.
+	// This ends with the RPC, whose context gRPC cancels when run returns.
 	go func() { gone <- st.receive(ctx, requests) }()
 	defer cancel()
 
 	if len(first.GetInitialResourceVersions()) > 0 {
-		st.server.reports(st.proxy) // before anything is published, too
+		st.server.reports(st.proxy) // also before the first publish
 	}
 	pace := newPace()
 	defer pace.timer.Stop()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var hear <-chan *discoveryv3.DeltaDiscoveryRequest // nil before anything is published, and while the client has to wait
+	var hear <-chan *discoveryv3.DeltaDiscoveryRequest // nil before the first publish, and while the client must wait
 	for {
 		select {
 		case req := <-hear:
@@ -117,7 +116,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 		case <-pace.timer.C:
 			hear = requests
 		case <-st.changed:
-			// First, so that nobody who waits is told of what was before.
+			// This comes first, so that no wait sees an older state.
 			st.join()
 			if snap := st.wanted(); snap != nil && snap != st.have {
 				st.have = snap
@@ -149,7 +148,7 @@ func (st *stream) run(first *discoveryv3.DeltaDiscoveryRequest) error {
 	}
 }
 
-// wanted is what the Envoy should have now, as snapshotOf.
+// wanted returns what the Envoy should have now, like snapshotOf.
 func (st *stream) wanted() *snapshot.Snapshot {
 	snap := st.server.snapshotOf(st.proxy)
 	if snap == nil || !st.loopback {
@@ -172,8 +171,8 @@ func (st *stream) receive(ctx context.Context, to chan<- *discoveryv3.DeltaDisco
 	}
 }
 
-// handle processes one request: an answer to a response, a change of subscriptions,
-// or both.
+// handle processes one request: an answer to a response, a change of subscriptions, or
+// both.
 func (st *stream) handle(req *discoveryv3.DeltaDiscoveryRequest) error {
 	if err := checkNames(req); err != nil {
 		return err
@@ -202,9 +201,9 @@ func asksForMore(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	return req.GetResponseNonce() == "" || len(req.GetResourceNamesSubscribe()) > 0
 }
 
-// isCheap reports whether a request is one of many that an Envoy may send: one by one, for
-// the certificates that its clients ask for, of which those that do not exist are not kept,
-// for the secrets of logins that its hosts name, and for the endpoints of its clusters.
+// isCheap reports whether an Envoy may send many such requests: single requests for
+// certificates that its clients need (missing ones are not kept), for the secrets of logins
+// that its hosts name, and for the endpoints of its clusters.
 func (st *stream) isCheap(req *discoveryv3.DeltaDiscoveryRequest) bool {
 	if req.GetTypeUrl() == snapshot.EndpointType {
 		return !slices.ContainsFunc(req.GetResourceNamesSubscribe(), func(name string) bool { return !st.plan.Serves(name) })
@@ -229,10 +228,10 @@ func (st *stream) answer(nonce string, req *discoveryv3.DeltaDiscoveryRequest) {
 	}
 }
 
-// advance sends what is safe to send now and returns when to look again.
+// advance sends what can safely be sent now. It returns when to check again.
 func (st *stream) advance() (wake time.Time, err error) {
 	if st.server.Held() != "" {
-		return time.Time{}, nil // its end wakes the stream
+		return time.Time{}, nil // the end of the hold wakes the stream
 	}
 	messages, wake := st.plan.Next(time.Now())
 	st.foreign.set(st.plan.Foreign())
@@ -250,7 +249,7 @@ func (st *stream) advance() (wake time.Time, err error) {
 	return wake, nil
 }
 
-// report tells the others how far the Envoy is.
+// report passes the Envoy's progress to the registry and the waits.
 func (st *stream) report() {
 	for _, o := range st.plan.Overdue() {
 		st.server.opts.Status.RecordOverdue(st.id, o.Type, o.Name)
@@ -281,7 +280,7 @@ func (st *stream) report() {
 	}
 }
 
-// join takes in who began to wait for the Envoy.
+// join adds the waits that have begun.
 func (st *stream) join() {
 	st.mu.Lock()
 	joins := st.joins
@@ -292,7 +291,7 @@ func (st *stream) join() {
 	}
 }
 
-// reportProgress records what the Envoy has, once something of it is known.
+// reportProgress records what the Envoy has, as soon as something is known.
 func (st *stream) reportProgress() {
 	hosts, known := st.plan.Hosts()
 	refused := st.plan.RefusedListeners()
@@ -346,7 +345,7 @@ func toAnswer(m *plan.Message, text string) gatestatus.Answer {
 	return a
 }
 
-// resourceNames are the names of a message for a log line, not more than fit.
+// resourceNames returns the names in a message for a log line, at most ten.
 func resourceNames(m *plan.Message) []string {
 	const most = 10
 	var names []string

@@ -14,16 +14,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 )
 
-// reconnectTime is how long an Envoy may take to come back to a stream that
-// broke, or to a control plane that was started again. It tries after half a
-// second, then less and less often.
+// reconnectTime is how long to expect an Envoy to reconnect after its stream broke or
+// the control plane restarted. Envoy tries after half a second, then less and less
+// often.
 const reconnectTime = 5 * time.Second
 
-// Wait returns when every connected Envoy of the proxies has reached the goal
-// of its proxy, and at least one is connected to each. When ctx ends before
-// that, or nothing is in the way that time could change, it returns what is:
-// refusals, and proxies without an Envoy of which none is sure to come. What it
-// waits for is proven: acknowledged, or read before something acknowledged.
+// Wait returns when at least one Envoy is connected to each of the proxies, and all of
+// them have reached the goal of their proxy. If ctx ends earlier, or if more time cannot
+// help, it returns what is missing: refusals, and proxies without an Envoy that is sure
+// to connect. A goal is reached only with proof: the Envoy acknowledged it, or read it
+// before something that it acknowledged.
 func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatestatus.Lag {
 	w := s.startWait(goals)
 	if w == nil {
@@ -51,8 +51,8 @@ func (s *Server) Wait(ctx context.Context, goals map[string]plan.Goal) []gatesta
 	}
 }
 
-// lookElsewhere gives up waiting for Envoys that have connected to another replica: that
-// one waits for them. It returns what is closed when to look again.
+// lookElsewhere stops waiting for Envoys that have connected to another replica, which
+// waits for them. It returns a channel that is closed when to check again.
 func (s *Server) lookElsewhere(w *wait) (moved <-chan struct{}) {
 	if s.opts.Elsewhere == nil {
 		return nil
@@ -69,24 +69,25 @@ func (s *Server) lookElsewhere(w *wait) (moved <-chan struct{}) {
 	return moved
 }
 
-// wait is one call of Wait. Its fields are under mu; a stream tells it how far
-// its Envoy is, and never waits for it.
+// wait is one call of Wait. Streams report their Envoy's progress to it and never wait
+// for it.
 type wait struct {
 	goals map[string]plan.Goal
 	done  chan struct{}
-	gone  chan struct{} // the last Envoy of a proxy went away
+	gone  chan struct{} // the last Envoy of a proxy disconnected
 
 	mu sync.Mutex
-	// coming says for a proxy without an Envoy until when one is waited for; the
-	// zero time is for ever.
+	// coming contains, for proxies without an Envoy, until when to wait for one; the
+	// zero time means forever.
 	coming map[string]time.Time
-	// missing are the connected Envoys that are not there yet, by proxy; a
-	// proxy without any has no entry, and one in which all are, an empty one.
+	// missing are the connected Envoys that have not reached the goal, by proxy. A proxy
+	// without Envoys has no entry. A proxy whose Envoys have all reached it has an empty
+	// entry.
 	missing map[string]map[*stream]plan.Lack
-	closed  bool // done is
+	closed  bool // done is closed
 	over    bool // Wait has returned
-	// left is what lagged when done was closed. An Envoy that connects after
-	// that does not count.
+	// left is what was missing when done was closed. An Envoy that connects later does
+	// not count.
 	left []gatestatus.Lag
 }
 
@@ -109,7 +110,7 @@ func (s *Server) startWait(goals map[string]plan.Goal) *wait {
 			w.coming[proxy] = until
 		}
 		if snap := s.snapshots[proxy]; snap != nil && snap.Revision < goal.Revision {
-			// The change made nothing different for this proxy.
+			// The change did not affect this proxy.
 			goal.Revision = snap.Revision
 			w.goals[proxy] = goal
 		}
@@ -122,7 +123,7 @@ func (s *Server) startWait(goals map[string]plan.Goal) *wait {
 	}
 	for proxy := range goals {
 		if s.snapshots[proxy] == nil && w.missing[proxy] == nil {
-			// It was deleted, and nobody is there to notice.
+			// The proxy was deleted and has no Envoy.
 			w.missing[proxy] = map[*stream]plan.Lack{}
 		}
 	}
@@ -144,7 +145,7 @@ func (s *Server) endWait(w *wait) {
 	}
 }
 
-// join counts an Envoy in.
+// join adds an Envoy to the wait.
 func (w *wait) join(st *stream) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +162,7 @@ func (w *wait) hasEnded() bool {
 	return w.over
 }
 
-// noteLack notes what stands in an Envoy's way.
+// noteLack records what an Envoy still lacks.
 func (w *wait) noteLack(st *stream, lack plan.Lack) {
 	w.mu.Lock()
 	w.missing[st.proxy][st] = lack
@@ -171,7 +172,7 @@ func (w *wait) noteLack(st *stream, lack plan.Lack) {
 	}
 }
 
-// noteReached counts an Envoy as done.
+// noteReached records that an Envoy has reached the goal.
 func (w *wait) noteReached(st *stream) {
 	w.mu.Lock()
 	delete(w.missing[st.proxy], st)
@@ -179,7 +180,7 @@ func (w *wait) noteReached(st *stream) {
 	w.settle()
 }
 
-// leave counts an Envoy out that went away.
+// leave removes an Envoy that disconnected.
 func (w *wait) leave(st *stream) {
 	w.mu.Lock()
 	delete(w.missing[st.proxy], st)
@@ -187,8 +188,8 @@ func (w *wait) leave(st *stream) {
 	w.settle()
 }
 
-// leaveLast counts the last Envoy of a proxy out. Where one is expected, it is
-// waited for until then.
+// leaveLast removes the last Envoy of a proxy. If another one is expected, the wait
+// continues until then.
 func (w *wait) leaveLast(proxy string, until time.Time, expected bool) {
 	w.mu.Lock()
 	delete(w.missing, proxy)
@@ -204,7 +205,7 @@ func (w *wait) leaveLast(proxy string, until time.Time, expected bool) {
 	w.settle()
 }
 
-// alarmDelay returns after what time to settle without a signal.
+// alarmDelay returns when to settle without a signal.
 func (w *wait) alarmDelay() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,14 +218,14 @@ func (w *wait) alarmDelay() time.Duration {
 	return after
 }
 
-// mayCome reports whether to wait for an Envoy of a proxy that has none. It
-// needs mu.
+// mayCome reports whether to wait for an Envoy of a proxy without one. The caller holds
+// mu.
 func (w *wait) mayCome(proxy string) bool {
 	until, ok := w.coming[proxy]
 	return ok && (until.IsZero() || time.Now().Before(until))
 }
 
-// settle ends the wait when nothing is left that time could bring.
+// settle ends the wait if more time cannot help.
 func (w *wait) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,7 +248,7 @@ func (w *wait) settle() {
 	close(w.done)
 }
 
-// lags needs mu.
+// lags returns what is missing. The caller holds mu.
 func (w *wait) lags() []gatestatus.Lag {
 	var list []gatestatus.Lag
 	for _, proxy := range slices.Sorted(maps.Keys(w.goals)) {
@@ -292,7 +293,7 @@ func lagOf(lack plan.Lack) gatestatus.Lag {
 	return gatestatus.Lag{Reason: gatestatus.Slow, Message: "Envoy has not answered yet"}
 }
 
-// awaitedBy names what a host waits for.
+// awaitedBy describes what a host waits for.
 func awaitedBy(w *plan.Wait) string {
 	var parts []string
 	for _, list := range []struct {
