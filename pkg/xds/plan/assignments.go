@@ -6,15 +6,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// The endpoints of some clusters are resources of their own, assignments, which the Envoy asks
-// for by the names of the clusters when it has read these. It does not use such a cluster, in
-// a new form or at all, before it has read the assignment that was sent after it. Its answer to
-// the assignment says that; that to the cluster may be held back by another cluster.
+// The endpoints of some clusters are separate resources, assignments. The Envoy requests them
+// by the names of the clusters, after it has read those. It does not use such a cluster, or its
+// new version, before it has read the assignment that was sent after it. The answer to the
+// assignment proves this. The answer to the cluster may be delayed by another cluster.
 //
-// An Envoy is told of an assignment what is new, at any time: that other endpoints are there is
-// part of no revision, and nobody waits for it.
+// A new version of an assignment is sent at any time: endpoints are not part of a revision, and
+// nothing waits for them.
 
-// noteUnassigned notes that clusters are sent, or removed.
+// noteUnassigned records that clusters are sent or removed.
 func (s *Stream) noteUnassigned(f *flight) {
 	for _, r := range f.Resources {
 		delete(s.unassigned, r.Name)
@@ -27,7 +27,7 @@ func (s *Stream) noteUnassigned(f *flight) {
 	}
 }
 
-// noteAssigned notes that the Envoy has read assignments.
+// noteAssigned records that the Envoy has read assignments.
 func (s *Stream) noteAssigned(f *flight) {
 	for _, r := range f.Resources {
 		if number, ok := s.unassigned[r.Name]; ok && number < f.number {
@@ -36,13 +36,13 @@ func (s *Stream) noteAssigned(f *flight) {
 	}
 }
 
-// lacksAssignment reports whether a cluster may not have its endpoints yet.
+// lacksAssignment reports whether a cluster may still be without endpoints.
 func (s *Stream) lacksAssignment(cluster string) bool {
 	_, lacks := s.unassigned[cluster]
 	return lacks
 }
 
-// isAssigned reports whether no cluster that is wanted lacks its endpoints, and none were
+// isAssigned reports whether every wanted cluster has its endpoints, and no assignment was
 // refused.
 func (s *Stream) isAssigned() bool {
 	for name := range s.unassigned {
@@ -53,8 +53,8 @@ func (s *Stream) isAssigned() bool {
 	return len(s.endpoints.refused) == 0
 }
 
-// wantAssignments takes the new list of assignments. What lies between two that differ is not
-// looked into.
+// wantAssignments sets the new list of assignments. It does not look into what lies between two
+// differences.
 func (s *Stream) wantAssignments(all []*snapshot.Resource) {
 	n := &s.endpoints
 	old := n.all
@@ -78,14 +78,14 @@ func (s *Stream) wantAssignments(all []*snapshot.Resource) {
 	s.changeAssignments(changes)
 }
 
-// changeAssignments takes what is different: nil for an assignment that is gone.
+// changeAssignments applies changes: nil for an assignment that is gone.
 func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 	n := &s.endpoints
 	for name, r := range changes {
 		switch {
 		case r == nil:
 			if n.names[name] && !n.held.has(name) {
-				n.unknown = append(n.unknown, name) // the cluster still waits for it
+				n.unknown = append(n.unknown, name) // the cluster still waits for the assignment
 			}
 		case !n.names[name]:
 			delete(changes, name)
@@ -96,7 +96,7 @@ func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 	}
 	wanted := snapshot.Merge(n.wanted, changes)
 	if slices.Equal(wanted, n.all) {
-		wanted = n.all // all streams share it
+		wanted = n.all // all streams share the list
 	}
 	n.want(wanted)
 	for name, r := range changes {
@@ -104,16 +104,16 @@ func (s *Stream) changeAssignments(changes map[string]*snapshot.Resource) {
 		switch h, ok := n.held.find(name); {
 		case !lacks || r == nil || n.refused[name].Version == r.Version:
 		case number > 0 && (!ok || h.sentIn < number):
-			n.todo[name] = r // it may be what the Envoy has, from before the cluster
+			n.todo[name] = r // the Envoy may have it from before the cluster
 		case ok && h.sent == r.Version && h.sentIn == h.readIn:
-			delete(s.unassigned, name) // which it came with
+			delete(s.unassigned, name) // the Envoy reported it
 		}
 	}
 }
 
-// subscribeAssignments notes that the Envoy asks for assignments. One that it asks for again,
-// and of which it does not report a version, is sent again. It returns false when there is no
-// room for a name that does not exist.
+// subscribeAssignments records that the Envoy requests assignments. An assignment that it
+// requests again without a version is sent again. It returns false if there is no room for a
+// name that does not exist.
 func (s *Stream) subscribeAssignments(names []string, initial map[string]string) bool {
 	n := &s.endpoints
 	n.subscribed = true
@@ -138,7 +138,7 @@ func (s *Stream) subscribeAssignments(names []string, initial map[string]string)
 			n.held.set(name, &resourceState{sent: version, acked: version})
 		}
 		if r := changes[name]; r != nil && r.Version != version {
-			s.unassigned[name] = 0 // which any answer tells
+			s.unassigned[name] = 0 // any answer proves it
 		}
 	}
 	for _, name := range names {
@@ -163,13 +163,13 @@ func (s *Stream) subscribeAssignments(names []string, initial map[string]string)
 	return true
 }
 
-// Serves reports whether a name is that of a cluster of the Envoy, or of an assignment.
+// Serves reports whether a name is that of one of the Envoy's clusters, or of an assignment.
 func (s *Stream) Serves(name string) bool {
 	return s.clusters.held.has(name) || s.endpoints.exists(name)
 }
 
-// leaveUnassigned forgets to answer that an assignment does not exist where the Envoy would
-// take its endpoints from a cluster that it uses in an older form.
+// leaveUnassigned drops the answer that an assignment does not exist if the Envoy uses an older
+// version of the cluster: it would take the endpoints from that.
 func (s *Stream) leaveUnassigned() {
 	s.endpoints.unknown = slices.DeleteFunc(s.endpoints.unknown, func(name string) bool {
 		h, ok := s.clusters.held.find(name)
@@ -177,7 +177,8 @@ func (s *Stream) leaveUnassigned() {
 	})
 }
 
-// countForeignAssignments counts the names that neither an assignment nor a cluster has.
+// countForeignAssignments counts the requested names that neither an assignment nor a cluster
+// has.
 func (s *Stream) countForeignAssignments() int {
 	n := &s.endpoints
 	if len(n.names) == len(n.wanted) {

@@ -6,14 +6,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// change is a secret that the Envoy has and that is different, or gone, or a new one
-// that a resource names. What clients ask for is none: they may ask for more and more.
+// change is a secret that the Envoy has and that is different or gone, or a new secret
+// that a resource names. Certificates that clients request do not count: clients may
+// request more and more.
 type change struct {
-	revision int64 // the oldest that the Envoy may not have read
+	revision int64 // the oldest revision that the Envoy may not have read
 	removed  bool
 }
 
-// noteChange notes that a resource has to be sent at a revision, if it has.
+// noteChange records that a resource must be sent at a revision, if it is to be sent.
 func (n *named) noteChange(r *snapshot.Resource, revision int64) {
 	if n.todo[r.Name] == nil {
 		return
@@ -24,18 +25,18 @@ func (n *named) noteChange(r *snapshot.Resource, revision int64) {
 	n.changes[r.Name] = change{revision: revision}
 }
 
-// noteChanges notes what a new list at a revision has changed.
+// noteChanges records the changes in a new list at a revision.
 func (n *named) noteChanges(revision int64) {
 	for name, c := range n.changes {
 		if !c.removed && n.has(name, math.MaxInt64) {
-			delete(n.changes, name) // it is not wanted, or again what the Envoy has
+			delete(n.changes, name) // it is not wanted, or equals what the Envoy has again
 		}
 	}
 	for _, r := range n.todo {
 		n.noteChange(r, revision)
 	}
 	for _, r := range n.wanted {
-		// One that is wanted again may be under way since it was wanted before.
+		// A resource that is wanted again may still be unanswered from before.
 		if _, noted := n.changes[r.Name]; !noted && !n.isLookup(r.Name) && !n.has(r.Name, math.MaxInt64) {
 			n.changes[r.Name] = change{revision: revision}
 		}
@@ -47,7 +48,7 @@ func (n *named) noteChanges(revision int64) {
 	}
 }
 
-// noteRead takes away the changes that the Envoy has read with a message.
+// noteRead removes the changes that the Envoy has read with a message.
 func (n *named) noteRead(m *Message) {
 	for _, r := range m.Resources {
 		if c, ok := n.changes[r.Name]; ok && !c.removed && n.has(r.Name, math.MaxInt64) {
@@ -61,8 +62,8 @@ func (n *named) noteRead(m *Message) {
 	}
 }
 
-// reached reports whether the Envoy has read the changes up to a revision, and else
-// what stands in the way.
+// reached reports whether the Envoy has read the changes up to a revision. If not, it
+// returns what is missing.
 func (n *named) reached(revision int64) (Lack, bool) {
 	for _, r := range n.hopeless {
 		if r.Revision >= revision {
@@ -84,7 +85,7 @@ func (n *named) reached(revision int64) (Lack, bool) {
 	return Lack{}, !waits
 }
 
-// isAwaited reports whether anything that is wanted was not read.
+// isAwaited reports whether the Envoy has not yet read something that is wanted.
 func (n *named) isAwaited() bool {
 	for _, c := range n.changes {
 		if !c.removed {

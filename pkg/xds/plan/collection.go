@@ -10,9 +10,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// maxAlone is how many messages of a type may wait for an answer when another
-// resource is sent by itself: an Envoy that refuses a large message is sent
-// each of it so, and holds its answers back while one warms.
+// maxAlone is how many messages of a type may be unanswered when another resource is sent
+// alone. An Envoy that refuses a large message receives each resource of it alone, and delays
+// its answers while one warms.
 const maxAlone = 1000
 
 // collection is what one Envoy has of a type other than routes.
@@ -20,23 +20,23 @@ type collection struct {
 	typeURL    string
 	subscribed bool
 	wanted     []*snapshot.Resource
-	// joined is that of a message with all that is wanted; nil: there is none.
+	// joined returns the encoded resources of a message with everything that is wanted; nil
+	// means none.
 	joined func() []byte
 	held   resourceStates
-	// unanswered is how many messages wait for an answer.
+	// unanswered is the number of messages without an answer.
 	unanswered int
-	// todo is wanted and not sent; alone is what has to be sent by itself.
+	// todo is wanted and not sent. alone must be sent in messages of their own.
 	todo  map[string]*snapshot.Resource
 	alone []*snapshot.Resource
-	// gone is held and no longer wanted, with the moment since when nothing
-	// names it; the zero time means not known yet.
+	// gone is held and no longer wanted, with the time since when nothing names it; the zero
+	// time means unknown.
 	gone map[string]time.Time
-	// refused are the versions that are not sent again.
+	// refused are versions that are not sent again.
 	refused map[string]Refusal
-	// owed says that a new subscription waits for an answer, even an empty one.
+	// owed means that a new subscription needs an answer, even an empty one.
 	owed bool
-	// overdue are resources for which the bound of the wait ran out, until
-	// somebody asks.
+	// overdue are resources whose wait exceeded its bound, until they are reported.
 	overdue []string
 }
 
@@ -55,7 +55,7 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 			c.held.set(name, &resourceState{sent: version, acked: version})
 		}
 	}
-	// What the Envoy reports may be what is wanted, or nothing that is.
+	// What the Envoy reports may be wanted or not.
 	wanted := c.wanted
 	c.wanted = nil
 	c.want(wanted)
@@ -68,14 +68,14 @@ func (c *collection) subscribe(initial map[string]string, room *int) {
 
 func (c *collection) wants(name string) bool { return has(c.wanted, name) }
 
-// takeRoom reports whether there is room, and uses one place of it.
+// takeRoom reports whether there is room for one more name, and uses it.
 func takeRoom(room *int) bool {
 	*room--
 	return *room >= 0
 }
 
-// want compares the new list, sorted by name, with the one before. Until the Envoy subscribes,
-// nothing is to do.
+// want compares the new list, sorted by name, with the previous one. It does nothing until the
+// Envoy subscribes.
 func (c *collection) want(list []*snapshot.Resource) {
 	old := c.wanted
 	c.wanted = list
@@ -87,7 +87,7 @@ func (c *collection) want(list []*snapshot.Resource) {
 	}
 	for len(old) > 0 || len(list) > 0 {
 		switch {
-		case len(old) > 0 && len(list) > 0 && old[0] == list[0]: // nearly all, and not looked into
+		case len(old) > 0 && len(list) > 0 && old[0] == list[0]: // nearly all; their content is not compared
 			old, list = old[1:], list[1:]
 		case len(list) == 0 || len(old) > 0 && old[0].Name < list[0].Name:
 			c.drop(old[0].Name)
@@ -105,9 +105,8 @@ func (c *collection) want(list []*snapshot.Resource) {
 func (c *collection) need(r *snapshot.Resource) {
 	if _, unused := c.gone[r.Name]; unused {
 		if h := c.held.own(r.Name); h != nil && h.acked != r.Version {
-			// Nobody has waited for what it was changed to meanwhile, so the
-			// form that the Envoy has may lead to a backend that is gone: it is
-			// as good as new.
+			// Nothing waited for the changes since then, so the version that the Envoy has may
+			// lead to a backend that is gone. Treat it as new.
 			h.acked, h.sentAt, h.overdue = "", time.Time{}, false
 		}
 	}
@@ -132,14 +131,14 @@ func (c *collection) drop(name string) {
 	}
 }
 
-// retire notes that what the Envoy has is no longer wanted.
+// retire records that something the Envoy has is no longer wanted.
 func (c *collection) retire(name string) {
 	if !c.isLogin(name) {
 		c.gone[name] = time.Time{}
 	}
 }
 
-// isLogin reports whether a name is that of a secret that is never taken back.
+// isLogin reports whether a name is that of a secret that is never removed.
 func (c *collection) isLogin(name string) bool {
 	return c.typeURL == snapshot.SecretType && strings.HasPrefix(name, loginPrefix)
 }
@@ -152,7 +151,7 @@ func (c *collection) supply(now time.Time) []*flight {
 	flights := c.supplyAlone(now)
 	if len(c.todo) > 0 {
 		flights = append(flights, c.supplyTodo(now))
-		c.todo = map[string]*snapshot.Resource{} // a large one would stay as large
+		c.todo = map[string]*snapshot.Resource{} // a large map would stay large
 	}
 	if c.owed && len(flights) == 0 {
 		flights = append(flights, &flight{Message: Message{Type: c.typeURL}})
@@ -161,7 +160,7 @@ func (c *collection) supply(now time.Time) []*flight {
 	return flights
 }
 
-// supplyAlone sends what has to be sent by itself, as much as may be under way.
+// supplyAlone sends the resources that must be sent alone, as many as may be unanswered.
 func (c *collection) supplyAlone(now time.Time) []*flight {
 	var flights []*flight
 	for len(c.alone) > 0 && c.unanswered+len(flights) < maxAlone {
@@ -173,7 +172,7 @@ func (c *collection) supplyAlone(now time.Time) []*flight {
 			delete(c.todo, r.Name)
 		}
 	}
-	for _, r := range c.alone { // later
+	for _, r := range c.alone { // these are sent later
 		if c.todo[r.Name] != nil && c.todo[r.Name].Version == r.Version {
 			delete(c.todo, r.Name)
 		}
@@ -181,7 +180,7 @@ func (c *collection) supplyAlone(now time.Time) []*flight {
 	return flights
 }
 
-// supplyTodo sends what is new and changed in one message.
+// supplyTodo sends all new and changed resources in one message.
 func (c *collection) supplyTodo(now time.Time) *flight {
 	if len(c.todo) == len(c.wanted) && c.held.isEmpty() {
 		g := &group{list: c.wanted, sentAt: now}
@@ -199,7 +198,7 @@ func (c *collection) sendSome(list []*snapshot.Resource, now time.Time) *flight 
 	return f
 }
 
-// count notes that a resource is sent.
+// count records that a resource is sent.
 func (c *collection) count(r *snapshot.Resource, now time.Time) *resourceState {
 	h := c.held.own(r.Name)
 	if h == nil {
@@ -213,16 +212,16 @@ func (c *collection) count(r *snapshot.Resource, now time.Time) *resourceState {
 	return h
 }
 
-// nack counts nothing of the message as delivered: Envoy may have dropped the
-// good resources with the bad one. Each is sent again alone; one that was
-// alone is the bad one, whose name it returns.
+// nack treats nothing in the message as delivered: Envoy may have dropped good resources
+// together with the bad one. Each is sent again alone. If the message had only one resource,
+// it is the bad one, and nack returns its name.
 func (c *collection) nack(f *flight, text string, now time.Time) (guilty string) {
 	for i, r := range f.Resources {
 		h := c.held.sentWith(f, i)
 		if h == nil {
 			continue // removed since
 		}
-		// Envoy may have accepted some of several resources, this one too.
+		// Envoy may have accepted some of several resources, including this one.
 		h.doubtful = h.doubtful || len(f.Resources) > 1
 		if h.sentIn != f.number {
 			continue // replaced since
@@ -251,7 +250,7 @@ func (c *collection) remove(names []string) {
 	}
 }
 
-// pastGrace returns, sorted, what is gone and has not been named for the grace.
+// pastGrace returns what is gone and has not been named for the grace period, sorted.
 func (c *collection) pastGrace(now time.Time, grace time.Duration, next *due, named map[string]bool) []string {
 	var removed []string
 	for name, since := range c.gone {
@@ -278,22 +277,22 @@ func (c *collection) forget(name string) {
 	delete(c.refused, name)
 }
 
-// settle shares what the Envoy has with other streams, when it has what is
-// wanted and nothing is under way.
+// settle shares the list of the snapshot with other streams, if the Envoy has everything that
+// is wanted and nothing is unanswered.
 func (c *collection) settle(revision int64) {
 	if len(c.held.other) > 0 && c.unanswered == 0 && len(c.gone) == 0 && c.isSettled() {
 		c.held.settle(c.wanted, revision)
 	}
 }
 
-// isSettled reports whether everything wanted was sent and nothing refused.
+// isSettled reports whether everything that is wanted was sent and nothing was refused.
 func (c *collection) isSettled() bool {
 	return (c.subscribed || len(c.wanted) == 0) && len(c.todo) == 0 && len(c.alone) == 0 && len(c.refused) == 0
 }
 
-// usable reports whether a route may name the cluster. assigned says that it is not known to
-// lack its endpoints. If not, until is when
-// the wait for it ends; the zero time means that it waits for a new version.
+// usable reports whether a route may name the cluster. assigned means that the cluster is not
+// known to lack its endpoints. If ok is false, until is when the wait for it ends; the zero
+// time means that it waits for a new version.
 func (c *collection) usable(name string, assigned bool, now time.Time, bound time.Duration) (ok bool, until time.Time) {
 	h, ok := c.held.find(name)
 	switch {
@@ -303,13 +302,12 @@ func (c *collection) usable(name string, assigned bool, now time.Time, bound tim
 		return true, time.Time{}
 	case h.sent == "":
 		if _, refused := c.refused[name]; !refused {
-			return false, now.Add(bound) // it will be sent by itself
+			return false, now.Add(bound) // it will be sent alone
 		}
 		return false, time.Time{}
 	case !h.warms && assigned:
-		// Envoy reads a stream in order: the cluster is there when the route
-		// is read, and its acknowledgment may be held back by another's
-		// warming.
+		// Envoy reads a stream in order, so the cluster exists when it reads the route. The
+		// acknowledgment may be delayed by another cluster that warms.
 		return true, time.Time{}
 	}
 	if h.sentAt.IsZero() {
@@ -327,12 +325,12 @@ func (c *collection) usable(name string, assigned bool, now time.Time, bound tim
 	return true, until
 }
 
-// has reports whether the Envoy has the wanted form of a resource, or one that
-// it was given at or after a revision.
+// has reports whether the Envoy has the wanted version of a resource, or one that it received
+// at or after a revision.
 func (c *collection) has(name string, revision int64) bool {
 	i, ok := slices.BinarySearchFunc(c.wanted, name, compareName)
 	if !ok {
-		return true // nobody waits for its removal
+		return true // nothing waits for its removal
 	}
 	h, ok := c.held.find(name)
 	return ok && (h.sent == c.wanted[i].Version && h.readIn == h.sentIn || h.readRev >= revision)
@@ -340,7 +338,7 @@ func (c *collection) has(name string, revision int64) bool {
 
 func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }
 
-// objects are what a wanted resource was made from.
+// objects returns the objects that a wanted resource is made from.
 func (c *collection) objects(name string) []snapshot.ObjectRef {
 	if i, ok := slices.BinarySearchFunc(c.wanted, name, compareName); ok {
 		return c.wanted[i].Objects

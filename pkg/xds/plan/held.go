@@ -9,60 +9,55 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// resourceStates are the resources of a type that were sent to the Envoy, or reported
-// by it. They are nearly always what a snapshot lists: then all streams share that
-// list, and other has only what differs.
+// resourceStates are the resources of a type that were sent to the Envoy or reported by it. They nearly always
+// equal the list of a snapshot. Then all streams share that list, and other contains only the differences.
 type resourceStates struct {
 	group *group // nil: none
-	// other is in place of the group's; nil of a name: the Envoy does not have
-	// it.
+	// other overrides the group. A nil value means that the Envoy does not have the resource.
 	other map[string]*resourceState
 }
 
-// group is a list that was sent in one message, or that the Envoy has for
-// certain.
+// group is a list that was sent in one message, or that the Envoy certainly has.
 type group struct {
 	list     []*snapshot.Resource // sorted by name
-	number   int                  // of the flight; 0: the Envoy has it
+	number   int                  // of the flight; 0: the Envoy has the list
 	revision int64
 	sentAt   time.Time
-	// read says that the Envoy has read the message, acked that it took it.
+	// read means that the Envoy has read the message, acked that it accepted it.
 	read, acked bool
 }
 
-// resourceState is the state of one resource that was sent to the Envoy, or that it
-// reported.
+// resourceState is the state of one resource that was sent to the Envoy or reported by it.
 type resourceState struct {
-	sent  string // version; empty: which one the Envoy has is not known
+	sent  string // version; empty: unknown
 	acked string // version; empty: none yet
-	// sentIn is the number of the flight that last held it, readIn of the last
-	// one that the Envoy has read for certain: it was acknowledged, or sent
-	// before something of another type that was.
+	// sentIn is the number of the last flight that contained the resource. readIn is the number of the last one
+	// that the Envoy has certainly read: it acknowledged the flight, or a later message of another type.
 	sentIn, readIn int
-	// readRev is the newest revision whose form of the resource it has read.
+	// readRev is the newest revision whose version of the resource the Envoy has read.
 	readRev int64
 	warms   bool
-	// serves says of a cluster that the Envoy has read a form of it that waits for nothing, so that it is in use.
-	// The answer to it may be held back by another cluster.
+	// serves means that the Envoy has read a version of the cluster that waits for nothing, so the cluster is in
+	// use. The answer to it may be delayed by another cluster.
 	serves  bool
 	sentAt  time.Time // of the first version since a refusal
-	overdue bool      // the bound of the wait for it ran out
-	of      *group    // which it was sent with; nil: none
-	// doubtful says that the Envoy refused a message with a newer version than acked and other resources since:
-	// it may have taken that version.
+	overdue bool      // the wait for it exceeded its bound
+	of      *group    // the group that it was sent with; nil: none
+	// doubtful means that the Envoy has since refused a message with several resources, among them a newer
+	// version of this one than acked. It may have accepted that version.
 	doubtful bool
 }
 
-// read notes that the Envoy has read a flight.
+// read records that the Envoy has read a flight.
 func (h *resourceState) read(f *flight) {
 	h.readIn, h.readRev = max(h.readIn, f.number), max(h.readRev, f.Revision)
 }
 
-// isRead reports whether the Envoy has read one of the list for certain. What
-// warms is there when it is acknowledged.
+// isRead reports whether the Envoy has certainly read a resource of the list. A resource that warms is read when
+// it is acknowledged.
 func (g *group) isRead(r *snapshot.Resource) bool { return g.acked || g.read && !r.Warms }
 
-// state returns what is known of one of the list.
+// state returns what is known about a resource of the list.
 func (g *group) state(r *snapshot.Resource) resourceState {
 	h := resourceState{sent: r.Version, sentIn: g.number, warms: r.Warms, sentAt: g.sentAt, of: g}
 	if g.acked {
@@ -74,8 +69,8 @@ func (g *group) state(r *snapshot.Resource) resourceState {
 	return h
 }
 
-// find returns what is known of a resource; false if the Envoy does not have it. It
-// is asked for all resources of all streams, and so allocates nothing.
+// find returns what is known about a resource; false if the Envoy does not have it. It is called for all
+// resources of all streams, so it does not allocate.
 func (s *resourceStates) find(name string) (resourceState, bool) {
 	if h, ok := s.other[name]; ok || s.group == nil {
 		if h == nil {
@@ -97,8 +92,7 @@ func (s *resourceStates) has(name string) bool {
 	return has(s.group.list, name)
 }
 
-// own returns what is known of a resource, to be changed; nil if the Envoy does
-// not have it.
+// own returns what is known about a resource, for changes; nil if the Envoy does not have it.
 func (s *resourceStates) own(name string) *resourceState {
 	if h, ok := s.other[name]; ok {
 		return h
@@ -119,7 +113,7 @@ func (s *resourceStates) set(name string, h *resourceState) {
 	s.other[name] = h
 }
 
-// forget notes that the Envoy does not have a resource.
+// forget records that the Envoy does not have a resource.
 func (s *resourceStates) forget(name string) {
 	delete(s.other, name)
 	if s.group != nil && has(s.group.list, name) {
@@ -127,7 +121,7 @@ func (s *resourceStates) forget(name string) {
 	}
 }
 
-// all returns the names of what the Envoy has, in any order.
+// all returns the names of the resources that the Envoy has, in any order.
 func (s *resourceStates) all() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name, h := range s.other {
@@ -153,8 +147,8 @@ func (s *resourceStates) isEmpty() bool {
 	return true
 }
 
-// sentWith returns what is known of the i-th resource of a flight, to be changed;
-// nil if it was removed, and perhaps sent again, since.
+// sentWith returns what is known about the i-th resource of a flight, for changes; nil if it has been removed
+// since, even if it was sent again.
 func (s *resourceStates) sentWith(f *flight, i int) *resourceState {
 	name := f.Resources[i].Name
 	if f.group == nil {
@@ -169,8 +163,8 @@ func (s *resourceStates) sentWith(f *flight, i int) *resourceState {
 	return nil
 }
 
-// isUnread reports whether the i-th resource of a flight, if nothing newer was
-// sent since, may not be read yet.
+// isUnread reports whether the Envoy may not have read the i-th resource of a flight yet. It is false if a newer
+// version has been sent since.
 func (s *resourceStates) isUnread(f *flight, i int) bool {
 	r := f.Resources[i]
 	var h *resourceState
@@ -189,9 +183,8 @@ func (s *resourceStates) isUnread(f *flight, i int) bool {
 	return h.sentIn == f.number && h.readIn < f.number
 }
 
-// read notes that the Envoy has read a flight: all of it when it was acknowledged,
-// else what is active at once. What was removed since, and perhaps sent again, has
-// another state.
+// read records that the Envoy has read a flight: all of it if it was acknowledged, otherwise what does not warm.
+// A resource that has been removed since has another state, even if it was sent again.
 func (s *resourceStates) read(f *flight, acked bool) {
 	note := func(r *snapshot.Resource, h *resourceState) {
 		if acked {
@@ -217,8 +210,7 @@ func (s *resourceStates) read(f *flight, acked bool) {
 	}
 }
 
-// settle takes a list that the Envoy has for certain in place of what is known of
-// each resource of it.
+// settle replaces the states of the resources by a list that the Envoy certainly has.
 func (s *resourceStates) settle(list []*snapshot.Resource, revision int64) {
 	*s = resourceStates{group: &group{list: list, revision: revision, acked: true}}
 }

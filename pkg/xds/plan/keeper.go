@@ -8,17 +8,17 @@ import (
 )
 
 // Envoy crashes when a secret that a login used leaves its route configuration. So a host,
-// the keeper, names every such secret that this Envoy was ever given, in every
-// configuration that it is sent. The secrets of logins that are gone stay as they are.
+// the keeper, names every such secret that this Envoy ever received, in every
+// configuration. The secrets of deleted logins stay as they are.
 
-// loginPrefix begins the names of the secrets of logins.
+// loginPrefix is the prefix of the names of login secrets.
 const loginPrefix = "login/"
 
-// maxFreeLogins are the names of retired secrets that an Envoy may report however many
-// names others keep: one that is not listened to would crash.
+// maxFreeLogins is how many names of retired secrets an Envoy may always report, however
+// many names are kept for others. If they were ignored, the Envoy would crash.
 const maxFreeLogins = 64
 
-// logins are the pairs of login secrets that an Envoy asks for, sorted.
+// logins are the pairs of login secrets that an Envoy requests, sorted.
 type logins []string
 
 func (l *logins) add(name string) {
@@ -31,7 +31,7 @@ func (l *logins) add(name string) {
 	}
 }
 
-// leave notes that a name is not asked for any more; names are those that still are.
+// leave removes a name that is no longer requested. names are those that still are.
 func (l *logins) leave(name string, names map[string]bool) {
 	pair, ok := snapshot.LoginPair(name)
 	if !ok || names[pair+"/client"] || names[pair+"/hmac"] {
@@ -42,31 +42,32 @@ func (l *logins) leave(name string, names map[string]bool) {
 	}
 }
 
-// keeper is what one Envoy has of the secrets of logins that are gone.
+// keeper is what one Envoy has of the secrets of deleted logins.
 type keeper struct {
-	// retired are the pairs that the Envoy was given and that the snapshot does not
-	// have, sorted.
+	// retired are the pairs that the Envoy received and that are not in the snapshot,
+	// sorted.
 	retired []string
-	// hosts are those of the snapshot, with a keeper that keeps the retired too.
+	// hosts are the hosts of the snapshot, with a keeper that also keeps the retired pairs.
 	hosts []*snapshot.Host
-	// settled says that both are what they should be.
+	// settled means that retired and hosts are up to date.
 	settled bool
-	// heard says that the Envoy has said which secrets it has: it sends all its
+	// heard means that the Envoy has reported which secrets it has. It sends all its
 	// subscriptions before any answer.
 	heard bool
-	// replaced says that the Envoy got, or came with, a route configuration since Next
-	// was called, and restsUntil until when it may still be destroying the older one.
+	// replaced means that the Envoy has received or reported a route configuration since
+	// the last call of Next. restsUntil is until when it may still be destroying the older
+	// one.
 	replaced   bool
 	restsUntil time.Time
 }
 
-// loginRest is how long the secrets of logins do not change after a route configuration.
-// Envoy destroys the older one when its last request has ended, on any thread, and crashes
-// when it reads a new form of a secret at that moment.
+// loginRest is how long the secrets of logins stay unchanged after a route configuration.
+// Envoy destroys the older configuration when its last request has ended, on any thread. It
+// crashes if it reads a new version of a secret at that moment.
 const loginRest = 500 * time.Millisecond
 
-// supplySecrets is supply for secrets: a new form of a login's waits until the route
-// configurations rest.
+// supplySecrets is supply for secrets. A new version of a login's secret waits until the
+// route configurations rest.
 func (s *Stream) supplySecrets(now time.Time, next *due) []*flight {
 	n := &s.secrets
 	if s.keeper.replaced {
@@ -91,8 +92,8 @@ func (s *Stream) supplySecrets(now time.Time, next *due) []*flight {
 	return flights
 }
 
-// changesLogins reports whether the secret of a login waits to be sent, or was sent and not
-// answered. Route configurations rest until it is there.
+// changesLogins reports whether the secret of a login must be sent, or was sent and not
+// answered. Route configurations wait until it is acknowledged.
 func (s *Stream) changesLogins() bool {
 	for name := range s.secrets.todo {
 		if s.secrets.isLogin(name) {
@@ -107,7 +108,7 @@ func (s *Stream) changesLogins() bool {
 	return false
 }
 
-// hosts are those that the Envoy should have.
+// hosts returns the hosts that the Envoy should have.
 func (s *Stream) hosts() []*snapshot.Host {
 	if k := &s.keeper; !k.settled {
 		k.retired = nil
@@ -126,8 +127,8 @@ func (s *Stream) hosts() []*snapshot.Host {
 	return s.keeper.hosts
 }
 
-// isNewPair reports whether the Envoy asks for, or has, the secret of a login that the
-// snapshot does not have.
+// isNewPair reports whether the Envoy requests, or has, a login secret that is not in the
+// snapshot.
 func (s *Stream) isNewPair(names []string, initial map[string]string) bool {
 	is := func(name string) bool {
 		_, wanted := slices.BinarySearch(s.want.Pairs(), pairOf(name))
@@ -149,7 +150,7 @@ func pairOf(secret string) string {
 	return pair
 }
 
-// pairsOf are the pairs that the keeper among hosts keeps.
+// pairsOf returns the pairs that the keeper among hosts keeps.
 func pairsOf(hosts []*snapshot.Host, keeper string) []string {
 	if h := hostIn(hosts, keeper); h != nil {
 		return h.Pairs()
@@ -157,8 +158,8 @@ func pairsOf(hosts []*snapshot.Host, keeper string) []string {
 	return nil
 }
 
-// knowsLogins reports whether a route configuration may be sent. An Envoy that comes back
-// has one, and uses secrets that only it knows of.
+// knowsLogins reports whether a route configuration may be sent. An Envoy that reconnects
+// already has one, and may use secrets that only it knows about.
 func (s *Stream) knowsLogins() bool {
 	return s.keeper.heard || len(s.routes.reported) == 0 || s.want.KeeperName() == ""
 }

@@ -9,8 +9,8 @@ import (
 // isOver reports whether the host waits for nothing.
 func (w *Wait) isOver() bool { return len(w.Clusters)+len(w.Secrets)+len(w.Providers) == 0 }
 
-// missing names what a host needs and what is not usable, and when the longest wait for
-// one ends; the zero time means that one was refused.
+// missing returns what a host needs that is not usable, and when the longest of the waits
+// ends; the zero time means that something was refused.
 func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
 	w := Wait{Host: h.Name, Object: h.Object, Since: now}
 	earlier, waited := s.routes.waiting[h.Name]
@@ -40,8 +40,8 @@ func (s *Stream) missing(h *snapshot.Host, now time.Time) Wait {
 	return w
 }
 
-// missLogin adds the secrets and the providers that the Envoy does not have in their wanted
-// form, until the bound, and reports whether one was refused.
+// missLogin adds the secrets and providers whose wanted version the Envoy does not have,
+// until the bound. It reports whether one was refused.
 func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (refused bool) {
 	add := func(list *[]Awaited, typeURL, name string, of []*snapshot.Resource, wasRefused bool) {
 		if !wasRefused && !now.Before(until) {
@@ -59,8 +59,8 @@ func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (ref
 		}
 	}
 	if name := s.want.ExtensionName(); len(h.Secrets) > 0 && name != "" && !s.providers.known {
-		// An Envoy that asks for the extension has the filters of logins on its listeners.
-		// One that has them not would not ask for a login, and let everybody in.
+		// An Envoy that requests the extension has the login filters on its listeners. An
+		// Envoy without them would require no login and allow every request.
 		w.Providers = append(w.Providers, Awaited{Name: name})
 		if !now.Before(until) {
 			return true
@@ -68,7 +68,7 @@ func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (ref
 		w.Until = until
 	}
 	for _, name := range h.Secrets {
-		// A first configuration is what makes the Envoy ask for secrets.
+		// An Envoy requests secrets only after it has a first configuration.
 		if !s.routes.known && !s.secrets.names[name] || s.secrets.hasNewest(name) {
 			continue
 		}
@@ -83,7 +83,7 @@ func (s *Stream) missLogin(w *Wait, h *snapshot.Host, now, until time.Time) (ref
 	return refused
 }
 
-// hasNewest reports whether the Envoy has acknowledged the wanted form of a resource.
+// hasNewest reports whether the Envoy has acknowledged the wanted version of a resource.
 func (n *named) hasNewest(name string) bool {
 	r := resourceIn(n.wanted, name)
 	h, ok := n.held.find(name)

@@ -8,49 +8,49 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// named is what one Envoy has of a type that it subscribes to by name
-// (secrets, extension configs, endpoints).
+// named is what one Envoy has of a type that it subscribes to by name (secrets,
+// extension configs, endpoints).
 type named struct {
 	collection
-	all   []*snapshot.Resource // what there is, asked for or not; sorted
+	all   []*snapshot.Resource // all that exist, requested or not; sorted
 	names map[string]bool      // subscribed
-	// logins are the pairs of names; kept are the names of retired secrets that cost no
-	// room: those that were wanted, and some that the Envoy came with.
+	// logins are the pairs of names. kept are names of retired secrets that use no room:
+	// those that were wanted before, and some that the Envoy reported.
 	logins logins
 	kept   map[string]struct{}
-	// lookup makes a resource for a name that a client of the Envoy asked for, in
-	// a handshake that waits for the answer; nil for a type that has none. A name
-	// that does not exist is answered at once, and forgotten: Envoy would hang the
-	// handshake, and keep the subscription for ever.
+	// lookup makes a resource for a name that a client of the Envoy requested, in a
+	// handshake that waits for the answer; nil for a type without such names. A name
+	// that does not exist is answered immediately and forgotten. Otherwise Envoy would
+	// let the handshake hang and keep the subscription forever.
 	lookup  func(name string) (*snapshot.Resource, string)
-	unknown []string // to be answered so
-	// recent are the names that are no names of certificates, but were answered with
-	// one: clients can make up as many as they like. The oldest goes first.
+	unknown []string // names to answer like this
+	// recent are names without a certificate of exactly that name that were answered
+	// with one: clients can invent any number of them. The oldest is dropped first.
 	recent []string
-	// hopeless are the certificates that the Envoy refused for a name for which it has
-	// no other, by their own names.
+	// hopeless are certificates that the Envoy refused for a name for which it has no
+	// other, by the certificate's name.
 	hopeless map[string]Refusal
-	// changes are those of secrets that the Envoy is not known to have read, by name.
+	// changes are changes of secrets that the Envoy is not known to have read, by name.
 	changes map[string]change
-	// compared says that what there is was compared with what the Envoy has.
+	// compared means that the existing resources were compared with what the Envoy has.
 	compared bool
 }
 
-// maxRecent is how many of them an Envoy keeps. Each costs it some 33 kB.
+// maxRecent is how many recent names an Envoy keeps. Each costs it about 33 kB.
 const maxRecent = 1000
 
 func newNamed(typeURL string) named {
 	return named{collection: newCollection(typeURL), names: map[string]bool{}, hopeless: map[string]Refusal{}, changes: map[string]change{}, kept: map[string]struct{}{}}
 }
 
-// isLookup reports whether a name is one that a client asked for. The names that
-// resources use have a slash.
+// isLookup reports whether a name was requested by a client. Names that resources use
+// have a slash.
 func (n *named) isLookup(name string) bool {
 	return n.typeURL == snapshot.SecretType && (!strings.Contains(name, "/") || name == snapshot.DefaultCertificate)
 }
 
-// find is the resource of a name, and whether clients can make up more names for
-// it; nil if there is none.
+// find returns the resource of a name, and whether clients can invent more names for it;
+// nil if there is none.
 func (n *named) find(name string) (r *snapshot.Resource, madeUp bool) {
 	if i, ok := slices.BinarySearchFunc(n.all, name, compareName); ok {
 		return n.all[i], false
@@ -62,7 +62,8 @@ func (n *named) find(name string) (r *snapshot.Resource, madeUp bool) {
 	return r, pattern != name
 }
 
-// origin is the certificate that a name was made of; nil if there is none.
+// origin returns the certificate from which the secret of a name is made; nil if there
+// is none.
 func (n *named) origin(name string) *snapshot.Resource {
 	if n.lookup == nil || !n.isLookup(name) {
 		return nil
@@ -77,7 +78,7 @@ func (n *named) exists(name string) bool {
 	return r != nil
 }
 
-// subscribe adds names. A name that the Envoy asks for again is sent again.
+// subscribe adds names. A name that the Envoy requests again is sent again.
 func (n *named) subscribe(names []string, initial map[string]string, room *int, revision int64) bool {
 	n.subscribed = true
 	for name, version := range initial {
@@ -124,34 +125,34 @@ func (n *named) subscribe(names []string, initial map[string]string, room *int, 
 	return true
 }
 
-// wantOne adds one resource to what is wanted, without a look at the others.
+// wantOne adds one resource to the wanted ones without looking at the others.
 func (n *named) wantOne(r *snapshot.Resource) {
 	delete(n.kept, r.Name)
 	i, found := slices.BinarySearchFunc(n.wanted, r.Name, compareName)
 	if !found {
-		// The list may be that of a message.
+		// The list may be in use by a message.
 		n.wanted = slices.Concat(n.wanted[:i], []*snapshot.Resource{r}, n.wanted[i:])
 	}
 	n.need(r)
 }
 
-// isHopeless reports whether a client's name has no certificate that the Envoy has
-// or would take.
+// isHopeless reports whether a client's name has no certificate that the Envoy has or
+// would accept.
 func (n *named) isHopeless(name string, r *snapshot.Resource) bool {
 	if h, _ := n.held.find(name); h.acked != "" {
-		return false // which takes it back, if it is gone
+		return false // if it is gone, a removal is sent
 	}
 	return r == nil || n.isRefused(name)
 }
 
-// isRefused reports whether the certificate of a name is one that the Envoy refused.
+// isRefused reports whether the Envoy refused the certificate of a name.
 func (n *named) isRefused(name string) bool {
 	o := n.origin(name)
 	return o != nil && n.hopeless[o.Name].Version == o.Version
 }
 
-// add notes a subscription. Of the names that clients made up, it takes back the one
-// that was asked for the longest ago.
+// add records a subscription. If clients have invented too many names, it drops the one
+// that was requested the longest ago.
 func (n *named) add(name string, madeUp bool) {
 	n.names[name] = true
 	if n.typeURL == snapshot.SecretType {
@@ -171,7 +172,7 @@ func (n *named) add(name string, madeUp bool) {
 	}
 }
 
-// leave notes that a name is no longer subscribed.
+// leave records that a name is no longer subscribed.
 func (n *named) leave(name string) {
 	delete(n.names, name)
 	delete(n.kept, name)
@@ -181,12 +182,12 @@ func (n *named) leave(name string) {
 	}
 	n.recent = slices.DeleteFunc(slices.Clone(n.recent), func(r string) bool { return r == name })
 	if has(n.wanted, name) {
-		// The list may be that of a message.
+		// The list may be in use by a message.
 		n.wanted = slices.DeleteFunc(slices.Clone(n.wanted), func(r *snapshot.Resource) bool { return r.Name == name })
 	}
 }
 
-// isFree reports whether there is room for a name in any case.
+// isFree reports whether a name needs no room.
 func (n *named) isFree(name string) bool {
 	if _, is := n.kept[name]; is || !n.isLogin(name) || len(n.kept) >= maxFreeLogins {
 		return is
@@ -208,7 +209,7 @@ func (n *named) unsubscribe(names []string) {
 	}
 }
 
-// wantAll takes the new list of what there is.
+// wantAll sets the new list of existing resources.
 func (n *named) wantAll(all []*snapshot.Resource) {
 	n.all = all
 	var wanted []*snapshot.Resource
@@ -218,7 +219,7 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 			wanted = append(wanted, r)
 			delete(n.kept, name)
 		case n.isLookup(name) && !n.held.has(name):
-			n.unknown = append(n.unknown, name) // it was to be sent
+			n.unknown = append(n.unknown, name) // it was about to be sent
 		case n.isLogin(name) && n.wants(name):
 			n.kept[name] = struct{}{}
 		}
@@ -237,9 +238,9 @@ func (n *named) wantAll(all []*snapshot.Resource) {
 	}
 }
 
-// leaveUnused returns the names of clients that the Envoy has and should not have, and
-// notes that it does not. No resource names them, so that they go at once, whatever else
-// is under way.
+// leaveUnused returns the clients' names that the Envoy has and should not have, and
+// records that it no longer has them. No resource names them, so they are removed
+// immediately, whatever is unanswered.
 func (n *named) leaveUnused() []string {
 	var names []string
 	for name := range n.gone {
@@ -253,15 +254,15 @@ func (n *named) leaveUnused() []string {
 	return names
 }
 
-// resend sends a resource again, even if it has not changed.
+// resend sends a resource again even if it has not changed.
 func (n *named) resend(name string) {
 	if i, ok := slices.BinarySearchFunc(n.wanted, name, compareName); ok && n.refused[name].Version != n.wanted[i].Version {
 		n.todo[name] = n.wanted[i]
 	}
 }
 
-// giveUp answers a client's name whose first certificate the Envoy refused: the
-// handshake would hang.
+// giveUp answers a client's name whose first certificate the Envoy refused: otherwise
+// the handshake would hang.
 func (n *named) giveUp(name string) {
 	if h, _ := n.held.find(name); !n.isLookup(name) || h.acked != "" {
 		return
@@ -274,10 +275,10 @@ func (n *named) giveUp(name string) {
 	n.unknown = append(n.unknown, name)
 	n.leave(name)
 	n.forget(name)
-	n.changes[name] = change{removed: true} // one of several in a message may have been taken
+	n.changes[name] = change{removed: true} // it may have been accepted as one of several in a message
 }
 
-// refuse returns the names to answer with their removal.
+// refuse returns the names to answer with a removal.
 func (n *named) refuse() []string {
 	unknown := slices.DeleteFunc(n.unknown, func(name string) bool {
 		return n.names[name] && n.exists(name) || !n.names[name] && !n.isLookup(name)

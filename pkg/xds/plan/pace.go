@@ -3,26 +3,27 @@ package plan
 import "time"
 
 const (
-	// restAfter is how many route configurations in a row go out as soon as the
-	// one before is answered. A few calls one after the other are not delayed.
+	// restAfter is how many route configurations in a row are sent as soon as
+	// the previous one is answered. A few consecutive calls are not delayed.
 	restAfter = 2
 	// maxRest bounds a rest.
 	maxRest = time.Second
 )
 
-// pace gathers changes while they keep coming. Envoy reads a route configuration
-// as a whole, so that one after the other would keep its main thread busy. After
-// restAfter of them in a row, each rests for as long as Envoy took for the one
-// before. A change that comes when nothing is under way never rests.
+// pace collects changes while they keep coming. Envoy reads a route
+// configuration as a whole, so one after the other would keep its main thread
+// busy. After restAfter of them in a row, each waits for as long as Envoy took
+// for the previous one. A change never waits if nothing is unanswered.
 type pace struct {
 	sentAt time.Time // of the last configuration
-	// answered says that it was acknowledged and nothing was decided since.
+	// answered means that it was acknowledged and nothing has been decided
+	// since.
 	answered  bool
-	row       int // configurations that were due when the one before was answered
+	row       int // number of configurations that were due when the previous one was answered
 	restUntil time.Time
 }
 
-// mustRest reports whether the configuration that is due now waits until
+// mustRest reports whether the configuration that is due now must wait until
 // restUntil.
 func (p *pace) mustRest(now time.Time) bool {
 	if !p.answered {
@@ -37,5 +38,5 @@ func (p *pace) mustRest(now time.Time) bool {
 	return now.Before(p.restUntil)
 }
 
-// noteIdle notes that nothing is due.
+// noteIdle records that nothing is due.
 func (p *pace) noteIdle() { p.answered, p.row = false, 0 }

@@ -8,23 +8,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// providers are the pieces of the extension that verifies tokens. Hosts name them, so that
-// one has to be there before a host that names it, and goes after the last.
+// providers are the pieces of the extension that verifies tokens. A provider must exist
+// before a host that names it, and is removed after the last such host.
 type providers struct {
-	// chosen are the pieces of the newest form, and version is the form's. There is no
-	// newer one before that is answered.
+	// chosen are the pieces of the newest version of the extension. The next version is
+	// made only after this one is answered.
 	chosen  []*snapshot.Resource
 	version string
-	// flying says that the newest form is not answered.
+	// flying means that the newest version is not answered.
 	flying bool
-	// acked are the pieces that the Envoy has, if that is known.
+	// acked are the pieces that the Envoy has. known is false if that is unknown.
 	acked []*snapshot.Resource
 	known bool
-	// retired are those that nothing wants and that hosts of the Envoy may name, with the
-	// moment since when none does; the zero time means that one does.
+	// retired are providers that nothing wants but that hosts of the Envoy may name, with
+	// the time since when none does; the zero time means that one does.
 	retired map[string]retiredProvider
 	refused map[string]Refusal
-	// most and limited are as for routes.
+	// most and limited are the same as in routes.
 	most    int
 	limited bool
 }
@@ -38,8 +38,8 @@ func newProviders() providers {
 	return providers{retired: map[string]retiredProvider{}, refused: map[string]Refusal{}}
 }
 
-// want compares what is wanted with what the Envoy has. Those that are gone stay for the
-// hosts that it still has.
+// want compares what is wanted with what the Envoy has. Providers that are gone stay for
+// the hosts that the Envoy still has.
 func (p *providers) want(list []*snapshot.Resource) {
 	had := p.acked
 	if !p.known {
@@ -62,25 +62,25 @@ func (p *providers) want(list []*snapshot.Resource) {
 	}
 }
 
-// isSame reports whether two lists are one.
+// isSame reports whether two lists are the same slice.
 func isSame(a, b []*snapshot.Resource) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// learn notes what the Envoy has of the extension when that was not yet known.
+// learn records what the Envoy has of the extension if that was unknown.
 func (p *providers) learn(n *named, name string) {
 	switch h, ok := n.held.find(name); {
 	case !n.names[name]:
-		p.acked, p.known = nil, false // it has no listener that uses it
+		p.acked, p.known = nil, false // it has no listener that uses the extension
 	case p.known:
 	case !ok:
 		p.known = true
 	case h.acked == p.version:
-		p.acked, p.known = p.chosen, true // which it has reported
+		p.acked, p.known = p.chosen, true // the Envoy reported this version
 	}
 }
 
-// chooseExtensions puts the extension together that the Envoy should have now.
+// chooseExtensions assembles the extension that the Envoy should have now.
 func (s *Stream) chooseExtensions(now time.Time, next *due) {
 	name := s.want.ExtensionName()
 	if name == "" {
@@ -107,7 +107,7 @@ func (s *Stream) chooseExtensions(now time.Time, next *due) {
 	}
 }
 
-// expire forgets the retired providers that no host has named for the grace.
+// expire forgets retired providers that no host has named for the grace period.
 func (p *providers) expire(s *Stream, now time.Time, next *due) {
 	if len(p.retired) == 0 || !s.routesKnown() {
 		return
@@ -137,12 +137,12 @@ func (p *providers) expire(s *Stream, now time.Time, next *due) {
 	}
 }
 
-// choose selects the form of each piece: the wanted one, or where that was refused the one
-// that the Envoy has.
+// choose selects the version of each piece: the wanted one, or if that was refused, the
+// one that the Envoy has.
 func (p *providers) choose(want []*snapshot.Resource) []*snapshot.Resource {
 	p.limited = false
 	if len(p.retired) == 0 && len(p.refused) == 0 && p.most == 0 {
-		return want // all streams share it
+		return want // all streams share the list
 	}
 	pieces := make([]*snapshot.Resource, 0, len(want)+len(p.retired))
 	changed := 0
@@ -173,7 +173,7 @@ func (p *providers) choose(want []*snapshot.Resource) []*snapshot.Resource {
 	return pieces
 }
 
-// ack notes that the Envoy took a form.
+// ack records that the Envoy accepted a version.
 func (p *providers) ack(f *flight, name string) {
 	if r := resourceIn(f.Resources, name); r == nil || r.Version != p.version {
 		return
@@ -191,8 +191,8 @@ func (p *providers) ack(f *flight, name string) {
 	}
 }
 
-// nack looks for the piece to blame, as routes do. It returns the piece, and whether the
-// Envoy is to be sent another form.
+// nack searches for the guilty piece like routes.nack. It returns the piece, and whether
+// to send the Envoy another version.
 func (p *providers) nack(want []*snapshot.Resource, version, text string, revision int64, now time.Time) (guilty string, other bool) {
 	p.flying = false
 	if version != p.version || !p.known {
@@ -221,8 +221,8 @@ func (p *providers) nack(want []*snapshot.Resource, version, text string, revisi
 	return "", true
 }
 
-// ready reports whether the Envoy verifies what a provider demands. If not, refused says
-// that only another version will help.
+// ready reports whether the Envoy verifies tokens with the wanted version of a provider.
+// If not, refused means that only another version will help.
 func (p *providers) ready(name string, want []*snapshot.Resource) (ok, refused bool) {
 	r := resourceIn(want, name)
 	if r == nil {
@@ -238,7 +238,7 @@ func (p *providers) ready(name string, want []*snapshot.Resource) (ok, refused b
 	return isIn(p.acked) && (!p.flying || isIn(p.chosen)), false
 }
 
-// hasAll reports whether the Envoy has all that is wanted.
+// hasAll reports whether the Envoy has everything that is wanted.
 func (p *providers) hasAll(want []*snapshot.Resource) bool {
 	if len(p.acked) == 0 {
 		return len(want) == 0
@@ -249,7 +249,7 @@ func (p *providers) hasAll(want []*snapshot.Resource) bool {
 	})
 }
 
-// resourceIn finds a resource in a sorted list; nil when it is not there.
+// resourceIn finds a resource in a sorted list; nil if it is not in it.
 func resourceIn(list []*snapshot.Resource, name string) *snapshot.Resource {
 	if i, ok := slices.BinarySearchFunc(list, name, compareName); ok {
 		return list[i]

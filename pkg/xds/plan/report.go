@@ -13,14 +13,14 @@ import (
 // Wait is a host whose newest piece is held back.
 type Wait struct {
 	Host string
-	// Object is what the host was made from.
+	// Object is the object that the host is made from.
 	Object snapshot.ObjectRef
-	// Clusters are those that are not usable yet, Secrets and Providers those that the
-	// Envoy does not have in their newest form; sorted by name.
+	// Clusters are those that are not usable yet. Secrets and Providers are those whose
+	// newest version the Envoy does not have. All are sorted by name.
 	Clusters, Secrets, Providers []Awaited
 	Since                        time.Time
-	// Until is when the wait ends at the latest; the zero time means that one
-	// of them was refused, and that it ends with another version.
+	// Until is when the wait ends at the latest. The zero time means that one of them was
+	// refused, and that the wait ends with another version.
 	Until time.Time
 }
 
@@ -30,13 +30,13 @@ type Awaited struct {
 	Objects []snapshot.ObjectRef
 }
 
-// Refusal is a resource, or the host of a route configuration, that the Envoy
-// refused in this version.
+// Refusal is a resource, or a host of a route configuration, whose version the Envoy
+// refused.
 type Refusal struct {
 	Type     string
 	Resource string
 	Version  string
-	// Objects are what it was made from; nil means the proxy.
+	// Objects are the objects that it is made from; nil means the proxy.
 	Objects []snapshot.ObjectRef
 	// Revision is the revision of the refused message.
 	Revision int64
@@ -45,13 +45,13 @@ type Refusal struct {
 	At   time.Time
 }
 
-// Waiting lists the hosts that are held back, sorted by name.
+// Waiting returns the hosts that are held back, sorted by name.
 func (s *Stream) Waiting() []Wait {
 	return sortedValues(s.routes.waiting, func(a, b Wait) int { return cmp.Compare(a.Host, b.Host) })
 }
 
-// Refused lists what the Envoy refused and does not get again, sorted by type
-// and name.
+// Refused returns what the Envoy refused and does not receive again, sorted by type and
+// name.
 func (s *Stream) Refused() []Refusal {
 	var list []Refusal
 	for _, c := range []*collection{
@@ -78,12 +78,12 @@ type RefusedListener struct {
 	Name string
 	// Text is Envoy's reason.
 	Text string
-	// Open is the listener that the Envoy goes on with: an older form, under the
-	// same name, or one that is no longer wanted. Empty means none.
+	// Open is the listener that the Envoy still uses: an older version with the same name,
+	// or one that is no longer wanted. Empty means none.
 	Open string
 }
 
-// RefusedListeners lists the listeners that the Envoy refused, sorted by name.
+// RefusedListeners returns the listeners that the Envoy refused, sorted by name.
 func (s *Stream) RefusedListeners() []RefusedListener {
 	var list []RefusedListener
 	for _, r := range sortedValues(s.listeners.refused, func(a, b Refusal) int { return cmp.Compare(a.Resource, b.Resource) }) {
@@ -92,7 +92,7 @@ func (s *Stream) RefusedListeners() []RefusedListener {
 	return list
 }
 
-// openListener returns the listener that is open where a wanted one was refused.
+// openListener returns the listener that is still open in place of a refused one.
 func (c *collection) openListener(name string) string {
 	if h, _ := c.held.find(name); h.acked != "" {
 		return name
@@ -105,12 +105,12 @@ func (c *collection) openListener(name string) string {
 	return ""
 }
 
-// Overdue is a resource for which the bound of a wait ran out. A jwt provider has the type
-// of the extension that it is a piece of.
+// Overdue is a resource whose wait exceeded its bound. A jwt provider has the type of its
+// extension.
 type Overdue struct{ Type, Name string }
 
-// Overdue returns, once each, the clusters, secrets and jwt providers for which the bound
-// of a wait ran out.
+// Overdue returns the clusters, secrets and jwt providers whose wait exceeded its bound,
+// each once.
 func (s *Stream) Overdue() []Overdue {
 	list := s.overdue
 	for _, name := range s.clusters.overdue {
@@ -120,32 +120,32 @@ func (s *Stream) Overdue() []Overdue {
 	return list
 }
 
-// Hosts are the hosts that the Envoy has, sorted by name; false while it is not
-// known. The list is immutable.
+// Hosts returns the hosts that the Envoy has, sorted by name; false while that is unknown.
+// Callers must not change the list.
 func (s *Stream) Hosts() ([]*snapshot.Host, bool) { return s.routes.acked, s.routes.known }
 
-// Goal is a part of a revision that somebody waits for.
+// Goal is the part of a revision that a caller waits for.
 type Goal struct {
 	Revision int64
-	// Hosts are names of hosts; one that is not wanted is reached when the
-	// Envoy does not have it.
+	// Hosts are names of hosts. The goal of a host that no longer exists is that the Envoy
+	// does not have it.
 	Hosts []string
-	// Listeners adds the listeners, All everything.
+	// Listeners adds the listeners to the goal. All adds everything.
 	Listeners, All bool
-	// Newest says that a form of the hosts that the revision had at first is not enough:
-	// what an identity provider says comes without a revision of its own.
+	// Newest requires the newest version of the hosts, not only that of the revision: data
+	// of identity providers changes without a new revision.
 	Newest bool
 }
 
-// Lack says why a goal is not reached. Both fields nil means that the Envoy has
-// not answered yet.
+// Lack is why a goal is not reached. If both fields are nil, the Envoy has not answered
+// yet.
 type Lack struct {
 	Refusal *Refusal
 	Wait    *Wait
 }
 
-// Reached reports whether the Envoy has the goal's part in its form at the
-// goal's revision or a newer one, and else what stands in the way.
+// Reached reports whether the Envoy has the goal's part at the goal's revision or a newer
+// one. If not, it returns what is missing.
 func (s *Stream) Reached(g Goal) (Lack, bool) {
 	if s.want == nil || s.want.Revision < g.Revision {
 		return Lack{}, false
@@ -194,7 +194,7 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 	}
 	for _, e := range s.want.Extensions {
 		if e.Name == s.want.ExtensionName() || len(s.want.Listeners) == 0 || s.extensions.has(e.Name, revision) {
-			continue // hosts name what the first consists of
+			continue // the pieces of the first extension are needs of hosts
 		}
 		if r, ok := s.extensions.refused[e.Name]; ok {
 			return Lack{Refusal: &r}, false
@@ -209,12 +209,12 @@ func (s *Stream) hasListeners(revision int64) (Lack, bool) {
 	return Lack{}, len(s.listeners.gone) == 0
 }
 
-// hasNamedSecrets reports whether the Envoy has asked for everything that its listeners
-// and clusters name, and so has read them. Until it has the secrets too, a listener
-// that names one goes on in its older form.
+// hasNamedSecrets reports whether the Envoy has requested all secrets that its listeners
+// and clusters name, which proves that it has read them. Until it has the secrets, a
+// listener that names one keeps its older version.
 func (s *Stream) hasNamedSecrets() bool {
 	return !slices.ContainsFunc(s.want.Secrets, func(r *snapshot.Resource) bool {
-		// Without a listener there are no routes that name one.
+		// Without a listener, no route names a secret.
 		return !s.secrets.names[r.Name] && (len(s.want.Listeners) > 0 || !s.secrets.isLogin(r.Name))
 	})
 }
@@ -230,7 +230,7 @@ func (s *Stream) hasHost(name string, g Goal) (Lack, bool) {
 		}
 		should := hostIn(from.Hosts, name)
 		has := sameHost(hostIn(s.routes.acked, name), should)
-		if f := s.routes.flight; f != nil { // an older form may be on its way
+		if f := s.routes.flight; f != nil { // an older version may be unanswered
 			has = has && sameHost(hostIn(f.hosts, name), should)
 		}
 		if has && (should == nil || s.hasNeeds(should, g)) {

@@ -12,33 +12,33 @@ import (
 // routes is what one Envoy has of its route configuration, piece by piece.
 type routes struct {
 	names    map[string]bool   // subscribed
-	reported map[string]string // versions that the Envoy said it has
-	// known says that acked is what the Envoy has. It is not after a
-	// reconnect with another version than ours.
+	reported map[string]string // versions that the Envoy reported
+	// known means that acked is what the Envoy has. It is false after a reconnect with a
+	// version that is not ours.
 	known       bool
 	acked, sent []*snapshot.Host
-	// ackedFor is the snapshot that acked was chosen from.
+	// ackedFor is the snapshot from which acked was chosen.
 	ackedFor *snapshot.Snapshot
 	flight   *flight
 	since    time.Time // when the first configuration began to wait
 	resend   bool      // subscribed again: an answer is owed
-	// refused are the pieces that the Envoy refused, by host; refusedWhole is
-	// the version of a configuration of which no piece is to blame.
+	// refused are the pieces that the Envoy refused, by host. refusedWhole is the
+	// version of a refused configuration if no piece can be blamed.
 	refused      map[string]refusal
 	refusedWhole Refusal
 	// waiting are the hosts that the last choice held back.
 	waiting map[string]Wait
-	// most is how many changed pieces a message may hold while a guilty one
-	// is looked for; 0 means any number.
+	// most is how many changed pieces a message may contain during the search for a
+	// guilty one; 0 means any number.
 	most    int
-	limited bool // the last choice left pieces out for that
+	limited bool // the last choice omitted pieces because of most
 	pace    pace
 }
 
 // refusal is a piece that is not sent again.
 type refusal struct {
 	Refusal
-	// unavailable says that its fixed answer was refused too.
+	// unavailable means that its fixed answer was refused too.
 	unavailable bool
 }
 
@@ -63,7 +63,7 @@ func (r *routes) subscribe(names []string, initial map[string]string, want *snap
 	return true
 }
 
-// countForeign counts the names of configurations that do not exist.
+// countForeign counts the requested names of configurations that do not exist.
 func (r *routes) countForeign(want *snapshot.Snapshot) int {
 	if want != nil && r.names[want.RouteName()] {
 		return len(r.names) - 1
@@ -94,14 +94,13 @@ func (r *routes) ack(f *flight) {
 	}
 }
 
-// has notes which pieces the Envoy has, and of which snapshot they are.
+// has records which pieces the Envoy has, and from which snapshot they are.
 func (r *routes) has(hosts []*snapshot.Host, of *snapshot.Snapshot) {
 	r.acked, r.ackedFor, r.known = hosts, of, true
 }
 
-// namedOf returns which of some clusters the hosts that the Envoy has name. Hosts
-// are looked into only where that is possible: those of a snapshot name nothing
-// but clusters of it.
+// namedOf returns those of clusters that the Envoy's hosts name. It looks into the hosts
+// only if necessary: the hosts of a snapshot name only clusters of that snapshot.
 func (r *routes) namedOf(clusters map[string]time.Time) map[string]bool {
 	named := map[string]bool{}
 	if r.ackedFor != nil && same(r.acked, r.ackedFor.Hosts) {
@@ -120,23 +119,22 @@ func (r *routes) namedOf(clusters map[string]time.Time) map[string]bool {
 	return named
 }
 
-// nack leaves the Envoy with what it acknowledged before and returns the host
-// to blame. While there is more than one that may be, the next message holds
-// half of them.
+// nack returns the guilty host. The Envoy keeps what it acknowledged before. While
+// several hosts may be guilty, the next message contains half of them.
 func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 	if r.flight != f {
 		return ""
 	}
 	changed := changedPieces(r.acked, f.hosts)
 	if keeper := f.want.KeeperName(); len(changed) > 1 {
-		// It is in every message.
+		// The keeper is in every message.
 		changed = slices.DeleteFunc(changed, func(h *snapshot.Host) bool { return h.Name == keeper })
 	}
 	r.flight, r.sent = nil, r.acked
 	switch {
 	case len(changed) == 0 || !r.known && len(r.reported) > 0:
-		// The Envoy has a configuration that we do not know piece by piece:
-		// one with fewer hosts would take hosts away.
+		// The Envoy has a configuration that we do not know piece by piece. One with
+		// fewer hosts would remove hosts from it.
 		whole := f.Resources[0]
 		r.refusedWhole = Refusal{
 			Type: snapshot.RouteType, Resource: whole.Name, Version: whole.Version, Revision: f.Revision, Text: text, At: now,
@@ -158,7 +156,7 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 	return guilty
 }
 
-// changedPieces returns the pieces of to that from does not have in this version.
+// changedPieces returns the pieces of to whose version is not in from.
 func changedPieces(from, to []*snapshot.Host) []*snapshot.Host {
 	var changed []*snapshot.Host
 	for _, h := range to {
@@ -170,8 +168,8 @@ func changedPieces(from, to []*snapshot.Host) []*snapshot.Host {
 	return changed
 }
 
-// pieceOf finds the form of a host in a sorted list and drops what comes before
-// it. Most hosts are in the list as they are, and are not looked into.
+// pieceOf finds a host in a sorted list and drops everything up to it. Most hosts are
+// the same pointer and are not compared further.
 func pieceOf(list *[]*snapshot.Host, host *snapshot.Host) *snapshot.Host {
 	for len(*list) > 0 && (*list)[0] != host && (*list)[0].Name < host.Name {
 		*list = (*list)[1:]
@@ -184,7 +182,7 @@ func pieceOf(list *[]*snapshot.Host, host *snapshot.Host) *snapshot.Host {
 	return found
 }
 
-// forget drops the refusals of pieces that nobody wants any more.
+// forget drops the refusals of pieces that are no longer wanted.
 func (r *routes) forget(want []*snapshot.Host) {
 	for name, refused := range r.refused {
 		if h := hostIn(want, name); h == nil || h.Version != refused.Version {
@@ -193,7 +191,7 @@ func (r *routes) forget(want []*snapshot.Host) {
 	}
 }
 
-// hostIn finds a host in a sorted list; nil when it is not there.
+// hostIn finds a host in a sorted list; nil if it is not in it.
 func hostIn(list []*snapshot.Host, name string) *snapshot.Host {
 	i, found := slices.BinarySearchFunc(list, name, func(h *snapshot.Host, name string) int { return cmp.Compare(h.Name, name) })
 	if !found {
@@ -207,9 +205,9 @@ func (r *routes) hasAll(hosts []*snapshot.Host) bool {
 	return r.known && r.flight == nil && same(r.acked, hosts)
 }
 
-// nextRoutes returns the route configuration to send now, or nil. It is put
-// together host by host: the new piece where its clusters are usable, else the
-// piece that the Envoy has.
+// nextRoutes returns the route configuration to send now, or nil. It is assembled host
+// by host: the new piece if its clusters are usable, otherwise the piece that the Envoy
+// has.
 func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	r := &s.routes
 	name := s.want.RouteName()
@@ -226,8 +224,7 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	hosts, until := s.choosePieces(now)
 	if !until.IsZero() {
 		if first := r.since.Add(s.opts.WarmBound); !r.known && now.Before(first) {
-			// A first configuration that is not complete would answer 404
-			// for hosts that exist.
+			// An incomplete first configuration would answer 404 for hosts that exist.
 			next.add(first)
 			next.add(until)
 			return nil
@@ -258,8 +255,8 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 	return r.flight
 }
 
-// choosePieces selects the piece of each host, and returns until when one waits for what
-// it names. The keeper waits for nothing.
+// choosePieces selects the piece of each host. until is when the earliest wait for what
+// a host names ends. The keeper waits for nothing.
 func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.hosts(), s.routes.sent
 	keeper := s.want.KeeperName()
@@ -286,7 +283,8 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 			if missing := s.missing(h, now); !missing.isOver() {
 				next = old
 				if old == nil && missing.Until.IsZero() {
-					// What it needs was refused: its clients learn that it exists.
+					// Something it needs was refused. A 503 tells clients that the host
+					// exists.
 					next = s.want.Unavailable(h)
 				}
 				waiting[h.Name] = missing
@@ -306,12 +304,12 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 	}
 	s.routes.waiting = waiting
 	if slices.Equal(hosts, want) {
-		hosts = want // all streams share it
+		hosts = want // all streams share the list
 	}
 	return hosts, wait.at
 }
 
-// same compares what the hosts are; most are the same pointers.
+// same compares the versions of hosts; most are the same pointers.
 func same(a, b []*snapshot.Host) bool {
 	return slices.EqualFunc(a, b, func(x, y *snapshot.Host) bool { return x == y || x.Version == y.Version })
 }

@@ -11,11 +11,11 @@ import (
 
 // Options bound what a stream waits for. A zero field means its default.
 type Options struct {
-	// Grace is how long a cluster stays after the last route that named it is
-	// gone, so that retries end. Default 2 s.
+	// Grace is how long a cluster stays after the last route that named it is gone, so that retries
+	// can end. Default 2 s.
 	Grace time.Duration
-	// WarmBound is how long a host waits for a new cluster that warms. It is
-	// longer than each of Envoy's own bounds. Default 20 s.
+	// WarmBound is how long a host waits for a new cluster that warms. It is longer than all of
+	// Envoy's own bounds. Default 20 s.
 	WarmBound time.Duration
 }
 
@@ -36,50 +36,47 @@ type Message struct {
 	Revision  int64
 	Resources []*snapshot.Resource
 	Removed   []string
-	// Joined returns the encoded Resources in one piece, which other streams share; nil stands for one
-	// by one.
+	// Joined returns the encoded Resources in one piece, which other streams share. If it is nil, they
+	// are encoded one by one.
 	Joined func() []byte
 }
 
-// Stream is what one Envoy has, and should have. It belongs to one goroutine.
-// The zero time of Next's second result means that there is nothing to wait
-// for but events.
+// Stream is what one Envoy has and should have. It is not safe for concurrent use.
 type Stream struct {
 	opts      Options
 	want      *snapshot.Snapshot
 	clusters  collection
 	listeners collection
 	routes    routes
-	// secrets, extensions and endpoints are subscribed to by name.
+	// The Envoy subscribes to secrets, extensions and endpoints by name.
 	secrets, extensions, endpoints named
-	// certificates are what secrets were last compared with.
+	// certificates are the certificates with which secrets were last compared.
 	certificates []*snapshot.Certificate
 	providers    providers
 	keeper       keeper
-	// unassigned are the clusters that were sent, and whose assignment the Envoy is not known
-	// to have read since: by name, the number of the flight.
+	// unassigned are clusters that were sent and whose assignment the Envoy is not known to have read
+	// since: the number of the flight by name.
 	unassigned map[string]int
 	flights    map[string]*flight
 	nonce      int
-	// overdue are the secrets and providers for which the bound of the wait ran out,
-	// until somebody asks.
+	// overdue are secrets and providers whose wait exceeded its bound, until they are reported.
 	overdue []Overdue
-	// room is how many names that nobody serves may still be kept.
+	// room is how many more unknown names may be kept.
 	room int
 }
 
 // flight is a message that was sent and not yet answered.
 type flight struct {
 	Message
-	number int              // they are read in this order
-	states []*resourceState // one for each resource of a collection, but for a group
-	group  *group           // that was sent; nil: none
+	number int              // flights are read in this order
+	states []*resourceState // one for each resource of a collection, unless it is a group
+	group  *group           // the group that was sent; nil: none
 	hosts  []*snapshot.Host // of a route configuration
 	want   *snapshot.Snapshot
 	gone   int // how many of Removed the Envoy had; they are kept until it answers
 }
 
-// NewStream returns the state of a stream on which nothing was said yet.
+// NewStream returns the state of a new stream.
 func NewStream(opts Options) *Stream {
 	return &Stream{
 		opts:       opts.withDefaults(),
@@ -96,12 +93,12 @@ func NewStream(opts Options) *Stream {
 	}
 }
 
-// SetRoom bounds how many names may be kept from now on that the Envoy should
-// not have: names that it asks for and that do not exist, and resources that it
-// reports and nobody wants. Without a call there is no bound.
+// SetRoom bounds how many unknown names may be kept from now on: names that the Envoy requests and
+// that do not exist, and resources that it reports and that are not wanted. Without a call, there is
+// no bound.
 func (s *Stream) SetRoom(names int) { s.room = names }
 
-// Foreign is how many such names are kept.
+// Foreign returns how many unknown names are kept.
 func (s *Stream) Foreign() int {
 	n := len(s.clusters.gone) + len(s.listeners.gone) + s.routes.countForeign(s.want)
 	for _, named := range []*named{&s.secrets, &s.extensions} {
@@ -114,10 +111,10 @@ func (s *Stream) Foreign() int {
 	return n
 }
 
-// Unanswered is how many messages wait for an answer.
+// Unanswered returns how many messages have no answer.
 func (s *Stream) Unanswered() int { return len(s.flights) }
 
-// Want sets what the Envoy should have. Before the first call Next is silent.
+// Want sets what the Envoy should have. Before the first call, Next returns nothing.
 func (s *Stream) Want(want *snapshot.Snapshot) {
 	s.want = want
 	s.clusters.joined = want.JoinedClusters
@@ -144,8 +141,7 @@ func (s *Stream) Want(want *snapshot.Snapshot) {
 	}
 }
 
-// collection is what is known of a type, or nil for that of routes and for one
-// that is not served.
+// collection returns what is known about a type; nil for routes and for an unknown type.
 func (s *Stream) collection(typeURL string) *collection {
 	switch typeURL {
 	case snapshot.ClusterType:
@@ -168,11 +164,9 @@ func (s *Stream) findNamed(typeURL string) *named {
 	return nil
 }
 
-// Subscribe notes a subscription: a wildcard for clusters and listeners, names
-// for the other types. initial are the versions that the Envoy reports to have;
-// what there is no room for is forgotten, and stays in the Envoy unused. It
-// returns false, and is only half done, when there is no room for a name that is
-// asked for.
+// Subscribe records a subscription: a wildcard for clusters and listeners, names for the other types.
+// initial are the versions that the Envoy reports. Reported resources without room are forgotten and
+// stay in the Envoy unused. It returns false, half done, if there is no room for a requested name.
 func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]string) bool {
 	switch n := s.findNamed(typeURL); {
 	case typeURL == snapshot.RouteType:
@@ -196,7 +190,7 @@ func (s *Stream) Subscribe(typeURL string, names []string, initial map[string]st
 	return true
 }
 
-// Unsubscribe notes the end of a subscription.
+// Unsubscribe records the end of a subscription.
 func (s *Stream) Unsubscribe(typeURL string, names []string) {
 	if typeURL == snapshot.RouteType {
 		s.routes.unsubscribe(names)
@@ -206,8 +200,8 @@ func (s *Stream) Unsubscribe(typeURL string, names []string) {
 	}
 }
 
-// Ack notes that the Envoy took a message and returns it; nil for a nonce that
-// was not sent on this stream.
+// Ack records that the Envoy accepted a message, and returns the message; nil if the nonce was not
+// sent on this stream.
 func (s *Stream) Ack(nonce string) *Message {
 	f := s.takeFlight(nonce)
 	if f == nil {
@@ -238,10 +232,9 @@ func (s *Stream) Ack(nonce string) *Message {
 	return &f.Message
 }
 
-// Nack notes that the Envoy refused a message, in what words and when, and
-// returns it; nil for a nonce that was not sent on this stream. guilty is the
-// resource, or the host of a route configuration, that is to blame; empty while
-// it is looked for.
+// Nack records that the Envoy refused a message, with its reason and the time. It returns the message;
+// nil if the nonce was not sent on this stream. guilty is the guilty resource, or the guilty host of a
+// route configuration; empty while the search for it continues.
 func (s *Stream) Nack(nonce, text string, now time.Time) (m *Message, guilty string) {
 	f := s.takeFlight(nonce)
 	if f == nil {
@@ -274,8 +267,8 @@ func (s *Stream) takeFlight(nonce string) *flight {
 	return f
 }
 
-// Next returns the messages that are safe to send now, in order, and when to
-// ask again if nothing happens before.
+// Next returns the messages that can safely be sent now, in order, and when to call it again if
+// nothing happens before; the zero time means that only an event matters.
 func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 	if s.want == nil {
 		return nil, time.Time{}
@@ -307,7 +300,7 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 		}
 	}
 	for _, c := range []*collection{&s.clusters, &s.listeners, &s.secrets.collection, &s.extensions.collection, &s.endpoints.collection} {
-		if c != &s.secrets.collection || len(s.secrets.names) == len(s.secrets.wanted) { // what is retired is not forgotten
+		if c != &s.secrets.collection || len(s.secrets.names) == len(s.secrets.wanted) { // retired secrets are not forgotten
 			c.settle(s.want.Revision)
 		}
 	}
@@ -317,9 +310,8 @@ func (s *Stream) Next(now time.Time) (messages []Message, wake time.Time) {
 	return messages, next.at
 }
 
-// supply returns what is new or changed, what others need first. The
-// assignment of a cluster follows the cluster, changed or not: without it Envoy
-// would warm the cluster until a timeout.
+// supply returns what is new or changed, in the order of dependencies. The assignment of a cluster
+// follows the cluster, changed or not: without it, Envoy would warm the cluster until a timeout.
 func (s *Stream) supply(now time.Time, next *due) []*flight {
 	flights := append(s.supplySecrets(now, next), s.extensions.supply(now)...)
 	clusters := s.clusters.supply(now)
@@ -332,10 +324,9 @@ func (s *Stream) supply(now time.Time, next *due) []*flight {
 	return append(flights, s.listeners.supply(now)...)
 }
 
-// needsProof reports whether nothing under way will tell that a cluster was
-// read. Envoy holds back every answer about clusters while one warms, but
-// reads a stream in order: its answer to an empty message of another type says
-// that it has read what came before.
+// needsProof reports whether no unanswered message will prove that a cluster was read. Envoy delays
+// every answer about clusters while one warms, but reads a stream in order. So its answer to an empty
+// message of another type proves that it has read what came before.
 func (s *Stream) needsProof() bool {
 	unread, warms, proof := 0, false, 0
 	for _, f := range s.flights {
@@ -353,8 +344,8 @@ func (s *Stream) needsProof() bool {
 	return warms && unread > proof && s.listeners.subscribed
 }
 
-// needsAnswer reports whether nothing under way will tell that the Envoy has said which
-// secrets it has.
+// needsAnswer reports whether no unanswered message will prove that the Envoy has reported all its
+// secrets.
 func (s *Stream) needsAnswer() bool {
 	if s.knowsLogins() || !s.listeners.subscribed {
 		return false
@@ -388,8 +379,8 @@ func (s *Stream) send(f *flight) Message {
 	return f.Message
 }
 
-// Applied is the revision that the Envoy has in full, removals aside; false
-// while it is on the way to the one it should have, or was refused part of it.
+// Applied returns the revision that the Envoy has completely, except for removals; false while it
+// still lacks something of the revision that it should have, or has refused part of it.
 func (s *Stream) Applied() (revision int64, ok bool) {
 	if s.want == nil || !s.clusters.isSettled() || !s.listeners.isSettled() ||
 		!s.secrets.isSettled() || !s.extensions.isSettled() || !s.isAssigned() ||
@@ -418,8 +409,8 @@ func (s *Stream) Applied() (revision int64, ok bool) {
 	return s.want.Revision, true
 }
 
-// removableListeners go at once, since Envoy drains them, but not before the
-// ones that take their place are acknowledged.
+// removableListeners returns unwanted listeners as soon as the listeners that replace them are
+// acknowledged. Envoy drains a removed listener.
 func (s *Stream) removableListeners() []string {
 	if len(s.listeners.gone) == 0 || !s.listeners.isSettled() {
 		return nil
@@ -432,8 +423,8 @@ func (s *Stream) removableListeners() []string {
 	return sortedKeys(s.listeners.gone)
 }
 
-// removableClusters are those that nothing wants, and that no route that the
-// Envoy has, or is being sent, has named for the grace.
+// removableClusters returns unwanted clusters that no route that the Envoy has, or is being sent, has
+// named for the grace period.
 func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	if len(s.clusters.gone) == 0 || !s.routesKnown() {
 		return nil
@@ -449,9 +440,9 @@ func (s *Stream) removableClusters(now time.Time, next *due) []string {
 	return s.clusters.pastGrace(now, s.opts.Grace, next, named)
 }
 
-// removable are the secrets and extension configs that nothing
-// wants, when everything that was written since is there and the grace is over:
-// then nothing that the Envoy has names them. An assignment goes with its cluster.
+// removable returns unwanted secrets and extension configs if everything written since is applied and
+// the grace period is over. Then nothing that the Envoy has names them. An assignment is removed with
+// its cluster.
 func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 	if len(n.gone) == 0 || n == &s.endpoints {
 		return nil
@@ -465,14 +456,14 @@ func (s *Stream) removable(n *named, now time.Time, next *due) []string {
 	return n.pastGrace(now, s.opts.Grace, next, nil)
 }
 
-// routesKnown reports whether we know every route that the Envoy has. After a
-// reconnect, we do once it reported its route configuration or was sent one, or
-// if it has no listener to use one.
+// routesKnown reports whether every route that the Envoy has is known. After a reconnect, it is true
+// when the Envoy has reported or received its route configuration, or if it has no listener that uses
+// one.
 func (s *Stream) routesKnown() bool {
 	return s.routes.known || s.listeners.subscribed && s.listeners.held.isEmpty() && len(s.routes.names) == 0
 }
 
-// due is the earliest of some moments; the zero value is none.
+// due is the earliest of several times; the zero value means none.
 type due struct{ at time.Time }
 
 // add lowers the due time to at; it ignores the zero time.
