@@ -12,22 +12,22 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostProxies bounds the work of finding an upstream's port among listeners, and
-// mostUpstreams that of finding a listener's port among upstreams.
+// mostProxies bounds the search for an upstream's port among listeners. mostUpstreams
+// bounds the search for a listener's port among upstreams.
 const (
 	mostProxies   = 1000
 	mostUpstreams = 1000
 )
 
-// ownPlaces are where the gateway listens, once somebody has asked.
+// ownPlaces caches where the gateway listens.
 type ownPlaces struct {
 	read bool
 	list []egress.Place
 }
 
-// address refuses, at a path, an upstream that the lists rule out, and one that leads to
-// the gateway itself while nobody needs a token there: with a rewritten Host
-// every client of the gateway could change it.
+// address refuses, with a path, an upstream that the lists rule out. It also refuses one
+// that leads to the gateway's own API while that needs no token: with a rewritten Host,
+// every client of the gateway could change the configuration.
 func (c checker) address(path string, u *model.Upstream) error {
 	if why := c.rules.Upstreams.Refusal(u.IP); why != "" {
 		return &model.Error{Kind: model.Unworkable, Path: path, Message: path + " cannot be used: " + why}
@@ -53,7 +53,7 @@ func placeText(u *model.Upstream, place *egress.Place) string {
 	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
 }
 
-// place is the part of the gateway that an upstream leads to; nil means none.
+// place returns the part of the gateway to which an upstream leads; nil means none.
 func (c checker) place(u *model.Upstream) (*egress.Place, error) {
 	if len(c.rules.Places) == 0 || !c.rules.Machine.Local(u.IP) {
 		return nil, nil
@@ -71,8 +71,8 @@ func (c checker) place(u *model.Upstream) (*egress.Place, error) {
 	return c.rules.Machine.Find(c.own.list, u.IP, u.Port), nil
 }
 
-// listeners are where the Envoys of a proxy listen. They may run on another
-// machine, but then an upstream at a loopback address is there too.
+// listeners returns where the Envoys of a proxy listen. They may run on another machine,
+// but then an upstream with a loopback address is on that machine too.
 func listeners(p *model.Proxy) []egress.Place {
 	addr, err := netip.ParseAddr(p.ListenIP)
 	if err != nil {
@@ -85,8 +85,8 @@ func listeners(p *model.Proxy) []egress.Place {
 	}
 }
 
-// addressWarnings tells of upstreams that were written and lead to the gateway
-// itself or accept every certificate, and of names that may resolve to what is denied.
+// addressWarnings warns of written upstreams that lead to the gateway itself or accept
+// every certificate, and of names that may resolve to a denied address.
 func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	c := checker{reader: r, rules: rules, own: &ownPlaces{}}
 	var list []string
@@ -128,8 +128,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 	return list, nil
 }
 
-// warnUpstreams warns of upstreams with an address where a proxy listens from now
-// on.
+// warnUpstreams warns of upstreams with an address where a proxy now starts to listen.
 func (c checker) warnUpstreams(p *model.Proxy, before model.Object) ([]string, error) {
 	was, _ := before.(*model.Proxy)
 	if len(c.rules.Places) == 0 || was != nil && slices.Equal(listeners(was), listeners(p)) {

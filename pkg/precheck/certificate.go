@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// The fields that name or hold certificates.
+// These are the fields that name or contain certificates.
 const (
 	clientCAField     = "Client_validation_cacertificate"
 	upstreamCAField   = "Upstream_validation_cacertificate"
@@ -17,8 +17,8 @@ const (
 	certField         = "Secret_cert"
 )
 
-// checkCertificates refuses certificates that cannot do what they are for, where a
-// change has put them.
+// checkCertificates refuses certificates that a change has put where they cannot
+// work.
 func (c checker) checkCertificates(w store.Written) error {
 	switch o := w.After.(type) {
 	case *model.ServiceSecret:
@@ -65,8 +65,8 @@ func (c checker) checkService(s *model.Service, before model.Object) error {
 	return nil
 }
 
-// checkAttached refuses a certificate that cannot be shown for the host of a service;
-// field is the one that was changed, empty for the link.
+// checkAttached refuses a certificate that cannot be served for the host of a
+// service. field is the changed field; empty for the link.
 func (c checker) checkAttached(service, secret, field string) error {
 	svc, found, err := find[*model.Service](c.reader, model.ServiceKey(service))
 	if !found {
@@ -104,7 +104,7 @@ func notPair(s *model.Secret) string {
 	return ""
 }
 
-// checkNamed refuses the name of a secret that is not what the field needs.
+// checkNamed refuses the name of a secret that does not fit the field.
 func (c checker) checkNamed(of model.Key, field, name string, wrong func(*model.Secret) string) error {
 	if name == "" {
 		return nil
@@ -116,8 +116,8 @@ func (c checker) checkNamed(of model.Key, field, name string, wrong func(*model.
 	return wrongSecret(of.Path(), field, of, field, s, wrong)
 }
 
-// wrongSecret refuses to write a path, for the field that was sent, because an object
-// names a secret that is wrong for it.
+// wrongSecret refuses a write with a path, for the field sent, because an object
+// names a secret that does not fit.
 func wrongSecret(path, sent string, of model.Key, names string, s *model.Secret, wrong func(*model.Secret) string) error {
 	why := wrong(s)
 	if why == "" {
@@ -135,7 +135,7 @@ func wrongSecret(path, sent string, of model.Key, names string, s *model.Secret,
 	}
 }
 
-// checkSecret refuses a certificate that has ended, and one that those who name the
+// checkSecret refuses an expired certificate, and one that an object which names the
 // secret cannot use.
 func (c checker) checkSecret(s *model.Secret, before model.Object) error {
 	was, _ := before.(*model.Secret)
@@ -151,7 +151,7 @@ func (c checker) checkSecret(s *model.Secret, before model.Object) error {
 		}
 	}
 	if was == nil {
-		return nil // what names it is new too
+		return nil // objects that name it are new too
 	}
 	for _, kind := range []model.Kind{model.KindUpstream, model.KindService} {
 		users, err := c.reader.List(store.Query{Kind: kind, To: []model.Key{s.Key()}})
@@ -187,8 +187,8 @@ func checkUse(user model.Object, s *model.Secret) error {
 	return nil
 }
 
-// hasEnded reports whether a certificate of a host, or every one of a set of
-// authorities, has ended, and when.
+// hasEnded reports whether a host's certificate, or every certificate in a set of
+// authorities, has expired, and when.
 func hasEnded(s *model.Secret, now time.Time) (end time.Time, ended bool) {
 	for _, cert := range s.Certificates() {
 		if cert.NotAfter.After(end) {
@@ -201,7 +201,7 @@ func hasEnded(s *model.Secret, now time.Time) (end time.Time, ended bool) {
 	return end, !end.IsZero() && end.Before(now)
 }
 
-// find reads an object that may have been deleted again.
+// find reads an object. The object may have been deleted since.
 func find[T model.Object](r store.Reader, key model.Key) (obj T, found bool, err error) {
 	obj, err = store.Get[T](r, key)
 	if model.IsKind(err, model.NotFound) {

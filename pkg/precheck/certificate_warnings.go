@@ -10,8 +10,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// certificateWarnings says which certificates are not valid now, which services lose
-// theirs because a secret was replaced, and which need one and have none.
+// certificateWarnings warns of certificates that are not valid now, of services that
+// lose theirs because a secret was replaced, and of services that need one and have
+// none.
 func (rules Rules) certificateWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := certificateWarner{rules: rules, reader: r, services: map[model.Key]bool{}}
 	for c, err := range written(model.KindSecret, model.KindService, model.KindServiceSecret) {
@@ -44,7 +45,7 @@ func (rules Rules) certificateWarnings(r store.Reader, written store.Changes) ([
 type certificateWarner struct {
 	rules  Rules
 	reader store.Reader
-	// services are those to look at.
+	// services are the services to check.
 	services map[model.Key]bool
 	list     []string
 }
@@ -109,7 +110,7 @@ func (w *certificateWarner) warnLostHosts(service model.Key, was, is *model.Secr
 	return nil
 }
 
-// needs says that a service has no certificate, and needs one.
+// needs warns if a service needs a certificate and has none.
 func (w *certificateWarner) needs(service model.Key) error {
 	svc, found, err := find[*model.Service](w.reader, service)
 	if !found {
@@ -126,7 +127,7 @@ func (w *certificateWarner) needs(service model.Key) error {
 	return nil
 }
 
-// secretsOf are the secrets that are attached to a service.
+// secretsOf returns the secrets that are attached to a service.
 func (w *certificateWarner) secretsOf(service model.Key) ([]*model.Secret, error) {
 	links, err := w.reader.List(store.Query{Kind: model.KindServiceSecret, To: []model.Key{service}})
 	if err != nil {

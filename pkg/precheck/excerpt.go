@@ -7,23 +7,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// excerpt is the part of the configuration around a write: objects, with what they
-// need to be compiled. It becomes a configuration that is compiled like the whole one.
+// excerpt is the part of the configuration around a write: objects, and what is needed
+// to compile them. It becomes a configuration that is compiled like the whole one.
 type excerpt struct {
 	reader  store.Reader
 	objects map[model.Key]model.Object
-	// links has what is attached to routes and services.
+	// links contains what is attached to routes and services.
 	links map[model.Key][]model.Object
 }
 
-// newExcerpt takes links of owners that need not be read.
+// newExcerpt returns an excerpt. links are those of owners whose links need not be
+// read.
 func newExcerpt(r store.Reader, links map[model.Key][]model.Object) *excerpt {
 	return &excerpt{r, map[model.Key]model.Object{}, links}
 }
 
-// createdLinks has the routes and services that a transaction has made, with the
-// links that it has made: they have no other. Of a transaction that is too large to
-// keep them, all is false.
+// createdLinks returns the routes and services that a transaction created, with the
+// links that it created: they have no others. all is false if the transaction is too
+// large to keep them.
 func createdLinks(written store.Changes) (made map[model.Key][]model.Object, all bool, err error) {
 	made = map[model.Key][]model.Object{}
 	n := 0
@@ -50,9 +51,8 @@ func createdLinks(written store.Changes) (made map[model.Key][]model.Object, all
 	return made, true, nil
 }
 
-// addOwners gathers routes and services, with what is attached to them and to the
-// services of the routes. One that is not there was deleted again in the same
-// transaction.
+// addOwners collects routes and services, with what is attached to them and to the
+// services of the routes. A missing object was deleted again in the same transaction.
 func (e *excerpt) addOwners(keys []model.Key) error {
 	owners := map[model.Kind]map[model.Key]bool{model.KindService: {}, model.KindRoute: {}}
 	for _, key := range keys {
@@ -84,7 +84,7 @@ func (e *excerpt) addOwners(keys []model.Key) error {
 	return nil
 }
 
-// readLinks reads the links of owners of one kind, where they are not known.
+// readLinks reads the links of owners of one kind, unless they are known.
 func (e *excerpt) readLinks(kind model.Kind, owners map[model.Key]bool) error {
 	var unknown []model.Key
 	for key := range owners {
@@ -108,7 +108,7 @@ func (e *excerpt) readLinks(kind model.Kind, owners map[model.Key]bool) error {
 	return nil
 }
 
-// prefetch reads owners, and what is attached to them, together.
+// prefetch reads owners and what is attached to them in one query.
 func (e *excerpt) prefetch(owners map[model.Key]bool) error {
 	var keys []model.Key
 	for owner := range owners {
@@ -120,14 +120,14 @@ func (e *excerpt) prefetch(owners map[model.Key]bool) error {
 	return e.reader.Prefetch(keys)
 }
 
-// linkKinds are the kinds of links to routes, or to services for all their routes.
+// linkKinds returns the kinds of links to routes, or to services for all their routes.
 func linkKinds(owner model.Kind) []model.Kind {
 	return slices.DeleteFunc(owner.OwnedKinds(), func(k model.Kind) bool {
 		return k.Row().Attaches() == "" || owner == model.KindService && !k.Row().EveryRoute
 	})
 }
 
-// add gathers an object and what it uses.
+// add collects an object and what it uses.
 func (e *excerpt) add(obj model.Object) error {
 	e.objects[obj.Key()] = obj
 	for _, used := range model.Uses(obj) {
@@ -138,7 +138,7 @@ func (e *excerpt) add(obj model.Object) error {
 	return nil
 }
 
-// get gathers an object that is stored, and nothing if it is not.
+// get collects a stored object, or nothing if it does not exist.
 func (e *excerpt) get(key model.Key) error {
 	if e.objects[key] != nil {
 		return nil
@@ -153,8 +153,8 @@ func (e *excerpt) get(key model.Key) error {
 	return e.add(obj)
 }
 
-// trials are the route and, where it may be on one, the service in which an object
-// is tried alone. No service has such a name.
+// trials returns the route, and if possible also the service, in which an object is
+// tested alone. No service has such a name.
 func trials(key model.Key) []model.Key {
 	service := "+" + string(key.Kind) + "+" + key.Name()
 	if key.Kind == model.KindUpstream {
@@ -163,8 +163,8 @@ func trials(key model.Key) []model.Key {
 	return []model.Key{model.RouteKey(service, "+"), model.ServiceKey(service)}
 }
 
-// try puts an upstream or a filter on a plain route or service of its own: what
-// makes Envoy refuse a route is always one of the objects on it.
+// try puts an upstream or a filter on a plain route or service of its own. If Envoy
+// refuses a route, one of the objects on it is always the reason.
 func (e *excerpt) try(obj model.Object) error {
 	key := trials(obj.Key())[0]
 	service, route := key.Root().Name(), key.Name()
@@ -191,7 +191,7 @@ func (e *excerpt) try(obj model.Object) error {
 	return nil
 }
 
-// config is what was gathered.
+// config returns the collected objects as a configuration.
 func (e *excerpt) config() *model.Config {
 	change := model.Change{Full: true, Entries: make([]model.Entry, 0, len(e.objects))}
 	for key, obj := range e.objects {
@@ -202,7 +202,7 @@ func (e *excerpt) config() *model.Config {
 	return config
 }
 
-// routes are the routes of config, by their keys.
+// routes returns the routes of config by key.
 func (e *excerpt) routes(config *model.Config) map[model.Key]*model.RouteTree {
 	routes := map[model.Key]*model.RouteTree{}
 	for key := range e.objects {

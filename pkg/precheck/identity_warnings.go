@@ -7,10 +7,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// identity is what may be known of who asks: verified claims, and whose API key it is.
+// identity is what the gateway may know about a client: verified claims, and the client of an API key.
 type identity struct{ claims, client bool }
 
-// adviseAccess says that nothing verifies the claims that rules compare.
+// adviseAccess warns if nothing verifies the claims that rules compare.
 func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 	spec, ok := f.Parse().Spec.(*model.RBACFilter)
 	if !ok || !slices.ContainsFunc(slices.Concat(spec.Allow, spec.Deny), func(r model.AccessRule) bool { return len(r.Claims) > 0 }) {
@@ -24,7 +24,7 @@ func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 		"so that no rule with claims is for it, in allow as in deny", nil
 }
 
-// adviseCounted says that a limit counts by what nothing has found out.
+// adviseCounted warns if a limit counts by something that no filter provides.
 func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
 	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
 	if !ok {
@@ -42,7 +42,7 @@ func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
 	return "", nil
 }
 
-// countedBy is what a filter counts by.
+// countedBy returns what a filter counts by.
 func countedBy(f *model.RateLimitFilter) (wants identity) {
 	for _, d := range f.Descriptors {
 		for _, e := range d {
@@ -53,8 +53,8 @@ func countedBy(f *model.RateLimitFilter) (wants identity) {
 	return wants
 }
 
-// unknown is what of an identity nothing finds out on a route of a link, the first such. A service's
-// link says nothing of routes that are public: that nobody is asked there is what they say.
+// unknown returns the part of an identity that nothing provides on a route of a link, and the first such route.
+// For a link of a service it skips public routes, which require no credential on purpose.
 func (w warner) unknown(link model.Key, wants identity) (missing identity, route string, err error) {
 	if wants == (identity{}) {
 		return missing, "", nil
@@ -92,7 +92,7 @@ func hasType(filters []*model.Filter, kind string) bool {
 	return slices.ContainsFunc(filters, func(f *model.Filter) bool { return f.Type == kind })
 }
 
-// verifyTokens reports whether one of the filters takes tokens.
+// verifyTokens reports whether one of the filters accepts tokens.
 func verifyTokens(filters []*model.Filter) bool {
 	return slices.ContainsFunc(filters, func(f *model.Filter) bool {
 		either, _ := f.Parse().Spec.(*model.AnyOfFilter)
@@ -100,13 +100,13 @@ func verifyTokens(filters []*model.Filter) bool {
 	})
 }
 
-// saysWho reports whether a filter of a service takes the place of the logins of its proxies.
+// saysWho reports whether a filter of a service replaces the logins of its proxies.
 func saysWho(f *model.Filter) bool {
 	return f.Type == model.FilterJWT || f.Type == model.FilterBasicAuth || f.Type == model.FilterAnyOf
 }
 
-// identityOf returns what the service of a link learns of the client, with the logins of its proxies. One that no
-// proxy serves yet may get such a login.
+// identityOf returns what the service of a link learns about the client, including from the logins of its
+// proxies. A service that no proxy serves yet may still get such a login.
 func (w warner) identityOf(link model.Key) (identity, error) {
 	service := model.ServiceKey(link.Part(model.KindService))
 	filters, err := w.filtersOf(store.Query{Kind: model.KindServiceFilter, To: []model.Key{service}})
@@ -132,7 +132,7 @@ func (w warner) identityOf(link model.Key) (identity, error) {
 	return out, nil
 }
 
-// addBereft adds the filters of a service that may need what a detached one found out of who asks.
+// addBereft adds the filters of a service that may need what a detached filter provided about the client.
 func (w warner) addBereft(link model.Key) error {
 	f, found, err := find[*model.Filter](w.reader, link.Attached())
 	if err != nil || !found || !saysWho(f) && f.Type != model.FilterOIDC && f.Type != model.FilterAPIKey {

@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// ipWarnings says what filters advise of themselves, such as lists of addresses that are not
-// written as they are read, and where clients can choose the address that is compared.
+// ipWarnings returns the filters' own warnings, such as lists of addresses in a misleading
+// notation, and warns where clients can choose the compared address.
 func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
 	var list []string
@@ -57,7 +57,7 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	return list, nil
 }
 
-// trustsClients reports whether everybody may say who asks.
+// trustsClients reports whether every client may set its own address.
 func trustsClients(p *model.Proxy) bool {
 	a, err := netip.ParseAddr(p.ListenIP)
 	return p.TrustedHops > 0 && err == nil && !a.IsLoopback() && !a.IsPrivate()

@@ -8,7 +8,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// loginOf is the login of a filter or global config; nil if it is none.
+// loginOf returns the login of a filter or global config; nil if there is none.
 func loginOf(obj model.Object) *model.Login {
 	switch o := obj.(type) {
 	case *model.Filter:
@@ -19,8 +19,9 @@ func loginOf(obj model.Object) *model.Login {
 	return nil
 }
 
-// providerOf is where the token endpoint of a login is, if it names no upstream; nil if the
-// object is no login, or where the endpoint is has to be asked for.
+// providerOf returns the upstream derived from a login's token endpoint, if the login names
+// no upstream; nil if the object is not a login, or if the endpoint must first be learned
+// from the provider.
 func providerOf(obj model.Object) *model.Upstream {
 	l := loginOf(obj)
 	if l == nil || l.Upstream != "" {
@@ -33,10 +34,10 @@ func providerOf(obj model.Object) *model.Upstream {
 	return l.DerivedUpstream(endpoint)
 }
 
-// namedText is a field of a login that names the secret with a text.
+// namedText is a field of a login that names a secret with a value.
 type namedText struct{ field, secret string }
 
-// textsOf are the fields of a login that name secrets.
+// textsOf returns the fields of a login that name secrets.
 func textsOf(of model.Key, l *model.Login) []namedText {
 	if l == nil {
 		return nil
@@ -47,8 +48,9 @@ func textsOf(of model.Key, l *model.Login) []namedText {
 	return []namedText{{"Filter_config.client_secret", l.ClientSecret.Secret}, {"Filter_config.cookie_secret", l.CookieSecret}}
 }
 
-// checkLogin refuses an identity provider where no upstream may be, and secrets without a
-// text where a login needs one, if a change has put them there. The service would answer 503.
+// checkLogin refuses an identity provider at an address that upstreams may not have, and
+// secrets without a value that a login needs, if a change causes this. The service would
+// answer 503.
 func (c checker) checkLogin(w store.Written) error {
 	if u := providerOf(w.After); u != nil {
 		if err := c.address(w.Key.Path(), u); err != nil {
@@ -77,7 +79,7 @@ func (c checker) checkLogin(w store.Written) error {
 	return nil
 }
 
-// checkText refuses to take the text of a secret away that logins name.
+// checkText refuses to remove the value of a secret that logins name.
 func (c checker) checkText(s *model.Secret, before model.Object) error {
 	was, _ := before.(*model.Secret)
 	if was == nil || noText(s) == "" || noText(was) != "" {
@@ -99,7 +101,7 @@ func (c checker) checkText(s *model.Secret, before model.Object) error {
 	return nil
 }
 
-// noText says why a secret has no text; empty if it has one.
+// noText returns why a secret has no value; empty if it has one.
 func noText(s *model.Secret) string {
 	switch {
 	case s.Cert != "" || s.PrivateKey != "":
@@ -110,7 +112,7 @@ func noText(s *model.Secret) string {
 	return ""
 }
 
-// wrongText refuses to write a path, for the field that was sent.
+// wrongText refuses a write with a path, for the field sent.
 func wrongText(path, sent string, of model.Key, f namedText, s *model.Secret) error {
 	message := fmt.Sprintf("names secret %q, which %s", s.Name, noText(s))
 	long := fmt.Sprintf("%s of %s %s", f.field, of.Path(), message)

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// loginWarnings says what of the logins that were written works otherwise than intended,
-// by itself and on the services that have it.
+// loginWarnings warns of written logins that do not work as intended, alone or on the services
+// that have them.
 func (rules Rules) loginWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := &loginWarner{rules: rules, reader: r, logins: map[model.Key]*model.Login{}, services: map[model.Key]bool{}}
 	for c, err := range written(model.KindSecret, model.KindFilter, model.KindGlobalConfig, model.KindProxy, model.KindProxyGlobalConfig, model.KindProxyService,
@@ -35,8 +35,8 @@ func (rules Rules) loginWarnings(r store.Reader, written store.Changes) ([]strin
 type loginWarner struct {
 	rules  Rules
 	reader store.Reader
-	// logins are those to look at by themselves, services those to look at with the
-	// logins that hold for them.
+	// logins are the logins to check alone. services are those to check with the logins that
+	// apply to them.
 	logins   map[model.Key]*model.Login
 	services map[model.Key]bool
 	list     []string
@@ -50,7 +50,7 @@ func (w *loginWarner) warn(format string, args ...any) {
 	w.list = append(w.list, fmt.Sprintf(format, args...))
 }
 
-// gather notes what one change makes worth a look.
+// gather collects what to check after one change.
 func (w *loginWarner) gather(c store.Written) error {
 	if c.Key.Kind == model.KindServiceSecret {
 		w.services[c.Key.Owner()] = true
@@ -81,7 +81,7 @@ func (w *loginWarner) gather(c store.Written) error {
 		w.services[c.Key.Attached()] = true
 	case *model.Service:
 		if was, _ := c.Before.(*model.Service); was != nil && (was.FQDN != o.FQDN || was.HTTPS != o.HTTPS || was.Public != o.Public) {
-			w.services[c.Key] = true // the links of a new one are new
+			w.services[c.Key] = true // the links of a new service are new
 		}
 	case *model.Route:
 		if o.Config.Match == "exact" {
@@ -93,7 +93,7 @@ func (w *loginWarner) gather(c store.Written) error {
 	return nil
 }
 
-// gatherLinks notes the services at the other end of links.
+// gatherLinks collects the services at the other end of links.
 func (w *loginWarner) gatherLinks(kind model.Kind, to ...model.Key) error {
 	links, err := w.reader.List(store.Query{Kind: kind, To: to, Limit: mostPlaces + 1})
 	for _, l := range links {
@@ -106,7 +106,7 @@ func (w *loginWarner) gatherLinks(kind model.Kind, to ...model.Key) error {
 	return err
 }
 
-// gatherProxies notes the services of the proxies that a global config holds for.
+// gatherProxies collects the services of the proxies to which a global config applies.
 func (w *loginWarner) gatherProxies(global model.Key) error {
 	links, err := w.reader.List(store.Query{Kind: model.KindProxyGlobalConfig, To: []model.Key{global}, Limit: mostPlaces + 1})
 	if err != nil || len(links) == 0 {
@@ -122,7 +122,7 @@ func (w *loginWarner) gatherProxies(global model.Key) error {
 	return w.gatherLinks(model.KindProxyService, proxies...)
 }
 
-// gatherUsers notes the logins that name a secret whose text is another one.
+// gatherUsers collects the logins that name a secret whose value changed.
 func (w *loginWarner) gatherUsers(s *model.Secret, before model.Object) error {
 	was, _ := before.(*model.Secret)
 	if was == nil || s.Value == "" || was.Value == s.Value {
@@ -142,7 +142,7 @@ func (w *loginWarner) gatherUsers(s *model.Secret, before model.Object) error {
 	return nil
 }
 
-// adviseLogin looks at a login by itself, and at its secrets and upstream.
+// adviseLogin checks a login alone, with its secrets and upstream.
 func (w *loginWarner) adviseLogin(key model.Key, l *model.Login) error {
 	for _, text := range l.Advice() {
 		w.warn("%s %s", key.Path(), text)
@@ -172,7 +172,7 @@ func (w *loginWarner) adviseLogin(key model.Key, l *model.Login) error {
 	return nil
 }
 
-// textOf is the text of a secret; empty if it cannot be read here.
+// textOf returns the value of a secret; empty if it cannot be read here.
 func (w *loginWarner) textOf(name string) (string, error) {
 	if name == "" || w.rules.Unseal == nil {
 		return "", nil
@@ -183,12 +183,12 @@ func (w *loginWarner) textOf(name string) (string, error) {
 	}
 	text, err := s.OpenValue(w.rules.Unseal)
 	if err != nil {
-		return "", nil //nolint:nilerr // which is told where it is used
+		return "", nil //nolint:nilerr // its users report this
 	}
 	return text, nil
 }
 
-// adviseServices looks at the services with the logins that hold for them.
+// adviseServices checks the services with the logins that apply to them.
 func (w *loginWarner) adviseServices() error {
 	if len(w.services) == 0 {
 		return nil
@@ -211,16 +211,18 @@ func (w *loginWarner) adviseServices() error {
 
 // loginsInForce are the logins of services and proxies.
 type loginsInForce struct {
-	// filters are those of services, replaced the services that ask for something else instead.
+	// filters are the login filters of services. replaced are the services that require
+	// something else instead.
 	filters  map[model.Key][]model.Key
 	replaced map[model.Key]bool
-	// proxies are those that a service is attached to, globals what holds for one.
+	// proxies are the proxies that a service is attached to. globals are the logins that apply
+	// to a proxy.
 	proxies map[model.Key][]*model.Proxy
 	globals map[string][]model.Key
 	logins  map[model.Key]*model.Login
 }
 
-// readLogins reads the logins that hold for the services; nil if none does.
+// readLogins reads the logins that apply to the services; nil if there are none.
 func (w *loginWarner) readLogins() (*loginsInForce, error) {
 	h := &loginsInForce{
 		filters: map[model.Key][]model.Key{}, replaced: map[model.Key]bool{}, proxies: map[model.Key][]*model.Proxy{}, globals: map[string][]model.Key{}, logins: map[model.Key]*model.Login{},
@@ -284,7 +286,7 @@ func (w *loginWarner) readProxies(h *loginsInForce, globals globalConfigs, servi
 	return nil
 }
 
-// on are the logins that hold for a service, each with the proxies on which it does.
+// on returns the logins that apply to a service, each with the proxies on which it does.
 func (h *loginsInForce) on(s *model.Service) map[model.Key][]*model.Proxy {
 	in := map[model.Key][]*model.Proxy{}
 	proxies, own := h.proxies[s.Key()], h.filters[s.Key()]
@@ -303,7 +305,7 @@ func (h *loginsInForce) on(s *model.Service) map[model.Key][]*model.Proxy {
 	return in
 }
 
-// adviseService looks at one service.
+// adviseService checks one service.
 func (w *loginWarner) adviseService(s *model.Service, h *loginsInForce) error {
 	own := h.filters[s.Key()]
 	switch {
@@ -360,7 +362,7 @@ func (w *loginWarner) advisePlaces(s *model.Service, in map[model.Key][]*model.P
 	return nil
 }
 
-// compressing are the links of a service and its routes to filters that compress answers.
+// compressing returns the links of a service and its routes to filters that compress responses.
 func (w *loginWarner) compressing(s *model.Service, routes []*model.Route) (list []model.Key, err error) {
 	queries := []store.Query{{Kind: model.KindServiceFilter, To: []model.Key{s.Key()}}}
 	if len(routes) > 0 {

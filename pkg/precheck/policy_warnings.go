@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// policyWarnings says which filters that were written or attached do not fit where they are, and which
-// lost what they need when another one was detached.
+// policyWarnings warns of written or attached filters that do not fit their place, and of filters that lost
+// what they need when another one was detached.
 func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
 	advisers := w.advisers()
@@ -58,7 +58,7 @@ func policyWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	return list, nil
 }
 
-// advisers say of filters of a type what is odd where they are attached; empty means nothing.
+// advisers return, by type of filter, what is unusual about a filter at its place; empty means nothing.
 func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, error) {
 	return map[string]func(model.Key, *model.Filter) (string, error){
 		model.FilterAffinity:  w.adviseAffinity,
@@ -71,13 +71,13 @@ func (w warner) advisers() map[string]func(model.Key, *model.Filter) (string, er
 	}
 }
 
-// isPlainLimit reports whether a filter is a limit that needs to know nothing of who asks.
+// isPlainLimit reports whether a filter is a limit that needs no identity.
 func isPlainLimit(f *model.Filter) bool {
 	spec, ok := f.Parse().Spec.(*model.RateLimitFilter)
 	return ok && countedBy(spec) == identity{}
 }
 
-// adviseCompress says that the pages of a login are compressed.
+// adviseCompress warns that the pages of a login are compressed.
 func (w warner) adviseCompress(link model.Key, _ *model.Filter) (string, error) {
 	service := model.ServiceKey(link.Part(model.KindService))
 	s, found, err := find[*model.Service](w.reader, service)
@@ -100,7 +100,7 @@ func compresses(login model.Key) string {
 	return "compresses answers behind login " + login.Name() + ": their length tells something of secrets in them, if they also have text that others choose (BREACH)"
 }
 
-// adviseBodyLimit says which routes have requests without an end.
+// adviseBodyLimit warns of routes with requests whose body has no end.
 func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error) {
 	routes, err := w.routesOf(link)
 	if err != nil {
@@ -121,7 +121,7 @@ func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error)
 	return "", nil
 }
 
-// adviseCalls says which paths do not say what a call is about.
+// adviseCalls warns of paths that do not determine what a call is about.
 func adviseCalls(f *model.Filter) (list []string) {
 	spec, is := f.Parse().Spec.(*model.GRPCJSONFilter)
 	if !is {
@@ -129,7 +129,7 @@ func adviseCalls(f *model.Filter) (list []string) {
 	}
 	calls, err := grpcjson.Read(spec.Set(), grpcjson.Options{Services: spec.Services, AutoMapping: spec.AutoMapping})
 	if err != nil {
-		return nil // which is refused
+		return nil // this is refused
 	}
 	for _, what := range calls.Overriding {
 		list = append(list, f.Key().Path()+" is no ground for rules by path: "+what)
@@ -137,7 +137,7 @@ func adviseCalls(f *model.Filter) (list []string) {
 	return list
 }
 
-// adviseGRPC says which upstreams get calls that they cannot take.
+// adviseGRPC warns of upstreams that receive calls which they cannot handle.
 func (w warner) adviseGRPC(link model.Key, _ *model.Filter) (string, error) {
 	routes, err := w.routesOf(link)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w warner) adviseGRPC(link model.Key, _ *model.Filter) (string, error) {
 // carriesGRPC reports whether an upstream speaks HTTP/2.
 func carriesGRPC(u *model.Upstream) bool { return u.Protocol == "h2" || u.Protocol == "h2c" }
 
-// findUpstream returns an upstream of a route that is such; nil means that there is none.
+// findUpstream returns an upstream of a route for which isSuch is true; nil means none.
 func (w warner) findUpstream(r *model.Route, isSuch func(*model.Upstream) bool) (*model.Upstream, error) {
 	upstreams, err := w.upstreamsOf(r)
 	at := slices.IndexFunc(upstreams, isSuch)
@@ -169,7 +169,7 @@ func (w warner) findUpstream(r *model.Route, isSuch func(*model.Upstream) bool) 
 	return upstreams[at], nil
 }
 
-// adviseAffinity says that no route there has a choice of upstreams that the filter could make.
+// adviseAffinity warns if no route there has several upstreams for the filter to choose from.
 func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) {
 	spec, ok := f.Parse().Spec.(*model.AffinityFilter)
 	routes, err := w.routesOf(link)
@@ -178,7 +178,7 @@ func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) 
 	}
 	why := ""
 	for _, r := range routes {
-		// A canary says itself which upstreams there are.
+		// A canary sets the upstreams itself.
 		canary, err := w.has(link, r, model.FilterCanary)
 		if err != nil {
 			return "", err
@@ -196,8 +196,8 @@ func (w warner) adviseAffinity(link model.Key, f *model.Filter) (string, error) 
 	return why, nil
 }
 
-// uselessAffinity says why nobody is kept at one of the upstreams of a route, in words that follow its name. Of
-// a route without any, which may get some yet, nothing is said.
+// uselessAffinity returns why the filter keeps no client at one of a route's upstreams, in words that follow
+// the route's name. It returns nothing for a route without upstreams, which may get some later.
 func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) string {
 	upstreams = slices.DeleteFunc(upstreams, func(u *model.Upstream) bool { return u.Weight == 0 })
 	switch {
@@ -209,13 +209,13 @@ func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) strin
 	return ""
 }
 
-// isOneAddress reports whether an upstream is one endpoint: a name may have several.
+// isOneAddress reports whether an upstream is one endpoint. A name may have several.
 func isOneAddress(u *model.Upstream) bool {
 	_, err := netip.ParseAddr(u.IP)
 	return err == nil && !u.IsDiscovered()
 }
 
-// has reports whether a route of a link, or its service, has a filter of one of some types.
+// has reports whether a route of a link, or its service, has a filter of one of the types.
 func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, error) {
 	service := model.ServiceKey(link.Part(model.KindService))
 	for _, q := range []store.Query{{Kind: model.KindRouteFilter, To: []model.Key{r.Key()}}, {Kind: model.KindServiceFilter, To: []model.Key{service}}} {
@@ -230,7 +230,7 @@ func (w warner) has(link model.Key, r *model.Route, types ...string) (bool, erro
 	return false, nil
 }
 
-// filtersOf are the filters at the end of links.
+// filtersOf returns the filters at the end of links.
 func (w warner) filtersOf(q store.Query) (list []*model.Filter, err error) {
 	q.Limit = mostPlaces
 	links, err := w.reader.List(q)
@@ -260,7 +260,7 @@ func (w warner) upstreamsOf(r *model.Route) (list []*model.Upstream, err error) 
 	return list, err
 }
 
-// routesOf are the routes that a link of a filter is about.
+// routesOf returns the routes to which a filter's link applies.
 func (w warner) routesOf(link model.Key) ([]*model.Route, error) {
 	if link.Kind == model.KindServiceFilter {
 		return store.List[*model.Route](w.reader, store.Query{Kind: model.KindRoute, To: []model.Key{link.Owner()}, Limit: mostPlaces})

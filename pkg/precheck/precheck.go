@@ -9,25 +9,25 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Rules are what the operator asks of objects beyond what Envoy does. The zero
-// value asks for nothing.
+// Rules are the operator's requirements in addition to Envoy's. The zero value requires
+// nothing.
 type Rules struct {
 	Upstreams egress.Lists
 	// Lua allows filters that run scripts.
 	Lua bool
-	// Machine is where the program runs, and Places where it listens; proxies
-	// add theirs. Without places nothing is said of them.
+	// Machine is where the program runs, and Places where it listens. Proxies add their
+	// listeners. Without places, they are not checked.
 	Machine egress.Machine
 	Places  []egress.Place
-	// Open reports whether everybody who reaches the API may change it.
+	// Open reports whether every client of the API may change the configuration.
 	Open func() (bool, error)
 	// Now is the clock of certificates; nil means time.Now.
 	Now func() time.Time
-	// Unseal opens a text that was sealed for a place; nil means that texts are not looked
-	// at.
+	// Unseal opens a text that was sealed for a place; nil means that texts are not
+	// checked.
 	Unseal func(sealed, place string) (string, error)
-	// Restoring takes what was there before, as a rollback does: certificates that have
-	// ended since, or that a service had although they are not for its host.
+	// Restoring accepts what existed before, as in a rollback: certificates that have
+	// expired since, or that a service had although they are not for its host.
 	Restoring bool
 }
 
@@ -38,11 +38,11 @@ func (rules Rules) now() time.Time {
 	return rules.Now()
 }
 
-// pageSize bounds the objects that are checked together.
+// pageSize bounds how many objects are checked together.
 const pageSize = 500
 
-// mostKept is the number of changes up to which it is kept what a transaction has
-// attached to what it made, and which of its clusters were made.
+// mostKept bounds how many changes are remembered: which links a transaction added to
+// objects that it created, and which of its clusters have been encoded.
 const mostKept = 20_000
 
 // Check returns an Unworkable error for the first object that cannot become a
@@ -80,19 +80,20 @@ type checker struct {
 	reader store.Reader
 	rules  Rules
 	own    *ownPlaces
-	// done are the routes and services that were checked.
+	// done are the routes and services that have been checked.
 	done map[model.Key]bool
-	// links are the links of owners that need not be read.
+	// links are the links of owners whose links need not be read.
 	links    map[model.Key][]model.Object
 	refusals build.RouteRefusals
 
-	// The others are of one page: what was gathered, and what names its secrets.
+	// The following fields are for one page: what was collected, and what names its
+	// secrets.
 	config *model.Config
 	routes map[model.Key]*model.RouteTree
 	users  map[model.Key][]model.Object
 }
 
-// checkPage gathers what changes need to be compiled, and checks them.
+// checkPage collects what is needed to compile the changes, and checks them.
 func (c checker) checkPage(page []store.Written) error {
 	if err := c.gather(page); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c checker) checkPage(page []store.Written) error {
 		if w.After == nil {
 			continue
 		}
-		// First, because it names the field.
+		// This is first, because it names the field.
 		if err := c.checkCertificates(w); err != nil {
 			return err
 		}
@@ -144,7 +145,7 @@ func (c *checker) gather(page []store.Written) error {
 	return nil
 }
 
-// gatherOne gathers a change that is not checked as a part of a service.
+// gatherOne collects a change that is not checked as part of a service.
 func (c *checker) gatherOne(n *excerpt, w store.Written) error {
 	switch w.After.(type) {
 	case *model.Upstream, *model.Filter:
@@ -153,7 +154,7 @@ func (c *checker) gatherOne(n *excerpt, w store.Written) error {
 		return n.add(w.After)
 	case *model.Secret:
 		if w.Before == nil {
-			return nil // what names it is new too
+			return nil // objects that name it are new too
 		}
 		for _, kind := range []model.Kind{model.KindUpstream, model.KindFilter} {
 			users, err := c.reader.List(store.Query{Kind: kind, To: []model.Key{w.Key}})
@@ -171,7 +172,7 @@ func (c *checker) gatherOne(n *excerpt, w store.Written) error {
 	return nil
 }
 
-// ownerOf is the route or service that is checked for an object, if one is.
+// ownerOf returns the route or service that is checked for an object, if any.
 func ownerOf(key model.Key) (owner model.Key, is bool) {
 	if key.Attached() != (model.Key{}) {
 		key = key.Owner()
@@ -223,8 +224,8 @@ func (c checker) checkAlone(obj model.Object) error {
 	return nil
 }
 
-// refusalOf says why a route or service cannot work. One that is not there was
-// deleted again in the same transaction.
+// refusalOf returns why a route or service cannot work. A missing object was deleted again
+// in the same transaction.
 func (c checker) refusalOf(key model.Key) error {
 	if key.Kind == model.KindService {
 		if tree := c.config.Service(key.Name()); tree != nil {

@@ -15,7 +15,7 @@ import (
 // hooks are the functions of a script that Envoy calls.
 func hooks() []string { return []string{"envoy_on_request", "envoy_on_response"} }
 
-// script refuses a filter with a script that would not run.
+// script refuses a filter whose script would not run.
 func (c checker) script(f *model.Filter) error {
 	lua, is := f.Parse().Spec.(*model.LuaFilter)
 	if !is {
@@ -43,7 +43,7 @@ func (c checker) script(f *model.Filter) error {
 	return nil
 }
 
-// definesHook reports whether a statement makes one of the functions, and for all to see.
+// definesHook reports whether a statement defines one of the hooks as a global function.
 func definesHook(s ast.Stmt) bool {
 	var to []ast.Expr
 	switch s := s.(type) {

@@ -11,14 +11,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostPlaces bounds the work of Warnings: if a transaction touches more places of
-// filters than this, only the status shows them.
+// mostPlaces bounds the work of Warnings. If a transaction touches more places of filters, only the status shows their
+// conditions.
 const mostPlaces = 200
 
-// Warnings says what a transaction has written that works, but probably not as
-// intended: upstreams that name the gateway itself, certificates that are not valid
-// or not for the services that have them, logins that do not end or protect little, lists of
-// addresses that clients can get around, filters that do not fit where they are, and rate-limit filters that limit nothing.
+// Warnings returns what a transaction has written that works, but probably not as intended: upstreams that name the
+// gateway itself, certificates that are not valid or not for the services that have them, logins that do not end or
+// protect little, lists of addresses that clients can evade, filters that do not fit their place, and rate-limit
+// filters that limit nothing.
 func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, error) {
 	addresses, err := rules.addressWarnings(r, written)
 	if err != nil {
@@ -44,7 +44,7 @@ func (rules Rules) Warnings(r store.Reader, written store.Changes) ([]string, er
 	return once(slices.Concat(addresses, certificates, logins, clients, policies, unlimited)), err
 }
 
-// once is a list without what is in it again: a filter and a login that are written together tell of each other.
+// once removes duplicates from a list: a filter and a login that are written together warn of each other.
 func once(list []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(s string) bool {
@@ -54,9 +54,8 @@ func once(list []string) []string {
 	})
 }
 
-// limitWarnings says which rate-limit filters limit nothing because of what a
-// transaction has written: those that it wrote or attached, and those whose
-// global configs it changed.
+// limitWarnings warns of rate-limit filters that limit nothing because of a transaction: those that it wrote or
+// attached, and those whose global configs it changed.
 func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 	w := warner{checker: checker{reader: r}, places: map[model.Key]bool{}}
 	globals := false
@@ -93,12 +92,12 @@ func limitWarnings(r store.Reader, written store.Changes) ([]string, error) {
 
 type warner struct {
 	checker
-	// places are the links of filters to look at. The value says that the
-	// transaction wrote the filter or the link: what was so before is told too.
+	// places are the links of filters to check. The value is true if the transaction wrote the filter or the link.
+	// Warnings then include problems that existed before.
 	places map[model.Key]bool
 }
 
-// addLinks adds the links to filters; to all if none is named.
+// addLinks adds the links to filters; to all filters if filters is empty.
 func (w warner) addLinks(filters []model.Key, wrote bool) error {
 	for _, kind := range []model.Kind{model.KindRouteFilter, model.KindServiceFilter} {
 		links, err := w.reader.List(store.Query{Kind: kind, To: filters, Limit: mostPlaces + 1})
@@ -153,14 +152,14 @@ func (w warner) warnings(written store.Changes) ([]string, error) {
 	return list, nil
 }
 
-// place is where a filter is.
+// place is where a filter is attached.
 type place struct {
 	filter   *model.ParsedFilter
 	forwards bool
 	proxies  []string
 }
 
-// advise says why the filter limits nothing, with proxies as in trees.
+// advise returns why the filter limits nothing, with proxies as in trees.
 func (p *place) advise(advisor limits.Advisor, link model.Key, trees map[string]*model.ProxyTree) []model.Condition {
 	proxies := make([]*model.ProxyTree, len(p.proxies))
 	for i, name := range p.proxies {
@@ -169,7 +168,7 @@ func (p *place) advise(advisor limits.Advisor, link model.Key, trees map[string]
 	return advisor.Advise(link, p.filter, p.forwards, limits.PlacesOf(p.filter, proxies))
 }
 
-// place reads the place of a link; nil means that it needs no warning.
+// place returns the place of a link; nil means that it needs no warning.
 func (w warner) place(link model.Key) (*place, error) {
 	filter, err := store.Get[*model.Filter](w.reader, link.Attached())
 	switch {
@@ -218,7 +217,7 @@ func (w warner) hasUpstream(route model.Key) (bool, error) {
 	return tree != nil && build.Forwards(tree), nil
 }
 
-// globalConfigs has the global configs and their links to proxies.
+// globalConfigs contains the global configs and their links to proxies.
 type globalConfigs map[model.Key]model.Object
 
 func readInForce(r store.Reader) (globalConfigs, error) {
@@ -235,7 +234,7 @@ func readInForce(r store.Reader) (globalConfigs, error) {
 	return h, nil
 }
 
-// before is h without what a transaction has written.
+// before returns h without what a transaction has written.
 func (h globalConfigs) before(written store.Changes) (globalConfigs, error) {
 	old := maps.Clone(h)
 	seen := map[model.Key]bool{}
@@ -255,7 +254,7 @@ func (h globalConfigs) before(written store.Changes) (globalConfigs, error) {
 	return old, nil
 }
 
-// trees are proxies with the global configs that hold for them, by name.
+// trees returns proxies with the global configs that apply to them, by name.
 func (h globalConfigs) trees(proxies map[string]bool) map[string]*model.ProxyTree {
 	change := model.Change{Full: true}
 	for name := range proxies {
