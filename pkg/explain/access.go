@@ -11,10 +11,10 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// accessRefused names the refusals of rules about who may do what.
+// accessRefused is the policy in refusals of access rules.
 const accessRefused = "access_refused"
 
-// passAccess reports whether the rules let the request pass; if not, it ends with the answer.
+// passAccess reports whether the rules allow the request. If not, it ends with the answer.
 func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	on := findFilter(l, accessFilter)
 	if on == nil || isOff(on, vh, r) {
@@ -44,8 +44,8 @@ func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	return true, nil
 }
 
-// callerOf is the request with the claims that a valid token of it has. Those of a session are
-// not known; without either there are none.
+// callerOf returns the request with the claims of its valid token. The claims of a session are
+// unknown. Without a token or a session, there are no claims.
 func callerOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) caller {
 	on := findFilter(l, jwtFilter)
 	if on == nil || isOff(on, vh, r) {
@@ -59,7 +59,7 @@ func callerOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost
 	return caller{s, claims, true}
 }
 
-// may reports whether a permission is for the request.
+// may reports whether a permission matches the request.
 func (c caller) may(p *rbacconfigv3.Permission) (verdict, error) {
 	switch rule := p.GetRule().(type) {
 	case *rbacconfigv3.Permission_Any:

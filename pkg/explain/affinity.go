@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// exactCookie is the name of the cookie that names an endpoint; empty means that none does.
+// exactCookie returns the name of the cookie that names an endpoint; empty if there is none.
 func exactCookie(r *routev3.Route) (string, error) {
 	config := r.GetTypedPerFilterConfig()[affinityFilter]
 	if config == nil {
@@ -35,7 +35,8 @@ func (f *Filter) describeAffinity(p passed) error {
 	return err
 }
 
-// stay gives all requests to the endpoint that a cookie names, if it is one of the only cluster.
+// stay sends all requests to the endpoint that a cookie names, if the route has only one cluster and that
+// contains it.
 func (f *Forward) stay(s subject, r *routev3.Route) error {
 	name, err := exactCookie(r)
 	if name == "" || err != nil || len(f.Clusters) != 1 {
@@ -56,8 +57,8 @@ func (f *Forward) stay(s subject, r *routev3.Route) error {
 	return nil
 }
 
-// cookieAddress is the address in a cookie (CookieBasedSessionStateFactory::parseAddress): the first field of a
-// message, or the whole; empty for one that Envoy cannot read.
+// cookieAddress returns the address in a cookie (CookieBasedSessionStateFactory::parseAddress): the first field
+// of a message, or the whole value; empty if Envoy cannot read it.
 func cookieAddress(value string) string {
 	decoded, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
@@ -86,7 +87,7 @@ func endpointAddress(e Endpoint) string {
 	return net.JoinHostPort(e.Address, strconv.FormatUint(uint64(e.Port), 10))
 }
 
-// describeChoice tells what the choice of an upstream goes by, and who gets a copy.
+// describeChoice describes what the choice of an upstream depends on, and which upstream receives a copy.
 func (a *Answer) describeChoice(r *routev3.Route) {
 	for _, h := range r.GetRoute().GetHashPolicy() {
 		switch {

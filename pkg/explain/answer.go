@@ -2,87 +2,88 @@ package explain
 
 import "github.com/gatehouse-gateway/gatehouse/pkg/health"
 
-// Answer is what happens to a request, and why.
+// Answer describes what happens to a request, and why.
 type Answer struct {
 	// Code is one of the codes below.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// Status is the status of the gateway's own answer; 0 means that the upstream
-	// answers.
+	// Status is the status of the gateway's own response; 0 means that the upstream
+	// responds.
 	Status int `json:"status,omitempty"`
-	// GRPCStatus is the grpc-status of the gateway's own answer to a gRPC
-	// client, whose Status is then 200.
+	// GRPCStatus is the grpc-status of the gateway's own response to a gRPC client.
+	// Status is then 200.
 	GRPCStatus int `json:"grpc_status,omitempty"`
-	// Body and Location are parts of the gateway's own answer.
+	// Body and Location are parts of the gateway's own response.
 	Body     string `json:"body,omitempty"`
 	Location string `json:"location,omitempty"`
-	// Request is the request as routes are compared with it.
+	// Request is the request as it is compared with routes.
 	Request Seen `json:"request"`
-	// TLS is how the connection is made; nil for plain HTTP.
+	// TLS describes the TLS connection; nil for plain HTTP.
 	TLS *TLS `json:"tls,omitempty"`
-	// Service and Route are the chosen ones, empty if none was.
+	// Service and Route are the chosen ones; empty if there is none.
 	Service string `json:"service,omitempty"`
 	Route   string `json:"route,omitempty"`
-	// Steps tell the way to the answer, in order.
+	// Steps are what happened, in order.
 	Steps []Step `json:"steps"`
-	// Hosts are the services whose host matches, the best first: it is taken
-	// and the others are not asked.
+	// Hosts are the services whose host matches, the best first. Only the first one
+	// is used.
 	Hosts []Host `json:"hosts"`
-	// Routes are those that were tried, in order; the last one matches unless
+	// Routes are the routes that were tried, in order. The last one matches unless
 	// Code is NoRoute.
 	Routes []Route `json:"routes"`
-	// Later are routes behind the chosen one, which are not asked; MoreRoutes
-	// counts those that there was no room for.
+	// Later are routes after the chosen one, which are not tried. MoreRoutes is the
+	// number of omitted ones.
 	Later      []Route `json:"later_routes,omitempty"`
 	MoreRoutes int     `json:"more_routes,omitempty"`
-	// Filters are those that the request passes, in order.
+	// Filters are the filters that the request passes, in order.
 	Filters []Filter `json:"filters"`
-	// UnknownFilters are those that this package does not know, in order: the
-	// request passes them, and the answer may be different for what they do.
+	// UnknownFilters are filters that this package does not know, in order. The
+	// request passes them, and they may change the answer.
 	UnknownFilters []string `json:"unknown_filters,omitempty"`
-	// Forward says where the request goes; nil means nowhere.
+	// Forward describes where the request is sent; nil means nowhere.
 	Forward *Forward `json:"forward,omitempty"`
-	// Envoy are the names of what was used, as Envoy's own tools show them.
+	// Envoy are the names of the resources that were used, as Envoy's own tools show
+	// them.
 	Envoy Names `json:"envoy"`
 }
 
-// The codes of an Answer.
+// These are the codes of an Answer.
 const (
 	Forwarded      = "forwarded"       // an upstream answers
 	DirectResponse = "direct_response" // the route has a fixed answer
 	Redirected     = "redirected"      // 307: the path has escaped slashes; 301 or 308: to https
-	BadRequest     = "bad_request"     // 400: no route is looked for
-	NoListener     = "no_listener"     // nothing listens
+	BadRequest     = "bad_request"     // 400: no route is tried
+	NoListener     = "no_listener"     // no listener is open
 	NoCertificate  = "no_certificate"  // the TLS handshake fails
 	Misdirected    = "misdirected"     // 421: the connection is for another host
 	NoHost         = "no_host"         // 404: no service has the host
-	NoRoute        = "no_route"        // 404: the service has no route for it
+	NoRoute        = "no_route"        // 404: no route of the service matches
 	NoUpgrade      = "no_upgrade"      // 403: the upgrade is not allowed
 	NoCluster      = "no_cluster"      // 503: the Envoy has no such cluster
-	NoEndpoints    = "no_endpoints"    // 503: nobody is behind the upstreams
-	LoginRequired  = "login_required"  // 302: the browser is sent to log in
-	LoginRefused   = "login_refused"   // 401: no session, and nobody can be sent to log in
-	LoginCallback  = "login_callback"  // 302 or 401: a browser comes back from a login
+	NoEndpoints    = "no_endpoints"    // 503: the upstreams have no endpoint
+	LoginRequired  = "login_required"  // 302: the browser is redirected to a login
+	LoginRefused   = "login_refused"   // 401: there is no session, and no redirect to a login is possible
+	LoginCallback  = "login_callback"  // 302 or 401: a browser returns from a login
 	SignedOut      = "signed_out"      // 302: the session ends
-	// 403: clients have to show a certificate, and this connection has none.
+	// 403: the host requires a client certificate, and this connection has none.
 	CertificateRequired = "client_certificate_required"
-	KeyRequired         = "key_required"       // 401: a http_filter_apikey finds no key that it knows
-	PasswordRequired    = "password_required"  // 401: a http_filter_basicauth finds no user with that password
-	NoCredential        = "no_credential"      // 401: a http_filter_anyof finds none of those that it takes
-	KeyRefused          = "client_refused"     // 403: the key is not of the set, or not one that may ask
-	AddressRefused      = "address_refused"    // 403: a vh_filter_ipaccess does not let the address in
-	TokenRefused        = "token_refused"      // 401: no token, or what is none
+	KeyRequired         = "key_required"       // 401: http_filter_apikey finds no known key
+	PasswordRequired    = "password_required"  // 401: http_filter_basicauth finds no user with that password
+	NoCredential        = "no_credential"      // 401: http_filter_anyof finds none of its credentials
+	KeyRefused          = "client_refused"     // 403: the key is not in the set, or its client is not allowed
+	AddressRefused      = "address_refused"    // 403: vh_filter_ipaccess refuses the address
+	TokenRefused        = "token_refused"      // 401: the token is missing or invalid
 	ClaimRefused        = "claim_refused"      // 403: the token lacks a claim
-	CrossSiteRefused    = "cross_site_refused" // 403: an http_filter_csrf refuses what a page of another site asks for
-	Preflight           = "preflight"          // 200: a vh_filter_cors answers the browser
-	Maintenance         = "maintenance"        // 503, or as it says: a vh_filter_maintenance closes the service
-	BodyTooLarge        = "body_too_large"     // 413: a route_filter_bodylimit is in the way
-	Fault               = "fault"              // a route_filter_fault fails all requests
-	AccessRefused       = "access_refused"     // 403: a vh_filter_rbac does not allow it
-	UnknownCall         = "unknown_call"       // 404 or 400: an http_filter_grpcjson has no call for it
+	CrossSiteRefused    = "cross_site_refused" // 403: http_filter_csrf refuses a request from a page of another site
+	Preflight           = "preflight"          // 200: vh_filter_cors answers the browser
+	Maintenance         = "maintenance"        // 503, or its own status: vh_filter_maintenance closes the service
+	BodyTooLarge        = "body_too_large"     // 413: route_filter_bodylimit refuses the body
+	Fault               = "fault"              // route_filter_fault fails all requests
+	AccessRefused       = "access_refused"     // 403: vh_filter_rbac refuses the request
+	UnknownCall         = "unknown_call"       // 404 or 400: http_filter_grpcjson has no call for the request
 )
 
-// Seen is the request after Envoy has made it plain.
+// Seen is the request after Envoy has normalized it.
 type Seen struct {
 	Method string `json:"method"`
 	Host   string `json:"host"`
@@ -108,11 +109,11 @@ type Host struct {
 	Message string `json:"message"`
 }
 
-// Route is a route that was tried, or one behind the chosen one.
+// Route is a route that was tried, or one after the chosen one.
 type Route struct {
 	Route   string `json:"route"`
 	Matches bool   `json:"matches"`
-	// Message says what becomes of a route behind the chosen one.
+	// Message describes what happens to a route after the chosen one.
 	Message string `json:"message,omitempty"`
 	// Checks are all conditions of the route.
 	Checks []Check `json:"checks"`
@@ -130,19 +131,19 @@ type Check struct {
 type Filter struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
-	// Descriptors are what the rate-limit filter has for the request, in order.
+	// Descriptors are what the rate-limit filter sends for the request, in order.
 	Descriptors []Descriptor `json:"descriptors,omitempty"`
 }
 
-// Forward is where a request goes.
+// Forward describes where a request is sent.
 type Forward struct {
-	// Host and Path, with the query, are what the upstream sees.
+	// Host and Path are what the upstream receives. Path includes the query.
 	Host string `json:"host"`
 	Path string `json:"path"`
-	// Clusters share the request by chance, in proportion to Weight.
+	// Clusters share requests randomly, in proportion to Weight.
 	Clusters []Cluster `json:"clusters"`
-	// Timeout bounds the whole exchange, IdleTimeout the time without a byte;
-	// "none" means no bound.
+	// Timeout bounds the whole exchange, IdleTimeout the time without a byte; "none"
+	// means no bound.
 	Timeout     string   `json:"timeout"`
 	IdleTimeout string   `json:"idle_timeout"`
 	Retries     *Retries `json:"retries,omitempty"`
@@ -161,26 +162,26 @@ type Cluster struct {
 
 // Endpoint is one address.
 type Endpoint struct {
-	// Upstream is the name of the upstream; empty in a cluster that has none.
+	// Upstream is the name of the upstream; empty in a cluster without upstreams.
 	Upstream string `json:"upstream,omitempty"`
 	Address  string `json:"address"`
 	Port     uint32 `json:"port"`
 	Weight   uint32 `json:"weight"`
-	// Percent of the requests of the route, while all are healthy.
+	// Percent is the share of the route's requests while all endpoints are healthy.
 	Percent float64 `json:"percent"`
-	// Draining says that it gets no new requests.
+	// Draining means that the endpoint receives no new requests.
 	Draining bool `json:"draining,omitempty"`
-	// Zone is where it is; empty means that this is not known.
+	// Zone is the zone of the endpoint; empty means unknown.
 	Zone string `json:"zone,omitempty"`
-	// Health, with its reason and in words, is filled in by who knows it (see
-	// TellHealth); empty means that nobody does.
+	// Health, its reason and its message are set by a caller that knows them (see
+	// DescribeHealth); empty means unknown.
 	Health        health.State `json:"health,omitempty"`
 	HealthReason  string       `json:"health_reason,omitempty"`
 	HealthMessage string       `json:"health_message,omitempty"`
-	// DNS says that the address is a name.
+	// DNS means that the address is a name.
 	DNS bool `json:"-"`
-	// TLS is how connections to it are secured; nil means that they are not, or not
-	// in a way that is known.
+	// TLS describes how connections to it are secured; nil means that they are not,
+	// or that it is unknown.
 	TLS *UpstreamTLS `json:"-"`
 }
 
@@ -189,7 +190,7 @@ type Retries struct {
 	Attempts uint32 `json:"attempts"`
 	On       string `json:"on"`
 	PerTry   string `json:"per_try,omitempty"`
-	// Hedge says that an attempt goes on when PerTry is over.
+	// Hedge means that an attempt continues after PerTry.
 	Hedge bool `json:"hedge,omitempty"`
 }
 
@@ -207,7 +208,7 @@ func (a *Answer) step(code, message string) {
 	a.Steps = append(a.Steps, Step{code, message})
 }
 
-// endWith adds the last step: the gateway answers by itself.
+// endWith adds the last step: the gateway answers itself.
 func (a *Answer) endWith(code string, status int, step, message string) {
 	a.Code, a.Status, a.Message = code, status, message
 	a.step(step, message)

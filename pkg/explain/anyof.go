@@ -11,18 +11,18 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// The filters of one of several credentials, in their order.
+// These are the filters for one of several credentials, in their order.
 const (
 	anyKeyFilter       = "envoy.filters.http.basic_auth/any_key"
 	anyBasicAuthFilter = "envoy.filters.http.basic_auth/any"
 	anyFilter          = "envoy.filters.http.rbac/any"
 )
 
-// credentialsOf are those of a request that are right.
+// credentialsOf are the valid credentials of a request.
 type credentialsOf struct{ client, user string }
 
-// passCredentials reports whether the request has a key, or one of several credentials, where it needs that; if not, it ends
-// with the answer.
+// passCredentials reports whether the request has the API key, or one of several credentials, that it needs. If not, it
+// ends with the answer.
 func (a *Answer) passCredentials(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	if passes, err := a.passKey(have, s, l, vh, r); !passes {
 		return false, err
@@ -30,8 +30,8 @@ func (a *Answer) passCredentials(have State, s subject, l *hcmv3.HttpConnectionM
 	return a.passAnyOf(have, s, l, vh, r)
 }
 
-// passAnyOf reports whether the request has one of several credentials, and none that is wrong; if not, it ends with the
-// answer. A token is taken for right.
+// passAnyOf reports whether the request has one of several credentials, and none that is wrong. If not, it ends with
+// the answer. It assumes that a token is valid.
 func (a *Answer) passAnyOf(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	on := func(name string) bool {
 		f := findFilter(l, name)
@@ -69,7 +69,7 @@ func (a *Answer) passAnyOf(have State, s subject, l *hcmv3.HttpConnectionManager
 	return a.passFound(s, found, l, vh, r)
 }
 
-// passFound reports whether one of the credentials counts.
+// passFound reports whether one of the credentials is accepted.
 func (a *Answer) passFound(s subject, found credentialsOf, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	message, err := messageFor(anyFilter, vh, r, &rbacv3.RBACPerRoute{})
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Answer) passFound(s subject, found credentialsOf, l *hcmv3.HttpConnecti
 	return true, nil
 }
 
-// counts reports whether a credential of the request is one that a principal is for.
+// counts reports whether a principal matches a credential of the request.
 func (s subject) counts(p *rbacconfigv3.Principal, found credentialsOf, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	m := p.GetSourcedMetadata().GetMetadataMatcher()
 	switch m.GetFilter() {

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// keyFilter knows the API keys, keyClientsFilter which of them may ask.
+	// keyFilter knows the API keys. keyClientsFilter knows which clients are allowed.
 	keyFilter        = "envoy.filters.http.basic_auth/key"
 	keyClientsFilter = "envoy.filters.http.rbac/clients"
 )
 
-// passKey reports whether the request has an API key that may ask, or needs none; if not, it ends
-// with the answer.
+// passKey reports whether the request has an allowed API key, or needs none. If not, it ends with the
+// answer.
 func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, keyFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -46,7 +46,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 		return false, err
 	}
 	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
-		for _, p := range policy.GetPrincipals() { // who is refused
+		for _, p := range policy.GetPrincipals() { // the clients that are refused
 			if !isClient(client, p.GetNotId().GetSourcedMetadata().GetMetadataMatcher().GetValue()) {
 				return false, a.endRefused(l, KeyRefused, KeyRefused, fmt.Sprintf("a http_filter_apikey does not let %s in", client))
 			}
@@ -55,7 +55,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 	return true, nil
 }
 
-// isClient reports whether a client is one that a matcher names.
+// isClient reports whether a matcher names a client.
 func isClient(client string, m *matcherv3.ValueMatcher) bool {
 	return slices.ContainsFunc(m.GetOrMatch().GetValueMatchers(), func(v *matcherv3.ValueMatcher) bool {
 		text := v.GetStringMatch()
@@ -63,7 +63,8 @@ func isClient(client string, m *matcherv3.ValueMatcher) bool {
 	})
 }
 
-// clientOfKey is whose key the request has; empty if it has none that the Envoy knows, with the reason.
+// clientOfKey returns the client of the request's API key; empty if the request has no key that the
+// Envoy knows, and why is the reason.
 func (s subject) clientOfKey(have State, filter string, vh *routev3.VirtualHost, r *routev3.Route) (client, why string, err error) {
 	header, err := keyHeaderOf(filter, vh, r)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s subject) clientOfKey(have State, filter string, vh *routev3.VirtualHost,
 		return "", "the request has no " + header, nil
 	}
 	first := text[0]
-	if filter == anyKeyFilter { // its header is made of all
+	if filter == anyKeyFilter { // its header joins all values
 		first = strings.Join(text, ",")
 	}
 	client, secret, ok := credentials(first)
@@ -88,7 +89,7 @@ func (s subject) clientOfKey(have State, filter string, vh *routev3.VirtualHost,
 	return "", "what is in " + header + " is no key that the Envoy knows", nil
 }
 
-// keyHeaderOf is the header that a key is taken from, that of the route before that of the service.
+// keyHeaderOf returns the header that contains the key: the route's, or else the service's.
 func keyHeaderOf(filter string, vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
 	inner := model.KeyHeader
 	if filter == anyKeyFilter {
@@ -110,14 +111,14 @@ func keyHeaderOf(filter string, vh *routev3.VirtualHost, r *routev3.Route) (stri
 				if _, name, plain := strings.Cut(h.GetValue(), "%REQ("); plain {
 					return strings.TrimSuffix(name, ")%"), nil
 				}
-				return strings.Split(h.GetValue(), "'")[1], nil // of an optional one
+				return strings.Split(h.GetValue(), "'")[1], nil // of an optional key
 			}
 		}
 	}
 	return "", fmt.Errorf("explaining filter %q: nothing gives it a key", keyFilter)
 }
 
-// knowsUser reports whether the Envoy has a line in its list of keys.
+// knowsUser reports whether the Envoy's list of keys contains a line.
 func (s State) knowsUser(filter, line string) (bool, error) {
 	at := slices.IndexFunc(s.Extensions, func(r *snapshot.Resource) bool { return r.Name == filter })
 	if at < 0 {
@@ -134,7 +135,7 @@ func (s State) knowsUser(filter, line string) (bool, error) {
 	return slices.Contains(strings.Split(list.GetUsers().GetInlineString(), "\n"), line), nil
 }
 
-// challengeBody is what comes with a challenge of a scheme.
+// challengeBody returns the body of a challenge with a scheme.
 func challengeBody(l *hcmv3.HttpConnectionManager, scheme string) string {
 	for _, m := range l.GetLocalReplyConfig().GetMappers() {
 		for _, h := range m.GetHeadersToAdd() {

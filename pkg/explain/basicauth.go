@@ -15,11 +15,11 @@ import (
 
 const (
 	basicAuthFilter = "envoy.filters.http.basic_auth"
-	// passwordFilter takes the password away.
+	// passwordFilter removes the password.
 	passwordFilter = "envoy.filters.http.header_mutation/password"
 )
 
-// passBasicAuth reports whether the request has the password of a user, or needs none; if not, it ends with the answer.
+// passBasicAuth reports whether the request has the password of a user, or needs none. If not, it ends with the answer.
 func (a *Answer) passBasicAuth(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, basicAuthFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -37,7 +37,7 @@ func (a *Answer) passBasicAuth(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	return true, nil
 }
 
-// userAmong is who sends the request, with the right password; if nobody of the users does, why says so.
+// userAmong returns the user whose correct password the request has. If there is none, why is the reason.
 func (s subject) userAmong(users *basicauthv3.BasicAuthPerRoute) (name, why string) {
 	text := s.headers.get("authorization")
 	rest, isBasic := strings.CutPrefix(text, "Basic ")
@@ -59,7 +59,7 @@ func (s subject) userAmong(users *basicauthv3.BasicAuthPerRoute) (name, why stri
 	return "", "there is no user of that name"
 }
 
-// credentials reads the form of Basic as Envoy does, which does not ask for padding.
+// credentials decodes Basic credentials like Envoy, which does not require padding.
 func credentials(encoded string) (name, secret string, ok bool) {
 	for range 2 {
 		encoded = strings.TrimSuffix(encoded, "=")

@@ -11,13 +11,14 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// bufferFilter bounds bodies, and decompressFilter unpacks them before.
+// bufferFilter bounds bodies. decompressFilter decompresses them first.
 const (
 	decompressFilter = "envoy.filters.http.decompressor/gzip"
 	bufferFilter     = "envoy.filters.http.buffer"
 )
 
-// passBodyLimit reports whether a body as long as Content-Length says may pass; if not, it ends with the answer.
+// passBodyLimit reports whether a body with the length of Content-Length is allowed. If not, it ends with the
+// answer.
 func (a *Answer) passBodyLimit(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, bufferFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -28,7 +29,7 @@ func (a *Answer) passBodyLimit(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 		return false, err
 	}
 	if unpack := findFilter(l, decompressFilter); unpack != nil && !isOff(unpack, vh, r) && isGzip(s) {
-		return true, nil // how long it is then is not known
+		return true, nil // the decompressed length is unknown
 	}
 	length, err := strconv.ParseUint(s.headers.get("content-length"), 10, 64)
 	if most := uint64(limit.GetBuffer().GetMaxRequestBytes().GetValue()); err == nil && length > most {
@@ -38,7 +39,7 @@ func (a *Answer) passBodyLimit(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	return true, nil
 }
 
-// isGzip reports whether Envoy takes the body for gzip: it looks at what comes first.
+// isGzip reports whether Envoy treats the body as gzip. Envoy looks at the first coding.
 func isGzip(s subject) bool {
 	first, _, _ := strings.Cut(s.headers.get("content-encoding"), ",")
 	return strings.EqualFold(strings.TrimSpace(first), "gzip")

@@ -8,7 +8,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// verdict of a condition is no, unknown or yes, in this order.
+// A verdict of a condition is no, unknown or yes, in this order.
 type verdict int
 
 const (
@@ -24,15 +24,16 @@ func verdictOf(b bool) verdict {
 	return no
 }
 
-// caller is a request with the claims of whom it is from.
+// caller is a request with the claims of its sender.
 type caller struct {
 	subject
 	claims map[string]any
-	// known says that the claims are known, and not in a session that only Envoy can read.
+	// known means that the claims are known, and not in a session that only Envoy can
+	// read.
 	known bool
 }
 
-// is reports whether the caller is one of whom an RBAC policy is about.
+// is reports whether a principal of an RBAC policy matches the caller.
 func (c caller) is(p *rbacconfigv3.Principal) (verdict, error) {
 	switch id := p.GetIdentifier().(type) {
 	case *rbacconfigv3.Principal_Any:
@@ -48,7 +49,7 @@ func (c caller) is(p *rbacconfigv3.Principal) (verdict, error) {
 	return no, fmt.Errorf("explaining a policy: principal %T is not known", p.GetIdentifier())
 }
 
-// all is no if one of the conditions does not hold, and yes if all hold.
+// all returns no if one of the conditions is false, and yes if all are true.
 func all[T any](list []T, holds func(T) (verdict, error)) (verdict, error) {
 	out := yes
 	for _, one := range list {
@@ -61,7 +62,7 @@ func all[T any](list []T, holds func(T) (verdict, error)) (verdict, error) {
 	return out, nil
 }
 
-// has reports whether a claim has one of the values that a matcher lists.
+// has reports whether a claim has one of the values in a matcher.
 func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
 	if m.GetFilter() != jwtFilter || len(m.GetPath()) < 2 {
 		return no, fmt.Errorf("explaining a policy: metadata of %q is not known", m.GetFilter())
@@ -78,7 +79,7 @@ func (c caller) has(m *matcherv3.MetadataMatcher) (verdict, error) {
 	return verdictOf(holds), nil
 }
 
-// matchesValue compares a text, or each of a list.
+// matchesValue compares a string, or each element of a list.
 func matchesValue(m *matcherv3.ValueMatcher, value any) bool {
 	if one := m.GetListMatch().GetOneOf(); one != nil {
 		list, _ := value.([]any)

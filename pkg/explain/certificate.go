@@ -18,29 +18,30 @@ import (
 
 // Certificate is a certificate for a host name.
 type Certificate struct {
-	// Secret holds it, and Service is the one that it is attached to.
+	// Secret contains the certificate. Service is the service that the secret is
+	// attached to.
 	Secret  string `json:"secret"`
 	Service string `json:"service,omitempty"`
-	// Kind is exact if it names the host name itself, wildcard if it covers it with
-	// one, and default for clients that name none.
+	// Kind is exact if the certificate names the host name itself, wildcard if a
+	// wildcard covers it, and default for clients that send no name.
 	Kind string `json:"kind"`
-	// Names are the DNS names in it.
+	// Names are the DNS names in the certificate.
 	Names []string `json:"names"`
 	// KeyType is RSA or ECDSA.
 	KeyType string `json:"key_type"`
-	// NotAfter is the end of its validity.
+	// NotAfter is when the certificate expires.
 	NotAfter time.Time `json:"not_after"`
 	// Fingerprint is the SHA-256 of the certificate, in hex.
 	Fingerprint string `json:"fingerprint"`
-	// Message says why it answers, or why another one does.
+	// Message explains why this certificate is served, or why another one is.
 	Message string `json:"message"`
 
-	// name is what it is found under, and rank that of its service's host.
+	// name is the name under which it is found. rank is the rank of its service's host.
 	name string
 	rank int
 }
 
-// The kinds of a certificate beside exact.
+// These are the kinds of a certificate in addition to exact.
 const (
 	wildcard = "wildcard"
 	unnamed  = "default"
@@ -54,7 +55,7 @@ func (c Certificate) sentence() string {
 	return fmt.Sprintf("the certificate of secret %s%s %s", c.Secret, of, c.Message)
 }
 
-// choose fills in the certificates for a server name.
+// choose sets the certificates for a server name.
 func (t *TLS) choose(have State, name string, common *tlsv3.CommonTlsContext) error {
 	candidates, err := candidatesOf(have, name)
 	if err != nil {
@@ -79,8 +80,7 @@ func (t *TLS) choose(have State, name string, common *tlsv3.CommonTlsContext) er
 	return nil
 }
 
-// candidatesOf are the certificates that are looked up by a server name, the one that is
-// found first.
+// candidatesOf returns the certificates that match a server name. The first one wins.
 func candidatesOf(have State, name string) ([]Certificate, error) {
 	if have.Certificates == nil {
 		return nil, nil
@@ -102,7 +102,7 @@ func candidatesOf(have State, name string) ([]Certificate, error) {
 	return list, nil
 }
 
-// covers says how the certificate is for a name.
+// covers describes how the certificate matches a name.
 func (c Certificate) covers(name string) string {
 	switch c.Kind {
 	case unnamed:
@@ -113,7 +113,7 @@ func (c Certificate) covers(name string) string {
 	return "covers " + name + " with " + wildcardOf(name)
 }
 
-// beats says why a certificate is shown in place of another one for the name.
+// beats explains why a certificate is served in place of another one for the name.
 func (c Certificate) beats(other Certificate) string {
 	switch {
 	case c.name != other.name:
@@ -128,14 +128,14 @@ func (c Certificate) beats(other Certificate) string {
 	return fmt.Sprintf("secret %s is valid for longer", c.Secret)
 }
 
-// chooseNamed fills in the certificates of a filter chain that names them: the
-// client's algorithms decide (DefaultTlsCertificateSelector).
+// chooseNamed sets the certificates of a filter chain that names them. The client's
+// algorithms decide (DefaultTlsCertificateSelector).
 func (t *TLS) chooseNamed(have State, name string, named []*tlsv3.SdsSecretConfig, candidates []Certificate) error {
 	var all []Certificate
 	for _, n := range named {
 		r := findResource(have.Secrets, n.GetName())
 		if r == nil {
-			continue // then Envoy waits for it, and the listener is not there yet
+			continue // Envoy then waits for it, and the listener is not open yet
 		}
 		var secret tlsv3.Secret
 		if err := r.Body.UnmarshalTo(&secret); err != nil {
@@ -171,9 +171,9 @@ func (t *TLS) chooseNamed(have State, name string, named []*tlsv3.SdsSecretConfi
 	return nil
 }
 
-// selectNamed returns which certificate is for which type of key. The names of the first
-// kind that has some decide: the name itself, the wildcard for it, or else the
-// first of all. The comparison is with the name as the client wrote it.
+// selectNamed returns the index of the certificate for each type of key. It tries the
+// name itself, then its wildcard, then the first certificate of all; the first kind with
+// a match decides. Names are compared in the letter case of the client.
 func selectNamed(all []Certificate, name string) map[string]int {
 	shown := map[string]int{}
 	for _, wanted := range []string{name, wildcardOf(name)} {
@@ -192,7 +192,7 @@ func selectNamed(all []Certificate, name string) map[string]int {
 	return shown
 }
 
-// wildcardOf is the wildcard that covers a name.
+// wildcardOf returns the wildcard that covers a name.
 func wildcardOf(name string) string {
 	if _, parent, ok := strings.Cut(name, "."); ok && parent != "" {
 		return "*." + parent
@@ -202,7 +202,7 @@ func wildcardOf(name string) string {
 
 var errNoCertificate = errors.New("it is no certificate in PEM")
 
-// readCertificate describes the leaf of a pair for a server name.
+// readCertificate describes the leaf certificate of a pair for a server name.
 func readCertificate(pair *tlsv3.TlsCertificate, name string) (Certificate, error) {
 	block, _ := pem.Decode([]byte(pair.GetCertificateChain().GetInlineString()))
 	if block == nil {

@@ -9,14 +9,14 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// isSecure reports whether a listener is one of HTTPS.
+// isSecure reports whether a listener is an HTTPS listener.
 func isSecure(l *listenerv3.Listener) bool {
 	chains := l.GetFilterChains()
 	return len(chains) > 0 && chains[0].GetTransportSocket() != nil
 }
 
 // findChain returns the filter chain of a listener for a connection; nil if there is
-// none, and the connection is closed.
+// none, and Envoy closes the connection.
 func findChain(l *listenerv3.Listener, serverName string) (*listenerv3.FilterChain, error) {
 	matcher := l.GetFilterChainMatcher()
 	if matcher == nil {
@@ -40,7 +40,8 @@ func findChain(l *listenerv3.Listener, serverName string) (*listenerv3.FilterCha
 	return nil, nil
 }
 
-// chainMatch are the inputs of a matcher of filter chains; an empty one is absent.
+// chainMatch contains the inputs of a matcher of filter chains. An empty input is
+// absent.
 type chainMatch map[string]string
 
 // choose returns the name of the filter chain; empty if none matches.
@@ -102,7 +103,7 @@ func (m chainMatch) holds(p *xdsmatcherv3.Matcher_MatcherList_Predicate) (bool, 
 		case *xdsmatcherv3.StringMatcher_Suffix:
 			return strings.HasSuffix(value, how.Suffix), nil
 		case *xdsmatcherv3.StringMatcher_SafeRegex:
-			// RE2's \C is one byte, which latin1 makes a character.
+			// RE2's \C is one byte, and latin1 turns each byte into a character.
 			re, err := wholeRegex(strings.ReplaceAll(how.SafeRegex.GetRegex(), `\C`, `(?s:.)`))
 			return err == nil && re.MatchString(latin1(value)), err
 		}

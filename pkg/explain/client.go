@@ -10,8 +10,8 @@ import (
 
 const forwardedFor = "x-forwarded-for"
 
-// findClient returns the address that Envoy takes for the client's: behind
-// trusted hops the one that the first of them wrote down, if it did
+// findClient returns the address that Envoy uses as the client's. Behind
+// trusted hops, it is the one that the first of them added, if there is one
 // (ConnectionManagerUtility::mutateRequestHeaders).
 func (a *Answer) findClient(r Request, h headers, l *hcmv3.HttpConnectionManager) string {
 	hops := int(l.GetXffNumTrustedHops())
@@ -27,7 +27,7 @@ func (a *Answer) findClient(r Request, h headers, l *hcmv3.HttpConnectionManager
 	return client
 }
 
-// forwardedAddress is the nth address from the right
+// forwardedAddress returns the nth address from the right
 // (Utility::getLastAddressFromXFF).
 func forwardedAddress(list string, n int) (string, bool) {
 	for range n - 1 {

@@ -2,7 +2,8 @@ package explain
 
 import "strings"
 
-// compressFilter compresses answers, one for each algorithm, which is behind the slash.
+// compressFilter is the prefix of the filters that compress responses. A slash and the
+// algorithm follow.
 const compressFilter = "envoy.filters.http.compressor"
 
 func (f *Filter) describeCompress(p passed) error {

@@ -11,27 +11,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// TLS is how a connection over TLS is made.
+// TLS describes a TLS connection.
 type TLS struct {
-	// ServerName is the host name that the client asks for (SNI); empty if it names none.
+	// ServerName is the host name that the client requests (SNI); empty if it sends none.
 	ServerName string `json:"server_name,omitempty"`
-	// MinVersion and MaxVersion bound the version, such as 1.2 and 1.3.
+	// MinVersion and MaxVersion bound the TLS version, such as 1.2 and 1.3.
 	MinVersion string `json:"min_version"`
 	MaxVersion string `json:"max_version"`
-	// ALPN are the protocols that a client can choose from, the best first.
+	// ALPN are the protocols that a client can choose from, the preferred one first.
 	ALPN []string `json:"alpn"`
-	// ClientAuthorities is the secret of the authorities, one of which must have signed
-	// the client's certificate; empty if clients are asked for none.
+	// ClientAuthorities is the secret with the authorities, one of which must have signed
+	// the client's certificate; empty if no client certificate is requested.
 	ClientAuthorities string `json:"client_authorities,omitempty"`
-	// Certificates are those that answer: one, or one for each type of key; none where
-	// the handshake fails.
+	// Certificates are the served certificates: one, or one for each type of key; empty
+	// if the handshake fails.
 	Certificates []Certificate `json:"certificates"`
-	// Others would do for the name too, and lose.
+	// Others are certificates that match the name too, and lose.
 	Others []Certificate `json:"other_certificates,omitempty"`
 }
 
-// connect takes the connection and, over TLS, makes the handshake. It returns the HTTP
-// part of the listener, nil if the request does not come so far.
+// connect accepts the connection and, over TLS, performs the handshake. It returns the
+// HTTP connection manager of the listener; nil if the request does not get that far.
 func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, error) {
 	for _, resource := range have.Listeners {
 		var listener listenerv3.Listener
@@ -75,7 +75,7 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 }
 
 // handshake reports whether the TLS handshake succeeds, for a client that trusts the
-// certificate and has one of its own where it is asked for.
+// certificate and presents its own if one is required.
 func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain) (bool, error) {
 	var socket tlsv3.DownstreamTlsContext
 	if err := chain.GetTransportSocket().GetTypedConfig().UnmarshalTo(&socket); err != nil {
@@ -115,7 +115,7 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 	return true, nil
 }
 
-// nameText is a server name in a sentence.
+// nameText describes a server name in a sentence.
 func nameText(serverName string) string {
 	if serverName == "" {
 		return "an address, and so names no host (no SNI)"
@@ -139,7 +139,7 @@ func versionText(v tlsv3.TlsParameters_TlsProtocol) string {
 	return strings.ReplaceAll(strings.TrimPrefix(v.String(), "TLSv"), "_", ".")
 }
 
-// howToCover says what to do for a name without a certificate.
+// howToCover describes what to do for a name without a certificate.
 func (have State) howToCover(r Request) string {
 	if r.ServerName == "" {
 		return `a client that asks for an address gets the certificate of a service whose fqdn is * or that address: attach a secret to one`
@@ -152,7 +152,7 @@ func (have State) howToCover(r Request) string {
 	return fmt.Sprintf("attach a secret with a certificate that covers %s to service %s (POST /service/%s/secret/{secret})", r.ServerName, service, service)
 }
 
-// objectOf is the secret object of a secret that a listener names.
+// objectOf returns the secret object behind a secret that a listener names.
 func objectOf(have State, name string) string {
 	if r := findResource(have.Secrets, name); r != nil {
 		if object := objectName(r, "secret"); object != "" {

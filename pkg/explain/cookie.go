@@ -8,7 +8,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// cookieOf is the value of a cookie (Http::Utility::parseCookies): of several, the first.
+// cookieOf returns the value of a cookie (Http::Utility::parseCookies). If there are
+// several, it is the first.
 func (s subject) cookieOf(name string) (value string, there bool) {
 	for _, header := range s.headers["cookie"] {
 		for part := range strings.SplitSeq(header, ";") {

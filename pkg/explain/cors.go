@@ -9,10 +9,10 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// corsFilter answers preflights, and says which web pages may read answers.
+// corsFilter answers preflights and states which web pages may read responses.
 const corsFilter = "envoy.filters.http.cors"
 
-// passPreflight answers for an upstream (CorsFilter::decodeHeaders), or reports that the request goes on.
+// passPreflight answers a preflight (CorsFilter::decodeHeaders), or reports that the request continues.
 func (a *Answer) passPreflight(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, corsFilter)
 	if f == nil || isOff(f, vh, r) || r.GetRoute() == nil || s.headers.get(":method") != http.MethodOptions || s.headers.get("access-control-request-method") == "" {
@@ -25,7 +25,7 @@ func (a *Answer) passPreflight(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	return !allowed, err
 }
 
-// isReader reports whether pages of the request's origin may read answers.
+// isReader reports whether pages of the request's origin may read responses.
 func (s subject) isReader(vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	policy, err := messageFor(corsFilter, vh, r, &corsv3.CorsPolicy{})
 	origin := s.headers.get("origin")

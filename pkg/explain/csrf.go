@@ -11,10 +11,10 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// csrfFilter refuses changes that pages of other sites ask for.
+// csrfFilter refuses changing requests from pages of other sites.
 const csrfFilter = "envoy.filters.http.csrf"
 
-// passCSRF reports whether the request passes; if not, it ends with the answer.
+// passCSRF reports whether the request is allowed. If not, it ends with the answer.
 func (a *Answer) passCSRF(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, csrfFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -33,8 +33,8 @@ func (f *Filter) describeCSRF(p passed) error {
 	return err
 }
 
-// isOwnPage reports whether a page that may ask for changes sends the request, or one that asks for none, and
-// why (CsrfFilter::decodeHeaders).
+// isOwnPage reports whether the request changes nothing or comes from an allowed page, and why
+// (CsrfFilter::decodeHeaders).
 func (s subject) isOwnPage(vh *routev3.VirtualHost, r *routev3.Route) (ok bool, why string, err error) {
 	if method := s.headers.get(":method"); !slices.Contains([]string{"POST", "PUT", "DELETE", "PATCH"}, method) {
 		return true, method + " changes nothing", nil
@@ -63,7 +63,8 @@ func (s subject) isOwnPage(vh *routev3.VirtualHost, r *routev3.Route) (ok bool, 
 	return false, fmt.Sprintf("its %s is of %s, which is neither the host %s nor listed", header, from, s.headers.get(authority)), nil
 }
 
-// hostAndPort is the part of a URL that Envoy compares: what it cannot read, it compares as it is.
+// hostAndPort returns the part of a URL that Envoy compares. Envoy compares text that it cannot parse
+// unchanged.
 func hostAndPort(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

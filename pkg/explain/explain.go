@@ -13,31 +13,30 @@ import (
 
 // State is what an Envoy has.
 type State struct {
-	// Listeners are those of plain HTTP and of HTTPS.
+	// Listeners are the plain HTTP and HTTPS listeners.
 	Listeners, Clusters []*snapshot.Resource
-	// Endpoints are the assignments of the clusters that have them apart, sorted by name.
+	// Endpoints are the assignments of discovered clusters, sorted by name.
 	Endpoints []*snapshot.Resource
-	// Secrets are those that a listener names, sorted by name.
+	// Secrets are the secrets that a listener names, sorted by name.
 	Secrets []*snapshot.Resource
-	// Extensions are the filters that a listener names and does not hold.
+	// Extensions are the filters that a listener names but does not contain.
 	Extensions []*snapshot.Resource
-	// Certificates finds those for the host name that a client asks for, the one that
-	// it gets first (Snapshot.Candidates); nil finds none.
+	// Certificates returns the certificates for the host name that a client requests. The
+	// first one is served (Snapshot.Candidates). A nil function means none.
 	Certificates func(asked string) []*snapshot.Certificate
-	// Routes is the route configuration that the hosts are in, without them; nil
-	// without a listener.
+	// Routes is the route configuration without its hosts; nil without a listener.
 	Routes *routev3.RouteConfiguration
 	Hosts  []*snapshot.Host
-	// Refused are the listeners whose form in Listeners the Envoy refused.
+	// Refused are the listeners whose version in Listeners the Envoy refused.
 	Refused []RefusedListener
-	// Limits finds the limits that the descriptors of one request meet in a
-	// domain of the rate-limit engine, in their order, nil for none; a nil Limits
-	// means that this is not known.
+	// Limits returns the limits that the descriptors of one request meet in a domain of
+	// the rate-limit engine, in the order of the descriptors, nil for none. A nil
+	// function means that the limits are unknown.
 	Limits func(domain string, descriptors [][]Entry) ([]*Limit, error)
 }
 
-// Explain answers what the Envoy does with the request. The error means that
-// the state holds something that this package does not know.
+// Explain returns what the Envoy does with the request. An error means that the state
+// contains something that this package does not know.
 func Explain(have State, r Request) (Answer, error) {
 	path, query := cutQuery(r.Target)
 	a := Answer{
@@ -80,7 +79,7 @@ func isGRPC(contentType string) bool {
 	return ok && (rest == "" || rest[0] == '+')
 }
 
-// grpcStatus is what a gRPC client is told in place of an HTTP status
+// grpcStatus returns the status that a gRPC client receives in place of an HTTP status
 // (Grpc::Utility::httpToGrpcStatus).
 func grpcStatus(status int) int {
 	known := map[int]int{
@@ -93,8 +92,8 @@ func grpcStatus(status int) int {
 	return 2 // unknown
 }
 
-// readRequest makes the request plain; ok is false if Envoy answers before
-// it looks for a route.
+// readRequest normalizes the request. ok is false if Envoy answers before it chooses a
+// route.
 func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManager) (s subject, ok bool) {
 	if len(h[authority]) == 0 {
 		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the request has no Host")
@@ -145,11 +144,11 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	a.noteUnknown(l, vh, chosen)
 	if protocol, wanted := s.headers.upgrade(); wanted && chosen != nil && !mayUpgrade(protocol, chosen, l) {
 		a.Route, a.Envoy.Route = chosen.GetName(), chosen.GetName()
-		a.UnknownFilters = nil // they are not asked
+		a.UnknownFilters = nil // they do not run
 		a.endWith(NoUpgrade, http.StatusForbidden, "upgrade", fmt.Sprintf("route %s does not allow an upgrade to %q", a.Route, protocol))
 		return nil
 	}
-	if refused, err := s.isMisdirected(l); err != nil { // of one without an upgrade, passHost has told
+	if refused, err := s.isMisdirected(l); err != nil { // without an upgrade, passHost has checked this
 		return err
 	} else if refused {
 		return a.endMisdirected(s, l)
@@ -198,7 +197,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	return a.applyRoute(have, s, vh, chosen, l)
 }
 
-// passing reports whether a request passes a filter, and ends with the answer if not.
+// passing reports whether a request passes a filter. If not, it ends with the answer.
 type passing func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *routev3.Route) (bool, error)
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
@@ -219,8 +218,8 @@ func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, 
 	return nil, nil
 }
 
-// mayUpgrade reports whether the connection may change its protocol: what the
-// route says goes before what the listener says.
+// mayUpgrade reports whether the connection may change its protocol. The route's setting
+// overrides the listener's.
 func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManager) bool {
 	for _, u := range r.GetRoute().GetUpgradeConfigs() {
 		if lowerASCII(u.GetUpgradeType()) == protocol {
@@ -235,7 +234,7 @@ func mayUpgrade(protocol string, r *routev3.Route, l *hcmv3.HttpConnectionManage
 	return false
 }
 
-// describeFilters lists the filters and describes those that it knows.
+// describeFilters lists the filters and describes the known ones.
 func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) error {
 	for _, on := range l.GetHttpFilters() {
 		f, p, off := Filter{Name: on.GetName()}, passed{have, s, l, on, vh, r}, isOff(on, vh, r)
@@ -255,7 +254,7 @@ func (a *Answer) describeFilters(have State, s subject, l *hcmv3.HttpConnectionM
 	return a.describeAbsentDomains(s, l, r)
 }
 
-// applyRoute does what the route says.
+// applyRoute performs the action of the route.
 func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) error {
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_DirectResponse:

@@ -8,9 +8,10 @@ import (
 	exprv1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
 )
 
-// evaluate is the value of a CEL expression over texts, of the operators and
-// functions that policies use; names are its attributes, such as request.host.
-// What has no value there is an error: then Envoy's policy does not match.
+// evaluate returns the value of a CEL expression over strings. It supports the
+// operators and functions that policies use. names are the attributes, such as
+// request.host. An expression without a value is an error: Envoy's policy then
+// does not match.
 func evaluate(e *exprv1.Expr, names map[string]string) (any, error) {
 	switch {
 	case e.GetConstExpr() != nil:

@@ -16,7 +16,8 @@ func (f *Filter) describeAuthzSpoofed(p passed) error {
 	return err
 }
 
-// describeExtAuthz says who is asked. The answer is not known: nobody is asked to explain.
+// describeExtAuthz describes which server is asked. Its answer is unknown: an explanation
+// calls no server.
 func (f *Filter) describeExtAuthz(p passed) error {
 	message, err := messageFor(f.Name, p.vh, p.route, &extauthzv3.ExtAuthzPerRoute{})
 	if err != nil {

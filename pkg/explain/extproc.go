@@ -7,7 +7,8 @@ import (
 	extprocv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 )
 
-// describeExtProc says who gets what. What becomes of it is not known: nobody is asked to explain.
+// describeExtProc describes what the processor receives. Its answer is unknown: an explanation
+// calls no server.
 func (f *Filter) describeExtProc(p passed) error {
 	message, err := messageFor(f.Name, p.vh, p.route, &extprocv3.ExtProcPerRoute{})
 	if err != nil {

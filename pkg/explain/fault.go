@@ -12,7 +12,8 @@ import (
 // faultFilter delays or fails requests on purpose.
 const faultFilter = "envoy.filters.http.fault"
 
-// passFault reports whether the request may pass; one that fails for sure ends with the answer.
+// passFault reports whether the request may pass. A request that always fails ends with the
+// answer.
 func (a *Answer) passFault(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, faultFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -29,7 +30,7 @@ func (a *Answer) passFault(s subject, l *hcmv3.HttpConnectionManager, vh *routev
 	return false, a.endReplied(l, "fault_filter_abort", reply{status, "fault filter abort"}, Fault, fmt.Sprintf("a route_filter_fault fails all requests with %d, on purpose", status))
 }
 
-// meetsFault reports whether a request has the header that is asked for, if one is.
+// meetsFault reports whether a request has the headers that the fault requires.
 func meetsFault(s subject, fault *faultv3.HTTPFault) bool {
 	for _, h := range fault.GetHeaders() {
 		if len(s.headers[h.GetName()]) == 0 {
@@ -62,7 +63,7 @@ func (f *Filter) describeFault(p passed) error {
 	return nil
 }
 
-// percent is a share in percent.
+// percent converts a share to percent.
 func percent(p *typev3.FractionalPercent) float64 {
 	of := map[typev3.FractionalPercent_DenominatorType]float64{
 		typev3.FractionalPercent_HUNDRED: 100, typev3.FractionalPercent_TEN_THOUSAND: 10_000, typev3.FractionalPercent_MILLION: 1_000_000,

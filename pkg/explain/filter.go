@@ -13,7 +13,7 @@ import (
 
 const routerFilter = "envoy.filters.http.router"
 
-// Filters whose names their own files do not have.
+// These are filters whose files do not contain their names.
 const (
 	accessFilter   = "envoy.filters.http.rbac/access"
 	extAuthzFilter = "envoy.filters.http.ext_authz"
@@ -25,16 +25,16 @@ const (
 // knownFilter is an HTTP filter that this package knows.
 type knownFilter struct {
 	name string
-	// several says that there may be more of it, called name/ and a word.
+	// several means that there may be more of the filter, called name/ and a word.
 	several bool
-	// describe says what it does with a request for which it is on; nil means that
-	// the steps of the answer say it.
+	// describe describes what the filter does with a request for which it is on; nil means that the
+	// steps of the answer describe it.
 	describe func(*Filter, passed) error
-	// foreign says that it does what nobody can know beforehand.
+	// foreign means that the filter's effect cannot be predicted.
 	foreign bool
 }
 
-// passed is what a filter is about when a request passes it.
+// passed is the context in which a request passes a filter.
 type passed struct {
 	have    State
 	request subject
@@ -44,9 +44,8 @@ type passed struct {
 	route   *routev3.Route
 }
 
-// knownFilters are the HTTP filters that this package knows: all that
-// translate.HTTPFilters lists. Of another one the answer says that it is not
-// known.
+// knownFilters are the HTTP filters that this package knows: all that translate.HTTPFilters returns.
+// The answer reports any other filter as unknown.
 func knownFilters() []knownFilter {
 	return []knownFilter{
 		{name: hostFilter},    // passHost
@@ -88,7 +87,7 @@ func knownFilters() []knownFilter {
 	}
 }
 
-// findKnown returns the filter that this package knows by a name.
+// findKnown returns the known filter with a name.
 func findKnown(name string) (knownFilter, bool) {
 	known := knownFilters()
 	at := slices.IndexFunc(known, func(f knownFilter) bool {
@@ -100,8 +99,8 @@ func findKnown(name string) (knownFilter, bool) {
 	return known[at], true
 }
 
-// isKnown reports whether this package has a row for a filter, and isPredictable whether it knows what
-// the filter does.
+// isKnown reports whether this package has a row for a filter. isPredictable reports whether the
+// effect of the filter can be predicted.
 func isKnown(name string) bool {
 	_, known := findKnown(name)
 	return known
@@ -117,7 +116,7 @@ func (f *Filter) describeRouter(passed) error {
 	return nil
 }
 
-// describeUnknown says of a filter that this package does not know who turned it on.
+// describeUnknown describes who turned an unknown filter on.
 func (f *Filter) describeUnknown(p passed, off bool) {
 	switch {
 	case off:
@@ -133,10 +132,10 @@ func (f *Filter) describeUnknown(p passed, off bool) {
 	f.Message += ", and explain does not know what it does"
 }
 
-// noteUnknown notes the filters that the request passes and that are not known.
-// Without a service or route, vh or r is nil.
+// noteUnknown records the unknown filters that the request passes. Without a service or route, vh or r
+// is nil.
 func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) {
-	on := map[string]bool{} // and what was noted
+	on := map[string]bool{} // filters of the listener, and recorded ones
 	for _, f := range l.GetHttpFilters() {
 		on[f.GetName()] = true
 		if !isPredictable(f.GetName()) && !isOff(f, vh, r) {
@@ -156,9 +155,9 @@ func (a *Answer) noteUnknown(l *hcmv3.HttpConnectionManager, vh *routev3.Virtual
 	}
 }
 
-// isOff reports whether a filter does nothing for a route: what the route says
-// goes before what the service says, and that before the listener. A message for
-// the filter turns it on. Without a route, Envoy does not look at the service either.
+// isOff reports whether a filter does nothing for a route. The route's setting overrides the
+// service's, and that overrides the listener's. A message for the filter turns it on. Without a route,
+// Envoy does not use the service's setting either.
 func isOff(f *hcmv3.HttpFilter, vh *routev3.VirtualHost, r *routev3.Route) bool {
 	if r == nil {
 		return f.GetDisabled()
@@ -174,7 +173,7 @@ func isOff(f *hcmv3.HttpFilter, vh *routev3.VirtualHost, r *routev3.Route) bool 
 	return f.GetDisabled()
 }
 
-// listOf names filters in a sentence.
+// listOf joins the names of filters for a sentence.
 func listOf(names []string) string {
 	if len(names) == 1 {
 		return "the filter " + names[0]

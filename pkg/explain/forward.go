@@ -24,8 +24,8 @@ import (
 
 const none = "none"
 
-// forward says where a route sends the request; missing names a cluster that
-// the Envoy does not have.
+// forward describes where a route sends the request. missing is a cluster that the Envoy does not
+// have.
 func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l *hcmv3.HttpConnectionManager) (f *Forward, missing string, err error) {
 	action := r.GetRoute()
 	f = &Forward{Timeout: "15s", IdleTimeout: duration(l.GetStreamIdleTimeout())}
@@ -54,7 +54,7 @@ func forward(have State, s subject, vh *routev3.VirtualHost, r *routev3.Route, l
 	return f, missing, f.stay(s, r)
 }
 
-// rewrittenPath is the path that the upstream sees, without the query.
+// rewrittenPath returns the path that the upstream receives, without the query.
 func rewrittenPath(s subject, r *routev3.Route) (string, error) {
 	action := r.GetRoute()
 	if action.GetPathRewritePolicy() == nil {
@@ -63,25 +63,25 @@ func rewrittenPath(s subject, r *routev3.Route) (string, error) {
 	return rewriteByTemplate(s, r)
 }
 
-// rewritePath is the path of the request after a rewrite: to takes the place of what the route
+// rewritePath returns the path of the request after a rewrite: to replaces what the route
 // matches, or re changes it.
 func rewritePath(s subject, r *routev3.Route, to string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
 	if re != nil {
 		path, err := replaceAll(s.path, r.GetName(), re)
-		return cmp.Or(path, s.path), err // an empty one Envoy takes for no rewrite
+		return cmp.Or(path, s.path), err // Envoy treats an empty path as no rewrite
 	}
 	if to == "" {
 		return s.path, nil
 	}
 	m := r.GetMatch()
-	matched := m.GetPrefix() + m.GetPathSeparatedPrefix() // one of them is set
+	matched := m.GetPrefix() + m.GetPathSeparatedPrefix() // at most one of them is set
 	if matched == "" {
 		matched = s.path
 	}
 	return to + s.path[len(matched):], nil
 }
 
-// replaceAll replaces the matches in a path, for the route of a name.
+// replaceAll replaces the matches in a path. route is the name of the route.
 func replaceAll(path, route string, re *matcherv3.RegexMatchAndSubstitute) (string, error) {
 	pattern, err := regexp.Compile(latin1(re.GetPattern().GetRegex()))
 	if err != nil {
@@ -98,7 +98,7 @@ func replaceAll(path, route string, re *matcherv3.RegexMatchAndSubstitute) (stri
 	return fromLatin1(out.String() + text[last:]), nil
 }
 
-// substitute replaces \1 by the first group, and so on.
+// substitute replaces \1 with the first group, and so on.
 func substitute(template, text string, at []int) string {
 	var out strings.Builder
 	for i := 0; i < len(template); i++ {
@@ -119,7 +119,7 @@ func substitute(template, text string, at []int) string {
 	return out.String()
 }
 
-// addClusters fills in the clusters of the action.
+// addClusters sets the clusters of the action.
 func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing string, err error) {
 	switch spec := action.GetClusterSpecifier().(type) {
 	case *routev3.RouteAction_Cluster:
@@ -149,8 +149,8 @@ func (f *Forward) addClusters(have State, action *routev3.RouteAction) (missing 
 	return missing, nil
 }
 
-// read fills in what the cluster's resource says, and its assignment if it has its endpoints
-// there. share is its part of the requests.
+// read sets what the cluster's resource contains, and its assignment if it is discovered. share
+// is its share of the requests.
 func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 	var cluster clusterv3.Cluster
 	if err := r.Body.UnmarshalTo(&cluster); err != nil {
@@ -194,7 +194,7 @@ func (c *Cluster) read(r, assignment *snapshot.Resource, share float64) error {
 	return nil
 }
 
-// reachesNobody reports whether no endpoint gets requests.
+// reachesNobody reports whether no endpoint receives requests.
 func (f *Forward) reachesNobody() bool {
 	for _, c := range f.Clusters {
 		if slices.ContainsFunc(c.Endpoints, func(e Endpoint) bool { return !e.Draining }) {
@@ -204,7 +204,7 @@ func (f *Forward) reachesNobody() bool {
 	return true
 }
 
-// ReadCluster says what a cluster's resource does, alone on its route. assignments are
+// ReadCluster describes a cluster's resource as if it were alone on its route. assignments are
 // those of the proxy, sorted by name.
 func ReadCluster(r *snapshot.Resource, assignments []*snapshot.Resource) (Cluster, error) {
 	c := Cluster{Name: r.Name, Weight: 1}
@@ -212,11 +212,11 @@ func ReadCluster(r *snapshot.Resource, assignments []*snapshot.Resource) (Cluste
 	return c, err
 }
 
-// protocolOf is the protocol of a cluster as upstreams name it.
+// protocolOf returns the protocol of a cluster as upstreams name it.
 func protocolOf(c *clusterv3.Cluster) string {
 	const name = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 	var options httpv3.HttpProtocolOptions
-	_ = c.GetTypedExtensionProtocolOptions()[name].UnmarshalTo(&options) // else it is HTTP/1.1
+	_ = c.GetTypedExtensionProtocolOptions()[name].UnmarshalTo(&options) // otherwise it is HTTP/1.1
 	h2, tls := options.GetExplicitHttpConfig().GetHttp2ProtocolOptions() != nil, c.GetTransportSocket() != nil
 	return map[[2]bool]string{{false, false}: "http", {true, false}: "h2c", {false, true}: "tls", {true, true}: "h2"}[[2]bool{h2, tls}]
 }
@@ -230,7 +230,8 @@ func findResource(list []*snapshot.Resource, name string) *snapshot.Resource {
 	return nil
 }
 
-// grpcTimeout reads a grpc-timeout (Grpc::Common::getGrpcTimeout): up to eight digits and a unit.
+// grpcTimeout parses a grpc-timeout (Grpc::Common::getGrpcTimeout): up to eight digits and a
+// unit.
 func grpcTimeout(text string) (time.Duration, bool) {
 	if len(text) < 2 || len(text) > 9 {
 		return 0, false

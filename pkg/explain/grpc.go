@@ -14,13 +14,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/grpcjson"
 )
 
-// grpcWebFilter makes gRPC of gRPC-Web, and grpcJSONFilter of JSON.
+// grpcWebFilter translates gRPC-Web into gRPC. grpcJSONFilter translates JSON into gRPC.
 const (
 	grpcWebFilter  = "envoy.filters.http.grpc_web"
 	grpcJSONFilter = "envoy.filters.http.grpc_json_transcoder"
 )
 
-// isGRPCWeb reports whether Envoy takes a request for gRPC-Web (GrpcWebFilter::isGrpcWebRequest).
+// isGRPCWeb reports whether Envoy treats a request as gRPC-Web (GrpcWebFilter::isGrpcWebRequest).
 func isGRPCWeb(s subject) bool {
 	return slices.Contains([]string{"application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text", "application/grpc-web-text+proto"},
 		s.headers.get("content-type"))
@@ -34,8 +34,8 @@ func (f *Filter) describeGRPCWeb(p passed) error {
 	return nil
 }
 
-// callOf is what an http_filter_grpcjson makes of a request (JsonTranscoderFilter::decodeHeaders): the path of a call, or why
-// the request is none. Both are empty for what it leaves as it is.
+// callOf returns the path of the call into which http_filter_grpcjson translates a request, or why it refuses the
+// request (JsonTranscoderFilter::decodeHeaders). Both are empty for a request that it leaves unchanged.
 func callOf(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (call string, refused *grpcjson.Refusal, err error) {
 	f := findFilter(l, grpcJSONFilter)
 	if f == nil || isOff(f, vh, r) || isGRPC(s.headers.get("content-type")) {
@@ -75,7 +75,8 @@ func (f *Filter) describeGRPCJSON(p passed) error {
 	return err
 }
 
-// passTranscoder is the request as a call, if an http_filter_grpcjson makes one of it, or ends with the answer to one that is none.
+// passTranscoder returns the request as a call if http_filter_grpcjson translates it. If the filter refuses the
+// request, it ends with the answer.
 func (a *Answer) passTranscoder(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (subject, bool, error) {
 	call, refused, err := callOf(s, l, vh, r)
 	switch {

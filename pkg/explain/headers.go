@@ -12,22 +12,22 @@ import (
 	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 )
 
-// What Envoy adds for a client that nobody knows yet.
+// Envoy adds these for an unknown client.
 const (
 	someClient  = "127.0.0.1"
 	someRequest = "00000000-0000-4000-8000-000000000000"
 )
 
-// headers are the headers of a request as routes match them, by name in lower
-// case. One name has several values only where Envoy keeps them apart.
+// headers are the headers of a request as routes match them, by name in lower case. A name
+// has several values only if Envoy keeps them separate.
 type headers map[string][]string
 
 const authority = ":authority"
 
 func (h headers) get(name string) string { return strings.Join(h[name], ",") }
 
-// upgrade returns the protocol that the client wants to change to, which may be
-// empty, and whether it wants to. h2c does not count: Envoy ignores it.
+// upgrade returns the protocol that the client requests, which may be empty, and whether it
+// requests an upgrade. h2c does not count: Envoy ignores it.
 func (h headers) upgrade() (protocol string, wanted bool) {
 	protocol = strings.ToLower(h.get("upgrade"))
 	wanted = h["upgrade"] != nil && protocol != "h2c" && slices.ContainsFunc(strings.Split(h.get("connection"), ","), func(t string) bool {
@@ -36,8 +36,8 @@ func (h headers) upgrade() (protocol string, wanted bool) {
 	return protocol, wanted
 }
 
-// readHeaders checks what Envoy's HTTP/1.1 codec checks, in words for who sent
-// it. target is the path, with the query, of the first line.
+// readHeaders checks what Envoy's HTTP/1.1 codec checks, with messages for the sender.
+// target is the path of the request line, with the query.
 func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 	switch {
 	case !slices.Contains(methods(), r.Method):
@@ -82,8 +82,8 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 	return h, ""
 }
 
-// dropNominated removes what Connection says is meant for the proxy alone,
-// which may be the Host.
+// dropNominated removes the headers that Connection names as meant for the proxy alone. The
+// Host may be one of them.
 func (h headers) dropNominated() string {
 	const most = 10
 	tokens := strings.Split(h.get("connection"), ",")
@@ -108,8 +108,8 @@ func (h headers) dropNominated() string {
 	return ""
 }
 
-// applyEarlyMutation applies the listener's changes to a client's headers, which come
-// before Envoy's own.
+// applyEarlyMutation applies the listener's changes to a client's headers. They come before
+// Envoy's own.
 func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 	for _, extension := range l.GetEarlyHeaderMutationExtensions() {
 		var list earlyv3.HeaderMutation
@@ -135,10 +135,9 @@ func (h headers) applyEarlyMutation(l *hcmv3.HttpConnectionManager) error {
 	return nil
 }
 
-// mutateRequestHeaders applies the changes that come before the choice of a route
-// (ConnectionManagerUtility::mutateRequestHeaders): what clients must not set
-// goes, what Envoy knows is added. A proxy in front is trusted to know whether
-// the client came over TLS.
+// mutateRequestHeaders applies the changes before the choice of a route
+// (ConnectionManagerUtility::mutateRequestHeaders). It removes what clients must not set and
+// adds what Envoy knows. A proxy in front is trusted to know whether the client used TLS.
 func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bool) {
 	for _, name := range hopByHopHeaders() {
 		delete(h, name)
@@ -171,7 +170,7 @@ func (h headers) mutateRequestHeaders(r Request, path, client string, trusted bo
 	}
 }
 
-// reduceTE leaves nothing of a TE but trailers (ConnectionManagerUtility::sanitizeTEHeader).
+// reduceTE reduces TE to trailers (ConnectionManagerUtility::sanitizeTEHeader).
 func (h headers) reduceTE() {
 	te := h.get("te")
 	switch {
@@ -183,8 +182,8 @@ func (h headers) reduceTE() {
 	}
 }
 
-// methods are those that Envoy's HTTP/1.1 codec takes, without CONNECT, which
-// has no path.
+// methods returns the methods that Envoy's HTTP/1.1 codec accepts, except CONNECT, which has
+// no path.
 func methods() []string {
 	return []string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -194,7 +193,7 @@ func methods() []string {
 	}
 }
 
-// isJoined reports whether Envoy makes one value of several lines. It compares
+// isJoined reports whether Envoy joins several lines of a header into one value. It compares
 // the values of all other headers one by one.
 func isJoined(name string) bool {
 	return slices.Contains([]string{

@@ -10,8 +10,8 @@ import (
 
 const headerFilter = "envoy.filters.http.header_mutation"
 
-// describeHeaders says which headers change, the service's changes before those of
-// the route, as they are made.
+// describeHeaders describes which headers change, the service's changes before
+// those of the route, in the order of the filter.
 func (f *Filter) describeHeaders(p passed) error {
 	var request, response []string
 	for _, config := range []*anypb.Any{p.vh.GetTypedPerFilterConfig()[headerFilter], p.route.GetTypedPerFilterConfig()[headerFilter]} {

@@ -2,11 +2,11 @@ package explain
 
 import "fmt"
 
-// maxIll bounds the upstreams whose trouble is told as steps.
+// maxIll bounds the number of unhealthy upstreams that are described as steps.
 const maxIll = 3
 
-// DescribeHealth adds the steps that say which upstreams fail, once their health is
-// filled in, and says so in the message.
+// DescribeHealth adds steps for failing upstreams and mentions them in the message.
+// Their health must be set.
 func (a *Answer) DescribeHealth() {
 	if a.Forward == nil || a.Code != Forwarded {
 		return
@@ -40,7 +40,7 @@ func (a *Answer) DescribeHealth() {
 	}
 }
 
-// name is the name of the upstream, or of its cluster's endpoint.
+// name returns the name of the upstream, or of the endpoint's cluster.
 func (e Endpoint) name() string {
 	if e.Upstream == "" {
 		return "without a name"

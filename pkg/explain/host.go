@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// The kinds of a domain, in the order in which they win.
+// These are the kinds of a domain, in the order in which they win.
 const (
 	exact   = "exact"
 	suffix  = "suffix"
@@ -25,13 +25,14 @@ const (
 )
 
 const (
-	// hostFilter refuses what is not one host, or not one path.
+	// hostFilter refuses a request without one clear host, or with an ambiguous
+	// path.
 	hostFilter = "envoy.filters.http.rbac/host"
-	// dotSegment names its refusals of paths.
+	// dotSegment is the policy in its refusals of paths.
 	dotSegment = "dot_segment"
 )
 
-// readHost is the host as it goes on to the upstream.
+// readHost reads the host as it is sent to the upstream.
 func (a *Answer) readHost(h headers, l *hcmv3.HttpConnectionManager) {
 	host := h.get(authority)
 	if plain := withoutDot(host); l.GetStripTrailingHostDot() && plain != host {
@@ -42,7 +43,7 @@ func (a *Answer) readHost(h headers, l *hcmv3.HttpConnectionManager) {
 	a.Request.Host = host
 }
 
-// withoutDot takes off one trailing dot, which may stand before a port
+// withoutDot removes one trailing dot, which may be before a port
 // (HeaderUtility::stripTrailingHostDot).
 func withoutDot(host string) string {
 	i := strings.LastIndexByte(host, '.')
@@ -52,8 +53,8 @@ func withoutDot(host string) string {
 	return host
 }
 
-// passHost reports whether the request passes the filter that looks at the
-// host, which comes before everything that could be said of a route.
+// passHost reports whether the request passes the filter that checks the host,
+// which comes before everything about routes.
 func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, error) {
 	rules, err := hostRules(l)
 	if err != nil {
@@ -61,7 +62,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules.GetPolicies())) {
 		policy := rules.GetPolicies()[name]
-		if policy.GetCondition() != nil { // isMisdirected
+		if policy.GetCondition() != nil { // see isMisdirected
 			continue
 		}
 		for _, principal := range policy.GetPrincipals() {
@@ -83,7 +84,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 		}
 	}
 	if _, wanted := s.headers.upgrade(); wanted {
-		return true, nil // no filter is asked before it is allowed
+		return true, nil // no filter runs before the upgrade is allowed
 	}
 	refused, err := s.isMisdirected(l)
 	if err != nil || !refused {
@@ -92,7 +93,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 	return false, a.endMisdirected(s, l)
 }
 
-// rulesOf are the rules of a filter that refuses.
+// rulesOf returns the rules of a filter that refuses requests.
 func rulesOf(f *hcmv3.HttpFilter) (*rbacconfigv3.RBAC, error) {
 	var rules rbacv3.RBAC
 	if err := f.GetTypedConfig().UnmarshalTo(&rules); err != nil {
@@ -111,7 +112,7 @@ type candidate struct {
 	kind   string
 }
 
-// bareHost is the host as domains are compared with it: lower case, and
+// bareHost returns the host as it is compared with domains: in lower case and
 // without a port.
 func bareHost(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.LastIndexByte(host, ']') < i {
@@ -120,7 +121,7 @@ func bareHost(host string) string {
 	return lowerASCII(host)
 }
 
-// lowerASCII folds only ASCII.
+// lowerASCII lowers only ASCII letters.
 func lowerASCII(s string) string {
 	return strings.Map(func(c rune) rune {
 		if 'A' <= c && c <= 'Z' {
@@ -130,9 +131,9 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// findHosts returns the hosts that match, the best first (Envoy's
-// RouteMatcher::findVirtualHost): an exact domain, then the longest *.suffix,
-// then the longest prefix.*, then *.
+// findHosts returns the hosts that match, the best first: an exact domain, then
+// the longest *.suffix, then the longest prefix.*, then *
+// (RouteMatcher::findVirtualHost).
 func findHosts(hosts []*snapshot.Host, name string) []candidate {
 	var list []candidate
 	for _, h := range hosts {
@@ -152,8 +153,8 @@ func findHosts(hosts []*snapshot.Host, name string) []candidate {
 	return list
 }
 
-// matchDomain returns how a domain matches, or "". The star stands for at
-// least one character.
+// matchDomain returns how a domain matches, or "". The star matches at least
+// one character.
 func matchDomain(domain, name string) string {
 	switch {
 	case domain == "*":
@@ -181,7 +182,7 @@ func (a *Answer) describeHosts(list []candidate) {
 	}
 }
 
-// noHost says what the hosts are when none matches.
+// noHost describes the existing hosts when none matches.
 func noHost(hosts []*snapshot.Host, name string) string {
 	var domains []string
 	for _, h := range hosts {

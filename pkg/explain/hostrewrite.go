@@ -12,7 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// rewrittenHost is the Host that the upstream sees (RouteEntryImplBase::finalizeHostHeader).
+// rewrittenHost returns the Host that the upstream receives
+// (RouteEntryImplBase::finalizeHostHeader).
 func rewrittenHost(s subject, vh *routev3.VirtualHost, r *routev3.Route) (string, error) {
 	host := s.headers.get(authority)
 	action := r.GetRoute()
@@ -31,8 +32,8 @@ func rewrittenHost(s subject, vh *routev3.VirtualHost, r *routev3.Route) (string
 	}
 }
 
-// headerAtRouter is the first value of a request's header after the changes that the service and the
-// route make.
+// headerAtRouter returns the first value of a request header after the changes of the service and
+// the route.
 func headerAtRouter(s subject, vh *routev3.VirtualHost, r *routev3.Route, name string) (string, error) {
 	values := s.headers[name]
 	for _, config := range []*anypb.Any{vh.GetTypedPerFilterConfig()[headerFilter], r.GetTypedPerFilterConfig()[headerFilter]} {
@@ -50,7 +51,8 @@ func headerAtRouter(s subject, vh *routev3.VirtualHost, r *routev3.Route, name s
 	return values[0], nil
 }
 
-// changedValues are the values of the header called name after a change of some header.
+// changedValues returns the values of the header called name after one change, which may be of
+// another header.
 func changedValues(values []string, m *mutationv3.HeaderMutation, name string) []string {
 	set := m.GetAppend()
 	switch {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// anybodyFilter closes hosts that verify clients on connections whose client was not
-	// verified. verifiedFilter, and a slash and the secret of the authorities, closes all
-	// other hosts on connections whose client was.
+	// anybodyFilter closes hosts that verify clients on connections whose client was not verified.
+	// verifiedFilter, followed by a slash and the secret of the authorities, closes all other hosts
+	// on connections whose client was verified.
 	anybodyFilter  = "envoy.filters.http.rbac/anybody"
 	verifiedFilter = "envoy.filters.http.rbac/verified"
-	// hstsFilter tells browsers to keep to HTTPS.
+	// hstsFilter tells browsers to use only HTTPS.
 	hstsFilter = "envoy.filters.http.header_mutation/hsts"
 )
 
-// The policies by which filters refuse a request.
+// These are the policies by which filters refuse a request.
 const (
 	misdirectedPolicy = "misdirected"
 	closedPolicy      = "client_certificate_required"
@@ -37,8 +37,7 @@ func findFilter(l *hcmv3.HttpConnectionManager, name string) *hcmv3.HttpFilter {
 	return l.GetHttpFilters()[at]
 }
 
-// isMisdirected reports whether the Host is another than the one that the
-// connection was made for.
+// isMisdirected reports whether the Host is not the one that the connection was made for.
 func (s subject) isMisdirected(l *hcmv3.HttpConnectionManager) (bool, error) {
 	rules, err := hostRules(l)
 	condition := rules.GetPolicies()[misdirectedPolicy].GetCondition()
@@ -63,8 +62,8 @@ func (a *Answer) endMisdirected(s subject, l *hcmv3.HttpConnectionManager) error
 		"the connection was made %s, so that a request for the Host %q gets 421: a client makes another connection for that host", made, a.Request.Host))
 }
 
-// findClosing returns the filter that closes a service, or what has none, to the
-// connection; nil if none does.
+// findClosing returns the filter that closes a service, or a request without a service, on this
+// connection; nil if there is none.
 func findClosing(l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) *hcmv3.HttpFilter {
 	at := slices.IndexFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool {
 		return (f.GetName() == anybodyFilter || strings.HasPrefix(f.GetName(), verifiedFilter+"/")) && !isOff(f, vh, r)
@@ -89,18 +88,19 @@ func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.
 	return a.endRefused(l, closedPolicy, CertificateRequired, message)
 }
 
-// endRefused ends with the answer that the listener has for the refusal of a policy.
+// endRefused ends with the listener's response to the refusal of a policy.
 func (a *Answer) endRefused(l *hcmv3.HttpConnectionManager, policy, code, message string) error {
 	return a.endReplied(l, "rbac_access_denied_matched_policy["+policy+"]", reply{http.StatusForbidden, "RBAC: access denied"}, code, message)
 }
 
-// reply is an answer that a filter gives.
+// reply is a filter's own response.
 type reply struct {
 	status int
 	body   string
 }
 
-// endReplied ends with the answer of a filter, or with what the listener has for it by its details.
+// endReplied ends with a filter's own response, or with the response that the listener has for its
+// details.
 func (a *Answer) endReplied(l *hcmv3.HttpConnectionManager, details string, r reply, code, message string) error {
 	for _, m := range l.GetLocalReplyConfig().GetMappers() {
 		packed := m.GetFilter().GetExtensionFilter().GetTypedConfig()
@@ -123,15 +123,15 @@ func (a *Answer) endReplied(l *hcmv3.HttpConnectionManager, details string, r re
 	return nil
 }
 
-// isForPlain reports whether a route is one of those that come before a service's own
-// and take what came over plain HTTP.
+// isForPlain reports whether a route is one of those that come before a service's own and match
+// plain HTTP.
 func isForPlain(r *routev3.Route) bool {
 	return slices.ContainsFunc(r.GetMatch().GetHeaders(), func(m *routev3.HeaderMatcher) bool {
 		return m.GetName() == ":scheme" && m.GetStringMatch().GetExact() == "http"
 	})
 }
 
-// describeHSTS says what browsers are told.
+// describeHSTS describes what browsers are told.
 func (f *Filter) describeHSTS(p passed) error {
 	var changes headermutationv3.HeaderMutationPerRoute
 	if packed := p.vh.GetTypedPerFilterConfig()[hstsFilter]; packed != nil {
@@ -147,7 +147,7 @@ func (f *Filter) describeHSTS(p passed) error {
 	return nil
 }
 
-// hostRules are the rules of the filter that looks at the host; nil if there is none.
+// hostRules returns the rules of the filter that checks the host; nil if there is none.
 func hostRules(l *hcmv3.HttpConnectionManager) (*rbacconfigv3.RBAC, error) {
 	f := findFilter(l, hostFilter)
 	if f == nil {

@@ -12,10 +12,10 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// ipFilter looks at the client's address.
+// ipFilter checks the client's address.
 const ipFilter = "envoy.filters.http.rbac/ip"
 
-// passIPAccess reports whether the client's address is let in; if not, it ends with the answer.
+// passIPAccess reports whether the client's address is allowed. If not, it ends with the answer.
 func (a *Answer) passIPAccess(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, ipFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -34,7 +34,7 @@ func (f *Filter) describeIPAccess(p passed) error {
 	return err
 }
 
-// isAllowed reports what the lists say of the client, and which of them decides.
+// isAllowed reports whether the lists allow the client, and which list decides.
 func (s subject) isAllowed(vh *routev3.VirtualHost, r *routev3.Route) (allowed bool, why string, err error) {
 	message, err := messageFor(ipFilter, vh, r, &rbacv3.RBACPerRoute{})
 	if err != nil {
@@ -62,7 +62,8 @@ func (s subject) isAllowed(vh *routev3.VirtualHost, r *routev3.Route) (allowed b
 	return false, "", fmt.Errorf("explaining filter %q: its message decides nothing", ipFilter)
 }
 
-// chooseByAddress returns what a matcher says of an address, and the range that has it, if one does.
+// chooseByAddress returns the action of a matcher for an address, and the range that contains the
+// address, if any.
 func chooseByAddress(m *xdsmatcherv3.Matcher, client netip.Addr) (then *xdsmatcherv3.Matcher_OnMatch, in string, err error) {
 	custom := m.GetMatcherTree().GetCustomMatch()
 	if custom == nil {

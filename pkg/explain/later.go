@@ -2,11 +2,11 @@ package explain
 
 import routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-// maxLater bounds the routes that are listed behind the chosen one.
+// maxLater bounds the number of listed routes after the chosen one.
 const maxLater = 20
 
-// describeLater lists routes after the selected one, in their order. Those that
-// would match go first if there is no room for all.
+// describeLater lists the routes after the selected one in their order. If
+// there are too many, routes that would match have priority.
 func (a *Answer) describeLater(s subject, routes []*routev3.Route) error {
 	tried := make([]Route, len(routes))
 	matching := 0

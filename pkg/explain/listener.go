@@ -10,13 +10,13 @@ type RefusedListener struct {
 	Name string
 	// Text is Envoy's reason.
 	Text string
-	// Open is the listener that the Envoy goes on with: an older form, under the
-	// same name, or the one that was to be replaced. Empty means none.
+	// Open is the listener that the Envoy still uses: an older version with the
+	// same name, or the one that should have been replaced. Empty means none.
 	Open string
 }
 
-// takeConnection says which listener takes the connection in place of one that
-// was refused; it reports false if none does.
+// takeConnection describes which listener accepts the connection in place of a
+// refused one. It returns false if there is none.
 func (a *Answer) takeConnection(have State, name string) bool {
 	at := slices.IndexFunc(have.Refused, func(r RefusedListener) bool { return r.Name == name })
 	if at < 0 {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// The filters of a login, in their order.
+// These are the filters of a login, in their order.
 const (
 	spoofFilter  = "envoy.filters.http.header_mutation/in"
 	oauth2Filter = "envoy.filters.http.oauth2"
@@ -28,7 +28,7 @@ const (
 	cleanFilter  = "envoy.filters.http.header_mutation/clean"
 )
 
-// messageFor returns the message of a route or host for a filter.
+// messageFor returns the message for a filter: the route's, or else the host's.
 func messageFor[T proto.Message](name string, vh *routev3.VirtualHost, r *routev3.Route, into T) (T, error) {
 	for _, config := range []map[string]*anypb.Any{r.GetTypedPerFilterConfig(), vh.GetTypedPerFilterConfig()} {
 		if packed := config[name]; packed != nil {
@@ -41,8 +41,8 @@ func messageFor[T proto.Message](name string, vh *routev3.VirtualHost, r *routev
 	return into, nil
 }
 
-// askForLogin does what the login of a host does with a request (OAuth2Filter::decodeHeaders);
-// answered is false if the request goes on.
+// askForLogin does what a host's login does with a request (OAuth2Filter::decodeHeaders).
+// answered is false if the request continues.
 func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (answered bool, err error) {
 	on := findFilter(l, oauth2Filter)
 	if on == nil || vh.GetTypedPerFilterConfig()[oauth2Filter] == nil {
@@ -64,7 +64,7 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 		return false, err
 	}
 	c := message.GetConfig()
-	// Before Envoy compares the path, it cuts the query off.
+	// Envoy removes the query before it compares the path.
 	switch path := s.path; {
 	case path == exactPathOf(c.GetSignoutPath()):
 		to := "the site's /"
@@ -103,8 +103,8 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 	return true, nil
 }
 
-// isAmong reports whether the host of a request, with or without a port, is one of some
-// domains. In wildcards Envoy does not fold case.
+// isAmong reports whether the host of a request, with or without a port, matches one of
+// domains. Envoy does not fold case in wildcards.
 func isAmong(host string, domains []string) bool {
 	name, port, found := strings.Cut(host, ":")
 	if strings.HasPrefix(host, "[") {
@@ -116,14 +116,14 @@ func isAmong(host string, domains []string) bool {
 		return false
 	}
 	if !strings.HasPrefix(host, "[") && strings.Contains(name, "_") {
-		return false // Envoy reads a URL with the host
+		return false // Envoy parses a URL with this host
 	}
 	return slices.ContainsFunc(domains, func(d string) bool {
 		return strings.EqualFold(d, name) || strings.HasPrefix(d, "*.") && strings.HasSuffix(name, d[1:])
 	})
 }
 
-// loginName names what asks for the login of a host.
+// loginName returns the object that requires the login of a host.
 func loginName(vh *routev3.VirtualHost) string {
 	name := vh.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()["login"].GetStringValue()
 	kind, rest, ok := strings.Cut(name, "/")
@@ -135,13 +135,13 @@ func loginName(vh *routev3.VirtualHost) string {
 
 func exactPathOf(m *matcherv3.PathMatcher) string { return m.GetPath().GetExact() }
 
-// withoutQuery is a URL without what differs from request to request.
+// withoutQuery removes from a URL what differs from request to request.
 func withoutQuery(address string) string {
 	before, _, _ := strings.Cut(address, "?")
 	return before
 }
 
-// hasSession reports whether a request has the cookies by which Envoy knows a session.
+// hasSession reports whether a request has the cookies of a session.
 func hasSession(s subject, c *oauth2v3.OAuth2Config) bool {
 	names := c.GetCredentials().GetCookieNames()
 	there := map[string]bool{}
@@ -213,7 +213,7 @@ func (f *Filter) describeClaims(p passed) error {
 	return nil
 }
 
-// requiredClaims tells the claims that a principal has, or lacks.
+// requiredClaims describes the claims of a principal, which may be negated.
 func requiredClaims(p *rbacconfigv3.Principal) string {
 	if not := p.GetNotId(); not != nil {
 		p = not

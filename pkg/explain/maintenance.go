@@ -14,8 +14,8 @@ import (
 // maintenanceFilter closes hosts for a while.
 const maintenanceFilter = "envoy.filters.http.rbac/maintenance"
 
-// passMaintenance reports whether the request passes although its service may be closed; if not, it ends with
-// the answer that the service keeps.
+// passMaintenance reports whether the request is allowed although its service may be closed. If not, it ends
+// with the service's answer.
 func (a *Answer) passMaintenance(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	f := findFilter(l, maintenanceFilter)
 	if f == nil || isOff(f, vh, r) {
@@ -40,7 +40,7 @@ func (f *Filter) describeMaintenance(p passed) error {
 	return err
 }
 
-// isExempt says why a closed service answers the request; empty means that it does not, by the policy.
+// isExempt returns why a closed service still serves the request; empty means that the policy refuses it.
 func (s subject) isExempt(vh *routev3.VirtualHost, r *routev3.Route) (policy, why string, err error) {
 	message, err := messageFor(maintenanceFilter, vh, r, &rbacv3.RBACPerRoute{})
 	if err != nil {

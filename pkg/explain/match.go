@@ -10,25 +10,26 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// subject is what routes are compared with.
+// subject is what is compared with routes.
 type subject struct {
 	path    string
 	query   string
 	headers headers
 	// client is the address of the client.
 	client string
-	// secure says that the connection is over TLS, and serverName for which host
-	// name in lower case the client made it.
+	// secure means that the connection uses TLS. serverName is the host name for which the client
+	// made it, in lower case.
 	secure     bool
 	serverName string
-	// claims are those of its token, if knownClaims says that they are in none that only Envoy reads.
+	// claims are the claims of its token. knownClaims is false if they are in a token that only Envoy
+	// reads.
 	claims      map[string]any
 	knownClaims bool
-	// apiClient is whose API key it has.
+	// apiClient is the client of its API key.
 	apiClient string
 }
 
-// tryRoute compares one route.
+// tryRoute compares the request with one route.
 func (s subject) tryRoute(r *routev3.Route) (Route, error) {
 	out := Route{Route: r.GetName(), Matches: true}
 	add := func(c Check, err error) error {
@@ -102,8 +103,8 @@ func (s subject) checkPath(m *routev3.RouteMatch) (Check, error) {
 	}
 }
 
-// checkHeader compares a header (HeaderUtility::matchHeaders). One of
-// several values must match; inverted, none may.
+// checkHeader compares a header (HeaderUtility::matchHeaders). One of several values must match; if
+// inverted, none may match.
 func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 	name := lowerASCII(m.GetName())
 	if name == "host" {
@@ -177,7 +178,7 @@ func firstParameter(query, name string) (value string, there bool) {
 	return "", false
 }
 
-// anyMatches reports whether a value matches, and says what is asked of it.
+// anyMatches reports whether a value matches. told describes the condition.
 func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told string, err error) {
 	folded := func(s string) string {
 		if m.GetIgnoreCase() {
@@ -215,7 +216,8 @@ func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told
 	return slices.ContainsFunc(values, test), told, nil
 }
 
-// wholeRegex matches the whole of a text that went through latin1.
+// wholeRegex compiles an expression that matches whole strings. They must be converted with latin1
+// first.
 func wholeRegex(expr string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(`^(?:` + latin1(expr) + `)$`)
 	if err != nil {
@@ -224,8 +226,8 @@ func wholeRegex(expr string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// latin1 makes a character of each byte, which is how Envoy's expressions see
-// text: "." is one byte of a longer UTF-8 sequence.
+// latin1 converts each byte to a character, which is how Envoy's expressions see text: "." matches
+// one byte of a longer UTF-8 sequence.
 func latin1(s string) string {
 	out := make([]rune, len(s))
 	for i := range len(s) {
@@ -234,11 +236,11 @@ func latin1(s string) string {
 	return string(out)
 }
 
-// fromLatin1 is the way back.
+// fromLatin1 is the inverse of latin1.
 func fromLatin1(s string) string {
 	out := make([]byte, 0, len(s))
 	for _, c := range s {
-		out = append(out, byte(c)) //nolint:gosec // latin1 made it of a byte
+		out = append(out, byte(c)) //nolint:gosec // latin1 made it from a byte
 	}
 	return string(out)
 }

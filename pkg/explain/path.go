@@ -14,9 +14,9 @@ var (
 	errSlashes  = errors.New("the path contains an escaped slash")
 )
 
-// plainPath is the target as routes are compared with it (Envoy's
-// ConnectionManagerUtility::maybeNormalizePath); redirect says that the client
-// is sent there instead.
+// plainPath returns the target as it is compared with routes
+// (ConnectionManagerUtility::maybeNormalizePath). redirect means that the client is
+// redirected there instead.
 func plainPath(target string, l *hcmv3.HttpConnectionManager) (plain string, redirect bool, err error) {
 	if strings.Contains(target, "#") {
 		return target, false, errFragment
@@ -41,8 +41,8 @@ func plainPath(target string, l *hcmv3.HttpConnectionManager) (plain string, red
 	return path + query, redirect, nil
 }
 
-// mergeSlashes makes one slash of many. A path of nothing but slashes keeps two,
-// as in Envoy.
+// mergeSlashes merges consecutive slashes. A path that consists only of slashes keeps
+// two, as in Envoy.
 func mergeSlashes(path string) string {
 	if len(path) > 1 && strings.Trim(path, "/") == "" {
 		return "//"
@@ -53,7 +53,7 @@ func mergeSlashes(path string) string {
 	return path
 }
 
-// cutQuery splits before the question mark.
+// cutQuery splits the target before the question mark.
 func cutQuery(target string) (path, query string) {
 	if i := strings.IndexByte(target, '?'); i >= 0 {
 		return target[:i], target[i:]
@@ -61,7 +61,7 @@ func cutQuery(target string) (path, query string) {
 	return target, ""
 }
 
-// withoutDotParameters makes ..;x the segment that backends take it for.
+// withoutDotParameters turns ..;x into the segment that backends read.
 func withoutDotParameters(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -74,9 +74,9 @@ func withoutDotParameters(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// resolve takes the dot segments out of a path, decodes what needs no escape,
-// escapes what does, and makes a slash of a backslash: the URL library of
-// Chromium as Envoy has it.
+// resolve removes dot segments from a path, decodes unnecessary escapes, escapes what
+// must be, and turns backslashes into slashes, like Envoy's copy of Chromium's URL
+// library.
 func resolve(path string) (string, error) {
 	c := canon{in: path, badPercent: -1}
 	var err error
@@ -101,19 +101,20 @@ func resolve(path string) (string, error) {
 	return string(c.out), err
 }
 
-// canon is a path on its way to its canonical form.
+// canon is a path that is being converted to its canonical form.
 type canon struct {
 	in  string
 	at  int
 	out []byte
-	// badPercent is where in out a percent sign stands that begins no escape;
-	// -1 before the first.
+	// badPercent is the position in out of a percent sign that begins no escape; -1
+	// before the first.
 	badPercent int
 }
 
 func (c *canon) put(b ...byte) { c.out = append(c.out, b...) }
 
-// dotLength returns the length of the dot at i, which may be escaped; 0 if there is none.
+// dotLength returns the length of the dot at i, which may be escaped; 0 if it is not a
+// dot.
 func (c *canon) dotLength(i int) int {
 	switch {
 	case i < len(c.in) && c.in[i] == '.':
@@ -124,7 +125,7 @@ func (c *canon) dotLength(i int) int {
 	return 0
 }
 
-// separator is 1 at a slash, 0 at the end and -1 elsewhere.
+// separator returns 1 at a slash, 0 at the end and -1 elsewhere.
 func (c *canon) separator(i int) int {
 	switch {
 	case i == len(c.in):
@@ -135,7 +136,7 @@ func (c *canon) separator(i int) int {
 	return -1
 }
 
-// takeDot leaves at on the last character that it used.
+// takeDot leaves at on the last character that it consumed.
 func (c *canon) takeDot() {
 	first := c.dotLength(c.at)
 	after := c.at + first
@@ -163,8 +164,8 @@ func (c *canon) removeLastSegment() {
 	}
 }
 
-// takeEscape returns the decoded character; ok is false for a percent sign
-// alone.
+// takeEscape returns the decoded character. ok is false for a percent sign that begins no
+// escape.
 func (c *canon) takeEscape() (v byte, ok bool) {
 	if c.at+2 < len(c.in) {
 		v, ok = hexValue(c.in[c.at+1 : c.at+3])
@@ -187,9 +188,8 @@ func (c *canon) takeEscape() (v byte, ok bool) {
 	return v, true
 }
 
-// keepLiteral escapes a percent sign that would begin an escape only because
-// of a character behind it that was decoded. A dot segment may have removed the
-// sign since.
+// keepLiteral escapes a percent sign if it would begin an escape only because a character
+// after it was decoded. A dot segment may already have removed the sign.
 func (c *canon) keepLiteral() {
 	i := c.badPercent
 	if i >= len(c.out) || c.out[i] != '%' {
@@ -219,5 +219,5 @@ const alphanumeric = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 // isPlain reports whether a character needs no escape.
 func isPlain(c byte) bool { return strings.IndexByte(alphanumeric+"-._~", c) >= 0 }
 
-// isEscaped reports whether a character that may be sent is escaped.
+// isEscaped reports whether a character is escaped although it may be sent.
 func isEscaped(c byte) bool { return strings.IndexByte("\"<>^`{|}", c) >= 0 }

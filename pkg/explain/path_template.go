@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// templateOf is the template of a route that has one.
+// templateOf returns the template of a route; nil if the route has none.
 func templateOf(m *routev3.RouteMatch) (*model.PathTemplate, error) {
 	var config matchtemplatev3.UriTemplateMatchConfig
 	if err := m.GetPathMatchPolicy().GetTypedConfig().UnmarshalTo(&config); err != nil {
@@ -23,7 +23,8 @@ func templateOf(m *routev3.RouteMatch) (*model.PathTemplate, error) {
 	return t, nil
 }
 
-// rewriteByTemplate is the path that a template makes of the variables of the route's own.
+// rewriteByTemplate returns the path that a template makes from the variables of the
+// route's template.
 func rewriteByTemplate(s subject, r *routev3.Route) (string, error) {
 	var to rewritetemplatev3.UriTemplateRewriteConfig
 	if err := r.GetRoute().GetPathRewritePolicy().GetTypedConfig().UnmarshalTo(&to); err != nil {

@@ -17,24 +17,25 @@ import (
 
 const (
 	rateLimitFilter = "envoy.filters.http.ratelimit"
-	// claimLimitFilter counts by claims and API clients, behind all that finds these out.
+	// claimLimitFilter counts by claims and API clients. It comes after all filters that
+	// identify the client.
 	claimLimitFilter = "envoy.filters.http.ratelimit_claims"
-	// urlPath is the only expression that descriptors are made of.
+	// urlPath is the only expression in descriptors.
 	urlPath = "request.url_path"
 )
 
-// Descriptor is what the rate-limit engine is asked about.
+// Descriptor is what Envoy sends to the rate-limit engine.
 type Descriptor struct {
-	// Domain is the engine's name of the domain, "<id>/<name>"; the name alone
-	// where Unknown says that the proxy does not have it.
+	// Domain is the engine's name of the domain, "<id>/<name>", or the name alone if the
+	// proxy does not have the domain (Unknown).
 	Domain  string `json:"domain"`
 	Unknown bool   `json:"-"`
-	// Sent is false if the request lacks a part, which Message names; then
-	// this descriptor does not limit it.
+	// Sent is false if the request lacks a part, which Message names. This descriptor
+	// then limits nothing.
 	Sent    bool    `json:"sent"`
 	Message string  `json:"message"`
 	Entries []Entry `json:"entries"`
-	// Limit is the rate that it meets; nil means none, or that it is not known.
+	// Limit is the limit that it meets; nil means none, or unknown.
 	Limit *Limit `json:"limit,omitempty"`
 }
 
@@ -45,7 +46,7 @@ type Limit struct {
 	// Unit is second, minute and so on; empty if Unlimited.
 	Unit            string `json:"unit,omitempty"`
 	RequestsPerUnit uint32 `json:"requests_per_unit"`
-	// Unlimited lets everything pass, Shadow counts and never limits.
+	// Unlimited allows all requests. Shadow counts and never limits.
 	Unlimited bool `json:"unlimited"`
 	Shadow    bool `json:"shadow"`
 }
@@ -56,14 +57,15 @@ type Entry struct {
 	Value string `json:"value"`
 }
 
-// isRateLimit reports whether a filter asks the rate-limit engine: there is one
-// for each domain.
+// isRateLimit reports whether a filter asks the rate-limit engine. Each domain has its
+// own filter.
 func isRateLimit(name string) bool {
 	return name == rateLimitFilter || strings.HasPrefix(name, rateLimitFilter+"/") ||
 		name == claimLimitFilter || strings.HasPrefix(name, claimLimitFilter+"/")
 }
 
-// describeAbsentDomains lists the domains that the route names and the listener lacks.
+// describeAbsentDomains lists the domains that the route names and the listener does not
+// have.
 func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager, r *routev3.Route) error {
 	has := func(name string) bool {
 		return slices.ContainsFunc(l.GetHttpFilters(), func(f *hcmv3.HttpFilter) bool { return f.GetName() == name })
@@ -179,7 +181,7 @@ func (f *Filter) findLimits(have State, domain string) error {
 	return nil
 }
 
-// rate is the limit in words.
+// rate describes the limit.
 func (l *Limit) rate() string {
 	text := fmt.Sprintf("%d each %s", l.RequestsPerUnit, l.Unit)
 	if l.Unlimited {
@@ -215,12 +217,13 @@ func (s subject) descriptor(actions []*routev3.RateLimit_Action) (Descriptor, er
 	return d, nil
 }
 
-// skipsIfAbsent reports whether a missing part is left out of the descriptor.
+// skipsIfAbsent reports whether the descriptor omits a missing part.
 func skipsIfAbsent(action *routev3.RateLimit_Action) bool {
 	return action.GetRequestHeaders().GetSkipIfAbsent() || action.GetQueryParameters().GetSkipIfAbsent()
 }
 
-// entry is what an action makes of the request; missing says why nothing.
+// entry returns what an action sends for the request. If it sends nothing, missing is the
+// reason.
 func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing string, err error) {
 	switch a := action.GetActionSpecifier().(type) {
 	case *routev3.RateLimit_Action_RemoteAddress_:
@@ -286,7 +289,7 @@ func (s subject) headerMatch(m *routev3.RateLimit_Action_HeaderValueMatch) (e En
 	return Entry{sentKey("header_value_match", m.GetDescriptorKey()), m.GetDescriptorValue()}, "", nil
 }
 
-// sentKey is the key that Envoy sends for an action.
+// sentKey returns the key that Envoy sends for an action.
 func sentKey(kind, key string) string { return model.RateLimitEntry{Kind: kind, Key: key}.SentKey() }
 
 // maskAddress returns the network of an address.
@@ -310,8 +313,8 @@ func maskAddress(address string, m *routev3.RateLimit_Action_MaskedRemoteAddress
 	return network.String(), nil
 }
 
-// decodeParameter returns the first value of a query parameter, percent-decoded:
-// unlike the conditions of a route, rate limits see it so.
+// decodeParameter returns the first value of a query parameter, percent-decoded. Rate
+// limits decode it; the conditions of a route do not.
 func decodeParameter(query, name string) (value string, there bool) {
 	for pair := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
 		if n, v, _ := strings.Cut(pair, "="); pair != "" && decodeEscapes(n) == name {
@@ -321,7 +324,7 @@ func decodeParameter(query, name string) (value string, there bool) {
 	return "", false
 }
 
-// decodeEscapes decodes percent escapes; an invalid escape stays.
+// decodeEscapes decodes percent escapes. Invalid escapes stay unchanged.
 func decodeEscapes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

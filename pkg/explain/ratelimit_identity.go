@@ -14,8 +14,8 @@ func (p passed) isOn(name string) bool {
 	return !isOff(&hcmv3.HttpFilter{Name: name, Disabled: true}, p.vh, p.route)
 }
 
-// uncounted says that nothing on the route finds out what its limits count by; empty means that one of
-// them may count.
+// uncounted returns why none of the limits can count: nothing on the route provides what they count
+// by. Empty means that at least one may count.
 func uncounted(p passed, limits []*routev3.RateLimit) (why string) {
 	for _, limit := range limits {
 		missing := ""
@@ -35,8 +35,8 @@ func uncounted(p passed, limits []*routev3.RateLimit) (why string) {
 	return why
 }
 
-// identify is the request with what the filters before have found out of who asks. Those that are off
-// have found nothing.
+// identify returns the request with what earlier filters have found about the client. Filters that are
+// off find nothing.
 func (p passed) identify() (s subject, err error) {
 	s = p.request
 	s.knownClaims = true
@@ -52,7 +52,8 @@ func (p passed) identify() (s subject, err error) {
 	return s, err
 }
 
-// metadata is what a filter has found out of the request; missing says why there is nothing.
+// metadata returns what a filter has found about the request. If there is nothing, missing is the
+// reason.
 func (s subject) metadata(key *metadatav3.MetadataKey) (value, missing string) {
 	if key.GetKey() == keyFilter {
 		if s.apiClient == "" {
@@ -64,7 +65,7 @@ func (s subject) metadata(key *metadatav3.MetadataKey) (value, missing string) {
 	for _, step := range key.GetPath() {
 		steps = append(steps, step.GetKey())
 	}
-	steps = steps[min(1, len(steps)):] // behind the place of all claims
+	steps = steps[min(1, len(steps)):] // after the prefix of all claims
 	claim := strings.Join(steps, ".")
 	if !s.knownClaims {
 		return "(claim " + claim + ")", "" // only Envoy sees the id_token

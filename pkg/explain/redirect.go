@@ -8,7 +8,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
-// redirect sends the client to another URL (Utility::newUri).
+// redirect redirects the client to another URL (Utility::newUri).
 func (a *Answer) redirect(s subject, r *routev3.Route) error {
 	action := r.GetRedirect()
 	status, err := redirectStatus(action)
@@ -57,7 +57,7 @@ func redirectStatus(action *routev3.RedirectAction) (int, error) {
 	return status, nil
 }
 
-// redirectPath is the path with the query to which the client is sent.
+// redirectPath returns the path, with the query, of the redirect.
 func (s subject) redirectPath(r *routev3.Route) (string, error) {
 	action := r.GetRedirect()
 	path, query := action.GetPathRedirect(), s.query
@@ -79,8 +79,9 @@ func (s subject) redirectPath(r *routev3.Route) (string, error) {
 	return path + query, nil
 }
 
-// redirectHost is the host of the request, as the client is sent to it: a port of the redirect takes the
-// place of its own, and one that is usual for a scheme goes with the scheme (processRequestHost).
+// redirectHost returns the host of the redirect when it is the request's own. The port of the redirect
+// replaces the request's port, and a port that is the default of a scheme is removed with the scheme
+// (processRequestHost).
 func (s subject) redirectHost(scheme, port string) string {
 	host := s.headers.get(authority)
 	end := strings.LastIndexByte(host, ':')

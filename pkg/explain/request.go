@@ -10,21 +10,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Request is a request as its bytes reach an Envoy in HTTP/1.1.
+// Request is a request as an Envoy receives it in HTTP/1.1.
 type Request struct {
-	// TLS says that it comes over HTTPS.
+	// TLS means that the request comes over HTTPS.
 	TLS bool
-	// ServerName is the host name that the client asks for in the handshake (SNI);
-	// empty for one that asks for an address, and names none.
+	// ServerName is the host name that the client requests in the handshake (SNI);
+	// empty for a client that connects to an address.
 	ServerName string
 	Method     string
-	// Target is the path with its query, as in the first line; it begins with
-	// a slash.
+	// Target is the path with its query, as in the request line. It begins with a
+	// slash.
 	Target string
-	// Headers are in their order, with Host among them.
+	// Headers are in order and include Host.
 	Headers []Header
-	// Client is the address of the connection: the client's, where no trusted
-	// hops are before the gateway. The zero value means 127.0.0.1.
+	// Client is the address of the connection: the client's, unless trusted hops
+	// are in front of the gateway. The zero value means 127.0.0.1.
 	Client netip.Addr
 }
 
@@ -38,10 +38,10 @@ func (r Request) client() string {
 // Header is one line of a header.
 type Header struct{ Name, Value string }
 
-// NewRequest makes the request that a client would send for an absolute URL,
-// without touching what stands in it. Each header is "name: value"; a Host
-// replaces the one of the URL. An empty method means GET. What no client can
-// send is reported under the names method, url and header.
+// NewRequest returns the request that a client would send for an absolute URL,
+// without changing its text. Each header is "name: value". A Host replaces the
+// host of the URL. An empty method means GET. Values that no client can send are
+// reported under the names method, url and header.
 func NewRequest(method, url string, headers []string) (Request, []model.FieldError) {
 	r := Request{Method: method}
 	if method == "" {
@@ -71,7 +71,7 @@ func NewRequest(method, url string, headers []string) (Request, []model.FieldErr
 	return r, errs
 }
 
-// readURL takes an absolute URL apart without decoding or cleaning it.
+// readURL splits an absolute URL without decoding or cleaning it.
 func (r *Request) readURL(url string) (host, message string) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	switch scheme = strings.ToLower(scheme); {
@@ -100,8 +100,8 @@ func (r *Request) readURL(url string) (host, message string) {
 	return host, ""
 }
 
-// serverName is the host name that a client asks for in the handshake for a host
-// of a URL (RFC 6066 section 3).
+// serverName returns the host name that a client requests in the handshake for the
+// host of a URL (RFC 6066 section 3).
 func serverName(host string) string {
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		host = host[:i]
@@ -114,5 +114,5 @@ func serverName(host string) string {
 
 func isNotPrintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// isControl reports whether a character cannot be in the value of a header.
+// isControl reports whether a character is not allowed in the value of a header.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

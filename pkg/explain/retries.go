@@ -10,15 +10,15 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
-// The headers from which Envoy's router takes retries.
+// These are the headers from which Envoy's router takes retries.
 const (
 	retryOn    = "x-envoy-retry-on"
 	maxRetries = "x-envoy-max-retries"
 )
 
-// retries are the retries of the router (RetryStateImpl): on the conditions of the
-// headers and of the policy, as often as the header says, or else the policy; nil
-// for none.
+// retries returns the retries of the router (RetryStateImpl). The conditions are
+// those of the headers and of the policy. The number is the header's, or else the
+// policy's. Nil means none.
 func retries(s subject, rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3.Route) (*Retries, error) {
 	found, err := retryHeaders(rc, vh, r)
 	if err != nil {
@@ -47,7 +47,8 @@ func retries(s subject, rc *routev3.RouteConfiguration, vh *routev3.VirtualHost,
 	return out, nil
 }
 
-// matchesAny reports whether one of the conditions holds, or there is none.
+// matchesAny reports whether one of the conditions matches, or there are no
+// conditions.
 func (s subject) matchesAny(list []*routev3.HeaderMatcher) (bool, error) {
 	for _, m := range list {
 		c, err := s.checkHeader(m)
@@ -58,7 +59,7 @@ func (s subject) matchesAny(list []*routev3.HeaderMatcher) (bool, error) {
 	return len(list) == 0, nil
 }
 
-// united are the conditions of two lists, each once.
+// united returns the conditions of two lists without duplicates.
 func united(a, b string) string {
 	var all []string
 	for _, on := range strings.Split(a+","+b, ",") {
@@ -69,9 +70,9 @@ func united(a, b string) string {
 	return strings.Join(all, ",")
 }
 
-// retryHeaders are the headers that the router finds: the listener has removed
-// those of the client (applyEarlyMutation), and the router itself makes these
-// changes, the last one in force.
+// retryHeaders returns the headers that the router sees. The listener has removed
+// the client's (applyEarlyMutation). The router then applies these changes; the
+// last one wins.
 func retryHeaders(rc *routev3.RouteConfiguration, vh *routev3.VirtualHost, r *routev3.Route) (map[string]string, error) {
 	type changes interface {
 		GetRequestHeadersToRemove() []string

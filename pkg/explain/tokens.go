@@ -12,17 +12,17 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// claimRefused names the refusals of tokens that lack a claim.
+// claimRefused is the policy in refusals of tokens that lack a claim.
 const claimRefused = "claim_refused"
 
-// tokenPlace is where a route, or its host, looks for tokens.
+// tokenPlace is where a route or its host looks for tokens.
 type tokenPlace struct {
 	name, header, prefix, cookie, query string
-	// optional says that requests without one pass.
+	// optional means that requests without a token are allowed.
 	optional bool
 }
 
-// tokenPlaceOf returns where the tokens of a route are; nil if it asks for none.
+// tokenPlaceOf returns where the tokens of a route are; nil if it requires none.
 func tokenPlaceOf(vh *routev3.VirtualHost, r *routev3.Route) *tokenPlace {
 	said := r.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()
 	if said["tokens"] == nil {
@@ -35,7 +35,7 @@ func tokenPlaceOf(vh *routev3.VirtualHost, r *routev3.Route) *tokenPlace {
 	return &tokenPlace{text("tokens"), text("header"), text("prefix"), text("cookie"), text("query"), text("optional") != ""}
 }
 
-// String tells the place in a sentence.
+// String describes the place.
 func (p *tokenPlace) String() string {
 	switch {
 	case p.cookie != "":
@@ -46,7 +46,7 @@ func (p *tokenPlace) String() string {
 	return "header " + p.header
 }
 
-// filter is the filter that the check is named after, with its kind.
+// filter returns the kind and name of the filter after which the check is named.
 func (p *tokenPlace) filter() string {
 	kind, rest, _ := strings.Cut(p.name, "/")
 	name, _, _ := strings.Cut(rest, "/")
@@ -80,7 +80,7 @@ func (s subject) cookie(name string) string {
 	return value
 }
 
-// claimsOf reads what a token says, whoever has signed it.
+// claimsOf decodes the claims of a token without verifying it.
 func claimsOf(token string) (claims map[string]any, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -90,8 +90,8 @@ func claimsOf(token string) (claims map[string]any, ok bool) {
 	return claims, err == nil && json.Unmarshal(text, &claims) == nil
 }
 
-// passTokens reports whether a request passes the check of tokens, and ends with the answer if not.
-// The signature, the end and the audience of a token are taken for right.
+// passTokens reports whether a request passes the check of tokens. If not, it ends with the answer.
+// It assumes that the signature, the expiry and the audience of a token are valid.
 func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) bool {
 	on, place := findFilter(l, jwtFilter), tokenPlaceOf(vh, r)
 	if on == nil || place == nil || isOff(on, vh, r) {
@@ -114,7 +114,8 @@ func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	return true
 }
 
-// passClaims reports whether the token of a request that has passed has the claims that are required.
+// passClaims reports whether the token of a request has the required claims. The token has passed
+// passTokens.
 func (a *Answer) passClaims(s subject, l *hcmv3.HttpConnectionManager, vh *routev3.VirtualHost, r *routev3.Route) (bool, error) {
 	on, place := findFilter(l, claimsFilter), tokenPlaceOf(vh, r)
 	if on == nil || place == nil || isOff(on, vh, r) {

@@ -11,27 +11,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// UpstreamTLS is how connections to an endpoint are secured.
+// UpstreamTLS describes how connections to an endpoint are secured.
 type UpstreamTLS struct {
-	// SNI is the name that the endpoint is asked for; empty means none.
+	// SNI is the name that Envoy requests; empty means none.
 	SNI string
-	// Protocols are those that it is offered (ALPN).
+	// Protocols are the protocols that Envoy offers (ALPN).
 	Protocols []string
-	// Authorities is the resource with those that must have signed its certificate;
-	// empty means that the certificate is not verified.
+	// Authorities is the resource with the authorities, one of which must have signed
+	// the endpoint's certificate; empty means that the certificate is not verified.
 	Authorities string
-	// Name is what this certificate must carry.
+	// Name is the name that the certificate must contain.
 	Name string
-	// ClientCertificate is the resource with the pair that it is shown; empty means
-	// none.
+	// ClientCertificate is the resource with Envoy's client certificate and key;
+	// empty means none.
 	ClientCertificate string
 }
 
-// socketMatch is where endpoints say which socket is theirs.
+// socketMatch is the metadata key with which endpoints select their socket.
 const socketMatch = "envoy.transport_socket_match"
 
-// tlsOf reads the TLS of an endpoint of a cluster; nil if there is none, or of a form
-// that Gatehouse does not make.
+// tlsOf reads the TLS settings of an endpoint of a cluster; nil if there are none, or
+// if Gatehouse did not make them.
 func tlsOf(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) *UpstreamTLS {
 	var context tlsv3.UpstreamTlsContext
 	if err := socketOf(c, e).GetTypedConfig().UnmarshalTo(&context); err != nil {
@@ -68,7 +68,7 @@ func socketOf(c *clusterv3.Cluster, e *endpointv3.LbEndpoint) *corev3.TransportS
 	return c.GetTransportSocket()
 }
 
-// ReadAuthorities returns the certificates of a resource with authorities, in PEM.
+// ReadAuthorities returns the certificates of a resource with authorities in PEM.
 func ReadAuthorities(r *snapshot.Resource) (string, error) {
 	var secret tlsv3.Secret
 	if err := r.Body.UnmarshalTo(&secret); err != nil {

@@ -10,19 +10,20 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// Use is a host name that a certificate of a service is for.
+// Use is a host name that a service's certificate matches.
 type Use struct {
 	Secret  string
 	Service string
-	// Name is an exact name, a wildcard or empty for clients that name no host.
+	// Name is an exact name, a wildcard, or empty for clients that send no host name.
 	Name string
-	// Answers says that clients get it, Message why, or why they get another one.
+	// Answers means that clients receive this certificate. Message explains why, or
+	// why they receive another one.
 	Answers bool
 	Message string
 }
 
-// Uses says for which names the certificates of some secrets answer, and for which of
-// theirs others do. names are those of Certificates that the secrets have, by secret.
+// Uses returns for which names the certificates of some secrets are served, and for
+// which of their names another one is. names are the names of Certificates by secret.
 func Uses(have State, names map[string][]string) ([]Use, error) {
 	listeners := make([]*listenerv3.Listener, len(have.Listeners))
 	for i, r := range have.Listeners {
@@ -64,7 +65,7 @@ func (have State) chooseFor(listeners []*listenerv3.Listener, name string) (*TLS
 		if !isSecure(l) {
 			continue
 		}
-		// A wildcard stands for the names below it.
+		// For a wildcard, look up a name below it.
 		chain, err := findChain(l, strings.Replace(name, "*", "__any__", 1))
 		if err != nil || chain == nil {
 			return t, err
