@@ -14,9 +14,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// Load has the upstream's loader read one domain. The loader panics at what it
-// refuses; here that is an error in its own words. Its lookups get their
-// statistics from manager; see the loader for which calls it makes when.
+// Load loads one domain with the upstream's loader. The loader panics if it
+// refuses the domain; Load turns that into an error with the same text. Lookups
+// use statistics from manager; see the loader for which calls it makes when.
 func Load(c *rlsconf.RateLimitConfig, manager stats.Manager) (loaded config.RateLimitConfig, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -27,11 +27,11 @@ func Load(c *rlsconf.RateLimitConfig, manager stats.Manager) (loaded config.Rate
 	return config.NewRateLimitConfigImpl([]config.RateLimitConfigToLoad{one}, manager, false), nil
 }
 
-// Check reports as a *model.Error of kind Unworkable what an engine would refuse
-// of d, and where: a configuration that it refuses keeps those of all others
-// from being taken. nil means that every engine takes it.
+// Check returns a *model.Error of kind Unworkable with what an engine would refuse
+// in d, and where. An engine that refuses one configuration accepts no others
+// either. Nil means that every engine accepts it.
 func Check(d *limits.Domain) error {
-	// The user's own name of the domain, so that the words are the user's too.
+	// Use the user's own name of the domain, so that the error has it too.
 	why := load(d.Domain, d.Descriptors)
 	if why == nil {
 		return nil
@@ -57,8 +57,8 @@ func load(domain string, rules []model.RateLimitRule) error {
 	return nil
 }
 
-// locate finds the first rule with which the list is refused, and in that rule the
-// first of its own rules.
+// locate finds the first rule with which the list is refused, and then the first
+// refused rule nested in it.
 func locate(domain string, rules []model.RateLimitRule) string {
 	i := sort.Search(len(rules), func(i int) bool { return load(domain, rules[:i+1]) != nil })
 	if i == len(rules) {
@@ -68,13 +68,13 @@ func locate(domain string, rules []model.RateLimitRule) string {
 	alone := append([]model.RateLimitRule{}, rules[:i+1]...)
 	alone[i].Descriptors = nil
 	if load(domain, alone) != nil {
-		return at // the fault is in the rule, not in what is nested in it
+		return at // the fault is in the rule, not in its nested rules
 	}
 	return at + locate(domain, rules[i].Descriptors)
 }
 
-// noStats serves a configuration that is only loaded: the loader makes
-// statistics, and nothing of it looks up.
+// noStats is for a configuration that is only loaded: the loader creates
+// statistics, and no lookup uses them.
 type noStats struct{ stats.Manager }
 
 func (noStats) NewStats(key string) stats.RateLimitStats { return stats.RateLimitStats{Key: key} }

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// Configs builds the message of each domain, in the order of their WireIDs.
+// Configs returns the message of each domain, in the order of their WireIDs.
 func Configs(domains []*limits.Domain) []*rlsconf.RateLimitConfig {
 	configs := make([]*rlsconf.RateLimitConfig, len(domains))
 	for i, d := range domains {
@@ -43,7 +43,7 @@ func buildPolicy(l *model.RateLimit) *rlsconf.RateLimitPolicy {
 	}
 	return &rlsconf.RateLimitPolicy{
 		Name: l.Name, Unlimited: l.Unlimited,
-		// A unit that is none becomes UNKNOWN, which the loader refuses.
+		// An invalid unit becomes UNKNOWN, which the loader refuses.
 		Unit:            rlsconf.RateLimitUnit(rlsconf.RateLimitUnit_value[strings.ToUpper(l.Unit)]),
 		RequestsPerUnit: uint32(min(max(l.RequestsPerUnit, 0), math.MaxUint32)),
 	}

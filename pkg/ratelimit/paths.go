@@ -6,7 +6,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// Paths is the readable path of each limit of a domain, such as
+// Paths returns the readable path of each limit of a domain, such as
 // "generic_key=shop > remote_address", by the name that the upstream's loader
 // gives the limit: key and value joined with "_", levels with ".".
 func Paths(c *rlsconf.RateLimitConfig) map[string]string {

@@ -19,11 +19,11 @@ const (
 	units = 8
 )
 
-// id stands for a counted value: two hashes of 64 bits with seeds that nobody
-// knows, so that a counter needs no text.
+// id identifies a counted value by two 64-bit hashes with secret seeds, so that a
+// counter needs no text.
 type id [2]uint64
 
-// counters hold how often each value was counted in its window.
+// counters contain how often each value was counted in its window.
 type counters struct {
 	now     func() time.Time
 	seeds   [2]maphash.Seed
@@ -31,13 +31,13 @@ type counters struct {
 	evicted atomic.Uint64
 }
 
-// shard holds the counters of some ids in one slice without pointers, which the
-// garbage collector need not look through.
+// shard contains the counters of some ids in one slice without pointers, which the
+// garbage collector need not scan.
 type shard struct {
 	mu    sync.Mutex
 	max   int
 	index map[id]int32
-	slots []slot // that of index 0 is no counter, so that 0 can mean none
+	slots []slot // index 0 is no counter, so that 0 can mean none
 	// order lists the counters of each unit by the end of their windows.
 	order [units]ends
 }
@@ -65,8 +65,8 @@ func newCounters(limit int, now func() time.Time) *counters {
 	return c
 }
 
-// id names the counter of a value. Lengths stand before texts, so that no two
-// values have the same bytes, whatever characters are in them.
+// id returns the id of a value's counter. It writes lengths before texts, so that
+// different values always have different bytes.
 func (c *counters) id(domain string, unit int32, entries []*commonv3.RateLimitDescriptor_Entry) id {
 	var array [256]byte
 	b := append(array[:0], byte(unit)) //nolint:gosec // units are below 8
@@ -79,10 +79,10 @@ func (c *counters) id(domain string, unit int32, entries []*commonv3.RateLimitDe
 	return id{maphash.Bytes(c.seeds[0], b), maphash.Bytes(c.seeds[1], b)}
 }
 
-// add counts hits in the window of the present second and answers the number
-// before and after, that second and the one in which the window ends. The clock
-// is read under the lock, so that no request comes too late to its window and
-// begins it a second time.
+// add counts hits in the window of the current second. It returns the number before
+// and after, the current second, and the second in which the window ends. It reads
+// the clock under the lock, so that a late request cannot begin its window a second
+// time.
 func (c *counters) add(key id, unit int32, period int64, hits uint64) (before, after uint64, now, end int64) {
 	s := &c.shards[key[1]%uint64(len(c.shards))]
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (c *counters) add(key id, unit int32, period int64, hits uint64) (before, a
 		s.index[key] = i
 		s.slots[i] = slot{id: key, end: end}
 		s.push(unit, i)
-	case s.slots[i].end != end: // a later one means that the clock was set back
+	case s.slots[i].end != end: // a later end means that the clock was set back
 		s.remove(unit, i)
 		s.slots[i].count, s.slots[i].end = 0, end
 		s.push(unit, i)
@@ -114,8 +114,9 @@ func (c *counters) add(key id, unit int32, period int64, hits uint64) (before, a
 	return before, sum, now, end
 }
 
-// takeSlot returns a slot for a new counter: that of the counter that ends first if
-// it has ended or if there is room for no more, else a new one.
+// takeSlot returns a slot for a new counter. It reuses the slot of the counter that
+// ends first if that has ended or if there is no more room; otherwise it returns a
+// new slot.
 func (s *shard) takeSlot(now int64) (i int32, evicted bool) {
 	unit := int32(0)
 	for u := range s.order {
@@ -160,7 +161,7 @@ func (s *shard) remove(unit, i int32) {
 	}
 }
 
-// size is the number of counters that have a place, ended ones included.
+// size returns the number of counters that occupy a slot, including ended ones.
 func (c *counters) size() (n int) {
 	for i := range c.shards {
 		s := &c.shards[i]

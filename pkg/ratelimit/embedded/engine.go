@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// DefaultMaxCounters is the number of values counted at once.
+	// DefaultMaxCounters is how many values are counted at the same time.
 	DefaultMaxCounters = 1 << 20
-	// nearRatio is the stock service's default of NEAR_LIMIT_RATIO.
+	// nearRatio is the stock service's default for NEAR_LIMIT_RATIO.
 	nearRatio = 0.8
 )
 
-// Options of an Engine. The zero value works.
+// Options of an Engine. The zero value is valid.
 type Options struct {
-	// MaxCounters bounds how many values are counted at once; 0 means
+	// MaxCounters bounds how many values are counted at the same time; 0 means
 	// DefaultMaxCounters. Each takes about 100 bytes.
 	MaxCounters int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Log gets what should never happen; nil means nowhere.
+	// Log receives errors that should never happen; nil means none.
 	Log *slog.Logger
 }
 
@@ -42,14 +42,14 @@ type Engine struct {
 	limiter  *limiter.BaseRateLimiter
 
 	loading sync.Mutex
-	// state holds the domains in force by their wire names; nil before the
-	// first Load. What it points to is never changed.
+	// state contains the current domains by their wire names; nil before the
+	// first Load. It is immutable.
 	state atomic.Pointer[map[string]*domain]
 
 	rlsv3.UnimplementedRateLimitServiceServer
 }
 
-// New makes an engine without configuration, which refuses every request.
+// New returns an engine without configuration. It refuses every request.
 func New(o Options) *Engine {
 	if o.MaxCounters <= 0 {
 		o.MaxCounters = DefaultMaxCounters
@@ -66,21 +66,21 @@ func New(o Options) *Engine {
 	}
 }
 
-// clock is the upstream's time source.
+// clock implements the upstream's time source.
 type clock func() time.Time
 
 // UnixNow implements utils.TimeSource.
 func (c clock) UnixNow() int64 { return c().Unix() }
 
-// Register lets server answer rate-limit requests with e.
+// Register registers e as the rate-limit service of server.
 func (e *Engine) Register(server *grpc.Server) { rlsv3.RegisterRateLimitServiceServer(server, e) }
 
-// Load puts a configuration in force, as a whole or, on an error, not at all. A
-// request sees the old one or the new one. Counters and statistics go on, also
-// where the number of a limit has changed; another unit begins a new window.
-// The error has the words in which the stock service would refuse it. The
-// messages are kept, and must not be changed; a domain that is as before costs
-// next to nothing.
+// Load replaces the configuration as a whole, or, on an error, changes nothing.
+// A request sees the old one or the new one. Counters and statistics continue,
+// even if the number of a limit has changed; a new unit begins a new window.
+// The error has the text with which the stock service would refuse the
+// configuration. Load keeps the messages, so callers must not change them. An
+// unchanged domain costs almost nothing.
 func (e *Engine) Load(configs []*rlsconf.RateLimitConfig) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
@@ -124,7 +124,7 @@ func buildDomain(c *rlsconf.RateLimitConfig, old *domain) (*domain, error) {
 	return d, err
 }
 
-// sameDescriptors is proto.Equal for these messages, thirty times as fast.
+// sameDescriptors is proto.Equal for these messages, but thirty times as fast.
 func sameDescriptors(a, b []*rlsconf.RateLimitDescriptor) bool {
 	return slices.EqualFunc(a, b, func(a, b *rlsconf.RateLimitDescriptor) bool {
 		return a.GetKey() == b.GetKey() && a.GetValue() == b.GetValue() && a.GetShadowMode() == b.GetShadowMode() &&
@@ -143,21 +143,21 @@ func samePolicy(a, b *rlsconf.RateLimitPolicy) bool {
 
 // Usage is how full the memory of an engine is.
 type Usage struct {
-	// Counters have a place, Max is the bound, and Evicted is how many were
-	// lost before their window ended, since the program started: each of these
-	// values may have had its limit twice.
+	// Counters is the number of occupied slots and Max their bound. Evicted is
+	// how many counters were dropped before the end of their window since the
+	// program started. Each of their values may have had its limit twice.
 	Counters, Max int
 	Evicted       uint64
 }
 
-// Usage tells how full the memory is.
+// Usage returns how full the memory is.
 func (e *Engine) Usage() Usage {
 	return Usage{Counters: e.counters.size(), Max: e.options.MaxCounters, Evicted: e.counters.evicted.Load()}
 }
 
-// Top lists the n values with the most hits over their limits in the running
-// minute and the four before it, the most first. It follows 512 values in each
-// minute. With N hits over limits in all that time, a value that had more than
-// N/512 of them is in the list if n allows, and no Count is wrong by more than
-// N/512; with at most 512 limited values a minute everything is exact.
+// Top returns the n values with the most hits over their limits in the current
+// minute and the four before it, the most first. It tracks 512 values in each
+// minute. With N hits over limits in all that time, the list contains every
+// value with more than N/512 of them if n allows, and no Count is wrong by more
+// than N/512. With at most 512 limited values per minute, everything is exact.
 func (e *Engine) Top(n int) []Limited { return e.top.list(e.options.Now().Unix(), n) }

@@ -25,9 +25,10 @@ type Met struct {
 	Unlimited, Shadow bool
 }
 
-// Find says which limits the descriptors of one request would meet in a domain,
-// in their order and with nil for none, by the rules of ShouldRateLimit. Nothing
-// is counted. The error has the words in which an engine refuses the domain.
+// Find returns which limits the descriptors of one request would meet in a
+// domain, by the rules of ShouldRateLimit. They are in the order of the
+// descriptors, with nil for none. It counts nothing. The error has the text with
+// which an engine refuses the domain.
 func Find(d *limits.Domain, descriptors [][]Entry) ([]*Met, error) {
 	loaded, err := buildDomain(ratelimit.Configs([]*limits.Domain{d})[0], nil)
 	if err != nil {

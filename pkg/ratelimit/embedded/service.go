@@ -15,10 +15,10 @@ import (
 )
 
 // ShouldRateLimit implements rlsv3.RateLimitServiceServer with the rules of the
-// stock service (its src/service and src/redis): the same code, limit,
-// remaining number and time until reset for each descriptor, from which Envoy
-// makes the x-ratelimit headers. Every descriptor is counted, also when another
-// is over its limit. An error means that nothing was counted.
+// stock service (its src/service and src/redis). For each descriptor, it returns
+// the same code, limit, remaining number and time until reset, from which Envoy
+// makes the x-ratelimit headers. It counts every descriptor, even if another one is
+// over its limit. After an error, nothing was counted.
 func (e *Engine) ShouldRateLimit(ctx context.Context, r *rlsv3.RateLimitRequest) (_ *rlsv3.RateLimitResponse, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,8 +61,8 @@ func (e *Engine) ShouldRateLimit(ctx context.Context, r *rlsv3.RateLimitRequest)
 	return response, nil
 }
 
-// limits finds the limit of each descriptor; nil if it has none, or if the limit of
-// another descriptor replaces it.
+// limits returns the limit of each descriptor; nil if it has none, or if the limit
+// of another descriptor replaces it.
 func (d *domain) limits(ctx context.Context, r *rlsv3.RateLimitRequest) ([]*config.RateLimit, error) {
 	limits := make([]*config.RateLimit, len(r.GetDescriptors()))
 	var replaced map[string]bool
@@ -71,7 +71,7 @@ func (d *domain) limits(ctx context.Context, r *rlsv3.RateLimitRequest) ([]*conf
 		if limit == nil {
 			continue
 		}
-		// Only a request that brings its own limit can have such a unit.
+		// Only a request with its own limit can have such a unit.
 		if _, ok := rlsv3.RateLimitResponse_RateLimit_Unit_name[int32(limit.Limit.GetUnit())]; !limit.Unlimited &&
 			(!ok || limit.Limit.GetUnit() == rlsv3.RateLimitResponse_RateLimit_UNKNOWN) {
 			return nil, status.Errorf(codes.InvalidArgument, "invalid rate limit unit '%s'", limit.Limit.GetUnit())
@@ -85,7 +85,7 @@ func (d *domain) limits(ctx context.Context, r *rlsv3.RateLimitRequest) ([]*conf
 		}
 	}
 	for i, limit := range limits {
-		// An unlimited one is not replaced: it says so in its answer.
+		// An unlimited limit is not replaced: the response reports it.
 		if limit != nil && !limit.Unlimited && limit.Name != "" && replaced[limit.Name] {
 			limits[i] = nil
 		}
@@ -107,7 +107,7 @@ func (e *Engine) count(d *domain, limit *config.RateLimit, entries []*commonv3.R
 	key := e.counters.id(d.wire, int32(unit), entries)
 	before, after, now, end := e.counters.add(key, int32(unit), utils.UnitToDivider(unit), hits)
 	s := e.limiter.GetResponseDescriptorStatus("counted", limiter.NewRateLimitInfo(limit, before, after, 0, 0), false, hits)
-	// The upstream reads the clock again, which may be in the next window.
+	// The upstream reads the clock again, which may already be in the next window.
 	s.DurationUntilReset.Seconds = end - now
 	if over := min(hits, after-min(after, most)); over > 0 {
 		e.top.add(key, now, over, func() Limited {

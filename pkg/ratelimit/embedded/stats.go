@@ -11,39 +11,41 @@ import (
 	"github.com/envoyproxy/ratelimit/src/stats"
 )
 
-// otherKey is the Key of what belongs to no limit of the configuration.
+// otherKey is the Key for everything that belongs to no limit of the
+// configuration.
 const otherKey = "(other)"
 
-// Stat is what one limit has seen since the program started. A limit that a
-// new configuration leaves out is forgotten.
+// Stat contains the counts of one limit since the program started. A limit that
+// a new configuration omits is forgotten.
 type Stat struct {
-	// Domain is the one on the wire, and Key the limit's path in it, such as
-	// "generic_key=shop > remote_address". Key "(other)" sums up requests that
-	// bring limits of their own, and limits whose key (not value) ends in "*".
+	// Domain is the domain on the wire. Key is the limit's path in it, such as
+	// "generic_key=shop > remote_address". Key "(other)" sums up requests with
+	// limits of their own, and limits whose key (not value) ends in "*".
 	Domain, Key string
-	// Hits is how much was counted, Over what was over the limit, Near what was
-	// within it but above 80 % of it, and Shadow the part of Over that was let
-	// through because the limit only counts. Unlimited ones count nothing.
+	// Hits is how much was counted. Over is how much was over the limit, and
+	// Near how much was within it but above 80% of it. Shadow is the part of
+	// Over that was allowed because the limit only counts. Unlimited limits
+	// count nothing.
 	Hits, Over, Near, Shadow uint64
 }
 
-// domain is the configuration of one domain with its statistics. It is
-// read-only once loaded, but for the tallies.
+// domain is the configuration of one domain with its statistics. Only the
+// tallies change after it is loaded.
 type domain struct {
-	stats.Manager // only NewStats is called: the domain is always there
+	stats.Manager // only NewStats is called, since the domain always exists
 	config.RateLimitConfig
 
 	source  *rlsconf.RateLimitConfig
 	wire    string
 	tallies map[string]*tally // by the upstream's name of the limit
 	other   *tally
-	// create makes a tally for a limit that the loader has found; nil once
+	// create makes a tally for a limit that the loader finds; nil after
 	// everything is loaded.
 	create func(key string) *tally
 }
 
-// NewStats implements stats.Manager. Lookups ask for names that may hold what
-// clients sent: those get no tally of their own.
+// NewStats implements stats.Manager. Lookups pass names that may contain
+// clients' text. Those get no tally of their own.
 func (d *domain) NewStats(key string) stats.RateLimitStats {
 	t, ok := d.tallies[key]
 	switch {
@@ -59,7 +61,7 @@ func (d *domain) NewStats(key string) stats.RateLimitStats {
 	}
 }
 
-// tallyOf answers the tally of a limit that a lookup gave.
+// tallyOf returns the tally of a limit from a lookup.
 func (d *domain) tallyOf(l *config.RateLimit) *tally {
 	if t, ok := d.tallies[l.FullKey]; ok {
 		return t
@@ -67,7 +69,7 @@ func (d *domain) tallyOf(l *config.RateLimit) *tally {
 	return d.other
 }
 
-// tally implements the counters that the upstream's limiter adds to.
+// tally implements the counters to which the upstream's limiter adds.
 type tally struct {
 	key                              string // for people
 	hits, over, near, shadow, within counter
@@ -89,7 +91,7 @@ func (c *counter) Set(n uint64)   { c.n.Store(n) }
 func (c *counter) Value() uint64  { return c.n.Load() }
 func (c *counter) String() string { return strconv.FormatUint(c.Value(), 10) }
 
-// Stats lists every limit in force, by domain and key.
+// Stats returns the counts of every current limit, by domain and key.
 func (e *Engine) Stats() []Stat {
 	var list []Stat
 	if s := e.state.Load(); s != nil {

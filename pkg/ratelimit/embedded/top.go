@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// topMinutes is how many minutes Top looks back, the running one included.
+	// topMinutes is how many minutes Top covers, including the current one.
 	topMinutes = 5
-	// topValues is how many values are followed in each minute.
+	// topValues is how many values are tracked in each minute.
 	topValues = 512
 	// topText is how many bytes of a value are kept.
 	topText = 256
@@ -23,21 +23,20 @@ const (
 
 // Limited is a value that went over its limit.
 type Limited struct {
-	// Domain and Key name the limit like those of Stat.
+	// Domain and Key identify the limit as in Stat.
 	Domain, Key string
-	// Value is what was counted, such as "remote_address=10.0.0.1"; the parts
-	// of a descriptor are joined with " > ", and what is longer than 256 bytes
-	// is cut.
+	// Value is what was counted, such as "remote_address=10.0.0.1". The parts
+	// of a descriptor are joined with " > ", and text beyond 256 bytes is cut.
 	Value string
-	// Shadow says that the limit only counts: these requests were let through.
+	// Shadow means that the limit only counts: these requests were allowed.
 	Shadow bool
-	// Count is the number of hits over the limit. The true one is between
-	// Count-Error and Count, less what Top says of a value that was forgotten.
+	// Count is the number of hits over the limit. The true number is between
+	// Count-Error and Count, minus what Top documents about forgotten values.
 	Count, Error uint64
 }
 
-// top follows who is limited most: the space-saving algorithm over each of the
-// last minutes.
+// top tracks the most limited values with the space-saving algorithm over each
+// of the last minutes.
 type top struct {
 	mu      sync.Mutex
 	minutes [topMinutes]minute
@@ -55,8 +54,8 @@ type item struct {
 	index int
 }
 
-// add counts hits over a limit. value makes the text of who it was, and is
-// called only for who is not followed yet.
+// add counts hits over a limit. value returns the text of the value, and is
+// called only for a value that is not tracked yet.
 func (t *top) add(key id, now int64, hits uint64, value func() Limited) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +75,8 @@ func (t *top) add(key id, now int64, hits uint64, value func() Limited) {
 		heap.Push(&m.heap, at)
 		return
 	}
-	// The newcomer takes the place of the least, and may have been as often.
+	// The new value replaces the least frequent one, and may have occurred as
+	// often.
 	least := m.heap[0]
 	delete(m.items, least.id)
 	at.Count, at.Error = least.Count+hits, least.Count
@@ -128,7 +128,7 @@ func valueText(entries []*commonv3.RateLimitDescriptor_Entry) string {
 	return b.String()
 }
 
-// byCount is a heap.Interface with the least at the front.
+// byCount is a heap.Interface with the smallest count at the front.
 type byCount []*item
 
 func (h byCount) Len() int           { return len(h) }
@@ -145,5 +145,5 @@ func (h *byCount) Push(x any) {
 	*h = append(*h, at)
 }
 
-// Pop implements heap.Interface; nothing here pops.
+// Pop implements heap.Interface. It is never called.
 func (h *byCount) Pop() any { panic("never called") }

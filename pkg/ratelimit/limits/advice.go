@@ -12,7 +12,7 @@ import (
 // Place is a proxy on which a filter counts.
 type Place struct {
 	Proxy *model.ProxyTree
-	// Limits have the filter's domain in Named where the proxy has it.
+	// Limits contain the filter's domain in Named if the proxy has it.
 	Limits Proxy
 }
 
@@ -29,8 +29,8 @@ func PlacesOf(f *model.ParsedFilter, proxies []*model.ProxyTree) []Place {
 	return places
 }
 
-// Advisor says which filters limit nothing. It compares a filter with a domain
-// only once, so it belongs to one pass over one configuration. Use NewAdvisor.
+// Advisor finds filters that limit nothing. It compares a filter with a domain
+// only once, so use one for each pass over one configuration. Use NewAdvisor.
 type Advisor struct {
 	unmet map[unmetKey][]string
 }
@@ -40,12 +40,12 @@ type unmetKey struct {
 	config *model.RateLimitConfig
 }
 
-// NewAdvisor returns an Advisor that has compared nothing yet.
+// NewAdvisor returns an Advisor without comparisons.
 func NewAdvisor() Advisor { return Advisor{map[unmetKey][]string{}} }
 
-// Advise says why a filter, or a part of it, limits nothing where link attaches
-// it, on the proxies of places. forwards says that a route there has an upstream:
-// Envoy counts only what it forwards.
+// Advise returns why a filter, or a part of it, limits nothing where link
+// attaches it, on the proxies of places. forwards means that a route there has an
+// upstream: Envoy counts only forwarded requests.
 func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, places []Place) []model.Condition {
 	spec, ok := f.Spec.(*model.RateLimitFilter)
 	switch {
@@ -57,12 +57,12 @@ func (a Advisor) Advise(link model.Key, f *model.ParsedFilter, forwards bool, pl
 			Message: "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway",
 		}}
 	case f.Fault != nil:
-		return nil // it closes what it is on
+		return nil // it closes the object that it is on
 	case spec.Stated != nil:
-		return nil // it meets its own limit, on every proxy
+		return nil // it meets its own limit on every proxy
 	}
 	var list []model.Condition
-	proxies := map[string][]string{} // by the message
+	proxies := map[string][]string{} // by message
 	for _, p := range places {
 		code, messages := a.adviseAt(p, spec)
 		for _, message := range messages {
@@ -96,7 +96,7 @@ func (a Advisor) adviseAt(p Place, f *model.RateLimitFilter) (code string, messa
 	return model.NoMatchingRate, messages
 }
 
-// nearestDomain says which domain of the proxy is the most like a name.
+// nearestDomain returns the domain of the proxy that is most similar to a name.
 func (p Place) nearestDomain(name string) string {
 	var known []string
 	for _, g := range p.Proxy.GlobalConfigs {

@@ -8,18 +8,18 @@ import (
 )
 
 // statedID is the ID of the domain of filters that state their own limit. No
-// global config has it: theirs begin at 1.
+// global config has it: their IDs begin at 1.
 const statedID = 0
 
-// Domain is the limits of one domain. Two global configs may use the same name;
-// their domains are two all the same.
+// Domain is the limits of one domain. If two global configs use the same name,
+// their domains are still different.
 type Domain struct {
 	// ID is the ID of the global config.
 	ID int64
 	*model.RateLimitConfig
 }
 
-// NewDomain returns a domain of rules, with the defaults of everything else.
+// NewDomain returns a domain of rules with defaults for everything else.
 func NewDomain(id int64, name string, rules []model.RateLimitRule) *Domain {
 	return &Domain{id, &model.RateLimitConfig{Domain: name, Descriptors: rules}}
 }
@@ -35,7 +35,7 @@ func DomainOf(g *model.ParsedGlobalConfig) *Domain {
 }
 
 // StatedDomain returns the domain of the filters that state their own limit.
-// rules holds these by the names of the filters.
+// rules are their rules by filter.
 func StatedDomain(rules map[string]model.RateLimitRule) *Domain {
 	list := make([]model.RateLimitRule, 0, len(rules))
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
@@ -45,7 +45,7 @@ func StatedDomain(rules map[string]model.RateLimitRule) *Domain {
 }
 
 // SameShape reports whether the same descriptors meet a limit of d and of o,
-// which may be nil: the limits are different in their numbers only.
+// which may be nil. The limits then differ only in their numbers.
 func (d *Domain) SameShape(o *Domain) bool {
 	if d == nil || o == nil {
 		return d == o
@@ -59,17 +59,17 @@ func sameShape(a, b []model.RateLimitRule) bool {
 	})
 }
 
-// Proxy is the domains that count on one proxy. The zero value has none.
+// Proxy contains the domains of one proxy. The zero value has none.
 type Proxy struct {
 	// Default is for filters that name no domain.
 	Default *Domain
-	// Named has each domain that filters name and the proxy has.
+	// Named contains each domain that filters name and the proxy has.
 	Named map[string]*Domain
 }
 
-// OfProxy chooses the domains of a proxy: of those that hold for it, the first by
-// name, and the first by name for each of names. The one that filters state
-// themselves holds on every proxy.
+// OfProxy chooses the domains of a proxy among those that apply to it: the first
+// by name, and the first by name for each of names. The domain that filters state
+// themselves applies to every proxy.
 func OfProxy(t *model.ProxyTree, names []string) Proxy {
 	p := Proxy{Named: map[string]*Domain{}}
 	if slices.Contains(names, model.StatedDomain) {
@@ -93,8 +93,8 @@ func OfProxy(t *model.ProxyTree, names []string) Proxy {
 	return p
 }
 
-// domain returns the domain in which a filter counts; nil if the proxy has
-// none for it.
+// domain returns the domain in which a filter counts; nil if the proxy has none
+// for it.
 func (p Proxy) domain(f *model.RateLimitFilter) *Domain {
 	if f.Domain == "" {
 		return p.Default

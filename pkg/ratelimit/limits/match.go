@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Met lists the paths of the limits that requests with a filter may meet.
+// Met returns the paths of the limits that requests with a filter may meet.
 func Met(f *model.RateLimitFilter, rules []model.RateLimitRule) []string {
 	var list []string
 	for _, d := range f.Descriptors {
@@ -22,9 +22,8 @@ func Met(f *model.RateLimitFilter, rules []model.RateLimitRule) []string {
 	return slices.Compact(list)
 }
 
-// Unmet says of each descriptor that meets no limit, whatever the request, which
-// limit is nearest to it. A descriptor that some request could make meet one is
-// not told.
+// Unmet returns, for each descriptor that can never meet a limit, which limit is
+// nearest to it. It omits a descriptor that meets one for some request.
 func Unmet(f *model.RateLimitFilter, d *Domain) []string {
 	var list []string
 	for _, descriptor := range f.Descriptors {
@@ -37,10 +36,10 @@ func Unmet(f *model.RateLimitFilter, d *Domain) []string {
 }
 
 // eachMatch calls enough with each limit that some request's descriptor has under
-// these rules, until that returns true; within are the rules around them, and
-// limit says that the last of those has one. It follows the lookup of the engine,
-// which joins key and value with "_" and takes the exact value, else a wildcard,
-// else the key alone, and does not go back.
+// these rules, until enough returns true. within are the rules around them. limit
+// means that the last of those has a limit. It follows the lookup of the engine: the
+// engine joins key and value with "_" and uses the exact value, otherwise a
+// wildcard, otherwise the key alone, and does not backtrack.
 func eachMatch(parts []part, rules []model.RateLimitRule, within []part, limit bool, enough func([]part) bool) bool {
 	if len(parts) == 0 {
 		return limit && enough(within)
@@ -55,20 +54,20 @@ func eachMatch(parts []part, rules []model.RateLimitRule, within []part, limit b
 	}
 	return slices.ContainsFunc(rules, func(r model.RateLimitRule) bool {
 		fit := p.rank(r)
-		// Where the value is not known, any rule that fits may be taken.
+		// If the value is unknown, any rule that fits may be used.
 		return fit > 0 && (fit == best || p.value == "") &&
 			eachMatch(parts[1:], r.Descriptors, append(slices.Clip(within), part{key: r.Key, value: r.Value}), r.RateLimit != nil, enough)
 	})
 }
 
-// part is what is known of one part of a descriptor before there is a request.
+// part is what is known about one part of a descriptor without a request.
 type part struct {
 	key string
 	// value is empty if it comes from the request.
 	value string
-	// optional says that the part may be left out.
+	// optional means that the part may be missing.
 	optional bool
-	// mayBe reports whether the request can bring a value; nil means any.
+	// mayBe reports whether a request can have a value; nil means any.
 	mayBe func(value string) bool
 }
 
@@ -86,8 +85,9 @@ func partsOf(d model.RateLimitDescriptor) []part {
 	return parts
 }
 
-// rank returns 3 for a rule with the part's very value, 2 for one with a wildcard, 1
-// for one with the key alone and 0 for one that no value of the part meets.
+// rank returns 3 for a rule with exactly the part's value, 2 for one with a
+// wildcard, 1 for one with the key alone, and 0 for one that no value of the part
+// meets.
 func (p part) rank(r model.RateLimitRule) int {
 	rule := joinEntry(r.Key, r.Value)
 	prefix, wildcard := strings.CutSuffix(rule, "*")

@@ -7,10 +7,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
-// mostNames bounds the work of comparing names.
+// mostNames bounds how many names are compared.
 const mostNames = 1000
 
-// nearest says which limit is the most like a descriptor, and what is different.
+// nearest returns which limit is most similar to a descriptor, and how they
+// differ.
 func nearest(parts []part, rules []model.RateLimitRule) string {
 	var paths [][]part
 	eachLimit(nil, rules, func(path []part, _ *model.RateLimit) { paths = append(paths, path) })
@@ -21,7 +22,7 @@ func nearest(parts []part, rules []model.RateLimitRule) string {
 	for _, path := range paths {
 		least = min(least, difference(parts, path))
 	}
-	// Of equally like ones, the one that reads most like it.
+	// Among equally similar limits, use the one with the most similar text.
 	var names []string
 	for _, path := range paths {
 		if difference(parts, path) == least && len(names) < mostNames {
@@ -32,8 +33,8 @@ func nearest(parts []part, rules []model.RateLimitRule) string {
 	return "; the nearest is " + name + differences()[least]
 }
 
-// differences are what can be different between a descriptor and a limit, the
-// least first.
+// differences are the possible differences between a descriptor and a limit, the
+// smallest first.
 func differences() []string {
 	return []string{
 		", with another value",
@@ -44,7 +45,7 @@ func differences() []string {
 	}
 }
 
-// difference is the index in differences of what makes a limit another one than
+// difference returns the index in differences of what distinguishes a limit from
 // the descriptor's.
 func difference(parts, limit []part) int {
 	a, b := keys(parts), keys(limit)

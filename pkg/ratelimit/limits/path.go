@@ -7,8 +7,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// PathJoin stands between the levels of a limit's path, such as
-// "generic_key=shop > remote_address".
+// PathJoin is between the levels of a limit's path, such as "generic_key=shop >
+// remote_address".
 const PathJoin = " > "
 
 // PathStep is one level of a path: the key, and the value unless it is empty.
@@ -19,15 +19,15 @@ func PathStep(key, value string) string {
 	return key + "=" + value
 }
 
-// ByPath returns the limits among rules by their paths.
+// ByPath returns the limits among rules by path.
 func ByPath(rules []model.RateLimitRule) map[string]*model.RateLimit {
 	limits := map[string]*model.RateLimit{}
 	eachLimit(nil, rules, func(path []part, l *model.RateLimit) { limits[formatPath(path)] = l })
 	return limits
 }
 
-// eachLimit calls do with each limit among rules, and with the rules that it is
-// in before its own.
+// eachLimit calls do with each limit among rules, with within before the rules
+// on its path.
 func eachLimit(within []part, rules []model.RateLimitRule, do func(path []part, l *model.RateLimit)) {
 	for _, r := range rules {
 		path := append(slices.Clip(within), part{key: r.Key, value: r.Value})

@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// maxBody is how much of an answer is read; some 300,000 limits fit.
+	// maxBody is how many bytes of a response are read. About 300,000 limits
+	// fit.
 	maxBody = 256 << 20
-	// maxLine is the longest line, and maxLines how much of the lines of some
-	// domains is kept: some 25,000 limits.
+	// maxLine is the length of the longest line. maxLines is how many bytes of
+	// the lines of some domains are kept: about 25,000 limits.
 	maxLine, maxLines = 1 << 20, 16 << 20
 
-	// anyMetric begins the name of each metric of the engine, and limitMetric of
-	// those of limits.
+	// anyMetric is the prefix of the names of the engine's metrics, limitMetric
+	// that of limits' metrics.
 	anyMetric, limitMetric = "ratelimit_service_", "ratelimit_service_rate_limit_"
 )
 
-// The metrics of a limit that are read.
+// These are the metrics of a limit that are read.
 const (
 	hits = iota
 	near
@@ -37,7 +38,7 @@ const (
 	kinds
 )
 
-// names are the ends of their names.
+// names returns the ends of their names.
 func names() [kinds]string {
 	return [...]string{hits: "total_hits", near: "near_limit", over: "over_limit", shadow: "shadow_mode"}
 }
@@ -46,7 +47,7 @@ func names() [kinds]string {
 type values [kinds]uint64
 
 // fetch reads the metrics of an engine at one of the addresses of its URL's
-// host, of the domains whose names begin with a prefix.
+// host, for the domains whose names begin with one of prefixes.
 func fetch(ctx context.Context, rawURL, address string, prefixes []string) (map[series]values, error) {
 	client := http.Client{
 		Transport: &http.Transport{
@@ -76,7 +77,7 @@ func fetch(ctx context.Context, rawURL, address string, prefixes []string) (map[
 	return parse(lines)
 }
 
-// causeOf returns the error without the URL, which is shown beside it.
+// causeOf returns the error without the URL, which is shown next to it.
 func causeOf(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -88,8 +89,8 @@ func causeOf(err error) error {
 	return err
 }
 
-// linesOf keeps the lines that tell of the limits of some domains. The others
-// may be very many.
+// linesOf keeps the lines about the limits of some domains. There may be very
+// many others.
 func linesOf(body io.Reader, prefixes []string) (*bytes.Buffer, error) {
 	limited := &io.LimitedReader{R: body, N: maxBody}
 	scanner := bufio.NewScanner(limited)
@@ -121,7 +122,7 @@ func linesOf(body io.Reader, prefixes []string) (*bytes.Buffer, error) {
 	return &lines, nil
 }
 
-// parse sorts the numbers by series.
+// parse groups the numbers by series.
 func parse(lines io.Reader) (map[series]values, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(lines)
@@ -143,7 +144,7 @@ func parse(lines io.Reader) (map[series]values, error) {
 				}
 			}
 			v := sums[s]
-			v[kind] += uint64(max(0, m.GetUntyped().GetValue())) // their types were left out
+			v[kind] += uint64(max(0, m.GetUntyped().GetValue())) // the lines have no types
 			sums[s] = v
 		}
 	}

@@ -12,48 +12,48 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// timeout is how long all engines together may take, their names included.
+// timeout is how long all engines together may take, including name resolution.
 const timeout = 2 * time.Second
 
-// Counts is what engines have counted in one domain since each of them started.
+// Counts are the counts of engines in one domain since each of them started.
 type Counts struct {
-	// Limits are the limits of the domain, each once, ordered by path.
+	// Limits are the limits of the domain, without duplicates, sorted by path.
 	Limits []Limit
-	// Untold are the paths of limits that the engines' metrics do not show.
+	// Untold are the paths of limits that the engines' metrics do not contain.
 	Untold []string
 }
 
-// Limit is what a limit has seen, or several that share their metrics.
+// Limit contains the counts of a limit, or of several that share their metrics.
 type Limit struct {
-	// Paths is one, or those of the limits that the numbers are the sum of.
+	// Paths is one path, or the paths of all limits in the sum.
 	Paths []string
-	// Hits is how much was counted, Over what was over the limit, Near what was
-	// within it but above 80 % of it, and Shadow the part of Over that was let
-	// through.
+	// Hits is how much was counted. Over is how much was over the limit, Near
+	// how much was within it but above 80% of it, and Shadow the part of Over
+	// that was allowed.
 	Hits, Near, Over, Shadow uint64
 }
 
-// Engine is one that was asked.
+// Engine is an engine that was queried.
 type Engine struct {
 	URL string
-	// Address is the address of the URL's host that was asked; empty if the host
-	// has none.
+	// Address is the queried address of the URL's host; empty if the host has
+	// none.
 	Address string
-	// Err is why it is not in the numbers; nil means that it is.
+	// Err is why its counts are missing; nil means that they are included.
 	Err error
 }
 
-// Scraper asks engines. It is safe for concurrent use.
+// Scraper queries engines. It is safe for concurrent use.
 type Scraper struct {
 	urls []*url.URL
 }
 
-// New makes a Scraper of the engines at some URLs. All addresses of a host name
-// are engines.
+// New returns a Scraper for the engines at some URLs. All addresses of a host
+// name are engines.
 func New(urls []*url.URL) *Scraper { return &Scraper{urls} }
 
-// Counts asks every engine for what it has counted in some domains, and answers
-// the sums, one for each domain, and the engines, in the order of the URLs.
+// Counts queries every engine for its counts in some domains. It returns the
+// sums, one for each domain, and the engines, in the order of the URLs.
 func (s *Scraper) Counts(ctx context.Context, domains []*limits.Domain) ([]Counts, []Engine) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (s *Scraper) Counts(ctx context.Context, domains []*limits.Domain) ([]Count
 	return counts, engines
 }
 
-// engines resolves the hosts of the URLs, at the same time. An engine that two
-// of them lead to is asked once.
+// engines resolves the hosts of the URLs concurrently. An engine that several of
+// them resolve to is queried once.
 func (s *Scraper) engines(ctx context.Context) []Engine {
 	found := make([][]Engine, len(s.urls))
 	var wg sync.WaitGroup
@@ -121,8 +121,9 @@ func (s *Scraper) engines(ctx context.Context) []Engine {
 	return list
 }
 
-// resolve finds the addresses of a URL's host: those of IPv4, or of IPv6 where
-// there are no others, so that an engine with both is not counted twice.
+// resolve returns the addresses of a URL's host: the IPv4 addresses, or the IPv6
+// addresses if there are no others, so that an engine with both is not counted
+// twice.
 func resolve(ctx context.Context, u *url.URL) (list []string, err error) {
 	port := u.Port()
 	if port == "" {

@@ -11,20 +11,20 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// series names the metrics of a limit: the engine cuts its name at each dot,
-// takes the first three parts as labels and drops the others
+// series identifies the metrics of a limit. The engine splits the limit's name at
+// each dot, uses the first three parts as labels and drops the others
 // (src/stats/prom/default_mapper.yaml of the upstream).
 type series struct{ domain, key1, key2 string }
 
-// group is the limits that share a series, by their paths.
+// group contains the limits that share a series, by path.
 type group struct {
 	series series
 	paths  []string
 }
 
-// groups finds the series of the limits of a domain, in the order of their first
-// paths. The paths in untold have none: the engine mistakes the end of such a
-// name for the kind of the metric.
+// groups returns the series of the limits of a domain, in the order of their first
+// paths. The paths in untold have none: the engine mistakes the end of such a name
+// for the kind of the metric.
 func groups(d *limits.Domain) (list []*group, untold []string) {
 	paths := ratelimit.Paths(ratelimit.Configs([]*limits.Domain{d})[0])
 	bySeries := map[series]*group{}
@@ -49,17 +49,17 @@ func groups(d *limits.Domain) (list []*group, untold []string) {
 	return slices.SortedFunc(maps.Values(bySeries), func(a, b *group) int { return strings.Compare(a.paths[0], b.paths[0]) }), untold
 }
 
-// seriesOf is the series of a limit by its name in the engine, and whether the
-// engine finds it.
+// seriesOf returns the series of a limit by its name in the engine, and whether
+// the engine shows it.
 func seriesOf(name string) (s series, told bool) {
 	parts := append(strings.Split(utils.SanitizeStatName(name), "."), "", "")
 	s = series{parts[0], parts[1], parts[2]}
 	return s, !slices.ContainsFunc(parts[3:], hidesMetric)
 }
 
-// hidesMetric reports whether a part of a name that the engine drops keeps it from
-// seeing what the metric is: it looks for ".near_limit" and the like anywhere in
-// there, and not beyond the end of a line.
+// hidesMetric reports whether a part of a name that the engine drops hides the
+// kind of the metric: the engine looks for ".near_limit" and the like anywhere in
+// it, and not beyond the end of a line.
 func hidesMetric(part string) bool {
 	for _, end := range names() {
 		if strings.HasPrefix(part, end) {
