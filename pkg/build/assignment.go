@@ -8,14 +8,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// assignment is what was made of the endpoints of a discovered upstream.
+// assignment is the result for the endpoints of a discovered upstream.
 type assignment struct {
 	ir       *ir.Assignment
 	resource *snapshot.Resource
 }
 
-// applyAssignments makes the assignments of some upstreams again, and adds the proxies that
-// have their clusters to dirty. Nothing else is made again.
+// applyAssignments rebuilds the assignments of some upstreams, and adds the proxies with
+// their clusters to dirty. It rebuilds nothing else.
 func (b *Build) applyAssignments(upstreams []string, result *Result, dirty map[string]*proxy) {
 	for _, name := range upstreams {
 		a, condition := b.assign(name)
@@ -38,8 +38,8 @@ func (b *Build) applyAssignments(upstreams []string, result *Result, dirty map[s
 	}
 }
 
-// assign makes the assignment of an upstream; nil if it is not discovered. What Envoy would
-// refuse leaves the assignment as it was, or without endpoints.
+// assign builds the assignment of an upstream; nil if the upstream is not discovered. If
+// Envoy would refuse it, the previous assignment stays, or one without endpoints.
 func (b *Build) assign(upstream string) (*assignment, *model.Condition) {
 	endpoints := b.config.Endpoints(upstream)
 	if endpoints == nil {
@@ -58,7 +58,7 @@ func (b *Build) assign(upstream string) (*assignment, *model.Condition) {
 	}
 	a.Endpoints = nil
 	made, err = encodeAssignment(a)
-	if err != nil { // which Envoy's constraints allow always
+	if err != nil { // this is always valid for Envoy
 		return nil, condition
 	}
 	return made, condition

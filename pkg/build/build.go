@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// Build keeps the configuration and what was made of it, and rebuilds only
-// what a change touches. It belongs to one goroutine.
+// Build keeps the configuration and what was built from it, and rebuilds only what a
+// change affects. It is not safe for concurrent use.
 type Build struct {
 	settings compile.Settings
 	head     *snapshot.RouteHead
@@ -25,69 +25,69 @@ type Build struct {
 	proxies  map[string]*proxy
 	limits   rateLimits
 	secrets  *secretCache
-	// assignments are those of the discovered upstreams, by the names of these.
+	// assignments are the assignments of discovered upstreams, by upstream.
 	assignments map[string]*assignment
 }
 
-// service is what was made of one service.
+// service is the result for one service.
 type service struct {
 	parts *snapshot.Parts
 	// host is what the parts were made from.
 	host   *ir.Host
 	routes map[*model.RouteTree]*route
-	// needs is what its routes need of the listener.
+	// needs is what its routes need from the listener.
 	needs ir.Needs
-	// closed says that none of its routes is served.
+	// closed means that none of its routes is served.
 	closed bool
-	// plain says what becomes of plain HTTP; it differs from proxy to proxy.
+	// plain sets what happens to plain HTTP. It differs from proxy to proxy.
 	plain *model.Service
 }
 
-// route is what was made of one route.
+// route is the result for one route.
 type route struct {
 	ir        *ir.Route
 	encoded   []*snapshot.Route
 	named     snapshot.Named
 	condition *model.Condition
-	// unverified are the conditions of upstreams whose certificate is not verified.
+	// unverified are the conditions for upstreams whose certificate is not verified.
 	unverified []model.Condition
-	// err says that not even a fixed answer can be made for the route.
+	// err means that not even a fixed response can be built for the route.
 	err error
 }
 
-// proxy is what was made of one proxy.
+// proxy is the result for one proxy.
 type proxy struct {
 	name     string
 	builder  *snapshot.Builder
 	services map[string]struct{}
-	// refused says why there is no listener; nil means that there is.
+	// refused is why there is no listener; nil means that there is one.
 	refused *model.Condition
-	// login holds for its services; nil means that none does. It was made from logins, and
-	// closed says, by service, why it cannot be enforced.
+	// login applies to its services; nil means none. It was made from logins. closed
+	// contains, by service, why it cannot be enforced.
 	login  *globalLogin
 	logins globalLogins
 	closed map[string]model.Condition
-	// globals hold for the proxy; limits are what counts there.
+	// globals are the global configs of the proxy. limits are its rate limits.
 	globals []*model.ParsedGlobalConfig
 	limits  limits.Proxy
-	// needs is what the routes of its services need of the listener.
+	// needs is what the routes of its services need from the listener.
 	needs ir.Needs
-	// listeners are the versions of the listeners, and relistened the revision at
-	// which one changed.
+	// listeners are the versions of the listeners. relistened is the revision at which one
+	// last changed.
 	listeners  string
 	relistened int64
-	// httpPort and httpsPort are those that its services were told.
+	// httpPort and httpsPort are the ports for which its services were built.
 	httpPort, httpsPort int
 }
 
-// Result is what an Apply has made.
+// Result is the result of Apply.
 type Result struct {
-	// Snapshots by proxy; nil means that the proxy is gone.
+	// Snapshots are by proxy; nil means that the proxy was deleted.
 	Snapshots map[string]*snapshot.Snapshot
-	// Conditions by source; an empty list means that there are none any more.
+	// Conditions are by source; an empty list means that there are none left.
 	Conditions map[string][]model.Condition
-	// RateLimits are the domains that the rate-limit engine has to know; nil
-	// means that they are as they were.
+	// RateLimits are the domains that the rate-limit engine needs; nil means that they did
+	// not change.
 	RateLimits []*limits.Domain
 }
 
@@ -112,11 +112,10 @@ func NewBuild(settings compile.Settings) (*Build, error) {
 	}, nil
 }
 
-// Revision is the revision of the configuration; 0 before the first change.
+// Revision returns the revision of the configuration; 0 before the first change.
 func (b *Build) Revision() int64 { return b.config.Revision }
 
-// Apply brings the configuration to the change's revision and returns what is
-// different.
+// Apply brings the configuration to the change's revision and returns what changed.
 func (b *Build) Apply(change model.Change) Result {
 	touched := b.config.Apply(change)
 	all := change.Full || !b.loaded
@@ -185,13 +184,13 @@ func (b *Build) Apply(change model.Change) Result {
 	return result
 }
 
-// builtService is a service and its conditions; nil means that it is gone.
+// builtService is a service and its conditions. A nil service means that it was deleted.
 type builtService struct {
 	service    *service
 	conditions []model.Condition
 }
 
-// buildServices builds services, each by itself and several at a time.
+// buildServices builds services independently and in parallel.
 func (b *Build) buildServices(names []string) []builtService {
 	list := make([]builtService, len(names))
 	b.secrets.forget()
@@ -204,7 +203,7 @@ func (b *Build) buildServices(names []string) []builtService {
 	return list
 }
 
-// applyService puts a service in the place of what it was, or forgets it.
+// applyService replaces or removes a service.
 func (b *Build) applyService(name string, built builtService) {
 	if built.service == nil {
 		delete(b.services, name)
@@ -213,7 +212,7 @@ func (b *Build) applyService(name string, built builtService) {
 	b.services[name] = built.service
 }
 
-// setHost serves a service on a proxy as it is now.
+// setHost updates a service on a proxy.
 func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
 	parts, closed := b.partsFor(p, name, t)
 	p.builder.SetHost(name, parts)
@@ -223,8 +222,8 @@ func (b *Build) setHost(p *proxy, name string, t *model.ProxyTree) {
 	}
 }
 
-// partsFor are the parts of a service as a proxy serves them, nil if there are none, and
-// why it is closed there.
+// partsFor returns the parts of a service for a proxy, nil if there are none, and why the
+// service is closed there.
 func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.Parts, *model.Condition) {
 	s := b.services[name]
 	if s == nil {
@@ -239,14 +238,14 @@ func (b *Build) partsFor(p *proxy, name string, t *model.ProxyTree) (*snapshot.P
 	}
 	first, err := encodeRoutes(compile.PlainRoutes(s.plain, t.Proxy))
 	if err != nil || len(first) == 0 {
-		return parts, nil // which Envoy's constraints allow always
+		return parts, nil // this is always valid for Envoy
 	}
 	plain := *parts
 	plain.Host = plain.Host.WithFirst(first)
 	return &plain, nil
 }
 
-// applyProxy brings one proxy's listeners and list of hosts up to date.
+// applyProxy updates a proxy's listeners and list of hosts.
 func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	name := tree.Proxy.Name
 	p := b.proxies[name]
@@ -290,11 +289,9 @@ func (b *Build) applyProxy(tree *model.ProxyTree) *proxy {
 	return p
 }
 
-// applyListener builds the listener of a proxy for the services that it
-// serves.
+// applyListener builds the listener of a proxy for the services that it serves.
 func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string) {
-	// Without a listener the proxy serves nothing, which is what is left of one
-	// that Envoy would refuse.
+	// A proxy whose listener Envoy would refuse has none, and serves nothing.
 	p.needs = b.needsOf(services...)
 	p.limits = limits.OfProxy(tree, p.needs.RateLimitDomains)
 	listeners, named, err := encodeListeners(b.listeners(tree, p.needs, services), tree.Proxy.Key())
@@ -314,7 +311,7 @@ func (b *Build) applyListener(tree *model.ProxyTree, p *proxy, services []string
 	}
 }
 
-// listeners are those of a proxy that serves some services.
+// listeners returns the listeners of a proxy that serves the services.
 func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []string) []ir.Listener {
 	list := []ir.Listener{compile.Listener(tree, b.settings, needs)}
 	for _, set := range needs.KeySets {
@@ -329,8 +326,8 @@ func (b *Build) listeners(tree *model.ProxyTree, needs ir.Needs, services []stri
 	return list
 }
 
-// namesBeside are the hosts of services that have a certificate and no chain of their
-// own, below the wildcards of chains, sorted.
+// namesBeside returns the hosts of services with a certificate but without their own chain
+// that are below the wildcards of chains, sorted.
 func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
 	if !needs.HasWildcard() {
 		return nil
@@ -345,7 +342,7 @@ func (b *Build) namesBeside(needs ir.Needs, services []string) []string {
 	return slices.Compact(names)
 }
 
-// needsOf is what the routes of services need of the listener.
+// needsOf returns what the routes of services need from the listener.
 func (b *Build) needsOf(services ...string) ir.Needs {
 	list := make([]ir.Needs, 0, len(services))
 	for _, name := range services {
@@ -367,7 +364,7 @@ func conflicts(proxy string, lost map[string]string) []model.Condition {
 	return list
 }
 
-// buildService builds a service and keeps the routes that did not change.
+// buildService builds a service and keeps the unchanged routes.
 func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHead, in builder) (*service, []model.Condition) {
 	s := &service{routes: make(map[*model.RouteTree]*route, len(tree.Routes))}
 	byIR := make(map[*ir.Route]*route, len(tree.Routes))
@@ -434,8 +431,8 @@ func buildService(tree *model.ServiceTree, old *service, head *snapshot.RouteHea
 	return s, conditions
 }
 
-// close makes the host answer 503 to everything: an open door would be worse.
-// Where not even that can be given, the host is left out.
+// close makes the host answer 503 to every request: an open host would be worse. If not
+// even that can be built, the host is omitted.
 func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.RouteHead) {
 	bare, err := encodeHost(&ir.Host{Name: host.Name, Domain: host.Domain}, nil, tree.Service.Key())
 	if err != nil {
@@ -445,7 +442,7 @@ func (s *service) close(tree *model.ServiceTree, host *ir.Host, head *snapshot.R
 	s.parts.Host = head.Unavailable(bare)
 }
 
-// names are the resources that the routes of a service name, each once.
+// names are the resources that the routes of a service name, without duplicates.
 type names struct{ clusters, secrets, providers map[string]*snapshot.Resource }
 
 func newNames() names {
@@ -477,13 +474,13 @@ func (n names) sorted() (named snapshot.Named) {
 	return named
 }
 
-// builder makes routes.
+// builder builds routes.
 type builder struct {
 	clusters *clusterCache
 	settings compile.Settings
 }
 
-// route makes one route. What Envoy would refuse becomes a fixed 503.
+// route builds one route. A route that Envoy would refuse becomes a fixed 503.
 func (b builder) route(t *model.RouteTree) *route {
 	r := &route{}
 	r.ir, r.condition = compile.Route(t, b.settings)

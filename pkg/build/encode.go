@@ -10,9 +10,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// An error of these functions says what Envoy would refuse.
+// An error of these functions describes what Envoy would refuse.
 
-// encode makes the bytes of a route with those before it, and of the clusters that they name.
+// encode encodes a route, the routes before it, and the clusters that they name.
 func (r *route) encode(cache *clusterCache) error {
 	r.named, r.encoded = snapshot.Named{}, nil
 	for _, one := range r.ir.All() {
@@ -49,7 +49,7 @@ func (r *route) encodeOne(one *ir.Route, cache *clusterCache) error {
 	return nil
 }
 
-// encodeCallClusters makes the clusters that filters ask, and returns their names too.
+// encodeCallClusters encodes the clusters that filters call. It also returns their names.
 func (c *clusterCache) encodeCallClusters(asked []*ir.Cluster) (named snapshot.Named, names []string, err error) {
 	for _, one := range asked {
 		if err := c.encodeInto(&named, one); err != nil {
@@ -87,12 +87,12 @@ func encodeCluster(c *ir.Cluster, cache *secretCache) (named snapshot.Named, err
 	}
 	named.Clusters = []*snapshot.Resource{r}
 	if named.Secrets, err = encodeUpstreamSecrets(c.TLS, cache); len(named.Secrets) > 0 {
-		r.Warms = true // Envoy asks for them first
+		r.Warms = true // Envoy requests the secrets first
 	}
 	return named, err
 }
 
-// encodeUpstreamSecrets makes what a cluster names.
+// encodeUpstreamSecrets encodes the secrets that a cluster names.
 func encodeUpstreamSecrets(t *ir.UpstreamTLS, cache *secretCache) ([]*snapshot.Resource, error) {
 	var list []*snapshot.Resource
 	authorities, pair := translate.UpstreamSecrets(t)
@@ -117,7 +117,7 @@ func encodeUpstreamSecrets(t *ir.UpstreamTLS, cache *secretCache) ([]*snapshot.R
 	return list, nil
 }
 
-// secretRefs is the object of a secret; none for what is not stored.
+// secretRefs returns the object of a secret; nil if it is not a stored one.
 func secretRefs(name string) []snapshot.ObjectRef {
 	if name == "" {
 		return nil
@@ -133,7 +133,7 @@ func encodeHost(h *ir.Host, routes []*snapshot.Route, from model.Key, needs ...s
 	return snapshot.NewHost(out, routes, objectRef(from), needs...)
 }
 
-// encodeRoutes makes the bytes of routes that forward nothing.
+// encodeRoutes encodes routes that forward nothing.
 func encodeRoutes(routes []*ir.Route) ([]*snapshot.Route, error) {
 	var list []*snapshot.Route
 	for _, r := range routes {
@@ -150,7 +150,7 @@ func encodeRoutes(routes []*ir.Route) ([]*snapshot.Route, error) {
 	return list, nil
 }
 
-// encodeCertificates makes what Envoys get that ask for a host's certificate.
+// encodeCertificates encodes what Envoys receive that request a host's certificate.
 func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, error) {
 	var list []*snapshot.Certificate
 	for _, c := range h.Certificates {
@@ -164,7 +164,7 @@ func encodeCertificates(h *ir.Host, from model.Key) ([]*snapshot.Certificate, er
 	return list, nil
 }
 
-// encodeListeners makes the listeners and what they name: all, or none.
+// encodeListeners encodes all listeners and what they name, or none.
 func encodeListeners(listeners []ir.Listener, from model.Key) ([]*snapshot.Resource, snapshot.Named, error) {
 	var list []*snapshot.Resource
 	var all snapshot.Named
@@ -181,7 +181,7 @@ func encodeListeners(listeners []ir.Listener, from model.Key) ([]*snapshot.Resou
 	return list, all, nil
 }
 
-// encodeListener makes the listener and what its filters name.
+// encodeListener encodes a listener and what its filters name.
 func encodeListener(l ir.Listener, from model.Key) (*snapshot.Resource, snapshot.Named, error) {
 	var named snapshot.Named
 	out, err := translate.Listener(l)
@@ -221,7 +221,7 @@ func encodeAll[M any](messages []M, encode func(M, ...snapshot.ObjectRef) (*snap
 	return list, nil
 }
 
-// objectRef is the key of an object as a resource carries it.
+// objectRef converts the key of an object to the form in resources.
 func objectRef(k model.Key) snapshot.ObjectRef {
 	return snapshot.ObjectRef{Kind: string(k.Kind), Name: k.Name()}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// Gateway returns what the Envoys of a proxy must do, assembled from what the
-// build keeps, or nil if the proxy does not exist. It leaves out a service that
-// is not served because another one has the same host.
+// Gateway returns what the Envoys of a proxy must do, from what the build
+// keeps; nil if the proxy does not exist. It omits a service that is not served
+// because another one has the same host.
 func (b *Build) Gateway(proxy string) *ir.Gateway {
 	p := b.proxies[proxy]
 	if p == nil {

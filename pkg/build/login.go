@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// encodeFilterClusters makes what the filters of a host name: its login, what verifies tokens, and the clusters
-// that others ask.
+// encodeFilterClusters encodes what the filters of a host name: its login, what verifies tokens, and the
+// clusters that other filters call.
 func encodeFilterClusters(h *ir.Host, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
 	if named, needs, err = encodeLogin(h.Login, cache); err != nil {
 		return named, needs, err
@@ -28,7 +28,7 @@ func encodeFilterClusters(h *ir.Host, cache *clusterCache) (named snapshot.Named
 	return named, needs, encodeTokens(h, &named, &needs)
 }
 
-// encodeLogin makes what the login of a host names; nothing if it has none.
+// encodeLogin encodes what the login of a host names; nothing if there is no login.
 func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs snapshot.Needs, err error) {
 	if l == nil {
 		return named, needs, nil
@@ -51,7 +51,7 @@ func encodeLogin(l *ir.Login, cache *clusterCache) (named snapshot.Named, needs 
 	return named, needs, err
 }
 
-// encodeTokenCheck adds what verifies tokens, if anything does.
+// encodeTokenCheck adds what verifies tokens, if t is not nil.
 func encodeTokenCheck(t *ir.TokenCheck, named *snapshot.Named, needs *snapshot.Needs) error {
 	if t == nil {
 		return nil
@@ -65,7 +65,7 @@ func encodeTokenCheck(t *ir.TokenCheck, named *snapshot.Named, needs *snapshot.N
 	return nil
 }
 
-// encodeTokens adds what verifies the tokens of a host and of its routes.
+// encodeTokens adds what verifies the tokens of a host and its routes.
 func encodeTokens(h *ir.Host, named *snapshot.Named, needs *snapshot.Needs) error {
 	checks := map[string]*ir.TokenCheck{}
 	if t := h.AllTokens(); t != nil {
@@ -86,14 +86,14 @@ func encodeTokens(h *ir.Host, named *snapshot.Named, needs *snapshot.Needs) erro
 	return nil
 }
 
-// loginKey is the key of the filter or global config that a login or a check is named after.
+// loginKey returns the key of the filter or global config that a login or a check is named after.
 func loginKey(of string) model.Key {
 	kind, name, _ := strings.Cut(of, "/")
 	return model.NewKey(model.Kind(kind), name)
 }
 
-// withLogin are the parts of a service with the login that a global config of a proxy asks
-// for, as they are if there is none, and a fixed 503 if it cannot be enforced.
+// withLogin returns the parts of a service with the login of a proxy's global config. They are unchanged if
+// there is none, and a fixed 503 if it cannot be enforced.
 func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *model.Condition) {
 	if p.login == nil || !compile.TakesGlobalLogin(b.config.Service(name)) {
 		return s.parts, nil
@@ -110,19 +110,18 @@ func (b *Build) withLogin(p *proxy, s *service, name string) (*snapshot.Parts, *
 	}
 }
 
-// globalLogin is the login that holds for the services of a proxy. It is made once for
-// all of them.
+// globalLogin is the login for the services of a proxy. It is built once for all of them.
 type globalLogin struct {
 	login *ir.Login
-	// reserved are the routes of the login, named is what it names.
+	// reserved are the routes of the login. named are the resources that it names.
 	reserved []*snapshot.Route
 	named    snapshot.Named
 	needs    snapshot.Needs
-	// err says why it cannot be enforced.
+	// err is why it cannot be enforced.
 	err error
 }
 
-// newGlobalLogin makes the login of a proxy; nil if there is none.
+// newGlobalLogin builds the login of a proxy; nil if there is none.
 func newGlobalLogin(t *model.ProxyTree, in builder) *globalLogin {
 	login, err := compile.GlobalLogin(t, in.settings)
 	if login == nil && err == nil {
@@ -138,7 +137,7 @@ func newGlobalLogin(t *model.ProxyTree, in builder) *globalLogin {
 	return g
 }
 
-// addTo are the parts of a service with the login.
+// addTo returns the parts of a service with the login.
 func (g *globalLogin) addTo(s *service) (*snapshot.Parts, error) {
 	if g.err != nil {
 		return nil, g.err
@@ -160,7 +159,7 @@ func (g *globalLogin) addTo(s *service) (*snapshot.Parts, error) {
 	return &parts, err
 }
 
-// globalLogins are what the login of a proxy is made from.
+// globalLogins are what the login of a proxy is built from.
 type globalLogins struct {
 	configs []*model.ParsedGlobalConfig
 	named   map[model.Key]model.Object

@@ -16,31 +16,31 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// Source is where the configuration comes from.
+// Source provides the configuration.
 type Source interface {
-	// Since returns what changed after a revision; everything for the zero Mark.
+	// Since returns what changed after a revision. For the zero Mark, it returns
+	// everything.
 	Since(ctx context.Context, at model.Mark) (model.Change, error)
-	// Changed receives, without content, after each change.
+	// Changed receives a value after each change.
 	Changed() <-chan struct{}
 }
 
-// Publisher takes the snapshots of the proxies that changed to the Envoys; nil
-// means that the proxy does not exist any more. The first call holds every
-// proxy.
+// Publisher sends the snapshots of the proxies that changed to the Envoys; nil means that
+// the proxy no longer exists. The first call contains every proxy.
 type Publisher interface {
 	Publish(revision int64, changed map[string]*snapshot.Snapshot)
-	// Replace is Publish after the numbers of revisions have started over: no number from
-	// before may be compared with one from now on.
+	// Replace is Publish after revision numbers have started again. Earlier numbers must
+	// not be compared with later ones.
 	Replace(revision int64, changed map[string]*snapshot.Snapshot)
 }
 
-// Options of a Loop; all but Settings and RateLimits are required.
+// Options of a Loop. All except Settings and RateLimits are required.
 type Options struct {
 	Source    Source
 	Publisher Publisher
 	Status    *status.Registry
-	// RateLimits takes the domains of the rate-limit engine from a revision on,
-	// before that is published; nil means that there is none.
+	// RateLimits receives the domains of the rate-limit engine from a revision on, before
+	// that revision is published; nil means that there is no engine.
 	RateLimits func(revision int64, domains []*limits.Domain) error
 	Settings   compile.Settings
 	Log        *slog.Logger
@@ -54,13 +54,12 @@ type Loop struct {
 	published atomic.Pointer[model.Mark]
 }
 
-// NewLoop returns a loop that has not read anything yet.
+// NewLoop returns a loop that has read nothing yet.
 func NewLoop(opts Options) *Loop {
 	return &Loop{opts: opts, ready: make(chan struct{}), questions: make(chan question)}
 }
 
-// Published is the newest revision that was published; the zero Mark before the
-// first.
+// Published returns the newest published revision; the zero Mark before the first.
 func (l *Loop) Published() model.Mark {
 	if mark := l.published.Load(); mark != nil {
 		return *mark
@@ -68,11 +67,11 @@ func (l *Loop) Published() model.Mark {
 	return model.Mark{}
 }
 
-// Ready is closed when the first complete configuration was published.
+// Ready is closed when the first complete configuration has been published.
 func (l *Loop) Ready() <-chan struct{} { return l.ready }
 
-// Run works until ctx ends. An error of the source is logged and tried again:
-// what is published stays in force meanwhile.
+// Run works until ctx ends. After an error of the source, it logs the error and tries
+// again. What is published stays valid meanwhile.
 func (l *Loop) Run(ctx context.Context) error {
 	build, err := NewBuild(l.opts.Settings)
 	if err != nil {
@@ -102,7 +101,7 @@ func (l *Loop) Run(ctx context.Context) error {
 				return nil
 			case q := <-l.questions:
 				waiting = append(waiting, q)
-				changed = again == nil // else it is tried soon
+				changed = again == nil // otherwise it is tried again soon
 			case <-l.opts.Source.Changed():
 				changed = true
 			case <-again:
@@ -124,7 +123,7 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 	}
 	start := time.Now()
 	result := build.Apply(change)
-	// The rate-limit engine knows a domain before an Envoy uses it.
+	// The rate-limit engine must know a domain before an Envoy uses it.
 	if l.opts.RateLimits != nil && result.RateLimits != nil {
 		if err := l.opts.RateLimits(change.Revision, result.RateLimits); err != nil {
 			l.opts.Log.Error("the rate-limit engine keeps what it had", "err", err)
@@ -144,14 +143,14 @@ func (l *Loop) step(ctx context.Context, build *Build) error {
 		l.opts.Status.SetConditions(source, conditions)
 		for _, c := range conditions {
 			level := slog.LevelWarn
-			if c.Code == model.NoUpstream || c.Code == model.NoEndpoints { // what every new route begins with
+			if c.Code == model.NoUpstream || c.Code == model.NoEndpoints { // every new route begins like this
 				level = slog.LevelDebug
 			}
 			l.opts.Log.Log(ctx, level, "object is not live as written", "object", c.Key.Path(), "code", c.Code, "reason", c.Message)
 		}
 	}
 	level := slog.LevelInfo
-	if !first && !change.Full && len(change.Entries)+len(change.Learned) == 0 { // endpoints come and go all the time
+	if !first && !change.Full && len(change.Entries)+len(change.Learned) == 0 { // endpoints change all the time
 		level = slog.LevelDebug
 	}
 	l.opts.Log.Log(ctx, level, "configuration published", "rev", change.Revision, "changes", len(change.Entries), "endpoints", len(change.Endpoints),

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// inParallel calls work with 0 to n-1, on all CPUs, and returns after the last
-// call has. The calls must not depend on each other.
+// inParallel calls work with 0 to n-1 on all CPUs and waits for all calls. The calls
+// must be independent of each other.
 func inParallel(n int, work func(i int)) {
 	var taken atomic.Int64
 	loop := func() {
@@ -27,8 +27,8 @@ func inParallel(n int, work func(i int)) {
 	group.Wait()
 }
 
-// clusterCache makes each cluster of one Apply once, by name: within one
-// configuration a name stands for one content. Many goroutines may use it.
+// clusterCache encodes each cluster of one Apply once, by name: within one
+// configuration, a name has one content. It is safe for concurrent use.
 type clusterCache struct {
 	mu      sync.Mutex
 	byName  map[string]*cachedCluster
@@ -45,7 +45,7 @@ func newClusterCache(secrets *secretCache) *clusterCache {
 	return &clusterCache{byName: map[string]*cachedCluster{}, secrets: secrets}
 }
 
-// encode makes the cluster and the secrets that it names.
+// encode encodes the cluster and the secrets that it names.
 func (c *clusterCache) encode(cluster *ir.Cluster) (snapshot.Named, error) {
 	c.mu.Lock()
 	cached := c.byName[cluster.Name]
@@ -58,9 +58,9 @@ func (c *clusterCache) encode(cluster *ir.Cluster) (snapshot.Named, error) {
 	return cached.named, cached.err
 }
 
-// secretCache makes each secret that clusters name once, for as long as somebody
-// has it: the authorities of the system are some 200 kB, and thousands of clusters may
-// name them. Many goroutines may use it.
+// secretCache encodes each secret that clusters name once, and keeps it while it is in
+// use. The system's authorities are about 200 kB, and thousands of clusters may name
+// them. It is safe for concurrent use.
 type secretCache struct {
 	mu     sync.Mutex
 	byName map[string]cachedSecret
@@ -73,7 +73,8 @@ type cachedSecret struct {
 
 func newSecretCache() *secretCache { return &secretCache{byName: map[string]cachedSecret{}} }
 
-// encode returns the secret of a name and content, which fresh makes.
+// encode returns the secret with a name and content. fresh makes it if it is not
+// cached.
 func (c *secretCache) encode(name, content string, fresh func() (*snapshot.Resource, error)) (*snapshot.Resource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +90,7 @@ func (c *secretCache) encode(name, content string, fresh func() (*snapshot.Resou
 	return r, err
 }
 
-// forget drops what nobody has any more.
+// forget drops secrets that are no longer in use.
 func (c *secretCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

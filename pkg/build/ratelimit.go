@@ -10,15 +10,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// rateLimits is what a build remembers of rate limits, so that it looks again
-// only at what a change touches. Use newRateLimits.
+// rateLimits is what a build remembers about rate limits, so that it checks only
+// what a change affects. Use newRateLimits.
 type rateLimits struct {
-	// refusals are what the rate-limit engine says to global configs.
+	// refusals are the rate-limit engine's errors for global configs.
 	refusals map[*model.ParsedGlobalConfig]error
-	// stated are the rules of the filters that state their own limit, by name.
+	// stated are the rules of filters that state their own limit, by filter.
 	stated map[string]model.RateLimitRule
-	// advised are the services with a filter that limits nothing, and due those
-	// whose filters have to be looked at in the running Apply.
+	// advised are the services with a filter that limits nothing. due are the
+	// services whose filters must be checked in the current Apply.
 	advised, due map[string]struct{}
 }
 
@@ -29,8 +29,8 @@ func newRateLimits() rateLimits {
 	}
 }
 
-// apply keeps the rules that filters state themselves, and reports whether a
-// change may be one of the domains.
+// apply updates the rules that filters state themselves. It reports whether the
+// change may affect a domain.
 func (l *rateLimits) apply(change model.Change, config *model.Config) (changed bool) {
 	if change.Full {
 		l.stated, changed = map[string]model.RateLimitRule{}, true
@@ -54,7 +54,8 @@ func (l *rateLimits) apply(change model.Change, config *model.Config) (changed b
 	return changed
 }
 
-// servicesMoved notes the services that were attached to a proxy or detached.
+// servicesMoved records the services that were attached to a proxy or detached
+// from it.
 func (l *rateLimits) servicesMoved(before, after map[string]struct{}) {
 	for s := range before {
 		if _, still := after[s]; !still {
@@ -68,15 +69,15 @@ func (l *rateLimits) servicesMoved(before, after map[string]struct{}) {
 	}
 }
 
-// limitsChanged notes the services of a proxy with changed global configs whose
-// filters may limit nothing now, or something again.
+// limitsChanged records the services of a proxy with changed global configs whose
+// filters may have started or stopped to limit anything.
 func (b *Build) limitsChanged(services map[string]struct{}, before, after limits.Proxy) {
 	first := !before.Default.SameShape(after.Default)
 	begun := (before.Default == nil) != (after.Default == nil)
 	for name := range services {
 		needs := b.services[name].needs
 		if first && needs.RateLimits || begun && len(needs.RateLimitDomains) > 0 || slices.ContainsFunc(needs.RateLimitDomains, func(d string) bool {
-			// Of a domain that is not there, another one may now be the nearest.
+			// If the domain does not exist, another one may now be the nearest.
 			return after.Named[d] == nil || !before.Named[d].SameShape(after.Named[d])
 		}) {
 			b.limits.due[name] = struct{}{}
@@ -84,8 +85,8 @@ func (b *Build) limitsChanged(services map[string]struct{}, before, after limits
 	}
 }
 
-// collectDomains collects the domains again. What the engine would refuse is left
-// out: it would refuse everything with it.
+// collectDomains collects the domains again. It omits a domain that the engine
+// would refuse, since the engine would refuse all others with it.
 func (b *Build) collectDomains(result *Result) {
 	result.RateLimits = []*limits.Domain{}
 	var conditions []model.Condition
@@ -130,7 +131,7 @@ func noEngine(key model.Key) model.Condition {
 	}
 }
 
-// adviseServices says which filters of the services that are due limit nothing.
+// adviseServices reports which filters of the due services limit nothing.
 func (b *Build) adviseServices(result *Result) {
 	advisor := limits.NewAdvisor()
 	for name := range b.limits.due {
@@ -145,7 +146,7 @@ func (b *Build) adviseServices(result *Result) {
 			result.Conditions["rate limits of service "+name] = list
 		}
 	}
-	b.limits.due = map[string]struct{}{} // clear would keep the room of the largest change
+	b.limits.due = map[string]struct{}{} // clear would keep the capacity of the largest change
 }
 
 func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model.Condition) {
@@ -160,7 +161,7 @@ func (b *Build) adviseService(name string, advisor limits.Advisor) (list []model
 		}
 	}
 	if len(places) == 0 {
-		return nil // which the service itself says
+		return nil // the service itself reports this
 	}
 	forwards := func(r *model.RouteTree) bool { return built.routes[r].ir.Forward != nil }
 	for _, f := range tree.Filters {

@@ -8,19 +8,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Reach is what a change may make different for the Envoys of one proxy.
+// Reach is what a change may affect in the Envoys of one proxy.
 type Reach struct {
 	// Services are the names of the hosts, sorted.
 	Services []string
-	// Listeners says that the proxy itself may be different, All that everything
-	// may be.
+	// Listeners means that the proxy itself may change. All means that everything
+	// may.
 	Listeners, All bool
 }
 
-// Reach waits until what is stored now is published and says which proxies the
-// change of these objects reaches, and where in them. It goes by what was read
-// after the call and not by a revision: that of a write may have the number of
-// another one that was lost with the restore of a backup.
+// Reach waits until the current state of the store is published. It returns the
+// proxies that the change of these objects reaches, and where in them. It relies
+// on what was read after the call and not on a revision: after the restore of a
+// backup, the revision of a write may equal that of a lost one.
 func (l *Loop) Reach(ctx context.Context, keys []model.Key) (map[string]Reach, error) {
 	q := question{keys: keys, answer: make(chan map[string]Reach, 1)}
 	select {
@@ -42,14 +42,15 @@ type question struct {
 	answer chan map[string]Reach // capacity 1
 }
 
-// answer answers the questions that came before the last step.
+// answer answers the questions that arrived before the last step.
 func answer(questions []question, build *Build) {
 	for _, q := range questions {
 		q.answer <- build.Reach(q.keys)
 	}
 }
 
-// addRedirected adds the services of a proxy that send clients to its other port.
+// addRedirected adds the services of a proxy that redirect clients to its other
+// port.
 func (b *Build) addRedirected(proxy string, to map[string]bool) {
 	p := b.proxies[proxy]
 	if p == nil {
@@ -62,9 +63,9 @@ func (b *Build) addRedirected(proxy string, to map[string]bool) {
 	}
 }
 
-// Reach says where in which proxies a change of these objects shows.
+// Reach returns which proxies a change of these objects affects, and where.
 func (b *Build) Reach(keys []model.Key) map[string]Reach {
-	reached, _ := model.Reach(b.config, keys) // memory does not fail
+	reached, _ := model.Reach(b.config, keys) // reads from memory do not fail
 	served, _ := reached.ServedBy(b.config)
 	reach := map[string]Reach{}
 	services := map[string]map[string]bool{}
@@ -90,9 +91,10 @@ func (b *Build) Reach(keys []model.Key) map[string]Reach {
 		}
 		r := reach[proxy]
 		r.Services = slices.Sorted(maps.Keys(names))
-		// A limit in a named domain works once the listener asks there.
+		// A limit in a named domain works only after the listener uses that
+		// domain.
 		p := b.proxies[proxy]
-		// Keys are delivered for the listener, too.
+		// Keys are delivered for the listener too.
 		r.Listeners = r.Listeners || keyed || len(b.needsOf(r.Services...).RateLimitDomains) > 0 || p != nil && p.relistened == b.Revision()
 		reach[proxy] = r
 	}

@@ -14,14 +14,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// RouteRefusals says which routes of one configuration cannot become a working one.
+// RouteRefusals checks which routes of one configuration cannot work.
 type RouteRefusals struct{ clusters *clusterCache }
 
-// NewRouteRefusals returns what makes each cluster of a configuration once.
+// NewRouteRefusals returns a RouteRefusals that encodes each cluster of a configuration once.
 func NewRouteRefusals() RouteRefusals { return RouteRefusals{newClusterCache(newSecretCache())} }
 
-// Of says why a route cannot become a working configuration. A route that has no
-// upstream yet can.
+// Of returns why a route cannot work. A route without upstreams is valid.
 func (r RouteRefusals) Of(t *model.RouteTree) error {
 	judged := *t
 	judged.Filters, judged.Named = withStandInKeys(t.Filters), maps.Clone(t.Named)
@@ -37,8 +36,7 @@ func (r RouteRefusals) Of(t *model.RouteTree) error {
 	return nil
 }
 
-// ServiceRefusal says why a service with its filters cannot become a working
-// configuration, its routes left aside.
+// ServiceRefusal returns why a service with its filters cannot work, regardless of its routes.
 func ServiceRefusal(t *model.ServiceTree) error {
 	for _, f := range t.Filters {
 		if f.Fault != nil {
@@ -57,8 +55,8 @@ func ServiceRefusal(t *model.ServiceTree) error {
 	return hostRefusal(host, t.Service.Key())
 }
 
-// closedBy says why a service has to answer 503: what Envoy would refuse of it, what of its filters cannot be
-// enforced, or what was found before. Nil means that it has not.
+// closedBy returns why a service must answer 503: what Envoy would refuse of it, a filter that cannot be
+// enforced, or what was found before. Nil means that it need not.
 func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *model.Condition {
 	if broken != nil {
 		return &model.Condition{
@@ -68,7 +66,7 @@ func closedBy(tree *model.ServiceTree, found *model.Condition, broken error) *mo
 	return cmp.Or(compile.ClosedHost(tree), found)
 }
 
-// hostRefusal says why a host cannot become a working configuration, its routes left aside.
+// hostRefusal returns why a host cannot work, regardless of its routes.
 func hostRefusal(h *ir.Host, from model.Key) error {
 	_, needs, err := encodeFilterClusters(h, newClusterCache(newSecretCache()))
 	if err != nil {
@@ -82,8 +80,8 @@ func hostRefusal(h *ir.Host, from model.Key) error {
 	return err
 }
 
-// withStandInKeys are filters that know the keys of tokens: whether an issuer answers is not
-// asked.
+// withStandInKeys returns filters with keys for their tokens, so that the check does not depend on whether an
+// issuer answers.
 func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
 	var list []*model.ParsedFilter
 	for _, f := range filters {
@@ -95,8 +93,8 @@ func withStandInKeys(filters []*model.ParsedFilter) []*model.ParsedFilter {
 	return list
 }
 
-// withStandIns is a configuration that knows its identity provider. What else a login
-// needs is added to named, so that the login itself is judged.
+// withStandIns returns a configuration with the data of its identity provider. It adds what else a login
+// needs to named, so that the login itself is checked.
 func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec {
 	users, _ := spec.(*model.BasicAuthFilter)
 	if f, ok := spec.(*model.AnyOfFilter); ok {
@@ -129,13 +127,13 @@ func withStandIns(spec model.Spec, named map[model.Key]model.Object) model.Spec 
 	return model.Learned(spec, &model.Provider{Source: l.Source(), AuthorizationEndpoint: base, TokenEndpoint: base, JWKS: `{"keys":[]}`})
 }
 
-// ProxyRefusal says the same of a proxy.
+// ProxyRefusal returns why a proxy cannot work.
 func ProxyRefusal(t *model.ProxyTree) error {
 	_, _, err := encodeListener(compile.Listener(t, compile.Settings{}, ir.Needs{}), t.Proxy.Key())
 	return err
 }
 
-// GlobalConfigRefusal says the same of a global config.
+// GlobalConfigRefusal returns why a global config cannot work.
 func GlobalConfigRefusal(g *model.GlobalConfig) error {
 	parsed := g.Parse()
 	if d := limits.DomainOf(parsed); d != nil {
@@ -154,7 +152,7 @@ func GlobalConfigRefusal(g *model.GlobalConfig) error {
 	return hostRefusal(host, g.Key())
 }
 
-// Forwards reports whether a route sends requests to an upstream, once the keys of its tokens are known.
+// Forwards reports whether a route sends requests to an upstream if the keys of its tokens are known.
 func Forwards(t *model.RouteTree) bool {
 	judged := *t
 	judged.Filters = withStandInKeys(t.Filters)
@@ -162,13 +160,12 @@ func Forwards(t *model.RouteTree) bool {
 	return r.Forward != nil
 }
 
-// anything are settings under which a route is judged by itself: what a configuration
-// becomes on this machine is not asked.
+// anything returns settings to check a route alone, regardless of this machine.
 func anything() compile.Settings {
 	return compile.Settings{Authorities: "any", Lua: true, Open: func(string, string) (string, error) { return "", nil }}
 }
 
-// anyText are the same settings where every secret has a text.
+// anyText returns the same settings, with a value in every secret.
 func anyText() compile.Settings {
 	s := anything()
 	s.Open = func(string, string) (string, error) { return "any text of any length", nil }
