@@ -15,13 +15,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// keysIn are the holders of the keys that a proxy gets.
+// keysIn returns the clients of the keys that a proxy receives.
 func keysIn(s *snapshot.Snapshot) (clients []string) {
 	GinkgoHelper()
 	return keysFor(translate.KeyFilter, s)
 }
 
-// keysFor are those that one of the filters gets.
+// keysFor returns the clients of the keys that one of the filters receives.
 func keysFor(filter string, s *snapshot.Snapshot) (clients []string) {
 	GinkgoHelper()
 	for _, r := range s.Extensions {
@@ -46,7 +46,7 @@ var _ = Describe("A change of a key", func() {
 	keyed := func(name, config string) *model.Filter {
 		return &model.Filter{Name: name, Type: model.FilterAPIKey, Config: model.JSON(config)}
 	}
-	// with are two sets, of which the guarded route asks for the first.
+	// with returns two sets; the guarded route requires the first.
 	with := func(more ...model.Object) model.Change {
 		return filtered(append([]model.Object{
 			&model.KeySet{Name: "a"}, &model.KeySet{Name: "b"}, key("a", "x"), key("b", "x"),
@@ -78,7 +78,7 @@ var _ = Describe("A change of a key", func() {
 	It("reaches the proxies with routes that ask for keys of the set, and their listeners", func() {
 		b := newBuild()
 		b.Apply(with())
-		next(b, key("b", "later")) // whose revision made no listener
+		next(b, key("b", "later")) // its revision made no listener
 		Expect(b.Reach([]model.Key{model.APIKeyKey("a", "x")})).To(Equal(map[string]build.Reach{"gw": {Services: []string{"shop"}, Listeners: true}}))
 		Expect(b.Reach([]model.Key{model.APIKeyKey("b", "x")})).To(BeEmpty())
 	})

@@ -34,8 +34,8 @@ func endpointsChange(i int) model.Change {
 	return model.Change{Revision: 1, Endpoints: map[model.Key]*model.Endpoints{model.UpstreamKey("s7"): fiveEndpoints(i % 2)}}
 }
 
-// BenchmarkEndpoints changes the endpoints of one upstream, with more and more services
-// beside it.
+// BenchmarkEndpoints changes the endpoints of one upstream, among more and more
+// services.
 func BenchmarkEndpoints(b *testing.B) {
 	for _, services := range []int{10, 2_000, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {

@@ -9,9 +9,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// BenchmarkApply moves one route between two upstreams, with more and more
-// services beside it; the route configuration of all hosts is put together
-// each time, as a stream does.
+// BenchmarkApply moves one route between two upstreams, among more and more
+// services. It joins the route configuration of all hosts each time, like a
+// stream.
 func BenchmarkApply(b *testing.B) {
 	for _, services := range []int{10, 1_000, 3_000, 10_000} {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {

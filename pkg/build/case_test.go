@@ -31,11 +31,11 @@ type caseSettings struct {
 	UpstreamAllow    []string `json:"upstream_allow"`
 	UpstreamDeny     []string `json:"upstream_deny"`
 	AllowLua         bool     `json:"allow_lua"`
-	// NoAuthorities says that the system has no certificate authorities.
+	// NoAuthorities means that the system has no certificate authorities.
 	NoAuthorities bool `json:"no_authorities"`
 }
 
-// systemAuthorities are those of the system in all cases.
+// systemAuthorities are the system's authorities in all cases.
 const systemAuthorities = `-----BEGIN CERTIFICATE-----
 MIIBhjCCAS2gAwIBAgIUCIPTzvfLsOH5BfqBQVtN+T9jZoEwCgYIKoZIzj0EAwIw
 GTEXMBUGA1UEAwwOdGVzdCBhdXRob3JpdHkwHhcNMjYxMTIxMTQ0MzMxWhcNNDYx
@@ -70,8 +70,8 @@ func (s caseSettings) compile() compile.Settings {
 	}
 }
 
-// keyOf opens the key of a secret. No case has one in it: it follows from the place that
-// it is sealed for, and the certificates of the cases were made for it.
+// keyOf returns the key of a secret. No case contains one: the key is derived from the
+// place for which it is sealed, and the certificates of the cases were made for it.
 func keyOf(_, place string) (string, error) {
 	sum := sha256.Sum256([]byte(place))
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), sum[:])
@@ -142,9 +142,8 @@ func readInput(path string) caseInput {
 	return in
 }
 
-// readObject reads an object. A link can be written as its names, shop/root/blue.
-// The JSON of a filter or global config can be text, which keeps the order of
-// its keys.
+// readObject decodes an object. A link can be written as its names, shop/root/blue. The
+// JSON of a filter or global config can be text, which keeps the order of its keys.
 func readObject(kind model.Kind, raw json.RawMessage) model.Object {
 	GinkgoHelper()
 	obj := model.New(kind)

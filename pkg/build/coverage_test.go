@@ -51,9 +51,9 @@ func keysOfType(t reflect.Type, at string, within ...reflect.Type) (keys []strin
 func configKeys() (entries []TableEntry) {
 	add := func(kind model.Kind, name, at string, spec model.Spec) {
 		switch name {
-		case model.FilterRateLimit: // has other keys than its JSON
-		case model.FilterGRPCWeb: // has none
-		case model.FilterOIDC, model.GlobalConfigOAuth: // close, whatever their keys
+		case model.FilterRateLimit: // its keys are not those of its JSON
+		case model.FilterGRPCWeb: // it has no keys
+		case model.FilterOIDC, model.GlobalConfigOAuth: // these are closed, whatever their keys
 		default:
 			entries = append(entries, Entry("of a "+name, kind, keysOfType(reflect.TypeOf(spec), at)))
 		}
@@ -120,7 +120,7 @@ var _ = Describe("The golden cases", func() {
 		},
 		Entry("of Route_config", model.KindRoute, slices.DeleteFunc(
 			keysOfType(reflect.TypeFor[model.RouteConfig](), "route_config."),
-			func(key string) bool { return key == "route_config.query.invert" }, // which is refused
+			func(key string) bool { return key == "route_config.query.invert" }, // this is refused
 		)),
 		Entry("of a filter that states its limit", model.KindFilter, keysOfType(reflect.TypeFor[model.StatedLimit](), "filter_config.")),
 		configKeys(),
@@ -177,9 +177,9 @@ func allowed(obj model.Object, field string) []string {
 	panic(field + " has no error that lists what is allowed")
 }
 
-// fieldsOfCases returns the fields that the Envoys of all cases get, without the
-// indices and names of elements, true for those with a value; the fields that an
-// expectation names; and the fields that must be absent, with their case.
+// fieldsOfCases returns the fields that the Envoys of all cases receive, without
+// the indices and names of elements, true for those with a value; the fields that
+// an expectation names; and the fields that must be absent, with their case.
 func fieldsOfCases() (sent, expected map[string]bool, absent map[string]string) {
 	GinkgoHelper()
 	sent, expected, absent = map[string]bool{}, map[string]bool{}, map[string]string{}
@@ -221,7 +221,7 @@ func addFields(value any, at string, fields map[string]bool) {
 	}
 }
 
-// follow calls found for each place that an expected path leads to.
+// follow calls found for each place to which an expected path leads.
 func follow(from any, path, at string, want any, found func(field string, have, want any)) {
 	if path == "" {
 		below, _ := want.(map[string]any)

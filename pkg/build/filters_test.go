@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// filtered is one service on one proxy with two routes that forward, and links
-// of filters beside.
+// filtered is one service on one proxy with two forwarding routes, and links of
+// filters.
 func filtered(objects ...model.Object) model.Change {
 	c := model.Change{Revision: 1, Full: true}
 	up := model.NewUpstream()
@@ -26,8 +26,8 @@ func filtered(objects ...model.Object) model.Change {
 	return c
 }
 
-// statuses are those of the fixed answers of the only host; 0 is a route that
-// forwards.
+// statuses returns the statuses of the only host's fixed responses; 0 for a
+// route that forwards.
 func statuses(c model.Change) (map[string]uint32, map[string][]model.Condition) {
 	GinkgoHelper()
 	result := newBuild().Apply(c)

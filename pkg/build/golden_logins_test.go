@@ -9,12 +9,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// listenerLogins is the case that shows what every listener has for logins. The files of
-// the others leave it out.
+// listenerLogins is the case that shows what every listener has for logins. The files of the other cases
+// omit it.
 const listenerLogins = "proxy-logins"
 
-// withoutLogins returns listeners without their answers for logins, tokens and rules, and their log of those
-// that fail.
+// withoutLogins returns listeners without their responses for logins, tokens and rules, and without the log
+// of failed logins.
 func withoutLogins(listeners []json.RawMessage) []json.RawMessage {
 	GinkgoHelper()
 	var list []json.RawMessage
@@ -30,7 +30,7 @@ func withoutLogins(listeners []json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// leaveOut removes mappers and access logs, by their JSON.
+// leaveOut removes mappers and access logs for which which is true of their JSON.
 func leaveOut(v any, which func(string) bool) any {
 	switch v := v.(type) {
 	case map[string]any:

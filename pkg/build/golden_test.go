@@ -40,33 +40,33 @@ import (
 
 // expectation is the content of expect.yaml.
 type expectation struct {
-	// Shows is one or two sentences on what the case shows.
+	// Shows is one or two sentences about what the case shows.
 	Shows string `json:"shows"`
 	// Conditions lists all conditions by the path of their object, each as "CODE"
 	// or "CODE: part of the message".
 	Conditions map[string][]string `json:"conditions"`
 	// The paths of Envoy and IR start with a proxy, those of RateLimits with a
-	// domain as the rate-limit engine knows it; see unexpected.
+	// domain's name in the rate-limit engine; see unexpected.
 	Envoy      map[string]any `json:"envoy"`
 	IR         map[string]any `json:"ir"`
 	RateLimits map[string]any `json:"ratelimits"`
 }
 
-// resources are the resources of one proxy, readable.
+// resources are the resources of one proxy in readable form.
 type resources struct {
 	Listeners []json.RawMessage `json:"listeners"`
 	Clusters  []json.RawMessage `json:"clusters"`
-	// Assignments are the endpoints of the clusters that have them apart.
+	// Assignments are the endpoints of discovered clusters.
 	Assignments        []json.RawMessage `json:"assignments,omitempty"`
 	RouteConfiguration json.RawMessage   `json:"route_configuration"`
 	Secrets            []json.RawMessage `json:"secrets,omitempty"`
-	// LoginSecrets are the names of those of logins.
+	// LoginSecrets are the names of login secrets.
 	LoginSecrets []string `json:"login_secrets,omitempty"`
-	// Providers are what verifies tokens.
+	// Providers are the pieces that verify tokens.
 	Providers []json.RawMessage `json:"providers,omitempty"`
 	// Keys are the API keys, if there are any.
 	Keys json.RawMessage `json:"keys,omitempty"`
-	// Certificates are those that are looked up.
+	// Certificates are the certificates that are looked up.
 	Certificates []certificate `json:"certificates,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func readable(s *snapshot.Snapshot) resources {
 	return out
 }
 
-// readableKeys are the API keys of a proxy; nil if it has only what stands for none.
+// readableKeys returns the API keys of a proxy; nil if it has only the placeholder.
 func readableKeys(s *snapshot.Snapshot) json.RawMessage {
 	var e corev3.TypedExtensionConfig
 	var list basicauthv3.BasicAuth
@@ -135,14 +135,15 @@ func messageJSON(m proto.Message) json.RawMessage {
 	return text
 }
 
-// must is the value of a call that cannot fail.
+// must returns the value of a call that cannot fail.
 func must[T any](value T, err error) T {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
 	return value
 }
 
-// expectSent checks that a snapshot holds what the written ir says, and no more.
+// expectSent checks that a snapshot contains what the written ir describes, and no
+// more.
 func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	have, want := map[string]string{}, map[string]string{}
 	for _, r := range slices.Concat(s.Listeners, s.Clusters) {
@@ -150,7 +151,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 	}
 	for _, r := range s.Secrets {
 		if _, ofLogin := snapshot.LoginPair(r.Name); ofLogin {
-			have[r.Name] = "" // the ir says no secret
+			have[r.Name] = "" // the ir contains no secret
 		}
 	}
 	for _, r := range s.Providers {
@@ -160,7 +161,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		have["assignment "+r.Name] = r.Version
 	}
 	for _, h := range s.Hosts {
-		if h.Name != translate.KeeperName { // which says nothing but names
+		if h.Name != translate.KeeperName { // it contains only names
 			have["host "+h.Name] = prototext.Format(must(h.VirtualHost()))
 		}
 	}
@@ -173,7 +174,7 @@ func expectSent(s *snapshot.Snapshot, g ir.Gateway) {
 		listeners = append(listeners, *g.HTTPS)
 	}
 	for _, listener := range listeners {
-		if l, err := snapshot.NewListener(must(translate.Listener(listener))); err == nil { // else the proxy has none
+		if l, err := snapshot.NewListener(must(translate.Listener(listener))); err == nil { // otherwise the proxy has none
 			want[l.Name] = l.Version
 		}
 		for _, c := range must(translate.ListenerResources(listener)).Clusters {
@@ -263,13 +264,13 @@ func golden(dir string, files map[string]any) {
 	}
 }
 
-// takesRoutes is the part of a listener that says where its routes come from.
+// takesRoutes matches the part of a listener that sets where its routes come from.
 var takesRoutes = regexp.MustCompile(`"rds": ?\{"config_source": ?.*?"route_config_name": ?"gatehouse"\}`)
 
-// takesSecrets is the part of a cluster that says where its secrets come from.
+// takesSecrets matches the part of a cluster that sets where its secrets come from.
 var takesSecrets = regexp.MustCompile(`, ?"sds_config": ?{[^{}]*({[^{}]*}[^{}]*)*}`)
 
-// acceptedByEnvoy lets a real Envoy read the resources as a static bootstrap.
+// acceptedByEnvoy makes a real Envoy read the resources as a static bootstrap.
 func acceptedByEnvoy(r resources) {
 	binary, err := testkit.Binary("envoy")
 	Expect(err).NotTo(HaveOccurred())
@@ -280,7 +281,7 @@ func acceptedByEnvoy(r resources) {
 		listeners = append(listeners, json.RawMessage(text))
 	}
 	// Secrets of listeners come from a control plane, which this Envoy does not ask.
-	// Those of clusters are there.
+	// Those of clusters are included.
 	var clusters []json.RawMessage
 	for _, c := range r.Clusters {
 		clusters = append(clusters, json.RawMessage(takesSecrets.ReplaceAllLiteralString(string(c), "")))
@@ -378,7 +379,7 @@ func caseDirs() []string {
 	return inputs
 }
 
-// caseOutput is what the build makes of a case, by proxy or by domain.
+// caseOutput is the output of the build for a case, by proxy or by domain.
 type caseOutput struct {
 	snapshots  map[string]*snapshot.Snapshot
 	conditions map[string][]model.Condition
@@ -406,8 +407,8 @@ func buildCase(dir string) caseOutput {
 	return out
 }
 
-// files are those that are generated. What every listener has for logins is shown only
-// where logins says so.
+// files returns the generated files. They include what every listener has for logins
+// only if logins is true.
 func (o caseOutput) files(logins bool) map[string]any {
 	files := map[string]any{"ir.yaml": o.ir, "conditions.yaml": o.conditions}
 	if len(o.rateLimits) > 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// oauthText and oidcText are a login as a global config and as a filter.
+	// oauthText and oidcText are the same login as a global config and as a filter.
 	oauthText = `{"openid_connect":{"provider":{"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"},
 		"client_id":"a","client_secret":"client","hmac_secret":"hmac","redirect_url":"/callback","redirect_path_matcher":"/callback"}}`
 	oidcText = `{"client_id":"b","client_secret":{"secret":"client"},"cookie_secret":"hmac","redirect_uri":"/own",
@@ -41,8 +41,9 @@ func value(name, text string) model.Object {
 	return &model.Secret{Name: name, Value: "sealed:v1:" + text}
 }
 
-// shops are services on two proxies, of which gw has a login of a global config: shop is
-// on both, plain is public, own and both have a filter of their own, of which both is public.
+// shops are services on two proxies. gw has a login from a global config. shop is on both
+// proxies, plain is public, own and both have a login filter of their own, and both is public
+// too.
 func shops() model.Change {
 	c := filtered(
 		proxyNamed("other"), &model.ProxyService{Proxy: "other", Service: "shop"},
@@ -60,8 +61,8 @@ func shops() model.Change {
 	return c
 }
 
-// asks says, for each service of a proxy, what asks for its login, "503" of one that is
-// closed, "" of one that is open.
+// asks returns, for each service of a proxy, what requires its login; "503" for a closed
+// service and "" for an open one.
 func asks(b *build.Build, proxy string) map[string]string {
 	GinkgoHelper()
 	all := map[string]string{}
@@ -208,7 +209,7 @@ var _ = Describe("The login of a proxy", func() {
 	})
 })
 
-// rotated is the client's secret, each time another one.
+// rotated is the client's secret, different for each i.
 func rotated(i int) model.Object { return value("client", fmt.Sprint(i)) }
 
 func secretsOfLogins(s *snapshot.Snapshot) (names []string) {
@@ -220,7 +221,7 @@ func secretsOfLogins(s *snapshot.Snapshot) (names []string) {
 	return names
 }
 
-// differences are the names that have another version, sorted.
+// differences returns the names with different versions, sorted.
 func differences(a, b map[string]string) []string {
 	names := slices.Collect(maps.Keys(b))
 	for name := range a {

@@ -11,8 +11,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// opened opens what the writer seals: a key is the one of its place, any other text is what
-// comes after the mark.
+// opened opens what the writer seals: a key is derived from its place, and any other text
+// is what follows the mark.
 func opened(sealed, place string) (string, error) {
 	text := strings.TrimPrefix(sealed, "sealed:v1:")
 	switch {
@@ -24,7 +24,7 @@ func opened(sealed, place string) (string, error) {
 	return text, nil
 }
 
-// login is what a filter and a global config say in the same words.
+// login is the configuration that a filter and a global config share.
 func (w *writer) login(clientSecret any) map[string]any {
 	l := map[string]any{"client_id": w.name("client", 2), "client_secret": clientSecret}
 	if w.rng.IntN(3) == 0 {
@@ -39,7 +39,7 @@ func (w *writer) login(clientSecret any) map[string]any {
 	return l
 }
 
-// provider is where an identity provider is, and where it sends browsers back to.
+// provider sets where an identity provider is, and where it sends browsers back to.
 func (w *writer) provider(l map[string]any) (provider map[string]any, redirect, path string) {
 	provider, path = map[string]any{}, w.pick("/callback", "/back")
 	if w.rng.IntN(3) > 0 {
@@ -79,7 +79,7 @@ func (w *writer) oauth() *model.GlobalConfig {
 	return &model.GlobalConfig{Type: model.GlobalConfigOAuth, Config: w.json(all)}
 }
 
-// json is a configuration, one of twelve not readable.
+// json is a configuration. One of twelve cannot be read.
 func (w *writer) json(v map[string]any) model.JSON {
 	if w.rng.IntN(12) == 0 {
 		v["colour"] = "red"
@@ -89,7 +89,7 @@ func (w *writer) json(v map[string]any) model.JSON {
 	return model.JSON(text)
 }
 
-// learn is what identity providers say to some of the filters and global configs.
+// learn returns what identity providers publish for some of the filters and global configs.
 func (w *writer) learn() map[model.Key]*model.Provider {
 	said := map[model.Key]*model.Provider{}
 	for i := range 6 {
@@ -116,7 +116,7 @@ func (w *writer) learn() map[model.Key]*model.Provider {
 	return said
 }
 
-// loginsOf counts the logins that hosts ask for, by what asks.
+// loginsOf counts the logins that hosts require, by the object that requires them.
 func loginsOf(g *ir.Gateway, count map[string]int) {
 	for _, h := range g.Hosts {
 		if h.Login != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// source answers from a list of changes; an error comes before it.
+// source answers from a list of changes. It returns an error before it.
 type source struct {
 	mu      sync.Mutex
 	err     error
@@ -42,7 +42,7 @@ func (s *source) Since(_ context.Context, at model.Mark) (model.Change, error) {
 	return model.Change{Revision: at.Revision, ID: at.ID}, nil
 }
 
-// reads is how often it was asked.
+// reads returns how often it was read.
 func (s *source) reads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,18 +56,18 @@ func (s *source) add(c model.Change) {
 	s.changed <- struct{}{}
 }
 
-// publisher remembers what was published.
+// publisher passes on what was published.
 type publisher chan map[string]*snapshot.Snapshot
 
 func (p publisher) Publish(_ int64, changed map[string]*snapshot.Snapshot) { p <- changed }
 
-// Replace shows as a proxy of this name.
+// Replace publishes a proxy with this name.
 func (p publisher) Replace(_ int64, changed map[string]*snapshot.Snapshot) {
 	changed["(replaced)"] = nil
 	p <- changed
 }
 
-// next is what is published next: Receive with a matcher would pass over what
+// next returns what is published next. Receive with a matcher would skip what
 // does not match.
 func (p publisher) next() map[string]*snapshot.Snapshot {
 	GinkgoHelper()

@@ -23,14 +23,14 @@ import (
 )
 
 // writer changes a configuration at random, as users would and also as they
-// could not: references to nothing, two services with one host.
+// could not: references to missing objects, two services with one host.
 type writer struct {
 	rng     *rand.Rand
 	id      int64
 	objects map[model.Key]model.Object
 	// pairs are certificates for each secret that is a pair.
 	pairs map[string][]string
-	// learned is what identity providers have said.
+	// learned is what identity providers have published.
 	learned map[model.Key]*model.Provider
 }
 
@@ -42,7 +42,7 @@ func (w *writer) name(prefix string, n int) string { return fmt.Sprintf("%s%d", 
 
 func (w *writer) pick(texts ...string) string { return texts[w.rng.IntN(len(texts))] }
 
-// certificatesOf are certificates for the keys of secrets (see keyOf).
+// certificatesOf returns certificates for the keys of secrets (see keyOf).
 func certificatesOf(secrets ...string) map[string][]string {
 	GinkgoHelper()
 	all := map[string][]string{}
@@ -136,7 +136,7 @@ func (w *writer) entry() model.Entry {
 	return model.Entry{Key: key, Object: obj}
 }
 
-// config is the JSON of a rate-limit object of some domain, or perhaps none.
+// config is the JSON of a rate-limit object of some domain, or none at random.
 func (w *writer) config(rest string, none bool) model.JSON {
 	domain := w.name("d", 3)
 	if none && domain == "d0" {
@@ -145,7 +145,7 @@ func (w *writer) config(rest string, none bool) model.JSON {
 	return model.JSON(`{"domain":"` + domain + `",` + rest + "}")
 }
 
-// everything is the configuration as one full change, in any order.
+// everything returns the configuration as one full change, in random order.
 func (w *writer) everything(revision int64) model.Change {
 	c := model.Change{Revision: revision, Full: true, Learned: maps.Clone(w.learned)}
 	for key, obj := range w.objects {
@@ -155,7 +155,7 @@ func (w *writer) everything(revision int64) model.Change {
 	return c
 }
 
-// versions are the names and versions of all that a snapshot holds.
+// versions returns the names and versions of everything in a snapshot.
 func versions(s *snapshot.Snapshot) map[string]string {
 	if s == nil {
 		return nil
@@ -253,7 +253,7 @@ var _ = Describe("the result of many changes", func() {
 
 	It("has the same bytes on one CPU and on many", func() {
 		change := manyServices(200)
-		for i := range 200 { // whose cluster all services share
+		for i := range 200 { // all services share its cluster
 			service := fmt.Sprintf("s%d", i)
 			for _, o := range []model.Object{
 				&model.Route{ID: int64(1000 + i), Service: service, Name: "shared", Prefix: "/shared"},

@@ -15,7 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// hostForms says for each host what an Envoy would see of it: its routes and
+// hostForms returns for each host what an Envoy would see of it: its routes and
 // the clusters that they name.
 func hostForms(s *snapshot.Snapshot) map[string]string {
 	forms := map[string]string{}
@@ -65,7 +65,7 @@ var _ = Describe("the reach of a change", func() {
 					}
 					for _, name := range names {
 						if name == translate.KeeperName {
-							continue // which is not a service
+							continue // it is not a service
 						}
 						if r := reach[proxy]; was[name] != is[name] && !r.All {
 							different++

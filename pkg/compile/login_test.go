@@ -14,7 +14,7 @@ import (
 )
 
 // loginCase is a configuration with one login, on a service and on a proxy, and what it
-// becomes.
+// is compiled to.
 type loginCase struct {
 	domain string
 	// filter and global are the same login in both forms.
@@ -30,7 +30,7 @@ const (
 		"provider":{"issuer":"https://idp.test/realm"}}}`
 )
 
-// newLoginCase is one that works.
+// newLoginCase returns a case that works.
 func newLoginCase() *loginCase {
 	c := &loginCase{
 		domain: "shop.test", filter: loginFilter, global: loginGlobal, objects: map[model.Key]model.Object{},
@@ -61,7 +61,7 @@ func (c *loginCase) both(old, to string) {
 	c.filter, c.global = strings.Replace(c.filter, old, to, 1), strings.Replace(c.global, old, to, 1)
 }
 
-// config is the configuration that was read, at once.
+// config is the configuration as it was read, in one change.
 func (c *loginCase) config() *model.Config {
 	all := []model.Object{
 		&model.Service{Name: "shop", FQDN: c.domain}, model.NewProxy(),
@@ -84,12 +84,12 @@ func (c *loginCase) config() *model.Config {
 	return config
 }
 
-// ofFilter is the host of the service, and why it must not be served.
+// ofFilter returns the host of the service, and why it must not be served.
 func (c *loginCase) ofFilter() (*ir.Host, *model.Condition) {
 	return compile.Host(c.config().Service("shop"), nil, c.settings, nil)
 }
 
-// ofProxy is the login of a service on the proxy.
+// ofProxy returns the login of a service on the proxy.
 func (c *loginCase) ofProxy() (*ir.Host, error) {
 	login, err := compile.GlobalLogin(c.config().Proxy("gw"), c.settings)
 	if err != nil {
@@ -237,7 +237,7 @@ var _ = Describe("A login", func() {
 	)
 })
 
-// denying are lists that rule addresses out.
+// denying returns lists that deny addresses.
 func denying(network string) egress.Lists {
 	GinkgoHelper()
 	e, err := egress.ParseEntry(network)

@@ -13,8 +13,8 @@ import (
 )
 
 var _ = Describe("The filter that asks for an API key", func() {
-	// with explains a GET to a host, and a route with other keys or none. The Envoy knows the keys a/x
-	// and a.b/x, both with an empty secret.
+	// with explains a GET to a host, and to a route with other keys or none. The Envoy knows the keys
+	// a/x and a.b/x, both with an empty secret.
 	with := func(ofHost, ofRoute *ir.KeyAccess, headers ...string) explain.Answer {
 		GinkgoHelper()
 		const empty = "{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk="

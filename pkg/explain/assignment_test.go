@@ -20,7 +20,7 @@ var _ = Describe("A cluster whose endpoints are discovered", func() {
 			}},
 		}}}}
 	}
-	// have is an Envoy whose one cluster has them apart.
+	// have is an Envoy with one discovered cluster.
 	have := func(a *endpointv3.ClusterLoadAssignment) explain.State {
 		const name = "web"
 		state := state(host("shop", []string{"*"}, &routev3.Route{Name: "cart", Match: prefixed("/cart"), Action: &routev3.Route_Route{

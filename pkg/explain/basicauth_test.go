@@ -14,7 +14,8 @@ import (
 )
 
 var _ = Describe("The filter that asks for a password", func() {
-	// with explains a GET to a host, and a route with other users or none. The users ann and bob have an empty password.
+	// with explains a GET to a host, and to a route with other users or none. The users ann and bob have an empty
+	// password.
 	with := func(ofHost, ofRoute *ir.BasicAuth, public bool, headers ...string) explain.Answer {
 		GinkgoHelper()
 		route := &ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Respond: &ir.Respond{Status: 503}, BasicAuth: ofRoute, Public: public}

@@ -16,8 +16,8 @@ import (
 )
 
 var _ = Describe("The client", func() {
-	// limited explains a request that is limited by address, and returns the
-	// address and what is told of it.
+	// limited explains a request with a limit by address. It returns the
+	// address and the message about it.
 	limited := func(hops int, headers ...string) (client, told string) {
 		GinkgoHelper()
 		have := limiting(ir.RateLimit{{Kind: ir.RateLimitAddress}})

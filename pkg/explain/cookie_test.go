@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ir"
 )
 
-// That Envoy does the same is shown by test/policies.
+// test/policies shows that Envoy does the same.
 var _ = Describe("A cookie", func() {
 	pair := endpointOf("pair")
 	pair.Endpoints = append(pair.Endpoints, ir.Endpoint{Address: "192.0.2.2", Port: 80, Weight: 3, Upstream: "other"})

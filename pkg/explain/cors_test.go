@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// That Envoy does the same is shown by test/policies.
+// test/policies shows that Envoy does the same.
 var _ = Describe("What is sent by pages", func() {
 	with := func(r *ir.Route, method string, lines ...string) explain.Answer {
 		GinkgoHelper()

@@ -1,4 +1,4 @@
 package explain
 
-// IsKnown is for the specs.
+// IsKnown exports isKnown to the specs.
 func IsKnown(filter string) bool { return isKnown(filter) }

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("A server that is asked about requests", func() {
-	// filters are what a POST to /a meets, by the names of the filters.
+	// filters returns the filters that a POST to /a passes, by name.
 	filters := func(h ir.Host, r ir.Route) map[string]string {
 		GinkgoHelper()
 		h.Name, h.Domain = "shop", "*"

@@ -26,8 +26,8 @@ var _ = Describe("HTTP filters", func() {
 		Expect(err).NotTo(HaveOccurred())
 		return out
 	}
-	// with has a filter on the listener where it is to be there, and its
-	// configuration on a service and on its route.
+	// with returns a state with a filter on the listener, if there is true, and
+	// its configuration on a service and on its route.
 	with := func(name string, there, disabled bool, ofHost, ofRoute proto.Message) explain.State {
 		GinkgoHelper()
 		r := answering("r", prefixed("/a"))

@@ -28,7 +28,7 @@ func endpointOf(name string) *ir.Cluster {
 	return &ir.Cluster{Name: name, Connections: ir.Connections{ConnectTimeout: time.Second}, Endpoints: []ir.Endpoint{{Address: "192.0.2.1", Port: 80, Weight: 1, Upstream: name}}}
 }
 
-// That Envoy does the same is shown by test/policies.
+// test/policies shows that Envoy does the same.
 var _ = Describe("A rewrite of the host", func() {
 	It("sees the headers as the service and the route change them", func() {
 		blue := endpointOf("blue")

@@ -15,7 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// configured is what the Envoys of a proxy have for a configuration.
+// configured returns what the Envoys of a proxy have for a configuration.
 func configured(objects ...model.Object) explain.State {
 	GinkgoHelper()
 	b := must(build.NewBuild(compile.Settings{Open: func(sealed, _ string) (string, error) { return sealed, nil }}))
@@ -49,7 +49,7 @@ func (w *world) state() explain.State {
 	return configured(w.objects...)
 }
 
-// serve adds a service with a route, and secrets that it has.
+// serve adds a service with a route and secrets.
 func (w *world) serve(name, fqdn string, change func(*model.Service), secrets ...string) {
 	s := model.NewService()
 	s.Name, s.FQDN = name, fqdn
@@ -69,7 +69,7 @@ func (w *world) issue(secret string, o testkit.CertificateOptions) {
 	w.objects = append(w.objects, &model.Secret{Name: secret, Cert: pair.Cert, PrivateKey: pair.Key})
 }
 
-// stepsOf are the steps with a code.
+// stepsOf returns the steps with a code.
 func stepsOf(a explain.Answer, code string) (list []string) {
 	for _, s := range a.Steps {
 		if s.Code == code {

@@ -19,7 +19,8 @@ var _ = Describe("The filter that looks at the client's address", func() {
 		}
 		return list
 	}
-	// from explains a GET to a host with lists, and a route with others or none.
+	// from explains a GET to a host with lists, and to a route with others or
+	// none.
 	from := func(client string, ofHost, ofRoute *ir.IPAccess) explain.Answer {
 		GinkgoHelper()
 		vh := must(translate.VirtualHost(&ir.Host{Name: "shop", Domain: "*", IPAccess: ofHost}))

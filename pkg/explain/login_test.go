@@ -34,7 +34,7 @@ var _ = Describe("A login", func() {
 		}
 		return state(must(snapshot.NewHost(vh, routes, snapshot.ObjectRef{})))
 	}
-	// told is what an answer says of a filter.
+	// told returns the message of an answer about a filter.
 	told := func(a explain.Answer, name string) string {
 		for _, f := range a.Filters {
 			if f.Name == name {

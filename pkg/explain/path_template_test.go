@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// That Envoy does the same is shown by test/explain.
+// test/explain shows that Envoy does the same.
 var _ = Describe("A path template", func() {
 	asked := func(template, rewrite, target string) explain.Answer {
 		GinkgoHelper()

@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("What shapes the traffic of a route", func() {
-	// to explains a request to a host and a route of it, which answers 200 by itself.
+	// to explains a request to a host and a route that answers 200 itself.
 	to := func(h ir.Host, r ir.Route, path string, headers ...string) explain.Answer {
 		GinkgoHelper()
 		h.Name, h.Domain = "shop", "*"

@@ -21,7 +21,8 @@ var _ = Describe("A rate limit by who asks", func() {
 	key := "X-Api-Key: " + base64.StdEncoding.EncodeToString([]byte("a/x:"))
 	token := "Authorization: Bearer " + tokenSaying(map[string]any{"iss": "me", "realm": map[string]any{"user": "ann"}})
 
-	// said is what explain says of the filter on a host, with its descriptors. The Envoy knows the key a/x.
+	// said returns the message about the filter on a host, with its descriptors. The Envoy knows the key
+	// a/x.
 	said := func(h *ir.Host, r *ir.Route, headers ...string) string {
 		GinkgoHelper()
 		r.Name, r.Match = "root", ir.Match{Path: "/", PathKind: "prefix"}

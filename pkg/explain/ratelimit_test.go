@@ -12,7 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// limiting is a state with one route to nowhere that has these limits.
+// limiting is a state with one route, without an upstream, that has these
+// limits.
 func limiting(limits ...ir.RateLimit) explain.State {
 	GinkgoHelper()
 	r := must(translate.Route(&ir.Route{Name: "root", Match: ir.Match{Path: "/", PathKind: "prefix"}, Forward: &ir.Forward{Clusters: []ir.WeightedCluster{{Cluster: &ir.Cluster{Name: "blue"}}}}, RateLimits: limits}))

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// That Envoy does the same is shown by test/policies.
+// test/policies shows that Envoy does the same.
 var _ = Describe("A route that redirects", func() {
 	have := func(to ir.Redirect) explain.State {
 		GinkgoHelper()

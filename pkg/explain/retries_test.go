@@ -23,7 +23,7 @@ var _ = Describe("Retries", func() {
 			Header: &corev3.HeaderValue{Key: name, Value: value}, AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		}
 	}
-	// forwarding is what an Envoy has whose route configuration adds headers.
+	// forwarding is an Envoy whose route configuration adds headers.
 	forwarding := func(mostSpecificWins bool, policy *routev3.RetryPolicy, removed []string, added ...*corev3.HeaderValueOption) explain.State {
 		GinkgoHelper()
 		have := state(host("shop", []string{"*"}, &routev3.Route{

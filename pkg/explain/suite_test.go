@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	RunSpecs(t, "Explain")
 }
 
-// host is a virtual host with routes that answer by themselves.
+// host is a virtual host with routes that answer themselves.
 func host(name string, domains []string, routes ...*routev3.Route) *snapshot.Host {
 	GinkgoHelper()
 	var encoded []*snapshot.Route
@@ -36,7 +36,7 @@ func host(name string, domains []string, routes ...*routev3.Route) *snapshot.Hos
 	return h
 }
 
-// answering is a route that answers by itself.
+// answering is a route that answers itself.
 func answering(name string, m *routev3.RouteMatch) *routev3.Route {
 	return &routev3.Route{
 		Name: name, Match: m, Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
@@ -47,14 +47,14 @@ func prefixed(p string) *routev3.RouteMatch {
 	return &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: p}}
 }
 
-// must is the value of a call that cannot fail.
+// must returns the value of a call that cannot fail.
 func must[T any](value T, err error) T {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
 	return value
 }
 
-// state has the listener of a proxy.
+// state returns an Envoy with the listener of a proxy.
 func state(hosts ...*snapshot.Host) explain.State {
 	GinkgoHelper()
 	return stateWith(func(*hcmv3.HttpConnectionManager) {}, hosts...)
@@ -86,7 +86,7 @@ func ask(have explain.State, url string, headers ...string) explain.Answer {
 	return a
 }
 
-// said is what an answer says of a filter; empty means nothing.
+// said returns the message of an answer about a filter; empty if there is none.
 func said(a explain.Answer, name string) string {
 	for _, f := range a.Filters {
 		if f.Name == name {

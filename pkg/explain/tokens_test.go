@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// tokenSaying is a token that nobody has signed.
+// tokenSaying is an unsigned token.
 func tokenSaying(claims map[string]any) string {
 	GinkgoHelper()
 	text, err := json.Marshal(claims)

@@ -22,7 +22,7 @@ func at(name, ip string, port int) *model.Upstream {
 	return u
 }
 
-// ruled stores what was there, runs a change under rules, and gives both up.
+// ruled stores objects, runs a change under rules, and rolls both back.
 func ruled(rules precheck.Rules, stored []model.Object, c func(store.Writer) error) (warnings []string, reads int, err error) {
 	GinkgoHelper()
 	givenUp := errors.New("given up")

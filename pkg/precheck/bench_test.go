@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// BenchmarkCheck checks a transaction that makes services, each with a route and
-// an upstream, and one that adds a route to a service that has as many.
+// BenchmarkCheck checks a transaction that creates services, each with a route
+// and an upstream, and one that adds a route to a service with as many routes.
 func BenchmarkCheck(b *testing.B) {
 	const services = 2000
 	ctx, givenUp := context.Background(), errors.New("given up")

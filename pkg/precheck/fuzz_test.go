@@ -9,8 +9,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// FuzzRoute reads any text as the configuration of a route. What is valid is
-// stored and shown as it is, and compiles, or is refused with a reason.
+// FuzzRoute reads any text as the configuration of a route. A valid
+// configuration is stored and shown unchanged, and compiles, or is refused with
+// a reason.
 func FuzzRoute(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ``, `null`, `[]`, `{"match":"exact"}`, `{"match":"regex","match":"exact"}`, `{"MATCH":"segment"}`, `{"match":"template","rewrite":{"template":"/{id}"}}`,

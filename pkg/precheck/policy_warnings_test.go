@@ -68,7 +68,7 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 	partners := &model.KeySet{Name: "partners"}
 	texts := of("texts", model.FilterCompress, `{}`)
 	stay, exact := of("stay", model.FilterAffinity, `{}`), of("exact", model.FilterAffinity, `{"mode":"exact"}`)
-	// unverified is a login of which the id_token is not looked at.
+	// unverified is a login whose id_token is not verified.
 	unverified := of("staff", model.FilterOIDC, `{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere",
 		"authorization_endpoint":"https://idp.test/a","token_endpoint":"https://idp.test/t","redirect_uri":"/cb"}`)
 	everywhere := &model.GlobalConfig{Name: "everywhere", Type: model.GlobalConfigOAuth, Config: `{"openid_connect":{"provider":{"issuer":"https://idp.test"},

@@ -33,7 +33,7 @@ func TestPrecheck(t *testing.T) {
 // db is the database of the suite; no spec stores anything in it.
 var db store.Store
 
-// authority is a certificate in PEM; valid stands for it.
+// authority is a certificate in PEM. valid is its placeholder.
 var authority string
 
 const valid = "valid"
@@ -57,9 +57,9 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 })
 
-// try stores what was there and then runs a change, all in one transaction that
-// is given up, and checks what the change wrote. reads counts what the check
-// asked the store.
+// try stores objects and then runs a change, in one transaction that is rolled
+// back, and checks what the change wrote. reads is how often the check read from
+// the store.
 func try(stored []model.Object, c func(store.Writer) error) (reads int, err error) {
 	GinkgoHelper()
 	givenUp := errors.New("given up")
@@ -80,7 +80,7 @@ func try(stored []model.Object, c func(store.Writer) error) (reads int, err erro
 	return reads, err
 }
 
-// behind is what a transaction has written behind the first n.
+// behind returns what a transaction has written after the first n objects.
 func behind(w store.Writer, n int) store.Changes {
 	GinkgoHelper()
 	var list []store.Written
@@ -91,7 +91,7 @@ func behind(w store.Writer, n int) store.Changes {
 	return store.ChangesOf(list[n:])
 }
 
-// counter counts what is read, and the lists among it.
+// counter counts the reads, and the lists among them.
 type counter struct {
 	store.Reader
 	reads, lists int
@@ -108,7 +108,7 @@ func (c *counter) List(q store.Query) ([]model.Object, error) {
 	return c.Reader.List(q)
 }
 
-// insert stores copies, for the store writes into what it is given.
+// insert stores copies, because the store modifies what it receives.
 func insert(objs ...model.Object) func(store.Writer) error {
 	return func(w store.Writer) error {
 		for _, obj := range objs {
@@ -124,7 +124,7 @@ func replace(obj model.Object) func(store.Writer) error {
 	return func(w store.Writer) error { return w.Replace(fresh(obj)) }
 }
 
-// fresh is a copy, in which the certificate valid is a real one.
+// fresh returns a copy in which a real certificate replaces valid.
 func fresh(obj model.Object) model.Object {
 	c := reflect.New(reflect.TypeOf(obj).Elem())
 	c.Elem().Set(reflect.ValueOf(obj).Elem())
@@ -163,7 +163,7 @@ func route(name, prefix string) *model.Route {
 	return &model.Route{Service: "shop", Name: name, Prefix: prefix}
 }
 
-// badRoute has a header name that Envoy does not take.
+// badRoute has a header name that Envoy does not accept.
 func badRoute() *model.Route {
 	r := route("bad", "/")
 	r.Config.Headers = []model.ValueMatch{{Name: "a\nb"}}
@@ -192,12 +192,12 @@ func proxy(ip string, port int) *model.Proxy {
 	return p
 }
 
-// filter is one that no API would store: it cannot be read.
+// filter is unreadable. No API would store it.
 func filter() *model.Filter {
 	return &model.Filter{Name: "odd", Type: model.FilterRateLimit, Config: `{"descriptors":[{"what":"ever"}]}`}
 }
 
-// login has secrets that are not there. Browsers are sent back to a path.
+// login names secrets that do not exist. Browsers return to a path.
 func login(path string) *model.Filter {
 	return &model.Filter{Name: "staff", Type: model.FilterOIDC, Config: model.JSON(
 		`{"client_id":"a","client_secret":{"secret":"nowhere"},"cookie_secret":"nowhere","issuer":"https://idp.test","redirect_uri":"` + path + `"}`)}
@@ -211,12 +211,13 @@ const noFilter = "the route has filter odd, which cannot be read ("
 
 func ca(cert string) *model.Secret { return &model.Secret{Name: "ca", Cert: cert} }
 
-// namesEmpty is said of the upstream itself, noAuthority of a route that has it.
+// namesEmpty is the message about the upstream itself, noAuthority about a route
+// that uses it.
 const namesEmpty = `Upstream_validation_cacertificate of /upstream/t names secret "ca", which has no certificate`
 
 const noAuthority = "the route has upstream t, whose certificate authority has no certificate, and answers 503"
 
-// refusal is the Unworkable error of a check.
+// refusal returns the Unworkable error of a check.
 func refusal(err error) *model.Error {
 	GinkgoHelper()
 	e, ok := errors.AsType[*model.Error](err)
@@ -358,7 +359,7 @@ var _ = Describe("Check", func() {
 	})
 })
 
-// failing cannot read.
+// failing is a reader whose reads fail.
 type failing struct{ err error }
 
 func (f failing) Revision() (int64, error)                       { return 0, f.err }

@@ -14,7 +14,7 @@ import (
 )
 
 var _ = Describe("Warnings", func() {
-	// warned stores what was there, runs a change and says what is warned of.
+	// warned stores objects, runs a change and returns the warnings.
 	warned := func(stored []model.Object, change func(store.Writer) error) (list []string, reads int) {
 		GinkgoHelper()
 		givenUp := errors.New("given up")
@@ -57,7 +57,8 @@ var _ = Describe("Warnings", func() {
 	websockets := &model.Route{Service: "shop", Name: "ws", Prefix: "/ws", Config: model.RouteConfig{Websocket: &on}}
 	streams := model.NewUpstream()
 	streams.Name, streams.IP, streams.Port, streams.Protocol = "grpc", "192.0.2.2", 80, "h2c"
-	// Of shop.Books, which has GET /b/{id} and GET /b for a message with the field id.
+	// The descriptor set of shop.Books, which has GET /b/{id} and GET /b for a message
+	// with the field id.
 	const overridden = "CpQBCgdiLnByb3RvEgRzaG9wIhYKBEJvb2sSDgoCaWQYASABKANSAmlkMmMKBUJvb2tzEi4KA0dldBIKLnNob3AuQm9vaxoKLnNob3AuQm9vayIPgtPkkwIJEgcvYi97aWR9EioKBExpc3QSCi5zaG9wLkJvb2saCi5zaG9wLkJvb2siCoLT5JMCBBICL2JiBnByb3RvMw=="
 	calls := &model.Filter{Name: "web", Type: model.FilterGRPCWeb, Config: `{}`}
 	compressed := &model.Filter{Name: "texts", Type: model.FilterCompress, Config: `{}`}

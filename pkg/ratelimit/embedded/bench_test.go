@@ -10,8 +10,9 @@ import (
 	rlsconf "github.com/envoyproxy/go-control-plane/ratelimit/config/ratelimit/v3"
 )
 
-// BenchmarkShouldRateLimit measures a request of one descriptor: of an address
-// within its limit, of one over it, and of addresses that are all new.
+// BenchmarkShouldRateLimit measures a request with one descriptor: for an
+// address within its limit, for one over it, and for addresses that are all
+// new.
 func BenchmarkShouldRateLimit(b *testing.B) {
 	config := []*rlsconf.RateLimitConfig{domainOf("1/edge", perUnit("remote_address", "", "hour", 1<<31), perUnit("x", "", "hour", 1))}
 	engine := embedded.New(embedded.Options{})
@@ -43,8 +44,8 @@ func BenchmarkShouldRateLimit(b *testing.B) {
 	})
 }
 
-// BenchmarkLoad measures 1,000 domains of 20 limits each: all new, and one of
-// them changed.
+// BenchmarkLoad measures 1,000 domains of 20 limits each: all new, and with one
+// of them changed.
 func BenchmarkLoad(b *testing.B) {
 	var configs []*rlsconf.RateLimitConfig
 	for i := range 1000 {

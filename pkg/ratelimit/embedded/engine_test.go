@@ -20,8 +20,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/embedded"
 )
 
-// storm has clients send until perClient requests of each are answered, and
-// answers how many were let through.
+// storm lets clients send requests until perClient requests of each are
+// answered. It returns how many were allowed.
 func storm(clients, perClient int, call func(client int) bool) int64 {
 	var passed atomic.Int64
 	var wg sync.WaitGroup

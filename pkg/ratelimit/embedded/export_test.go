@@ -6,7 +6,7 @@ import (
 	"github.com/envoyproxy/ratelimit/src/utils"
 )
 
-// Count counts a value without looking for its limit, which takes most of the
+// Count counts a value without the lookup of its limit, which takes most of the
 // time of a request.
 func (e *Engine) Count(domain string, unit rlsv3.RateLimitResponse_RateLimit_Unit, d *commonv3.RateLimitDescriptor) {
 	key := e.counters.id(domain, int32(unit), d.GetEntries())

@@ -23,7 +23,7 @@ var _ = Describe("What a limit lets through", func() {
 	BeforeEach(func() { c = newClock() })
 
 	DescribeTable("as many as it says in each window of its unit", func(unit string, length time.Duration) {
-		// A window starts where its length divides Unix time.
+		// A window starts when Unix time is a multiple of its length.
 		c.advance(length - time.Unix(noon, 0).Sub(time.Unix(0, 0))%length)
 		e := loaded(c, domainOf("1/edge", perUnit("remote_address", "", unit, 5)))
 		r := ask("1/edge", entry("remote_address", "10.0.0.1"))

@@ -21,7 +21,7 @@ func TestEmbedded(t *testing.T) {
 	RunSpecs(t, "embedded")
 }
 
-// clock stands still until a spec moves it.
+// clock is a clock that only a spec moves.
 type clock struct{ nanoseconds atomic.Int64 }
 
 // noon is a whole hour and a whole minute.
@@ -57,7 +57,7 @@ func level(key, value string, descriptors ...*rlsconf.RateLimitDescriptor) *rlsc
 	return &rlsconf.RateLimitDescriptor{Key: key, Value: value, Descriptors: descriptors}
 }
 
-// entry is a descriptor of keys and values in turn.
+// entry is a descriptor of alternating keys and values.
 func entry(keysAndValues ...string) *commonv3.RateLimitDescriptor {
 	d := &commonv3.RateLimitDescriptor{}
 	for i := 0; i < len(keysAndValues); i += 2 {
@@ -77,8 +77,8 @@ func answer(e *embedded.Engine, r *rlsv3.RateLimitRequest) *rlsv3.RateLimitRespo
 	return response
 }
 
-// passes tells for each of n requests in a row whether it is let through: "1" or
-// "0".
+// passes returns, for each of n consecutive requests, whether it is allowed: "1"
+// or "0".
 func passes(e *embedded.Engine, n int, r *rlsv3.RateLimitRequest) string {
 	GinkgoHelper()
 	var b strings.Builder

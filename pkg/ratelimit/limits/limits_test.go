@@ -22,7 +22,7 @@ func filterOf(descriptors string) *model.RateLimitFilter {
 	return f.Spec.(*model.RateLimitFilter)
 }
 
-// rateOf is a rule with a rate: "key", "key=value", and nested ones behind ">".
+// rateOf is a rule with a rate: "key", "key=value", and nested rules after ">".
 func rateOf(path string) model.RateLimitRule {
 	first, rest, nested := strings.Cut(path, ">")
 	key, value, _ := strings.Cut(first, "=")

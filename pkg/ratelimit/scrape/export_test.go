@@ -2,7 +2,7 @@ package scrape
 
 import "io"
 
-// LinesOf reads an answer without a server and without a clock.
+// LinesOf reads a response without a server and without a clock.
 func LinesOf(body io.Reader, prefixes []string) (string, error) {
 	lines, err := linesOf(body, prefixes)
 	if err != nil {

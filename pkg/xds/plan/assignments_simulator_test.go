@@ -18,12 +18,12 @@ import (
 // fetchTimeout is how long an Envoy waits for an assignment.
 const fetchTimeout = 5 * time.Second
 
-// edsEnvoy is a model of one Envoy with clusters whose endpoints are assignments, as a real
-// one was seen to behave (ADR 0064). It asks for an assignment when it has read a cluster that
-// needs one, and leaves it with the cluster. A cluster, in a new form too, warms until it reads
-// the assignment that comes after it, or that there is none, or until a timeout; with a health
-// check then for some time more. It takes the assignments of a message one after the other up
-// to one that it refuses: one at port 1.
+// edsEnvoy is a model of one Envoy with clusters whose endpoints are assignments. It behaves as
+// a real one was observed to (ADR 0064). It requests an assignment after it has read a cluster
+// that needs one, and unsubscribes with the cluster. A cluster, also in a new version, warms
+// until the Envoy reads the assignment that comes after it, or that there is none, or until a
+// timeout. With a health check, it then warms for some more time. The Envoy accepts the
+// assignments of a message one after the other, up to one that it refuses: one with port 1.
 type edsEnvoy struct {
 	clusters map[string]*edsCluster
 	routes   map[string][]string
@@ -37,23 +37,23 @@ type edsEnvoy struct {
 type edsCluster struct {
 	version    string
 	discovered bool
-	// assigned is the version of the assignment that it uses; empty: none.
+	// assigned is the version of the assignment in use; empty: none.
 	assigned string
-	// serves says that a form of it is active.
+	// serves means that a version of it is active.
 	serves bool
-	// warmsSince is when the newest form was read, while it has no endpoints; readyAt is when
-	// its health check ends. The zero time: it is not so.
+	// warmsSince is when the newest version was read, while it has no endpoints. readyAt is
+	// when its health check ends. The zero time means neither.
 	warmsSince, readyAt time.Time
 	checked             bool
 	sentAt              time.Time // at first
-	// excused says that it warms since before a reconnect, ran into its timeout, or lost an
-	// assignment to a refusal.
+	// excused means that it has been warming since before a reconnect, has run into its
+	// timeout, or has lost an assignment to a refusal.
 	excused bool
 }
 
 func (c *edsCluster) warms() bool { return !c.warmsSince.IsZero() || !c.readyAt.IsZero() }
 
-// edsAnswer is an answer, or a change of what is asked for.
+// edsAnswer is an answer, or a change of subscriptions.
 type edsAnswer struct {
 	typeURL, nonce string
 	ok             bool
@@ -100,7 +100,7 @@ func (e *edsEnvoy) read(rng *rand.Rand, now time.Time) {
 		for _, r := range m.Resources {
 			if ok = ok && r.Version != assignment(r.Name, 1).Version; !ok {
 				if c := e.clusters[r.Name]; c != nil {
-					c.excused = true // also for those behind the bad one, until they come alone
+					c.excused = true // also for those after the bad one, until they are sent alone
 				}
 				continue
 			}
@@ -143,8 +143,8 @@ func (e *edsEnvoy) takeCluster(r *snapshot.Resource, sentAt, now time.Time) {
 	e.ask(r.Name)
 }
 
-// assign takes an assignment; an empty version means that there is none, which counts for a
-// cluster that waits only.
+// assign applies an assignment. An empty version means that there is none, which matters only
+// to a cluster that waits.
 func (e *edsEnvoy) assign(name, version string, rng *rand.Rand, now time.Time) {
 	c := e.clusters[name]
 	if c == nil || !e.asked[name] || version == "" && c.warmsSince.IsZero() {
@@ -158,19 +158,19 @@ func (e *edsEnvoy) assign(name, version string, rng *rand.Rand, now time.Time) {
 		}
 	}
 	if !c.readyAt.IsZero() {
-		return // what excuses it holds until it is ready
+		return // it stays excused until it is ready
 	}
 	c.excused, c.serves = c.excused && (version == "" || !c.serves), true
 }
 
-// tick ends what time ends, and lets the answers go that nothing holds back.
+// tick ends what has timed out, and sends the answers that nothing delays.
 func (e *edsEnvoy) tick(now time.Time, late func(name string)) {
 	warms := false
 	for _, name := range slices.Sorted(maps.Keys(e.clusters)) {
 		c := e.clusters[name]
 		if !c.warmsSince.IsZero() && !now.Before(c.warmsSince.Add(fetchTimeout)) {
 			late(name)
-			c.warmsSince, c.serves, c.excused = time.Time{}, true, true // with what it had before
+			c.warmsSince, c.serves, c.excused = time.Time{}, true, true // with its previous endpoints
 		}
 		if !c.readyAt.IsZero() && !now.Before(c.readyAt) {
 			c.readyAt, c.serves, c.excused = time.Time{}, true, c.excused && (c.assigned == "" || !c.serves)
@@ -192,7 +192,7 @@ type edsSim struct {
 	snap     *snapshot.Snapshot
 	hosts    map[string][]string
 	editions map[string]int
-	// ports are those of the endpoints; 1 is refused.
+	// ports are the ports of the endpoints. 1 is refused.
 	ports    map[string]int
 	revision int64
 	wake     time.Time
@@ -232,8 +232,8 @@ func (s *edsSim) connect() {
 	s.stream.Subscribe(snapshot.RouteType, []string{"rc"}, routes)
 }
 
-// resource is a cluster: of a name with "eds" one with an assignment, with "hc" and a health
-// check, with "morph" one that comes and goes with the edition.
+// resource is a cluster. A name with "eds" has an assignment, one with "hc" a health check too,
+// and one with "morph" an assignment in some editions.
 func (s *edsSim) resource(name string) *snapshot.Resource {
 	edition := 1 + s.editions[name]
 	switch {
@@ -272,7 +272,7 @@ func (s *edsSim) pick() string {
 	return fmt.Sprintf("%s%d", kinds[s.rng.IntN(len(kinds))], s.rng.IntN(3))
 }
 
-// change edits the configuration at random; that of endpoints is of no revision.
+// change edits the configuration at random. Changes of endpoints have no revision.
 func (s *edsSim) change() {
 	name := fmt.Sprintf("h%d", s.rng.IntN(5))
 	switch s.rng.IntN(8) {
@@ -283,9 +283,9 @@ func (s *edsSim) change() {
 		s.revision++
 		s.editions[s.pick()]++
 	case 2, 3, 4:
-		s.ports[s.pick()] = s.rng.IntN(4) // some go back to what they were
+		s.ports[s.pick()] = s.rng.IntN(4) // some return to their previous value
 	case 5:
-		s.ports[s.pick()] = -80 // which is refused
+		s.ports[s.pick()] = -80 // this is refused
 	default:
 		s.revision++
 		set := map[string]bool{}
@@ -337,7 +337,7 @@ func (s *edsSim) step(quiet bool) {
 	s.check()
 }
 
-// next sends what is to be sent, as the server does after each event.
+// next sends what is due, like the server after each event.
 func (s *edsSim) next() {
 	messages, wake := s.stream.Next(s.now)
 	s.wake = wake
@@ -346,8 +346,8 @@ func (s *edsSim) next() {
 	}
 }
 
-// checkLate holds the invariant that no cluster runs into its timeout but for an answer or a
-// question that is on its way, or an assignment that was refused or is not wanted any more.
+// checkLate checks that a cluster runs into its timeout only while an answer or a request for
+// it is unread, or if its assignment was refused or is no longer wanted.
 func (s *edsSim) checkLate(name string) {
 	for _, m := range s.envoy.inbox {
 		if m.Type == snapshot.EndpointType && (slices.ContainsFunc(m.Resources, func(r *snapshot.Resource) bool { return r.Name == name }) || slices.Contains(m.Removed, name)) {
@@ -356,7 +356,7 @@ func (s *edsSim) checkLate(name string) {
 	}
 	for _, a := range s.envoy.outbox {
 		if a.typeURL == snapshot.EndpointType {
-			return // a question, or an answer without which others may not be sent alone
+			return // a request, or an answer without which other messages may not be sent alone
 		}
 	}
 	c := s.envoy.clusters[name]
@@ -366,8 +366,8 @@ func (s *edsSim) checkLate(name string) {
 	Expect(!wanted || s.port(name) == 1 || c.excused).To(BeTrue(), "cluster %s ran into its timeout: nobody answers for its endpoints", name)
 }
 
-// check holds the invariants: no route names a cluster that does not serve, or that has no
-// endpoints, unless it passed the bound; and what counts as applied is there, with endpoints.
+// check checks that no route names a cluster that does not serve or has no endpoints, unless it
+// exceeded the bound, and that what counts as applied exists, with endpoints.
 func (s *edsSim) check() {
 	for host, clusters := range s.envoy.routes {
 		for _, name := range clusters {
@@ -393,7 +393,7 @@ func (s *edsSim) check() {
 	}
 }
 
-// expectThere checks that the Envoy has a cluster in its wanted form, and uses it.
+// expectThere checks that the Envoy has and uses the wanted version of a cluster.
 func (s *edsSim) expectThere(name string) {
 	c := s.envoy.clusters[name]
 	Expect(c).NotTo(BeNil(), "cluster %s", name)
@@ -401,7 +401,7 @@ func (s *edsSim) expectThere(name string) {
 	Expect(!c.warms() && (!c.discovered || c.assigned != "") || c.excused).To(BeTrue(), "cluster %s warms, or has no endpoints: %+v", name, *c)
 }
 
-// run makes a storm, mends what is bad, and looks where it all ends.
+// run makes random changes, repairs what is bad, and checks the final state.
 func (s *edsSim) run(steps int) {
 	for range steps {
 		s.step(false)

@@ -25,7 +25,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
 	})
-	// next writes messages down: "Cluster +a".
+	// next returns the messages as text: "Cluster +a".
 	next := func() []string {
 		GinkgoHelper()
 		messages, _ := s.Next(now)
@@ -52,7 +52,7 @@ var _ = Describe("The assignment of a cluster", func() {
 		_, ok := s.Reached(plan.Goal{Revision: revision, Hosts: []string{"shop"}})
 		return ok
 	}
-	// bring lets the Envoy have all of revision 1.
+	// bring gives the Envoy everything of revision 1.
 	bring := func() {
 		GinkgoHelper()
 		want(1, 1, 80)

@@ -15,7 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// certificate makes one for a name; edition changes its content and so its version.
+// certificate makes a certificate for a name. edition changes its content and so
+// its version.
 func certificate(name string, edition int) *snapshot.Certificate {
 	c, err := snapshot.NewCertificate(&tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 		CertificateChain: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: fmt.Sprint(edition)}},
@@ -24,7 +25,7 @@ func certificate(name string, edition int) *snapshot.Certificate {
 	return c
 }
 
-// certified is a snapshot that has certificates and nothing else.
+// certified is a snapshot that contains only certificates.
 func certified(revision int64, certificates ...*snapshot.Certificate) *snapshot.Snapshot {
 	slices.SortFunc(certificates, func(a, b *snapshot.Certificate) int { return cmp.Compare(a.Name, b.Name) })
 	return &snapshot.Snapshot{Revision: revision, Certificates: certificates}
@@ -41,7 +42,8 @@ var _ = Describe("a certificate that an Envoy looks up for a client", func() {
 		s, now, last, kept = plan.NewStream(plan.Options{Grace: 2 * time.Second}), time.Unix(1_800_000_000, 0), nil, map[string]bool{}
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 	})
-	// next writes messages about secrets down: "+a -b", and what the Envoy keeps.
+	// next returns the messages about secrets as text: "+a -b", and what the Envoy
+	// keeps.
 	next := func() []string {
 		messages, _ := s.Next(now)
 		var list []string

@@ -14,7 +14,7 @@ var _ = Describe("a goal", func() {
 	var (
 		s     *plan.Stream
 		now   time.Time
-		heard map[string][]string // type -> nonces that were not answered
+		heard map[string][]string // type -> nonces without an answer
 	)
 	BeforeEach(func() {
 		s = plan.NewStream(plan.Options{Grace: 2 * time.Second, WarmBound: 20 * time.Second})

@@ -16,22 +16,22 @@ import (
 )
 
 // loginEnvoy is a model of one Envoy process with logins. It crashes when a secret leaves
-// its route configuration, and when one changes while it destroys an older one. It refuses
-// providers whose form begins with "bad".
+// its route configuration, and when one changes while it destroys an older configuration.
+// It refuses providers whose form begins with "bad".
 type loginEnvoy struct {
 	hosts    map[string]guardedHost
-	given    map[string]bool   // secrets that a route configuration named, ever
+	given    map[string]bool   // secrets that a route configuration ever named
 	asked    map[string]bool   // secrets that it subscribed to
 	secrets  map[string]string // versions
 	forms    map[string]string // of the extension
 	routesV  string
 	jwtV     string
-	tookAt   time.Time // when it took its route configuration
+	tookAt   time.Time // when it accepted its route configuration
 	listener string
 }
 
-// loginSim is such an Envoy, its stream, and logins that change at random. Messages take
-// their time both ways, and come in order.
+// loginSim is such an Envoy, its stream, and logins that change at random. Messages are
+// delayed both ways, and arrive in order.
 type loginSim struct {
 	rng    *rand.Rand
 	now    time.Time
@@ -39,21 +39,21 @@ type loginSim struct {
 	stream *plan.Stream
 	wake   time.Time
 	inbox  []plan.Message
-	outbox []func() // what the Envoy says
+	outbox []func() // what the Envoy sends
 
 	hosts    map[string]string // host -> login, or empty
 	logins   map[string]login
 	bad      map[string]bool // logins whose provider the Envoy refuses
 	open     int             // edition of hosts without a login
 	revision int64
-	// excused says that answers may be wrong: the Envoy has a route configuration that
-	// is not known piece by piece.
+	// excused means that answers may be wrong: the Envoy has a route configuration that is
+	// not known piece by piece.
 	excused bool
 	// firsts are the nonces of configurations that were not built on a known one. Their
-	// hosts, which are early, may come before their secrets.
+	// hosts (early) may be sent before their secrets.
 	firsts map[string]bool
 	early  map[string]bool
-	late   map[string]bool // hosts that were sent when a bound ran out
+	late   map[string]bool // hosts that were sent when a bound was exceeded
 }
 
 func newLoginSim(seed uint64) *loginSim {
@@ -78,7 +78,7 @@ func (s *loginSim) start() {
 	s.connect()
 }
 
-// connect opens a stream: the Envoy says what it has, type by type, before it answers.
+// connect opens a stream: the Envoy reports what it has, type by type, before it answers.
 func (s *loginSim) connect() {
 	s.stream = plan.NewStream(plan.Options{Grace: simGrace, WarmBound: simBound})
 	s.inbox, s.outbox, s.late, s.firsts = nil, nil, map[string]bool{}, map[string]bool{}
@@ -142,7 +142,7 @@ func (s *loginSim) change() {
 	s.publish()
 }
 
-// say appends what the Envoy says.
+// say appends what the Envoy sends.
 func (s *loginSim) say(f func()) { s.outbox = append(s.outbox, f) }
 
 func (s *loginSim) answer(m plan.Message, ok bool) {
@@ -233,7 +233,7 @@ func (s *loginSim) readRoutes(m plan.Message) {
 	}
 }
 
-// check holds the invariant that clients of a login get no wrong answer.
+// check checks that clients of a login get no wrong answer.
 func (s *loginSim) check() {
 	if s.excused {
 		return
@@ -270,7 +270,7 @@ func (s *loginSim) checkHost(name string, l login) {
 	}
 }
 
-// checkApplied holds the invariant that what counts as applied is there.
+// checkApplied checks that what counts as applied exists.
 func (s *loginSim) checkApplied() {
 	for name, of := range s.hosts {
 		if of == "" {
@@ -325,7 +325,7 @@ func (s *loginSim) next() {
 	}
 }
 
-// run makes a storm, mends what is bad, and looks where it all ends.
+// run makes random changes, repairs what is bad, and checks the final state.
 func (s *loginSim) run(steps int) {
 	for range steps {
 		s.step(false)

@@ -31,7 +31,8 @@ var _ = Describe("a login", func() {
 		s.Subscribe(snapshot.RouteType, []string{"rc"}, nil)
 		s.Subscribe(snapshot.ExtensionType, []string{"jwt"}, nil)
 	})
-	// next writes messages down: "routes h+keeper(a b)", "extension a/0=0/0", "secrets +x -y".
+	// next returns the messages as text: "routes h+keeper(a b)", "extension a/0=0/0", "secrets
+	// +x -y".
 	next := func() []string {
 		GinkgoHelper()
 		messages, _ := s.Next(now)
@@ -57,7 +58,7 @@ var _ = Describe("a login", func() {
 	secretsOf := func(pair string) string {
 		return "secrets +login/filter/" + pair + "/client +login/filter/" + pair + "/hmac"
 	}
-	// live brings the Envoy to where it has an open host.
+	// live gives the Envoy an open host.
 	live := func() {
 		GinkgoHelper()
 		s.Want(guarded(1, openHost("shop", 1)))
@@ -65,9 +66,9 @@ var _ = Describe("a login", func() {
 		ack()
 		Expect(next()).To(BeEmpty())
 	}
-	// rest lets the time go by that a route configuration needs.
+	// rest waits for the rest after a route configuration.
 	rest := func() { now = now.Add(time.Second) }
-	// on brings it to where a second host has a login.
+	// on gives a second host a login.
 	on := func() {
 		GinkgoHelper()
 		live()
@@ -318,7 +319,7 @@ var _ = Describe("a login", func() {
 	})
 })
 
-// sayLogin writes a message down.
+// sayLogin returns a message as text.
 func sayLogin(m plan.Message) string {
 	words := []string{strings.ToLower(m.Type[strings.LastIndex(m.Type, ".")+1:])}
 	switch m.Type {

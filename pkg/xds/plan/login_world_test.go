@@ -15,10 +15,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// login is what a filter says: each number changes something of it.
+// login is the configuration of a login filter. Each number changes a part of it.
 type login struct {
 	name string
-	// edition changes what is demanded of a token, keys the keys, content the secrets.
+	// edition changes the requirements for a token, keys the keys, content the secrets.
 	edition, keys, content int
 }
 
@@ -28,7 +28,8 @@ func (l login) secrets() []string {
 	return []string{l.pair() + "/client", l.pair() + "/hmac"}
 }
 
-// form is what the Envoy verifies with the login's provider; bad says that it refuses it.
+// form is what the Envoy verifies with the login's provider. bad means that the Envoy
+// refuses it.
 func (l login) form(bad bool) string {
 	form := fmt.Sprintf("%d/%d", l.edition, l.keys)
 	if bad {
@@ -62,7 +63,7 @@ func provider(l login, bad bool) *snapshot.Resource {
 	return r
 }
 
-// loginHost is a host whose clients have to log in; its one route says so.
+// loginHost is a host whose only route requires the login.
 func loginHost(name string, l login, bad bool) *snapshot.Parts {
 	vh := &routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}
 	h, err := snapshot.NewHost(vh, []*snapshot.Route{namedRoute("login " + l.name + " " + l.demand())}, service(name),
@@ -75,7 +76,7 @@ func loginHost(name string, l login, bad bool) *snapshot.Parts {
 	return &snapshot.Parts{Host: h, Domain: name + ".test", Named: named}
 }
 
-// openHost is a host without a login; edition changes its one route.
+// openHost is a host without a login. edition changes its only route.
 func openHost(name string, edition int) *snapshot.Parts {
 	vh := &routev3.VirtualHost{Name: name, Domains: []string{name + ".test"}}
 	h, err := snapshot.NewHost(vh, []*snapshot.Route{namedRoute(fmt.Sprint("open ", edition))}, service(name))
@@ -114,12 +115,12 @@ func guarded(revision int64, hosts ...*snapshot.Parts) *snapshot.Snapshot {
 
 // guardedHost is a virtual host as an Envoy reads it.
 type guardedHost struct {
-	says    string // the name of its one route
+	says    string // the name of its only route
 	demand  string // the provider that it names; empty: none
 	secrets []string
 }
 
-// readHosts reads a route configuration back, with all secrets that it names.
+// readHosts decodes a route configuration, with all secrets that it names.
 func readHosts(r *snapshot.Resource) (hosts map[string]guardedHost, secrets map[string]bool) {
 	var rc routev3.RouteConfiguration
 	Expect(r.Body.UnmarshalTo(&rc)).To(Succeed())
@@ -144,7 +145,7 @@ func readHosts(r *snapshot.Resource) (hosts map[string]guardedHost, secrets map[
 	return hosts, secrets
 }
 
-// readForms reads an extension back: what it verifies, by provider.
+// readForms decodes an extension: what it verifies, by provider.
 func readForms(r *snapshot.Resource) map[string]string {
 	var e corev3.TypedExtensionConfig
 	Expect(r.Body.UnmarshalTo(&e)).To(Succeed())

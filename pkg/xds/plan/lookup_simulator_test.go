@@ -15,23 +15,24 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// lookupSim is an Envoy whose clients ask for host names, its stream, and certificates
-// that change at random. Messages take their time both ways, and come in order.
+// lookupSim is an Envoy whose clients request host names, its stream, and certificates
+// that change at random. Messages are delayed both ways, and arrive in order.
 type lookupSim struct {
 	rng    *rand.Rand
 	now    time.Time
 	stream *plan.Stream
 	wake   time.Time
-	// has are the names that the Envoy is subscribed to, with the version of the
+	// has are the names to which the Envoy is subscribed, with the version of the
 	// certificate; empty while it waits for one.
 	has      map[string]string
 	inbox    []plan.Message
 	outbox   []lookupRequest
-	editions map[string]int // of certificates; those of an odd edition are refused
+	editions map[string]int // of certificates; the Envoy refuses odd editions
 	want     *snapshot.Snapshot
 }
 
-// lookupRequest is what the Envoy says: it asks for a name, gives one up, or answers.
+// lookupRequest is what the Envoy sends: a request for a name, the end of one, or an
+// answer.
 type lookupRequest struct {
 	ask, leave, nonce string
 	ok                bool
@@ -76,7 +77,7 @@ func (s *lookupSim) publish() {
 	s.stream.Want(s.want)
 }
 
-// ask is a handshake for a name.
+// ask starts a handshake for a name.
 func (s *lookupSim) ask(name string) {
 	if _, known := s.has[name]; !known {
 		s.has[name] = ""
@@ -97,7 +98,7 @@ func (s *lookupSim) read() {
 		s.outbox = append(s.outbox, lookupRequest{nonce: m.Nonce, ok: true})
 		return
 	}
-	bad := func(r *snapshot.Resource) bool { // of the odd editions
+	bad := func(r *snapshot.Resource) bool { // odd editions
 		return strings.ContainsAny(string(r.Body.GetValue()[len(r.Body.GetValue())-1:]), "13579")
 	}
 	ok := !slices.ContainsFunc(m.Resources, bad)
@@ -154,8 +155,7 @@ func (s *lookupSim) step(quiet bool) {
 	s.next()
 }
 
-// next lets the stream send what it has to say, as it does after everything that it
-// hears.
+// next lets the stream send what is due, as after everything that it receives.
 func (s *lookupSim) next() {
 	messages, wake := s.stream.Next(s.now)
 	s.inbox, s.wake = append(s.inbox, messages...), wake
@@ -164,7 +164,7 @@ func (s *lookupSim) next() {
 	}
 }
 
-// checkNewest holds the invariant that what counts as reached is there.
+// checkNewest checks that what counts as reached exists.
 func (s *lookupSim) checkNewest() {
 	for name, version := range s.has {
 		if version == "" || s.isBad(name) {
@@ -176,7 +176,7 @@ func (s *lookupSim) checkNewest() {
 	}
 }
 
-// run makes a storm, mends what is bad, and looks where it all ends.
+// run makes random changes, repairs what is bad, and checks the final state.
 func (s *lookupSim) run(steps int) {
 	for range steps {
 		s.step(false)

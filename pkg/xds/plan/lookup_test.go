@@ -19,7 +19,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 	var now time.Time
 	var last []string // nonces
 
-	// certificate is one whose key is its edition.
+	// certificate is a certificate whose key is its edition.
 	certificate := func(name, edition string) *snapshot.Certificate {
 		GinkgoHelper()
 		c, err := snapshot.NewCertificate(&tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
@@ -31,8 +31,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 	want := func(revision int64, list ...*snapshot.Certificate) {
 		s.Want(&snapshot.Snapshot{Revision: revision, Certificates: list})
 	}
-	// ask asks for names and writes down what comes: "+a" and "-b". What was asked
-	// before is answered.
+	// next returns the messages about secrets as text: "+a" and "-b".
 	next := func() (list []string) {
 		messages, _ := s.Next(now)
 		for _, m := range messages {
@@ -116,7 +115,7 @@ var _ = Describe("the certificate that a client of an Envoy asks for", func() {
 			ask(fmt.Sprintf("n%d.wild.test", i))
 			ack()
 		}
-		ask("n0.wild.test") // is now the newest
+		ask("n0.wild.test") // it is now the newest
 		ack()
 		Expect(ask("n1000.wild.test")).To(Equal([]string{"+n1000.wild.test", "-n1.wild.test"}))
 	})

@@ -24,7 +24,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		s.Subscribe(snapshot.ClusterType, nil, nil)
 		s.Subscribe(snapshot.ListenerType, nil, nil)
 	})
-	// next writes messages down: "Secret +a -b".
+	// next returns the messages as text: "Secret +a -b".
 	next := func() []string {
 		messages, _ := s.Next(now)
 		var lines []string
@@ -51,7 +51,7 @@ var _ = Describe("what an Envoy asks for by name", func() {
 		return &snapshot.Resource{Name: name, Version: version, Body: &anypb.Any{TypeUrl: typeURL}}
 	}
 	secret := func(name, version string) *snapshot.Resource { return resource(snapshot.SecretType, name, version) }
-	// want wants one cluster, and the secrets and endpoints.
+	// want sets one cluster, and the secrets and endpoints.
 	want := func(revision int64, edition int, secrets, endpoints []*snapshot.Resource) {
 		s.Want(&snapshot.Snapshot{
 			Revision: revision, Clusters: []*snapshot.Resource{cluster("a", edition, false)}, Secrets: secrets, Endpoints: endpoints,

@@ -18,16 +18,16 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		begin    = time.Unix(1_800_000_000, 0)
 		now      time.Time
 		revision int64
-		// takes is how long the Envoy reads a configuration, until answers when
-		// it has; nonce is that of the one under way.
+		// takes is how long the Envoy reads a configuration, and until is when it has read
+		// it. nonce is that of the unanswered one.
 		takes   time.Duration
 		answers time.Time
 		nonce   string
 		wake    time.Time
-		// sent is when each configuration went out.
+		// sent are the times at which configurations were sent.
 		sent []time.Duration
 	)
-	// next sends what is due, and answers all but routes at once.
+	// next sends what is due, and answers everything but routes immediately.
 	next := func() {
 		GinkgoHelper()
 		var messages []plan.Message
@@ -49,8 +49,8 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		s.Want(world(revision, host("shop", cluster(fmt.Sprint("c", revision), 1, false))))
 		next()
 	}
-	// until lets time pass, to a moment after begin: the Envoy answers, and the stream looks
-	// when it wanted to.
+	// until lets time pass up to a moment after begin: the Envoy answers, and the stream
+	// checks when it wanted to.
 	until := func(to time.Duration) {
 		GinkgoHelper()
 		end := begin.Add(to)
@@ -121,7 +121,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 				}
 			}
 		}
-		// The first, the one in its row, then one each 40 ms.
+		// The first, the second in its row, then one every 40 ms.
 		Expect(len(sent)).To(BeNumerically("~", last/40, 2))
 		Expect(sent[:4]).To(Equal([]time.Duration{0, 20 * ms, 60 * ms, 100 * ms}))
 		Expect(waiting).To(HaveLen(60), "of the last 60 ms")

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// wide is a world of n hosts, each with a cluster of its own.
+// wide is a world of n hosts, each with its own cluster.
 func wide(revision int64, n int, warms bool, more ...*snapshot.Parts) *snapshot.Snapshot {
 	for i := range n {
 		more = append(more, host(fmt.Sprintf("h%05d", i), cluster(fmt.Sprintf("c%05d", i), 1, warms)))
@@ -33,7 +33,7 @@ var _ = Describe("many streams that have the same", func() {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	// next lets each stream send, and answers everything where ack says so.
+	// next lets each stream send. It acknowledges everything if ack is true.
 	next := func(ack bool) {
 		for _, s := range list {
 			messages, _ := s.Next(now)
@@ -108,7 +108,7 @@ var _ = Describe("many streams that have the same", func() {
 
 var _ = Describe("an Envoy that refuses a message of many clusters", func() {
 	It("is sent each alone, not all at once, and gets all but the bad one", func() {
-		const hosts = 10_500 // more than may be without an answer
+		const hosts = 10_500 // more than may be unanswered
 		now := time.Unix(1_800_000_000, 0)
 		s := plan.NewStream(plan.Options{})
 		s.Subscribe(snapshot.ClusterType, nil, nil)
@@ -153,7 +153,7 @@ var _ = Describe("what a first message of clusters held", func() {
 		s   *plan.Stream
 		now time.Time
 	)
-	// next returns the nonces of the messages by what say calls them.
+	// next returns the nonces of the messages, by their text from say.
 	next := func() map[string]string {
 		messages, _ := s.Next(now)
 		nonces := map[string]string{}

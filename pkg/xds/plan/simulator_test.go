@@ -23,9 +23,8 @@ const (
 )
 
 // envoy is a model of one Envoy: it reads messages in order, warms clusters,
-// withholds the answers of clusters while one warms, and refuses clusters
-// whose name begins with "bad" and routes to one whose name begins with
-// "poison".
+// delays the answers about clusters while one warms, and refuses clusters whose
+// name begins with "bad" and routes to one whose name begins with "poison".
 type envoy struct {
 	clusters  map[string]*simCluster
 	listeners map[string]string
@@ -37,7 +36,7 @@ type envoy struct {
 	outbox    []answer
 }
 
-// letter is a message on its way.
+// letter is a message in transit.
 type letter struct {
 	plan.Message
 	sentAt time.Time
@@ -45,7 +44,7 @@ type letter struct {
 
 type simCluster struct {
 	version string
-	// activeAt is when it is ready; a cluster that was active stays so.
+	// activeAt is when it is ready. A cluster that was active stays active.
 	activeAt, sentAt time.Time
 }
 
@@ -75,7 +74,7 @@ func (e *envoy) read(rng *rand.Rand, now time.Time) {
 		for _, r := range m.Resources {
 			ok = ok && !strings.HasPrefix(r.Name, "bad")
 		}
-		// Of a refused message the good clusters may or may not apply.
+		// The good clusters of a refused message may or may not be accepted.
 		apply := ok || rng.IntN(2) == 0
 		for _, r := range m.Resources {
 			switch {
@@ -130,7 +129,7 @@ func (e *envoy) takeCluster(r *snapshot.Resource, rng *rand.Rand, sentAt, now ti
 	c.version = r.Version
 }
 
-// tick lets the answers go that no warming cluster holds back.
+// tick sends the answers that no warming cluster delays.
 func (e *envoy) tick(now time.Time) {
 	for _, c := range e.clusters {
 		if now.Before(c.activeAt) {
@@ -141,8 +140,8 @@ func (e *envoy) tick(now time.Time) {
 	e.withheld = nil
 }
 
-// check holds the invariant: no route names a cluster that is not there,
-// unless it was refused, alone or with others, or passed the bound.
+// check checks that no route names a missing cluster, unless that was refused,
+// alone or with others, or exceeded the bound.
 func (e *envoy) check(now time.Time, reconnected bool) {
 	for host, clusters := range e.routes {
 		for _, name := range clusters {
@@ -152,7 +151,8 @@ func (e *envoy) check(now time.Time, reconnected bool) {
 				continue
 			}
 			Expect(c).NotTo(BeNil(), "host %s names cluster %s, which is not there", host, name)
-			// What warms at a reconnect is reported like what is active.
+			// A cluster that warms is reported like an active one after a
+			// reconnect.
 			Expect(reconnected || !now.Before(c.activeAt) || !now.Before(c.sentAt.Add(simBound))).To(BeTrue(),
 				"host %s names cluster %s, which warms", host, name)
 		}
@@ -170,8 +170,8 @@ type sim struct {
 	revision    int64
 	wake        time.Time
 	reconnected bool
-	// sent are the versions that this stream was sent and that no refusal
-	// excuses to send again.
+	// sent are the versions that this stream has sent. A refusal removes those
+	// that may be sent again.
 	sent map[string]bool
 }
 
@@ -223,7 +223,7 @@ func (s *sim) change(allowBad bool) {
 	case 0:
 		delete(s.hosts, name)
 	case 1:
-		// Some go back to what they were.
+		// Some return to their previous value.
 		c := s.pick(allowBad)
 		s.editions[c] = max(0, s.editions[c]+1-2*s.rng.IntN(2))
 	default:
@@ -244,13 +244,14 @@ func (s *sim) pick(allowBad bool) string {
 	return fmt.Sprintf("%s%d", kinds[s.rng.IntN(len(kinds))], s.rng.IntN(4))
 }
 
-// step lets one thing happen.
+// step makes one thing happen.
 func (s *sim) step(quiet bool) {
 	switch n := s.rng.IntN(20); {
 	case n < 6 && len(s.envoy.inbox) > 0:
 		s.envoy.read(s.rng, s.now)
 	case n < 12 && len(s.envoy.outbox) > 0:
-		// Answers about one type come in order, those of others in between.
+		// Answers about one type arrive in order, mixed with those about
+		// others.
 		typeURL := s.envoy.outbox[s.rng.IntN(len(s.envoy.outbox))].typeURL
 		i := slices.IndexFunc(s.envoy.outbox, func(a answer) bool { return a.typeURL == typeURL })
 		a := s.envoy.outbox[i]
@@ -286,10 +287,10 @@ func (s *sim) step(quiet bool) {
 	s.checkGoals()
 }
 
-// checkSent holds the invariant that an unchanged resource is not sent twice.
+// checkSent checks that an unchanged resource is not sent twice.
 func (s *sim) checkSent(m plan.Message) {
 	if m.Type == snapshot.RouteType {
-		return // it is put together again from what did not change
+		return // it is assembled again from unchanged pieces
 	}
 	for _, r := range m.Resources {
 		Expect(s.sent[r.Name+" "+r.Version]).To(BeFalse(), "%s is sent again", r.Name)
@@ -309,7 +310,7 @@ func (s *sim) checkSent(m plan.Message) {
 	}
 }
 
-// checkGoals holds the invariant that what counts as applied is there.
+// checkGoals checks that what counts as applied exists.
 func (s *sim) checkGoals() {
 	for name, clusters := range s.hosts {
 		if _, ok := s.stream.Reached(plan.Goal{Revision: s.revision, Hosts: []string{name}}); !ok {
@@ -320,7 +321,7 @@ func (s *sim) checkGoals() {
 		Expect(slices.Equal(has, clusters)).To(BeTrue(), "host %s has %v, should have %v", name, has, clusters)
 		for _, c := range clusters {
 			if _, lost := s.envoy.dropped[c]; lost || strings.HasPrefix(c, "bad") {
-				continue // refused, but nobody has heard of it yet
+				continue // refused, but the refusal has not arrived yet
 			}
 			Expect(s.envoy.clusters[c]).NotTo(BeNil(), "cluster %s of host %s", c, name)
 			want := cluster(c, 1+s.editions[c], strings.HasPrefix(c, "slow")).Version
@@ -329,7 +330,7 @@ func (s *sim) checkGoals() {
 	}
 }
 
-// run makes a storm, mends what is bad, and looks where it all ends.
+// run makes random changes, repairs what is bad, and checks the final state.
 func (s *sim) run(steps int) {
 	for range steps {
 		s.step(false)
@@ -366,8 +367,8 @@ func (s *sim) run(steps int) {
 		s.envoy.routes, want, slices.Sorted(maps.Keys(s.envoy.clusters)), slices.Sorted(maps.Keys(clusters))))
 }
 
-// seeds is how many storms there are: GATEHOUSE_TEST_SEEDS, or what fits beside
-// the other tests.
+// seeds is the number of runs: GATEHOUSE_TEST_SEEDS, or a number that fits
+// among the other tests.
 func seeds() uint64 {
 	n, err := strconv.ParseUint(os.Getenv("GATEHOUSE_TEST_SEEDS"), 10, 64)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// say writes messages down: "clusters +a +b", "routes shop=a,b", "clusters -a".
+// say returns messages as text: "clusters +a +b", "routes shop=a,b", "clusters
+// -a".
 func say(messages []plan.Message) []string {
 	var lines []string
 	for _, m := range messages {
@@ -43,7 +44,8 @@ var _ = Describe("a stream", func() {
 	var (
 		s   *plan.Stream
 		now time.Time
-		// last holds the nonces of the last messages, by what say calls them.
+		// last contains the nonces of the last messages, by their text from
+		// say.
 		last map[string]string
 	)
 	next := func() []string {

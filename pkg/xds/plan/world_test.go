@@ -35,7 +35,7 @@ func cluster(name string, edition int, warms bool) *snapshot.Resource {
 	return r
 }
 
-// discovered makes a cluster that has its endpoints in an assignment; checked adds a health
+// discovered makes a cluster that has its endpoints in an assignment. checked adds a health
 // check.
 func discovered(name string, edition int, checked bool) *snapshot.Resource {
 	c := &clusterv3.Cluster{
@@ -74,7 +74,7 @@ func upstream(name string) snapshot.ObjectRef {
 
 func service(name string) snapshot.ObjectRef { return snapshot.ObjectRef{Kind: "service", Name: name} }
 
-// awaited is a cluster of one upstream that is waited for.
+// awaited is a cluster with one upstream for which a host waits.
 func awaited(name string) plan.Awaited {
 	return plan.Awaited{Name: name, Objects: []snapshot.ObjectRef{upstream(name)}}
 }
@@ -90,7 +90,7 @@ func listener(name string) *snapshot.Resource {
 	return r
 }
 
-// host makes a host whose routes forward to the clusters, one each.
+// host makes a host with one route to each of the clusters.
 func host(name string, clusters ...*snapshot.Resource) *snapshot.Parts {
 	var routes []*snapshot.Route
 	for i, c := range clusters {
@@ -138,7 +138,7 @@ func poisoned(hosts map[string][]string) bool {
 	return false
 }
 
-// clustersByHost reads back what a route configuration on the wire says.
+// clustersByHost decodes a route configuration: the clusters of each host.
 func clustersByHost(r *snapshot.Resource) map[string][]string {
 	var rc routev3.RouteConfiguration
 	Expect(r.Body.UnmarshalTo(&rc)).To(Succeed())

@@ -23,11 +23,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// client speaks the delta protocol and answers nothing by itself.
+// client uses the delta protocol and answers only when told to.
 type client struct {
 	rpc  discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 	came chan *discoveryv3.DeltaDiscoveryResponse
-	// ended gets how the stream ended.
+	// ended receives the code with which the stream ended.
 	ended chan codes.Code
 }
 
@@ -107,7 +107,7 @@ var _ = Describe("the bounds of an xDS client", func() {
 		addr = serveGRPC(s.GRPC())
 		s.Publish(1, map[string]*snapshot.Snapshot{"gw": withCluster(1, "blue")})
 	})
-	// pairs are names that resources use, not the host names that clients ask for.
+	// pairs are names that resources use, not host names that clients request.
 	pairs := func(names []string) []string {
 		list := make([]string, len(names))
 		for i, name := range names {

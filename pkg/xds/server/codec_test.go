@@ -48,7 +48,7 @@ func routes(hosts int) *snapshot.Resource {
 	return head.Join(list)
 }
 
-// toProto is the message as gRPC would encode it.
+// toProto returns the message as gRPC would encode it.
 func toProto(m plan.Message) *discoveryv3.DeltaDiscoveryResponse {
 	out := &discoveryv3.DeltaDiscoveryResponse{
 		TypeUrl: m.Type, Nonce: m.Nonce, SystemVersionInfo: strconv.FormatInt(m.Revision, 10), RemovedResources: m.Removed,

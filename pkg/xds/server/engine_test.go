@@ -87,7 +87,7 @@ var _ = Describe("a rate-limit engine", func() {
 		e := dialEngine(addr, "")
 		Expect(e.next().GetResources()).To(HaveLen(1))
 		e.ack()
-		// The bytes of the two, one after the other, are those of the one.
+		// The concatenated bytes of the two equal those of the one.
 		Expect(s.PublishRateLimits(2, []*rlsconf.RateLimitConfig{{Name: "a"}, {Domain: "a"}})).To(Succeed())
 		Expect(e.next().GetResources()).To(HaveLen(2))
 	})
@@ -127,7 +127,7 @@ var _ = Describe("a rate-limit engine", func() {
 		Expect(answers().Rejected.Revision).To(Equal(int64(2)))
 		Expect(answers().Acked.Revision).To(Equal(int64(1)))
 
-		publish(4, "a") // what it has in force
+		publish(4, "a") // the version that it has
 		Eventually(func() int64 { return answers().Acked.Revision }).Should(Equal(int64(4)))
 		publish(5, "bad")
 		Eventually(func() int64 { return answers().Rejected.Revision }).Should(Equal(int64(5)))
@@ -163,7 +163,7 @@ var _ = Describe("a rate-limit engine", func() {
 	})
 
 	It("that is not connected is waited for while it may come back, else a wait for its limits tells at once", func() {
-		publish(1, "a") // there before the program: the engine may be, too
+		publish(1, "a") // it existed before the program, so an engine may too
 		ctx, cancel := context.WithCancel(context.Background())
 		waiting := wait(ctx, 1)
 		Consistently(waiting).WithTimeout(50 * time.Millisecond).ShouldNot(Receive())
@@ -216,8 +216,8 @@ func serveGRPC(g *grpc.Server) string {
 	return l.Addr().String()
 }
 
-// fakeEngine speaks like the upstream engine: with every request the version
-// that it has and the nonce of what it received last.
+// fakeEngine behaves like the upstream engine: every request has the version in
+// use and the nonce of the last response.
 type fakeEngine struct {
 	conn      *grpc.ClientConn
 	rpc       discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesClient
@@ -237,7 +237,7 @@ func connectEngine(addr string) *fakeEngine {
 	return e
 }
 
-// dialEngine connects an engine that has a version, or none.
+// dialEngine connects an engine with a version, or with none if it is empty.
 func dialEngine(addr, version string) *fakeEngine {
 	GinkgoHelper()
 	e := connectEngine(addr)
@@ -286,7 +286,7 @@ func (e *fakeEngine) nack(why string) {
 	e.send(why)
 }
 
-// quiet says that nothing more comes.
+// quiet checks that nothing more arrives.
 func (e *fakeEngine) quiet() {
 	GinkgoHelper()
 	Consistently(e.responses).WithTimeout(150 * time.Millisecond).ShouldNot(Receive())

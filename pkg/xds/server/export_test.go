@@ -7,7 +7,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/plan"
 )
 
-// Waits is how many calls of Wait the server knows.
+// Waits returns how many calls of Wait are active.
 func (s *Server) Waits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

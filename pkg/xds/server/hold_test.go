@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// heard is what an Envoy was told.
+// heard is what an Envoy received.
 type heard struct {
 	mu      sync.Mutex
 	types   []string
@@ -52,7 +52,7 @@ var _ = Describe("a database without a configuration", func() {
 		s = server.New(o)
 		addr = serveGRPC(s.GRPC())
 	}
-	// envoy connects and asks for a type, reporting what it has of it.
+	// envoy connects and requests a type. has are the versions that it reports.
 	envoy := func(node, typeURL string, has map[string]string) (*testkit.XDSClient, *heard) {
 		GinkgoHelper()
 		h := &heard{}

@@ -29,7 +29,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// badges knows clients by the metadata "badge".
+// badges identifies clients by the metadata "badge".
 type badges struct {
 	known map[string]server.Identity
 	// withdrawn ends the identity "edge".
@@ -78,18 +78,18 @@ var _ = Describe("a server that asks who its clients are", func() {
 		DeferCleanup(conn.Close)
 	})
 	with := func(badge string) context.Context {
-		// What never ends would hang.
+		// A call that never ends would hang.
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		DeferCleanup(cancel)
 		return metadata.AppendToOutgoingContext(ctx, "badge", badge)
 	}
-	// Each opens a stream of its kind under a node id, and returns how it went: nil means that
+	// Each opens a stream of its kind under a node id and returns the result. Nil means that
 	// something was received.
 	delta := func(badge, node string) error {
 		GinkgoHelper()
 		rpc, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(with(badge))
 		Expect(err).NotTo(HaveOccurred())
-		_ = rpc.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node}, TypeUrl: snapshot.ClusterType}) // Recv says what is wrong
+		_ = rpc.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node}, TypeUrl: snapshot.ClusterType}) // Recv returns the error
 		_, err = rpc.Recv()
 		return err
 	}

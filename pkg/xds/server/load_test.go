@@ -28,7 +28,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// clusters is a snapshot with nothing else; timeout makes another form of them.
+// clusters is a snapshot with nothing else. timeout changes their version.
 func clusters(revision int64, n int, timeout time.Duration) *snapshot.Snapshot {
 	GinkgoHelper()
 	s := snapshot.Empty(revision)
@@ -94,7 +94,7 @@ var _ = Describe("Load reports", func() {
 		ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 		DeferCleanup(cancel)
 	})
-	// adsStream makes the Envoy known, as its stream of configuration does.
+	// adsStream registers the Envoy, like its configuration stream.
 	adsStream := func() {
 		GinkgoHelper()
 		ads, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)

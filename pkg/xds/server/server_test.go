@@ -25,7 +25,7 @@ func TestServer(t *testing.T) {
 	RunSpecs(t, "xDS server")
 }
 
-// withCluster is a snapshot with one host, which goes to one cluster.
+// withCluster is a snapshot with one host that routes to one cluster.
 func withCluster(revision int64, name string) *snapshot.Snapshot {
 	GinkgoHelper()
 	c, err := snapshot.NewCluster(&clusterv3.Cluster{Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{}})

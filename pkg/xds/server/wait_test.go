@@ -25,7 +25,8 @@ var _ = Describe("a wait", func() {
 		s        *server.Server
 		registry *status.Registry
 		addr     string
-		// elsewhere says that another replica has an Envoy of gw; moved tells of that.
+		// elsewhere means that another replica has an Envoy of gw. moved signals a
+		// change of it.
 		elsewhere *atomic.Bool
 		moved     chan struct{}
 	)
@@ -180,7 +181,7 @@ var _ = Describe("a wait", func() {
 	})
 
 	It("ends when an Envoy comes back to a program that was started again", func() {
-		publish(3, "blue") // the first: the proxy was there before
+		publish(3, "blue") // the first: the proxy existed before
 		Expect(s.Wait(short(), goal(3))).To(Equal(nobody))
 		answer := start(context.Background(), goal(3))
 		x := envoy(func(r *testkit.XDSResponse) { _ = r.Ack() })

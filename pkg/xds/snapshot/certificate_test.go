@@ -9,7 +9,7 @@ import (
 )
 
 var _ = Describe("The certificates for a host name", func() {
-	// parts are a host with certificates, each with the name of a secret.
+	// parts returns a host with certificates, each with the name of a secret.
 	parts := func(name string, order int64, rank int, certificates ...string) *snapshot.Parts {
 		p := &snapshot.Parts{Host: host(name), Domain: name, Order: order}
 		for i := 0; i < len(certificates); i += 2 {

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// demand is a message with one provider, of an issuer, and its requirement.
+// demand is a message with one provider, for an issuer, and its requirement.
 func demand(name, issuer string) *jwtauthnv3.JwtAuthentication {
 	return &jwtauthnv3.JwtAuthentication{
 		Providers: map[string]*jwtauthnv3.JwtProvider{name: {

@@ -2,7 +2,7 @@ package translate
 
 import "google.golang.org/protobuf/types/known/anypb"
 
-// Message and Pack are for the specs.
+// Message and Pack export message and pack to the specs.
 type Message = message
 
 func Pack(m Message) (*anypb.Any, error) { return pack(m) }

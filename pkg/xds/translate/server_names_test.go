@@ -15,8 +15,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// choose goes through a matcher as Envoy does, for a connection over TLS: the chain for
-// a server name in lower case, "" if there is none. absent is a connection without.
+// choose evaluates a matcher like Envoy for a connection over TLS. It returns the chain
+// for a server name in lower case, "" if there is none. absent means a connection
+// without a server name.
 func choose(m *xdsmatcherv3.Matcher, name string, absent bool) string {
 	GinkgoHelper()
 	then := func(on *xdsmatcherv3.Matcher_OnMatch) string {
@@ -57,7 +58,7 @@ func predicate(p *xdsmatcherv3.Matcher_MatcherList_Predicate, name string, absen
 		return false
 	}
 	switch match := single.GetValueMatch(); {
-	case match.GetSafeRegex().GetRegex() == `\C+`: // which Go's RE2 does not know
+	case match.GetSafeRegex().GetRegex() == `\C+`: // Go's RE2 does not support it
 		return value != ""
 	case match.GetSafeRegex() != nil:
 		return regexp.MustCompile("^(?:" + match.GetSafeRegex().GetRegex() + ")$").MatchString(value)

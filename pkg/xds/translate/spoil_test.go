@@ -19,7 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/translate"
 )
 
-// packed returns what the golden cases have inside of an Any, at any depth, by type.
+// packed returns all messages inside an Any in the golden cases, at any depth, by type.
 func packed() map[string][]proto.Message {
 	GinkgoHelper()
 	files, err := filepath.Glob("../../build/testdata/cases/*/envoy/*.yaml")
@@ -62,8 +62,8 @@ func eachPacked(value any, do func(map[string]any)) {
 	}
 }
 
-// spoil changes one field of a message, or of one in it, so that Envoy's constraints refuse
-// the whole, and reports whether one of them could be changed so.
+// spoil changes one field of a message, or of a nested one, so that Envoy refuses the
+// whole. It reports whether such a field exists.
 func spoil(whole translate.Message, m protoreflect.Message, depth int) bool {
 	if depth == 0 || m.Descriptor().FullName() == "google.protobuf.Any" {
 		return false
@@ -100,7 +100,7 @@ func spoil(whole translate.Message, m protoreflect.Message, depth int) bool {
 	return false
 }
 
-// wrong lists values that a field may not have; an invalid one stands for none at all.
+// wrong returns values that a field may not have. An invalid value stands for no value.
 func wrong(m protoreflect.Message, f protoreflect.FieldDescriptor) []protoreflect.Value {
 	none := protoreflect.Value{}
 	switch {
@@ -125,7 +125,7 @@ func wrong(m protoreflect.Message, f protoreflect.FieldDescriptor) []protoreflec
 	return []protoreflect.Value{none}
 }
 
-// messagesIn lists the messages in a value of a field.
+// messagesIn returns the messages in the value of a field.
 func messagesIn(f protoreflect.FieldDescriptor, value protoreflect.Value) (list []protoreflect.Message) {
 	switch {
 	case !value.IsValid() || f.Message() == nil || f.IsMap() && f.MapValue().Message() == nil:
