@@ -11,11 +11,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Soon is how long before its end a certificate has the condition
+// Soon is how long before its expiry a certificate has the condition
 // model.CertificateExpires.
 const Soon = 30 * 24 * time.Hour
 
-// Set is what the configuration has of certificates. It is for one goroutine. Use New.
+// Set is what the configuration contains about certificates. It is for one goroutine.
+// Use New.
 type Set struct {
 	secrets map[string]*model.Secret
 	// services are those that need a certificate; attached has the secrets of services.
@@ -41,7 +42,7 @@ func (s *Set) clear() {
 	}
 }
 
-// Apply brings the set up to date. It reports whether anything of it is different.
+// Apply updates the set. It reports whether the set has changed.
 func (s *Set) Apply(change model.Change) (changed bool) {
 	if change.Full {
 		s.clear()
@@ -105,7 +106,7 @@ func (s *Set) applyService(e model.Entry) bool {
 	return changed
 }
 
-// name notes the secrets that an object names.
+// name records the secrets that an object names.
 func (s *Set) name(e model.Entry) bool {
 	had := s.names[e.Key]
 	delete(s.names, e.Key)
@@ -133,7 +134,7 @@ func (s *Set) use(secret string, user model.Key) {
 	s.users[secret][user] = true
 }
 
-// unuse forgets a user, unless it uses the secret in the other way too.
+// unuse removes a user of a secret, unless it also uses the secret in the other way.
 func (s *Set) unuse(secret string, user model.Key) {
 	if s.attached[user.Name()][secret] && user.Kind == model.KindService || slices.Contains(s.names[user], model.SecretKey(secret)) {
 		return
@@ -143,7 +144,7 @@ func (s *Set) unuse(secret string, user model.Key) {
 	}
 }
 
-// Ends returns when the certificate of each secret ends, by its name.
+// Ends returns when the certificate of each secret expires, by the name of the secret.
 func (s *Set) Ends() map[string]time.Time {
 	ends := make(map[string]time.Time, len(s.secrets))
 	for name, secret := range s.secrets {
@@ -154,8 +155,8 @@ func (s *Set) Ends() map[string]time.Time {
 	return ends
 }
 
-// Conditions are those that hold at a time, and when that changes by itself; the zero
-// time means never.
+// Conditions returns the conditions at a time, and when they next change by themselves;
+// the zero time means never.
 func (s *Set) Conditions(now time.Time) (list []model.Condition, until time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(s.secrets)) {
 		secret := s.secrets[name]
@@ -199,7 +200,7 @@ func (s *Set) notFor(secret, service string) string {
 	return s.secrets[secret].NotFor(fqdn)
 }
 
-// hasPair reports whether a service has a pair for its host.
+// hasPair reports whether a service has a certificate and key for its host.
 func (s *Set) hasPair(service string) bool {
 	for name := range s.attached[service] {
 		if secret := s.secrets[name]; secret != nil && secret.IsPair() && secret.NotFor(s.fqdn[service]) == "" {
@@ -209,8 +210,8 @@ func (s *Set) hasPair(service string) bool {
 	return false
 }
 
-// ending are the conditions of a certificate that ends soon or has ended: its secret's
-// and those of what uses it.
+// ending returns the conditions of a certificate that expires soon or has expired: those
+// of its secret and of the objects that use it.
 func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
 	users := slices.SortedFunc(maps.Keys(s.users[secret.Name]), func(a, b model.Key) int { return cmp.Compare(a.Path(), b.Path()) })
 	end := secret.NotAfter.UTC().Format(time.RFC3339)

@@ -12,17 +12,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
-// Config is the settings of one run. Settings that the command does not have
-// stay at their defaults.
+// Config is the settings of one run. Settings that the command does not have keep their
+// defaults.
 type Config struct {
-	// DatabaseURL is sqlite:///abs/path.db or postgres://...; empty means a
-	// SQLite file in DataDir. It may hold a password: log Config, not this.
+	// DatabaseURL is sqlite:///abs/path.db or postgres://...; empty means an SQLite
+	// file in DataDir. It may contain a password: log Config instead.
 	DatabaseURL string
 	// DataDir is where the program keeps its files. It need not exist yet.
 	DataDir string
 	// APIAddr and XDSAddr are HOST:PORT; port 0 means any free one.
 	APIAddr, XDSAddr string
-	// APIAdminTokenFile is where APIAdminToken was read from, if from a file.
+	// APIAdminTokenFile is the file that APIAdminToken was read from; empty if it was
+	// set otherwise.
 	APIAdminTokenFile string
 	// APIAdminToken is the admin token of the API; empty means none.
 	APIAdminToken string
@@ -30,18 +31,17 @@ type Config struct {
 	AllowLua bool
 	// InsecureAPI opens the API on any address while there is no token.
 	InsecureAPI bool
-	// APIHosts are host names of the API beside localhost, in lower case.
+	// APIHosts are host names of the API in addition to localhost, in lower case.
 	APIHosts []string
 	// APITLSCert and APITLSKey are PEM files; with both, the API speaks HTTPS.
 	APITLSCert, APITLSKey string
-	// XDSTLSCert and XDSTLSKey are PEM files; with both, the xDS port speaks TLS.
-	// XDSTLSClientCA has the authorities of its clients, XDSTLSClientCRL what they have
-	// revoked; empty means none.
+	// XDSTLSCert and XDSTLSKey are PEM files; with both, the xDS port uses TLS.
+	// XDSTLSClientCA has the authorities of its clients, XDSTLSClientCRL their
+	// revocation lists; empty means none.
 	XDSTLSCert, XDSTLSKey, XDSTLSClientCA, XDSTLSClientCRL string
-	// InsecureXDS lets clients in that do not prove who they are.
+	// InsecureXDS accepts clients that do not authenticate.
 	InsecureXDS bool
-	// SecretKeyFile holds the key that secrets are stored under; empty means
-	// secret.key in DataDir.
+	// SecretKeyFile has the key that seals secrets; empty means secret.key in DataDir.
 	SecretKeyFile string
 	// RevisionKeepAge and RevisionKeepEntries bound the history.
 	RevisionKeepAge     time.Duration
@@ -52,69 +52,69 @@ type Config struct {
 	// UpstreamAllow and UpstreamDeny are the addresses that upstreams may have
 	// and must not have.
 	UpstreamAllow, UpstreamDeny []egress.Entry
-	// ProviderAllow are special addresses at which identity providers may be asked.
+	// ProviderAllow are special addresses that identity providers may have.
 	ProviderAllow []egress.Entry
 	// UpstreamCAFile has the certificate authorities for upstreams that name none, in
 	// PEM; empty means those of the system.
 	UpstreamCAFile string
 	// TLSDir is a directory whose certificates become secrets; empty means none.
 	TLSDir string
-	// AllowEmpty says that a database without a configuration is empty on purpose.
+	// AllowEmpty says that a database without a configuration is intended to be empty.
 	AllowEmpty bool
 	// SchemaWord is the fixed word in response keys, "core_db" in the
 	// specification.
 	SchemaWord string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
-	// LogFormat is text, json, or auto: text on a terminal, else json.
+	// LogFormat is text, json, or auto: text on a terminal, otherwise json.
 	LogFormat string
-	// AccessLog is json or off: what Envoys write about each request.
+	// AccessLog is json or off: the access log of Envoys.
 	AccessLog string
-	// DebugAddr is IP:PORT of the debug server, which serves profiles; always a
-	// loopback address. Empty means that there is none.
+	// DebugAddr is the IP:PORT of the debug server, which serves profiles; always a
+	// loopback address. Empty means no debug server.
 	DebugAddr string
 
-	// RateLimitAddress is HOST:PORT of the rate-limit engine; empty means that
-	// standalone counts itself, and that with serve nothing is limited.
+	// RateLimitAddress is the HOST:PORT of the rate-limit engine. If it is empty,
+	// standalone counts itself, and with serve nothing is limited.
 	RateLimitAddress string
-	// RateLimitMetrics are where the replicas of that engine have their metrics.
+	// RateLimitMetrics are the URLs of the metrics of that engine's replicas.
 	RateLimitMetrics []*url.URL
 
-	// Proxy is the name of the gateway's own proxy object and its node id.
+	// Proxy is the name of the gateway's own proxy object, and its node id.
 	Proxy string
-	// Envoy is the path of the Envoy to supervise; empty means that it is
-	// looked for beside the program and then in PATH.
+	// Envoy is the path of the Envoy to supervise. If it is empty, the Envoy is
+	// searched for next to the program and then in PATH.
 	Envoy string
 	// HTTPPort and HTTPSPort are the ports of the gateway's own listeners.
 	HTTPPort, HTTPSPort int
 	// ListenIP is the address of those listeners.
 	ListenIP string
-	// TrustedHops is the number of own proxies in front of those listeners.
+	// TrustedHops is the number of trusted proxies in front of those listeners.
 	TrustedHops int
 	// AdminAddr is HOST:PORT of Envoy's admin endpoint.
 	AdminAddr string
-	// AdminSocket is the path of a Unix socket in its place; empty means none.
+	// AdminSocket is the path of a Unix socket that replaces it; empty means none.
 	AdminSocket string
-	// Connect says how an Envoy that is no part of this process is connected.
+	// Connect says how to connect an Envoy outside this process.
 	Connect Connect
-	// Mode is ModeREST or ModeKubernetes: where serve has its configuration from.
+	// Mode is ModeREST or ModeKubernetes: the source of serve's configuration.
 	Mode string
 	// Kubernetes says what serve reads in ModeKubernetes.
 	Kubernetes Kubernetes
-	// Demo asks for a backend and a first configuration.
+	// Demo starts a backend and writes a first configuration.
 	Demo bool
 
-	// Explicit has the names of the settings that were given in some way, and not
-	// left at their defaults.
+	// Explicit has the names of the settings that were set, rather than left at their
+	// defaults.
 	Explicit map[string]bool
 }
 
-// ReadFile is os.ReadFile or a stand-in.
+// ReadFile is os.ReadFile or a substitute.
 type ReadFile func(name string) ([]byte, error)
 
-// Load finds the settings of a command: flags holds the flags that were given,
-// environ the environment as os.Environ gives it. The warnings are for the log;
-// an error is one line for the user.
+// Load returns the settings of a command. flags are the flags that were set, and
+// environ is the environment as os.Environ returns it. The warnings are for the log; an
+// error is one line for the user.
 func Load(command string, flags map[string]string, environ []string, readFile ReadFile) (Config, []string, error) {
 	env := environment(environ)
 	layers := []layer{{}, envLayer(env), flagLayer(flags)}
@@ -223,8 +223,8 @@ func (c *Config) completeAPI(env map[string]string, readFile ReadFile) error {
 	return nil
 }
 
-// defaultDataDir follows the XDG base directory specification, which says to
-// ignore a relative path. Empty means that there is none.
+// defaultDataDir follows the XDG base directory specification, which says to ignore a
+// relative path. Empty means that there is no default.
 func defaultDataDir(env map[string]string) string {
 	if dir := env["XDG_DATA_HOME"]; filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gatehouse")
@@ -235,7 +235,7 @@ func defaultDataDir(env map[string]string) string {
 	return ""
 }
 
-// LogValue keeps passwords out of the log.
+// LogValue omits passwords from the log.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("database_url", RedactURL(c.DatabaseURL)),
@@ -253,14 +253,14 @@ func (c Config) LogValue() slog.Value {
 	)
 }
 
-// String keeps passwords out of what is printed.
+// String omits passwords, too.
 func (c Config) String() string { return c.LogValue().String() }
 
 // GoString does the same for %#v.
 func (c Config) GoString() string { return c.String() }
 
-// RedactURL returns a database URL without its user, password and query. What
-// is not a URL becomes "<unreadable>", for it may hold a password too.
+// RedactURL returns a database URL without its user, password and query. A text that is
+// not a URL becomes "<unreadable>", because it may contain a password too.
 func RedactURL(raw string) string {
 	if raw == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// given is what a run of the program finds.
+// given is the input of a run of the program.
 type given struct {
 	command string
 	flags   map[string]string

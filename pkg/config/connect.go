@@ -9,38 +9,39 @@ import (
 	"unicode/utf8"
 )
 
-// Connect says how an Envoy that is no part of this process finds its control
-// plane, proves who it is, and how much it takes on.
+// Connect says how an Envoy outside this process finds its control plane and
+// authenticates there, and which limits it has.
 type Connect struct {
 	// TLSCA is a PEM file with the authorities of the control plane's certificate;
-	// empty means plain text.
+	// empty means no TLS.
 	TLSCA string
 	// TLSCert and TLSKey are PEM files with the Envoy's own certificate.
 	TLSCert, TLSKey string
-	// TLSServerName is what the control plane's certificate must be for; empty
-	// means the host of XDSAddr.
+	// TLSServerName is the name that the control plane's certificate must contain;
+	// empty means the host of XDSAddr.
 	TLSServerName string
 	// TokenFile has a proxy token.
 	TokenFile string
-	// SDSDir is a directory for the files through which Envoy follows certificates.
+	// SDSDir is a directory for the files through which Envoy watches certificates.
 	SDSDir string
-	// Sidecar asks for listeners on the loopback only.
+	// Sidecar puts listeners on the loopback address only.
 	Sidecar bool
-	// NodeMetadata and StatsTags are what the Envoy says of itself.
+	// NodeMetadata and StatsTags describe the Envoy.
 	NodeMetadata, StatsTags map[string]string
 	// MaxHeap is in bytes; 0 means no limit.
 	MaxHeap int64
-	// MaxConnections is the most client connections at a time.
+	// MaxConnections is the maximum number of client connections at a time.
 	MaxConnections int
 	// Format is yaml or json.
 	Format string
-	// DrainTime is how long running requests get when the Envoy is told to end; 0
-	// means that it ends at once.
+	// DrainTime is how long running requests may take when the Envoy is told to stop; 0
+	// means that it stops immediately.
 	DrainTime time.Duration
 }
 
-// connectSettings are those of the commands that connect an Envoy. --xds-tls-cert
-// and --xds-tls-key are the Envoy's here, those of the port for the servers.
+// connectSettings are the settings of the commands that connect an Envoy. Here
+// --xds-tls-cert and --xds-tls-key are the Envoy's own; for the servers they are the
+// xDS port's.
 func connectSettings() []Setting {
 	both := []string{Bootstrap, Envoy}
 	return append(envoySettings(both), []Setting{
@@ -91,7 +92,7 @@ func connectSettings() []Setting {
 	}...)
 }
 
-// envoySettings say what the Envoy is and takes on.
+// envoySettings describe the Envoy and its limits.
 func envoySettings(both []string) []Setting {
 	return []Setting{
 		{
@@ -139,7 +140,7 @@ func (c *Config) completeConnect() error {
 	return nil
 }
 
-// serverName accepts what a certificate can be for; or nothing.
+// serverName accepts a name that a certificate can contain, or nothing.
 func serverName(s string) (string, error) {
 	if s == "" {
 		return s, nil
@@ -150,12 +151,12 @@ func serverName(s string) (string, error) {
 	return matching(s, `^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`)
 }
 
-// metadata reads a list with commas; nothing is no list.
+// metadata reads a comma-separated list; empty means none.
 func metadata(s string) (map[string]string, error) {
 	return pairs(s, func(name string) bool { return !strings.HasPrefix(name, "gatehouse_") })
 }
 
-// tags reads a list with commas, of names that Prometheus takes for labels.
+// tags reads a comma-separated list of names that are valid as Prometheus labels.
 func tags(s string) (map[string]string, error) {
 	return pairs(s, func(name string) bool {
 		_, err := matching(name, `^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -180,10 +181,10 @@ func pairs(s string, allowed func(name string) bool) (map[string]string, error) 
 
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) }
 
-// minHeap is less than any Envoy needs, so that it is a mistake.
+// minHeap is less than any Envoy needs: a smaller value is a mistake.
 const minHeap = 16 << 20
 
-// size reads a number of bytes; or nothing, for no limit.
+// size reads a number of bytes; empty means no limit.
 func size(s string) (int64, error) {
 	if s == "" {
 		return 0, nil
@@ -201,7 +202,7 @@ func size(s string) (int64, error) {
 	return int64(n << shift), nil //nolint:gosec // less than 2^63
 }
 
-// wholeWithin is the parser of a whole number from low to high.
+// wholeWithin returns the parser of an integer from low to high.
 func wholeWithin(low, high int) func(string) (int, error) {
 	return func(s string) (int, error) {
 		n, err := strconv.Atoi(s)

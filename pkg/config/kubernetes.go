@@ -14,15 +14,15 @@ const (
 
 // Kubernetes is what serve reads in ModeKubernetes.
 type Kubernetes struct {
-	// Proxies are the names of the proxies that this installation serves; the first is that of
+	// Proxies are the names of the proxies that this installation serves; the first is for
 	// objects that name none.
 	Proxies []string
-	// ProxySettings is a file with the other fields of these proxies; empty means none.
+	// ProxySettings is a file with the other fields of these proxies; empty means no file.
 	ProxySettings string
-	// Namespaces are the only ones that are read; none means all.
+	// Namespaces are the namespaces that are read; none means all.
 	Namespaces []string
-	// XDSService is the Service by which Envoys find the replicas, in the namespace of this
-	// one; empty means that it is not known.
+	// XDSService is the Service by which Envoys find the replicas, in the replica's namespace;
+	// empty means that it is not known.
 	XDSService string
 	// Config is the kubeconfig file; empty means the service account of the Pod.
 	Config string
@@ -69,7 +69,7 @@ func kubernetesSettings() []Setting {
 	}
 }
 
-// proxyNames reads a list with commas; each name is there once.
+// proxyNames reads a comma-separated list without duplicates.
 func proxyNames(s string) (list []string, err error) {
 	for one := range strings.SplitSeq(s, ",") {
 		name, err := proxyName(strings.TrimSpace(one))
@@ -81,7 +81,7 @@ func proxyNames(s string) (list []string, err error) {
 	return list, nil
 }
 
-// serviceName reads the name of a Service; nothing is none.
+// serviceName reads the name of a Service; empty means none.
 func serviceName(s string) (string, error) {
 	if s == "" {
 		return "", nil
@@ -89,7 +89,7 @@ func serviceName(s string) (string, error) {
 	return matching(s, `^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 }
 
-// namespaces reads a list with commas; nothing is no list.
+// namespaces reads a comma-separated list; empty means none.
 func namespaces(s string) (list []string, err error) {
 	if s == "" {
 		return nil, nil
@@ -106,7 +106,7 @@ func namespaces(s string) (list []string, err error) {
 	return list, nil
 }
 
-// checkMode checks which settings fit to the mode.
+// checkMode checks that the settings fit the mode.
 func (c *Config) checkMode(env map[string]string, sources map[string]value) error {
 	if c.Mode != ModeKubernetes {
 		for _, s := range kubernetesSettings()[1:] {
@@ -132,7 +132,7 @@ func (c *Config) checkMode(env map[string]string, sources map[string]value) erro
 	return nil
 }
 
-// kubeconfig is the file that the environment names, unless the process runs in a Pod.
+// kubeconfig returns the file that the environment names, unless the process runs in a Pod.
 func kubeconfig(env map[string]string) string {
 	if env["KUBERNETES_SERVICE_HOST"] != "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
-// errNotAllowed stands for "not what Setting.allowed says".
+// errNotAllowed means that a value is not what Setting.allowed says.
 var errNotAllowed = errors.New("not allowed")
 
 func anyText(s string) (string, error) {
@@ -55,7 +55,7 @@ func port(s string) (int, error) {
 	return n, err
 }
 
-// hops is the number of proxies that a proxy object may have in front of it.
+// hops reads the number of proxies that a proxy object may have in front of it.
 func hops(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 8)
 	if n > 10 {
@@ -88,7 +88,7 @@ func listenAddr(s string) (string, error) {
 	return s, nil
 }
 
-// remoteAddr accepts the address of another server; or nothing.
+// remoteAddr accepts the address of another server, or nothing.
 func remoteAddr(s string) (string, error) {
 	if s == "" {
 		return s, nil
@@ -109,8 +109,7 @@ func remoteAddr(s string) (string, error) {
 	return s, nil
 }
 
-// ipPort accepts an IP address only, for Envoy does not resolve names there;
-// or nothing.
+// ipPort accepts an IP address or nothing: Envoy does not resolve names there.
 func ipPort(s string) (string, error) {
 	if s == "" {
 		return s, nil
@@ -119,8 +118,8 @@ func ipPort(s string) (string, error) {
 	return s, err
 }
 
-// loopbackAddr accepts an IP address that only this machine reaches; or nothing.
-// It accepts no name: what a name resolves to may change.
+// loopbackAddr accepts an IP address that only this machine reaches, or nothing. It
+// accepts no name, because the address of a name may change.
 func loopbackAddr(s string) (string, error) {
 	if s == "" {
 		return s, nil
@@ -132,7 +131,7 @@ func loopbackAddr(s string) (string, error) {
 	return s, nil
 }
 
-// socketPath accepts what the address of a Unix socket has room for; or nothing.
+// socketPath accepts a path that fits in the address of a Unix socket, or nothing.
 func socketPath(s string) (string, error) {
 	if s != "" && (!path.IsAbs(s) || len(s) > 107 || strings.ContainsFunc(s, unicode.IsControl)) {
 		return "", errNotAllowed
@@ -171,7 +170,7 @@ func databaseURL(s string) (string, error) {
 	return s, nil
 }
 
-// hostNames reads a list with commas; nothing is no list.
+// hostNames reads a comma-separated list; empty means none.
 func hostNames(s string) ([]string, error) {
 	var list []string
 	for name := range strings.SplitSeq(s, ",") {
@@ -187,7 +186,7 @@ func hostNames(s string) ([]string, error) {
 	return list, nil
 }
 
-// addresses reads a list with commas; nothing is no list.
+// addresses reads a comma-separated list; empty means none.
 func addresses(s string) (list []egress.Entry, err error) {
 	if s == "" {
 		return nil, nil
@@ -202,8 +201,8 @@ func addresses(s string) (list []egress.Entry, err error) {
 	return list, nil
 }
 
-// metricsURLs reads a list with commas; nothing is no list. Without a path it is
-// the one that Prometheus looks at.
+// metricsURLs reads a comma-separated list; empty means none. The default path is that
+// of Prometheus.
 func metricsURLs(s string) (list []*url.URL, err error) {
 	if s == "" {
 		return nil, nil
@@ -226,10 +225,10 @@ func metricsURLs(s string) (list []*url.URL, err error) {
 	return list, nil
 }
 
-// minAdminToken is how short the admin token may be: it is made by people.
+// minAdminToken is the minimum length of the admin token: people choose it.
 const minAdminToken = 16
 
-// adminToken checks a token: it has to fit into a header, and not be guessed.
+// adminToken checks a token: it must fit into a header and be hard to guess.
 func adminToken(s string) error {
 	if len(s) < minAdminToken {
 		return errors.New("the admin token has fewer than 16 characters; make one with: openssl rand -hex 32")
@@ -248,7 +247,7 @@ func keepAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// durationWithin is the parser of a duration from low to high.
+// durationWithin returns the parser of a duration from low to high.
 func durationWithin(low, high time.Duration) func(string) (time.Duration, error) {
 	return func(s string) (time.Duration, error) {
 		d, err := time.ParseDuration(s)

@@ -30,23 +30,23 @@ const FileFlag = "config"
 type Setting struct {
 	// Name is the flag and the key in the file.
 	Name string
-	// Type is the word for its value in --help; "bool" needs no value.
+	// Type is the word for its value in --help; "bool" takes no value.
 	Type    string
 	Default string
 	// Usage is the text for --help.
 	Usage string
 	// allowed completes the sentence "<value> is not ...".
 	allowed string
-	// List says that a flag that is given again adds to the list, with a comma.
+	// List says that a repeated flag adds to the list.
 	List bool
-	// secret says that the value may hold a password.
+	// secret says that the value may contain a password.
 	secret   bool
 	commands []string
-	// set parses s into c. Its error is not shown: allowed is.
+	// set parses s into c. Users see allowed, not its error.
 	set func(c *Config, s string) error
 }
 
-// Variable is the environment variable of the setting.
+// Variable returns the environment variable of the setting.
 func (s Setting) Variable() string { return variable(s.Name) }
 
 func variable(name string) string {
@@ -55,7 +55,7 @@ func variable(name string) string {
 
 const variablePrefix = "GATEHOUSE_"
 
-// Settings returns the settings that a command has, in the order of --help.
+// Settings returns the settings of a command, in the order of --help.
 func Settings(command string) []Setting {
 	return slices.DeleteFunc(table(), func(s Setting) bool { return !slices.Contains(s.commands, command) })
 }
@@ -126,7 +126,7 @@ func serverSettings() []Setting {
 	}
 }
 
-// rateLimitSettings say who counts requests.
+// rateLimitSettings set who counts requests.
 func rateLimitSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	return []Setting{
@@ -137,7 +137,7 @@ func rateLimitSettings() []Setting {
 			set:     setter(func(c *Config) *string { return &c.RateLimitAddress }, remoteAddr),
 		},
 		{
-			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // one that has a user is refused
+			Name: "ratelimit-metrics", Type: "urls", commands: servers, secret: true, // a URL with a user is refused
 			Usage:   "URLs of that engine's metrics, separated by commas, for the counts in the API; all addresses of a name are read",
 			allowed: "a list of URLs such as http://ratelimit.internal:18004/metrics, without a user",
 			set:     setter(func(c *Config) *[]*url.URL { return &c.RateLimitMetrics }, metricsURLs),
@@ -145,7 +145,7 @@ func rateLimitSettings() []Setting {
 	}
 }
 
-// upstreamSettings say where traffic may go.
+// upstreamSettings set the addresses that traffic may go to.
 func upstreamSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	const allowed = "a list such as 10.0.0.0/8,192.0.2.1,api.example.com,*.shop.example"
@@ -183,7 +183,7 @@ func upstreamSettings() []Setting {
 	}
 }
 
-// planSettings bound what a change waits for on its way into an Envoy.
+// planSettings bound what a change waits for before it reaches an Envoy.
 func planSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	return []Setting{
@@ -206,7 +206,7 @@ func planSettings() []Setting {
 // other users of the machine see command lines, and files are often shared.
 const adminTokenVariable = "GATEHOUSE_API_ADMIN_TOKEN"
 
-// certificateSettings say where certificates come from.
+// certificateSettings set where certificates come from.
 func certificateSettings() []Setting {
 	return []Setting{{
 		Name: "tls-dir", Type: "directory", commands: []string{Serve, Standalone},
@@ -217,7 +217,7 @@ func certificateSettings() []Setting {
 	}}
 }
 
-// apiSettings say who may call the REST API, and how.
+// apiSettings set who may call the REST API, and how.
 func apiSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	return []Setting{
@@ -254,7 +254,7 @@ func apiSettings() []Setting {
 	}
 }
 
-// diagnosticSettings say what the program tells of itself.
+// diagnosticSettings set what the program reports about itself.
 func diagnosticSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	level := choice("log-level", servers, []string{"debug", "info", "warn", "error"}, "lowest level to log",
@@ -332,7 +332,7 @@ func proxySettings() []Setting {
 	}
 }
 
-// choice is a setting with a few words to choose from; the first is the default.
+// choice returns a setting whose value is one of a few words; the first is the default.
 func choice(name string, commands, words []string, usage string, field func(*Config) *string) Setting {
 	return Setting{
 		Name: name, Type: strings.Join(words, "|"), Default: words[0], commands: commands, Usage: usage,
@@ -346,7 +346,7 @@ func choice(name string, commands, words []string, usage string, field func(*Con
 	}
 }
 
-// parsed makes a set function from a field and the parser of its type.
+// setter returns a set function from a field and the parser of its type.
 func setter[T any](field func(*Config) *T, parse func(string) (T, error)) func(*Config, string) error {
 	return func(c *Config, s string) error {
 		v, err := parse(s)

@@ -34,8 +34,8 @@ func flagLayer(flags map[string]string) layer {
 	return l
 }
 
-// environment returns the variables that are not empty: an empty one is how
-// many tools unset a variable.
+// environment returns the variables that are not empty: many tools unset a variable by
+// making it empty.
 func environment(environ []string) map[string]string {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -70,8 +70,8 @@ func clientVariables() []string {
 	return []string{variablePrefix + "SERVER", variablePrefix + "TOKEN_FILE", variablePrefix + "CA_FILE", variablePrefix + "CONTEXT"}
 }
 
-// unknownVariables warns of variables that look like settings. Those of the
-// tests are known.
+// unknownVariables returns warnings about variables that look like settings. Those of
+// the tests are known.
 func unknownVariables(env map[string]string) []string {
 	known := append([]string{variable(FileFlag), adminTokenVariable}, clientVariables()...)
 	for _, name := range names() {
@@ -127,7 +127,7 @@ func fileLayer(path string, readFile ReadFile) (layer, error) {
 	return l, nil
 }
 
-// pathCause is the error of reading a file without the path in it.
+// pathCause returns the cause of an error in reading a file, without the path.
 func pathCause(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

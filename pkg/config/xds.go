@@ -2,7 +2,7 @@ package config
 
 import "errors"
 
-// xdsSettings say who may fetch configurations.
+// xdsSettings set who may fetch configurations.
 func xdsSettings() []Setting {
 	servers := []string{Serve, Standalone}
 	return []Setting{
@@ -40,7 +40,7 @@ func xdsSettings() []Setting {
 	}
 }
 
-// checkXDS checks which settings of TLS there are.
+// checkXDS checks the combination of TLS settings.
 func (c *Config) checkXDS() error {
 	switch {
 	case (c.XDSTLSCert == "") != (c.XDSTLSKey == ""):

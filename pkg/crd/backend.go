@@ -15,8 +15,8 @@ import (
 )
 
 // service makes a Service for an address: an ExternalName for a DNS name, a headless one with an
-// EndpointSlice for an IP address. fault says, in words that follow the address' field, why
-// there is none.
+// EndpointSlice for an IP address. fault says why there is none; it follows the address' field
+// in a sentence.
 func (e *exporter) service(m metav1.ObjectMeta, address string, port int) (fault string) {
 	number := int32(port) //nolint:gosec // a port
 	s := &corev1.Service{
@@ -68,5 +68,5 @@ func slice(s *corev1.Service, ip netip.Addr, port int32) *discoveryv1.EndpointSl
 	}
 }
 
-// canonicalHost is a DNS name as Kubernetes writes it.
+// canonicalHost returns a DNS name as Kubernetes writes it.
 func canonicalHost(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

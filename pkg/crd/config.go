@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mapNames puts other names into the configuration of a filter or global config. One in which no
-// name changes stays as it is.
+// mapNames replaces the names in the configuration of a filter or global config. If no name changes, the text stays as it
+// is.
 func mapNames(typeName string, config json.RawMessage, change func(path, name string, kind model.Kind) string) (json.RawMessage, error) {
 	changed := false
 	note := func(path, name string, kind model.Kind) string {
@@ -41,14 +41,13 @@ const (
 	redactedInString = `"` + model.Redacted + `"`
 )
 
-// namespacesIn are the places in a globalconfig_oauth that name a namespace, which outside a
-// cluster says nothing.
+// namespacesIn are the paths in a globalconfig_oauth that name a namespace, which has no meaning outside a cluster.
 func namespacesIn() []string {
 	return []string{"openid_connect.client_secret_namespace", "openid_connect.hmac_secret_namespace", externalService + ".namespace"}
 }
 
-// edit puts what change says in place of the value at a path of a JSON object; nil removes it.
-// A path that the object does not have changes nothing.
+// edit replaces the value at a path of a JSON object with the result of change; nil removes it. If the object does not
+// have the path, nothing changes.
 func edit(object json.RawMessage, path string, change func(value json.RawMessage) json.RawMessage) json.RawMessage {
 	key, rest, nested := strings.Cut(path, ".")
 	dec := json.NewDecoder(bytes.NewReader(object))
@@ -80,7 +79,7 @@ func edit(object json.RawMessage, path string, change func(value json.RawMessage
 	return append(out, '}')
 }
 
-// jsonText is a value in JSON.
+// jsonText returns a value as JSON.
 func jsonText(v any) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -89,10 +88,10 @@ func jsonText(v any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// textAt is the text at a path; empty if there is none.
+// textAt returns the text at a path; empty if there is none.
 func textAt(object json.RawMessage, path string) (text string) {
 	edit(object, path, func(value json.RawMessage) json.RawMessage {
-		_ = json.Unmarshal(value, &text) // anything else is none
+		_ = json.Unmarshal(value, &text) // any other type counts as no text
 		return value
 	})
 	return text
@@ -127,8 +126,8 @@ func (e *exporter) filters() {
 	}
 }
 
-// passwords makes the Secrets of passwords that are texts. It returns the configuration that names them, and the original
-// without what they hold.
+// passwords makes the Secrets of passwords given as text. It returns the configuration that names them, and the original
+// without the contents.
 func (e *exporter) passwords(filter string, c *model.BasicAuthFilter) (config, original json.RawMessage) {
 	named, shown := *c, *c
 	named.Users, shown.Users = slices.Clone(c.Users), slices.Clone(c.Users)
@@ -141,7 +140,7 @@ func (e *exporter) passwords(filter string, c *model.BasicAuthFilter) (config, o
 	return jsonText(named), jsonText(shown)
 }
 
-// hasText reports whether the password of a user is a text, and not the name of a secret.
+// hasText reports whether the password of a user is a text rather than the name of a secret.
 func hasText(u model.User) bool { return u.Password.Text != "" }
 
 // globalConfigs makes the GlobalConfigs: one for each proxy, or one for all.
@@ -176,7 +175,7 @@ func rawJSON(j model.JSON) json.RawMessage {
 	return json.RawMessage(j)
 }
 
-// rename puts the names of Kubernetes into a configuration.
+// rename replaces the names in a configuration with those of Kubernetes.
 func (e *exporter) rename(typeName string, config json.RawMessage) json.RawMessage {
 	out, err := mapNames(typeName, config, func(_, name string, kind model.Kind) string {
 		if kind == model.KindUpstream {
@@ -190,8 +189,8 @@ func (e *exporter) rename(typeName string, config json.RawMessage) json.RawMessa
 	return out
 }
 
-// externalService makes the Service for the address of the identity provider, which in a cluster
-// is the name of a Service.
+// externalService makes the Service for the address of the identity provider; in a cluster the field has the name of a
+// Service.
 func (e *exporter) externalService(g *model.GlobalConfig, config json.RawMessage) json.RawMessage {
 	c, ok := g.Parse().Spec.(*model.OAuthConfig)
 	if !ok || c.ExternalOAuthService == nil {
@@ -207,7 +206,7 @@ func (e *exporter) externalService(g *model.GlobalConfig, config json.RawMessage
 
 func objectNameOfProvider(globalConfig string) string { return serviceName(globalConfig + "-provider") }
 
-// noteConfig keeps the configuration with the names of the REST API, where it is another one.
+// noteConfig keeps the configuration with the names of the REST API, if it differs.
 func noteConfig(m *metav1.ObjectMeta, config, original json.RawMessage) {
 	if bytes.Equal(config, original) {
 		return
@@ -215,8 +214,7 @@ func noteConfig(m *metav1.ObjectMeta, config, original json.RawMessage) {
 	annotate(m, gatewayv1.AnnotationConfig, digest(config)+" "+string(original))
 }
 
-// originalOf is the configuration that noteConfig has kept, if the object still has the one that
-// was written.
+// originalOf returns the configuration that noteConfig has kept, if the object still has the one that was written.
 func originalOf(m metav1.ObjectMeta, config string) (original string, ok bool) {
 	sum, original, _ := strings.Cut(m.Annotations[gatewayv1.AnnotationConfig], " ")
 	return original, original != "" && sum == digest([]byte(config))

@@ -35,7 +35,7 @@ var _ = Describe("The random configurations", func() {
 		parts(reflect.ValueOf(model.RouteConfig{
 			Headers: []model.ValueMatch{{}}, Query: []model.ValueMatch{{}}, Rewrite: &model.Rewrite{}, Timeouts: &model.Timeouts{}, Retries: &model.Retries{},
 		}), "Route_config", want)
-		delete(want, "Route_config.Unreadable")   // what no document can say
+		delete(want, "Route_config.Unreadable")   // no document can contain it
 		delete(want, "Route_config.Query.Invert") // for headers only
 		for name := range want {
 			Expect(tried).To(HaveKeyWithValue(name, true))
@@ -43,7 +43,8 @@ var _ = Describe("The random configurations", func() {
 	})
 })
 
-// parts notes the fields of a value, and of what is in it, with whether any has something.
+// parts records the fields of a value and of the values in it, and whether each was ever
+// set.
 func parts(v reflect.Value, at string, found map[string]bool) {
 	switch {
 	case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct && !v.IsNil():

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Error says everything that cannot be carried. Its text has a line for each.
+// Error lists everything that cannot be converted. Its text has one line per problem.
 type Error struct {
 	Message  string
 	Problems []string

@@ -16,12 +16,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// ExportOptions say how a document becomes objects.
+// ExportOptions say how to convert a document into objects.
 type ExportOptions struct {
-	// Namespace is that of all objects; empty means default.
+	// Namespace is the namespace of all objects; empty means default.
 	Namespace string
-	// Values writes what secrets hold, which must be in the clear in the document. Otherwise
-	// nothing secret is written, and the Secrets are to be made.
+	// Values writes the contents of secrets, which must be in plain text in the document. Without
+	// it nothing secret is written, and the user must create the Secrets.
 	Values bool
 }
 
@@ -41,7 +41,7 @@ type exporter struct {
 	out     Objects
 	todo    []string
 	problems
-	// services and secrets have what is called so in Kubernetes.
+	// services and secrets map names in Kubernetes to objects.
 	services, secrets map[string]model.Key
 	// pairs and authorities are the secrets that are used as such.
 	pairs, authorities map[string]bool
@@ -49,8 +49,8 @@ type exporter struct {
 	logins map[string]bool
 }
 
-// Export makes the objects of a document, which must be complete: whatever it names is in
-// it. todo says what is to be done before the objects work. An error is an *Error.
+// Export converts a document into objects. The document must be complete: it contains everything
+// it names. todo lists what to do before the objects work. An error is an *Error.
 func Export(doc *document.Document, options ExportOptions) (objects *Objects, todo []string, err error) {
 	if options.Namespace == "" {
 		options.Namespace = metav1.NamespaceDefault
@@ -75,7 +75,7 @@ func Export(doc *document.Document, options ExportOptions) (objects *Objects, to
 	return &e.out, e.todo, nil
 }
 
-// findUses finds what secrets and upstreams are for.
+// findUses finds what secrets and upstreams are used for.
 func (e *exporter) findUses() {
 	for key, o := range e.source.objects {
 		switch o := o.(type) {
@@ -97,7 +97,7 @@ func (e *exporter) findUses() {
 	}
 }
 
-// reserveNames gives each upstream and secret its name in Kubernetes.
+// reserveNames assigns a name in Kubernetes to each upstream and secret.
 func (e *exporter) reserveNames() {
 	for _, key := range e.source.keys(model.KindUpstream, "") {
 		e.reserve(e.services, serviceName(key.Name()), key)
@@ -141,7 +141,7 @@ func (e *exporter) upstream(u *model.Upstream) {
 	}
 }
 
-// isRouted reports whether a route has the upstream.
+// isRouted reports whether a route sends requests to the upstream.
 func (e *exporter) isRouted(upstream string) bool {
 	for _, attached := range e.source.attached {
 		if slices.Contains(attached[model.KindRouteUpstream], upstream) {
@@ -151,7 +151,7 @@ func (e *exporter) isRouted(upstream string) bool {
 	return false
 }
 
-// hosts makes a GatewayHost of each service and proxy.
+// hosts makes a GatewayHost for each service and proxy.
 func (e *exporter) hosts() {
 	for _, key := range e.source.keys(model.KindService, "") {
 		service := e.source.objects[key].(*model.Service)
@@ -178,8 +178,8 @@ func (e *exporter) hosts() {
 	}
 }
 
-// eachProxy calls add for each proxy that an object is attached to, or once without one, with the
-// metadata of the Kubernetes object for that.
+// eachProxy calls add for each proxy that an object is attached to, or once if there is none,
+// with the metadata for that Kubernetes object.
 func (e *exporter) eachProxy(key model.Key, tags []string, add func(m metav1.ObjectMeta, proxy string)) {
 	proxies := e.source.proxies[key]
 	if len(proxies) == 0 {
@@ -201,7 +201,7 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: gatewayv1.GroupVersion().String(), Kind: kind}
 }
 
-// tls is the certificate of a service; nil if there is nothing to say.
+// tls returns the TLS settings of a service; nil if there are none.
 func (e *exporter) tls(s *model.Service) *gatewayv1.TLS {
 	t := &gatewayv1.TLS{ClientCASecret: secretRef(s.ClientCACertificate)}
 	secrets := e.source.attached[s.Key()][model.KindServiceSecret]
@@ -222,7 +222,7 @@ func (e *exporter) tls(s *model.Service) *gatewayv1.TLS {
 		seconds := int32(s.HSTSSeconds) //nolint:gosec // at most ten years
 		t.HSTSSeconds = &seconds
 	}
-	// What the API server refuses otherwise.
+	// The API server would otherwise refuse the object.
 	t.External = len(secrets) == 0 && (t.HTTPS != "" || t.ClientCASecret != nil)
 	if t.SecretName == "" && t.HTTPS == "" && t.HSTSSeconds == nil && t.ClientCASecret == nil {
 		return nil
@@ -237,7 +237,7 @@ func (e *exporter) filterRefs(owner model.Key, kind model.Kind) (refs []gatewayv
 	return refs
 }
 
-// route makes a route with what is attached to it.
+// route makes a route with its attachments.
 func (e *exporter) route(r *model.Route) gatewayv1.Route {
 	out := routeOf(r)
 	out.Filters = e.filterRefs(r.Key(), model.KindRouteFilter)
@@ -258,8 +258,8 @@ func (e *exporter) route(r *model.Route) gatewayv1.Route {
 	return out
 }
 
-// settings makes the ConfigMap with the proxies and the Secrets that are to be made, and the
-// Secrets themselves where their values are wanted.
+// settings makes the ConfigMap with the proxies and the Secrets to create, and the Secrets
+// themselves if their values are exported.
 func (e *exporter) settings() {
 	parts := map[string]string{}
 	if proxies := e.part(e.source.keys(model.KindProxy, "")); proxies != nil {
@@ -287,7 +287,7 @@ func (e *exporter) settings() {
 	e.out.Settings = append(e.out.Settings, &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: m, Data: parts})
 }
 
-// part is a document with these objects alone; nil if there are none.
+// part returns a document with these objects alone; nil if there are none.
 func (e *exporter) part(keys []model.Key) *document.Document {
 	if len(keys) == 0 {
 		return nil
@@ -307,7 +307,7 @@ func (e *exporter) encode(doc *document.Document) string {
 	return out.String()
 }
 
-// howToMake says how to make the Secret of a secret.
+// howToMake says how to create the Secret of a secret.
 func (e *exporter) howToMake(name string) string {
 	begin, in := "kubectl create secret ", fmt.Sprintf(" --namespace %s", e.options.Namespace)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// problemsOf are those of an error of this package.
+// problemsOf returns the problems of an error of this package.
 func problemsOf(err error) []string {
 	GinkgoHelper()
 	e, ok := errors.AsType[*crd.Error](err)

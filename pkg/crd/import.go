@@ -15,27 +15,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// ImportOptions say how objects become a document.
+// ImportOptions say how to convert objects into a document.
 type ImportOptions struct {
-	// Proxy is that of objects that name none; empty means gatehouse.
+	// Proxy is the proxy of objects that name none; empty means gatehouse.
 	Proxy string
-	// Values reads what Secrets hold.
+	// Values reads the contents of Secrets.
 	Values bool
 }
 
-// importer makes the document of objects.
+// importer makes the document from objects.
 type importer struct {
 	options ImportOptions
 	in      *Objects
-	// several says that the objects are of more than one namespace, which then begins names.
+	// several says that the objects are of more than one namespace; names then begin with it.
 	several bool
 	objects map[model.Key]model.Object
 	links   []model.Key
-	// used are the upstreams by what makes them.
+	// used are the upstreams by what they are made from.
 	used map[string]string
 	// specs are those of the GatewayHosts by service, without the proxy.
 	specs map[string]gatewayv1.GatewayHostSpec
-	// inline are the Secrets that are texts of filters.
+	// inline are the Secrets that hold texts of filters.
 	inline   map[string]bool
 	warnings []string
 	// unnamed says that an object names no proxy.
@@ -43,8 +43,8 @@ type importer struct {
 	problems
 }
 
-// Import makes the document of objects. warnings say what in it is not as it was in the
-// cluster. An error is an *Error.
+// Import converts objects into a document. warnings lists what differs from the cluster. An error
+// is an *Error.
 func Import(in *Objects, options ImportOptions) (doc *document.Document, warnings []string, err error) {
 	options.Proxy = cmp.Or(options.Proxy, "gatehouse")
 	i := &importer{
@@ -81,7 +81,7 @@ func (i *importer) hasNamespaces() bool {
 
 func namespaceOf(m metav1.ObjectMeta) string { return cmp.Or(m.Namespace, metav1.NamespaceDefault) }
 
-// put adds an object; the same one twice is as good as once.
+// put adds an object, unless the same one was added.
 func (i *importer) put(from string, o model.Object) {
 	if had := i.objects[o.Key()]; had != nil && !reflect.DeepEqual(had, o) {
 		i.add("%s: another object is %s too, and says something else", from, o.Key().Path())
@@ -89,7 +89,7 @@ func (i *importer) put(from string, o model.Object) {
 	i.objects[o.Key()] = o
 }
 
-// warn says something once.
+// warn adds a warning once.
 func (i *importer) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(i.warnings, text) {
 		i.warnings = append(i.warnings, text)
@@ -124,7 +124,7 @@ func (i *importer) settings() {
 	}
 }
 
-// secretName is the name of the secret that a reference names.
+// secretName returns a function that returns the name of the secret for a reference.
 func (i *importer) secretName(namespace string) func(*gatewayv1.SecretReference) string {
 	return func(ref *gatewayv1.SecretReference) string {
 		if ref == nil {
@@ -134,15 +134,15 @@ func (i *importer) secretName(namespace string) func(*gatewayv1.SecretReference)
 	}
 }
 
-// secretOf is the name of the secret that a Secret is. One that is not among the objects is a
-// secret without content.
+// secretOf returns the name of the secret for a Secret. If the Secret is not among the objects,
+// the secret has no content.
 func (i *importer) secretOf(namespace, name string) string {
 	own := ""
 	if at := slices.IndexFunc(i.in.Secrets, func(s *corev1.Secret) bool { return namespaceOf(s.ObjectMeta) == namespace && s.Name == name }); at >= 0 {
 		own = nameOf(i.in.Secrets[at].ObjectMeta, i.several)
 	}
 	for key := range i.objects {
-		// Those of the ConfigMap have their own name there.
+		// The ConfigMap has the secret's own name.
 		if own == "" && key.Kind == model.KindSecret && objectName(key.Name()) == name {
 			own = key.Name()
 		}
@@ -157,7 +157,7 @@ func (i *importer) secretOf(namespace, name string) string {
 	return own
 }
 
-// secrets reads the Secrets. Those that belong to other programs are left out.
+// secrets reads the Secrets, except those of other programs.
 func (i *importer) secrets() {
 	for _, o := range i.in.Secrets {
 		if isForPrograms(o.Type) || i.inline[namespaceOf(o.ObjectMeta)+"/"+o.Name] {
@@ -193,7 +193,7 @@ func (i *importer) globalConfigs() {
 	}
 }
 
-// proxy makes a proxy unless it is there, and returns its name.
+// proxy makes a proxy unless it exists, and returns its name.
 func (i *importer) proxy(name string) string {
 	i.unnamed = i.unnamed || name == ""
 	name = cmp.Or(name, i.options.Proxy)
@@ -203,7 +203,8 @@ func (i *importer) proxy(name string) string {
 	return name
 }
 
-// warnOfProxies tells of objects that name no proxy beside others that name another than they get.
+// warnOfProxies warns if some objects name no proxy, and others name a different one than these
+// get.
 func (i *importer) warnOfProxies() {
 	var others []string
 	for key := range i.objects {
@@ -243,7 +244,7 @@ func (i *importer) hosts() {
 	}
 }
 
-// isSame reports whether all GatewayHosts of a service so far say the same, but for the proxy.
+// isSame reports whether all GatewayHosts of a service so far are equal, except for the proxy.
 func (i *importer) isSame(service string, spec gatewayv1.GatewayHostSpec) bool {
 	spec.Proxy = ""
 	first, ok := i.specs[service]
@@ -253,7 +254,7 @@ func (i *importer) isSame(service string, spec gatewayv1.GatewayHostSpec) bool {
 	return !ok || reflect.DeepEqual(first, spec)
 }
 
-// filterName is the name of the filter that a RouteFilter is.
+// filterName returns the name of the filter for a RouteFilter.
 func (i *importer) filterName(at, namespace, name string) string {
 	for _, f := range i.in.Filters {
 		if namespaceOf(f.ObjectMeta) == namespace && f.Name == name {
@@ -299,7 +300,7 @@ func (i *importer) route(at, namespace, service, name string, r gatewayv1.Route)
 	}
 }
 
-// document puts the objects and links together, as GET /config does.
+// document orders the objects and links as GET /config does.
 func (i *importer) document() *document.Document {
 	doc, items := &document.Document{}, map[model.Key]*document.Item{}
 	for _, kind := range model.Kinds() {

@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// upstreams reads the Services that say themselves how to speak to them.
+// upstreams reads the Services with connection settings of their own.
 func (i *importer) upstreams() {
 	for _, s := range i.in.Services {
 		text, ok := s.Annotations[gatewayv1.AnnotationUpstream]
@@ -56,7 +56,7 @@ func (i *importer) findService(namespace, name string) *corev1.Service {
 	return i.in.Services[at]
 }
 
-// upstream makes the upstream of a backend, and returns its name; empty if there is none.
+// upstream makes the upstream of a backend and returns its name; empty if there is none.
 func (i *importer) upstream(at, namespace string, b gatewayv1.Backend) string {
 	namespace = cmp.Or(string(b.Namespace), namespace)
 	s := i.findService(namespace, string(b.Name))
@@ -88,8 +88,8 @@ func (i *importer) upstream(at, namespace string, b gatewayv1.Backend) string {
 	return i.nameUpstream(s, int(port.Port), u)
 }
 
-// nameUpstream names an upstream: the first of a Service as the Service, further ones, which have
-// other settings or another port, with a number.
+// nameUpstream names an upstream: the first of a Service gets the name of the Service; others,
+// with different settings or another port, get a number as well.
 func (i *importer) nameUpstream(s *corev1.Service, port int, u *model.Upstream) string {
 	what, err := json.Marshal(u)
 	if err != nil {
@@ -107,8 +107,8 @@ func (i *importer) nameUpstream(s *corev1.Service, port int, u *model.Upstream) 
 	return u.Name
 }
 
-// address is where a Service is outside the cluster: what ExternalName says, or the one address of
-// its EndpointSlices. That of any other is its name in the cluster.
+// address returns the address of a Service outside the cluster: its ExternalName, or the single
+// address of its EndpointSlices. For any other Service it is its name in the cluster.
 func (i *importer) address(s *corev1.Service, port corev1.ServicePort) (host string, number int) {
 	host, number = s.Name+"."+namespaceOf(s.ObjectMeta)+".svc", int(port.Port)
 	var ips []string
@@ -141,7 +141,7 @@ func (i *importer) address(s *corev1.Service, port corev1.ServicePort) (host str
 	return host, number
 }
 
-// protocolOf is how a backend is spoken to by the appProtocol of its port.
+// protocolOf returns the protocol for the appProtocol of a port.
 func protocolOf(appProtocol string) string {
 	switch strings.ToLower(appProtocol) {
 	case "kubernetes.io/h2c", "h2c", "http2", "grpc":
@@ -154,7 +154,8 @@ func protocolOf(appProtocol string) string {
 	return "http"
 }
 
-// config is the configuration of a RouteFilter or GlobalConfig with the names of the REST API.
+// config returns the configuration of a RouteFilter or GlobalConfig with the names of the REST
+// API.
 func (i *importer) config(at string, m metav1.ObjectMeta, typeName, text string) model.JSON {
 	config := []byte(text)
 	if original, ok := originalOf(m, text); ok {
@@ -177,7 +178,8 @@ func (i *importer) config(at string, m metav1.ObjectMeta, typeName, text string)
 	return compact
 }
 
-// inlined is the text of a filter that its Secret has; ok is false if that does not say it.
+// inlined returns the text of a filter that its Secret contains; ok is false without such a
+// Secret, or without the option Values.
 func (i *importer) inlined(m metav1.ObjectMeta, name string) (text string, ok bool) {
 	i.inline[namespaceOf(m)+"/"+name] = true
 	for _, s := range i.in.Secrets {
@@ -191,11 +193,11 @@ func (i *importer) inlined(m metav1.ObjectMeta, name string) (text string, ok bo
 	return "", false
 }
 
-// passwords puts the passwords into the configuration of a filter that had them there.
+// passwords restores the passwords in the configuration of a filter that contained them.
 func (i *importer) passwords(m metav1.ObjectMeta, text string, config json.RawMessage) json.RawMessage {
 	var named, original model.BasicAuthFilter
 	if json.Unmarshal([]byte(text), &named) != nil || json.Unmarshal(config, &original) != nil || len(named.Users) != len(original.Users) {
-		return config // which is said of it elsewhere
+		return config // which is reported elsewhere
 	}
 	for n, u := range original.Users {
 		if u.Password.Text != model.Redacted {
@@ -209,7 +211,7 @@ func (i *importer) passwords(m metav1.ObjectMeta, text string, config json.RawMe
 	return config
 }
 
-// renamed puts the names of the REST API in place of those of Kubernetes.
+// renamed replaces the names of Kubernetes with those of the REST API.
 func (i *importer) renamed(at string, m metav1.ObjectMeta, typeName string, config json.RawMessage) json.RawMessage {
 	namespaces := map[string]string{}
 	if typeName == model.GlobalConfigOAuth {
@@ -225,7 +227,7 @@ func (i *importer) renamed(at string, m metav1.ObjectMeta, typeName string, conf
 		return i.loginUpstream(at, namespace, service, port)
 	})
 	if err != nil {
-		return config // which is said of it elsewhere
+		return config // which is reported elsewhere
 	}
 	config = mapped
 	if name := textAt(config, externalName); typeName == model.GlobalConfigOAuth && name != "" {
@@ -241,7 +243,7 @@ func (i *importer) renamed(at string, m metav1.ObjectMeta, typeName string, conf
 	return config
 }
 
-// loginUpstream is the upstream of a Service that a login names.
+// loginUpstream returns the upstream of a Service that a login names.
 func (i *importer) loginUpstream(at, namespace, service, port string) string {
 	s := i.findService(namespace, service)
 	if s == nil {

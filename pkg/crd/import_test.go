@@ -194,7 +194,7 @@ filters:
 	})
 })
 
-// host is a GatewayHost with this spec.
+// host returns a GatewayHost with this spec.
 func host(spec string) string {
 	return "{apiVersion: gateway.gatehouse.dev/v1, kind: GatewayHost, metadata: {name: bad}, spec: " + spec + "}"
 }

@@ -11,8 +11,8 @@ import (
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 )
 
-// objectName is the name in Kubernetes of what is called name in the REST API: the same, or,
-// where Kubernetes has no such names, one like it with a hash.
+// objectName returns the name in Kubernetes for a name in the REST API: the same or, if
+// Kubernetes does not allow it, a similar one with a hash.
 func objectName(name string) string {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return name
@@ -32,7 +32,8 @@ func serviceName(name string) string {
 	return "u-" + like
 }
 
-// hashed is a name of at most limit characters that Kubernetes can have, made of another one.
+// hashed returns a name that Kubernetes allows, of at most limit characters, made from another
+// one.
 func hashed(name string, limit int, dots bool) string {
 	sum := sha256.Sum256([]byte(name))
 	suffix := hex.EncodeToString(sum[:])[:8]
@@ -61,7 +62,7 @@ func hashed(name string, limit int, dots bool) string {
 	return like + "-" + suffix
 }
 
-// meta is the metadata of an object that is called name in the REST API.
+// meta returns the metadata of an object with this name in the REST API.
 func (e *exporter) meta(kubernetes, name string, tags []string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Name: kubernetes, Namespace: e.options.Namespace}
 	if kubernetes != name {
@@ -80,8 +81,8 @@ func annotate(m *metav1.ObjectMeta, key, value string) {
 	m.Annotations[key] = value
 }
 
-// nameOf is the name in the REST API of an object. Where there are several namespaces, it begins
-// with that of the object.
+// nameOf returns the name of an object in the REST API. With several namespaces, it begins with
+// that of the object.
 func nameOf(m metav1.ObjectMeta, several bool) string {
 	if name := m.Annotations[gatewayv1.AnnotationName]; name != "" {
 		return name

@@ -20,7 +20,7 @@ import (
 	gatewayv1 "github.com/gatehouse-gateway/gatehouse/api/gateway/v1"
 )
 
-// Objects are those of Kubernetes that a configuration consists of.
+// Objects are the Kubernetes objects that make up a configuration.
 type Objects struct {
 	Settings      []*corev1.ConfigMap
 	Secrets       []*corev1.Secret
@@ -31,7 +31,7 @@ type Objects struct {
 	Hosts         []*gatewayv1.GatewayHost
 }
 
-// all lists the objects in the order of writing: what is named comes before what names it.
+// all lists the objects in the order of writing: each before those that name it.
 func (o *Objects) all() []runtime.Object {
 	var list []runtime.Object
 	list = appendObjects(list, o.Settings)
@@ -57,8 +57,8 @@ func (o *Objects) Add(other *Objects) {
 	o.GlobalConfigs, o.Hosts = append(o.GlobalConfigs, other.GlobalConfigs...), append(o.Hosts, other.Hosts...)
 }
 
-// Foreign says what there is where no object is of our group, nor one that Export has written;
-// else it is empty. skipped are kinds that were left out.
+// Foreign describes the objects if none is of Gatehouse's group and Export wrote none; otherwise it
+// is empty. skipped are kinds that were left out.
 func (o *Objects) Foreign(skipped []string) string {
 	if len(o.Hosts)+len(o.Filters)+len(o.GlobalConfigs) > 0 ||
 		slices.ContainsFunc(o.Settings, func(m *corev1.ConfigMap) bool { return m.Annotations[gatewayv1.AnnotationSettings] != "" }) ||
@@ -75,7 +75,7 @@ func (o *Objects) Foreign(skipped []string) string {
 		`"kubectl get gatehouse,services,endpointslices,secrets,configmaps -o yaml" prints what is needed`, gatewayv1.Group, found)
 }
 
-// Write writes the objects as YAML documents, for kubectl apply, with comments in front.
+// Write writes the objects as YAML documents for kubectl apply, after the comments.
 func Write(w io.Writer, o *Objects, comments []string) error {
 	var out bytes.Buffer
 	for _, c := range comments {
@@ -102,8 +102,8 @@ func Write(w io.Writer, o *Objects, comments []string) error {
 	return err
 }
 
-// Read reads YAML or JSON documents, such as kubectl get -o yaml prints. The other kinds of
-// objects are skipped and named, each once.
+// Read reads YAML or JSON documents, as kubectl get -o yaml prints them. It skips other kinds of
+// objects and returns each of these kinds once.
 func Read(r io.Reader) (o *Objects, skipped []string, err error) {
 	o = &Objects{}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(r))
@@ -141,7 +141,7 @@ func (o *Objects) add(text []byte, skipped *[]string) error {
 	group, _, _ := strings.Cut(head.APIVersion, "/")
 	switch {
 	case head.Kind == "" && string(text) == "null":
-		return nil // nothing but comments
+		return nil // only comments
 	case head.Kind == "":
 		return errors.New("has no kind: it is not an object of Kubernetes")
 	case strings.HasSuffix(head.Kind, "List"):
@@ -172,8 +172,8 @@ func (o *Objects) add(text []byte, skipped *[]string) error {
 	return nil
 }
 
-// decode adds an object to a list. A field of our own kinds that does not exist is an error: what it
-// says would be lost. The others may be of a newer Kubernetes.
+// decode adds an object to a list. An unknown field in a kind of Gatehouse is an error: its content
+// would be lost. Other kinds may be of a newer Kubernetes.
 func decode[T any](text []byte, list *[]*T) error {
 	object, read := new(T), yaml.Unmarshal
 	switch any(object).(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// withoutValues is a copy of a document that shows nothing secret, as GET /config does.
+// withoutValues returns a copy of a document without secrets, as GET /config shows it.
 func withoutValues(doc *document.Document) *document.Document {
 	out := &document.Document{}
 	for _, item := range doc.Items {
@@ -33,7 +33,7 @@ func withoutValues(doc *document.Document) *document.Document {
 	return out
 }
 
-// seeds is how many configurations are tried: as many as GATEHOUSE_TEST_SEEDS says.
+// seeds returns how many configurations to try: GATEHOUSE_TEST_SEEDS, if it is set.
 func seeds() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("GATEHOUSE_TEST_SEEDS"), 10, 64); err == nil {
 		return n

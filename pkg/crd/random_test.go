@@ -13,12 +13,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// maker makes configurations at random.
+// maker makes random configurations.
 type maker struct {
 	*rand.Rand
 	names map[model.Kind][]string
 	items map[model.Key]*document.Item
-	// noSecrets makes none, nor what needs one.
+	// noSecrets makes no secrets, and nothing that needs one.
 	noSecrets bool
 }
 
@@ -30,7 +30,7 @@ func (m *maker) coin() bool { return m.IntN(2) == 0 }
 
 func pick[T any](m *maker, list []T) T { return list[m.IntN(len(list))] }
 
-// word is one of the texts that a name can be.
+// word returns one of the texts that a name can be.
 func (m *maker) word() string {
 	const letters = "abcxyzABC019._-"
 	b := []byte{pick(m, []byte("abcxyzA0_"))}
@@ -50,7 +50,7 @@ func (m *maker) name(kind model.Kind) string {
 	return name
 }
 
-// one is the name of an object of a kind, or, sometimes, none.
+// one returns the name of an object of a kind or, sometimes, none.
 func (m *maker) one(kind model.Kind) string {
 	if len(m.names[kind]) == 0 || m.coin() {
 		return ""
@@ -66,9 +66,9 @@ func (m *maker) tags() model.Tags {
 	return model.NewTags(tags)
 }
 
-// add adds an object, which must be valid, with links to objects of the kinds of its lists.
+// add adds an object, which must be valid, with links to objects of the kinds in its lists.
 func (m *maker) add(o model.Object) {
-	if _, secret := o.(*model.Secret); !secret { // these hold no real certificates
+	if _, secret := o.(*model.Secret); !secret { // they contain no real certificates
 		Expect(o.Validate()).To(BeEmpty(), "%+v", o)
 	}
 	item := &document.Item{Object: o, Lists: map[model.Kind][]document.Link{}}
@@ -90,7 +90,7 @@ func (m *maker) links(kind model.Kind) []document.Link {
 	return links
 }
 
-// document makes a whole configuration.
+// document makes a complete configuration.
 func (m *maker) document() *document.Document {
 	for range m.IntN(4) {
 		if !m.noSecrets {
@@ -132,7 +132,7 @@ func (m *maker) document() *document.Document {
 	return doc
 }
 
-// routesNamed are the routes of that name.
+// routesNamed returns the routes with that name.
 func (m *maker) routesNamed(name string) (keys []model.Key) {
 	for key := range m.items {
 		if key.Kind == model.KindRoute && key.Name() == name {
@@ -159,7 +159,7 @@ func (m *maker) secret() *model.Secret {
 	return s
 }
 
-// upstream has any value in each field.
+// upstream returns an upstream with any value in each field.
 func (m *maker) upstream() *model.Upstream {
 	u := model.NewUpstream()
 	u.Name, u.Tags = m.name(model.KindUpstream), m.tags()

@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// routeOf writes a route without what is attached to it.
+// routeOf converts a route without its attachments.
 func routeOf(r *model.Route) gatewayv1.Route {
 	c, path := gatewayv1.Condition{}, gatewayv1.URLPath(r.Prefix)
 	switch r.Config.Match {
@@ -57,7 +57,7 @@ func routeOf(r *model.Route) gatewayv1.Route {
 	return out
 }
 
-// durationOf writes a duration; none is empty.
+// durationOf formats a duration; 0 becomes an empty text.
 func durationOf(d model.Duration) gatewayv1.Duration {
 	if d == 0 {
 		return ""
@@ -65,7 +65,7 @@ func durationOf(d model.Duration) gatewayv1.Duration {
 	return gatewayv1.Duration(time.Duration(d).String())
 }
 
-// checkRoute says which bound of the schema a route exceeds; empty means none.
+// checkRoute describes the bound of the schema that a route exceeds; empty means none.
 func checkRoute(r gatewayv1.Route) string {
 	c := r.Conditions[0]
 	for _, part := range []struct {
@@ -100,7 +100,7 @@ func checkMethods(methods []gatewayv1.Method) string {
 	return ""
 }
 
-// readRoute reads what routeOf wrote, and any other route.
+// readRoute converts a route that routeOf wrote, or any other.
 func readRoute(service, name string, r gatewayv1.Route) (*model.Route, error) {
 	out := &model.Route{Service: service, Name: name, Prefix: "/"}
 	for _, tag := range r.Tags {
@@ -135,7 +135,7 @@ func readRoute(service, name string, r gatewayv1.Route) (*model.Route, error) {
 	return out, nil
 }
 
-// duration is the text of a duration, and where it goes.
+// duration is the text of a duration and its destination.
 type duration struct {
 	text gatewayv1.Duration
 	into *model.Duration
@@ -175,7 +175,7 @@ func readCondition(out *model.Route, c gatewayv1.Condition) {
 	}
 }
 
-// convert returns texts as texts of another type.
+// convert converts texts to another text type.
 func convert[To, From ~string](list []From) []To {
 	var out []To
 	for _, s := range list {

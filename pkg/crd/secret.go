@@ -12,14 +12,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// The entries of a Secret beside those of Kubernetes.
+// The entries of a Secret in addition to those of Kubernetes.
 const (
 	authoritiesEntry = "ca.crt"
 	valueEntry       = "value"
 )
 
-// Unseal opens what is sealed in a document, or, where open is nil, takes it out: what is sealed
-// for one Gatehouse is nothing to another. open gets the place that a text was sealed for.
+// Unseal opens the sealed texts in a document or, if open is nil, removes them: a text that one Gatehouse has sealed is
+// useless for another. open receives the place that a text was sealed for.
 func Unseal(doc *document.Document, open func(sealed, place string) (string, error)) error {
 	for _, item := range doc.Items {
 		confidential, ok := item.Object.(model.Confidential)
@@ -46,7 +46,7 @@ func Unseal(doc *document.Document, open func(sealed, place string) (string, err
 	return nil
 }
 
-// secret makes a Secret with what it holds.
+// secret makes a Secret with the contents of a secret.
 func (e *exporter) secret(s *model.Secret) *corev1.Secret {
 	out := &corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: e.meta(objectName(s.Name), s.Name, s.Tags),
@@ -76,8 +76,8 @@ func (e *exporter) secret(s *model.Secret) *corev1.Secret {
 	return out
 }
 
-// inlineSecret makes the Secret of a text in the configuration of a filter, and returns its name. what tells it from other
-// texts there.
+// inlineSecret makes the Secret of a text in the configuration of a filter, and returns its name. what distinguishes it
+// from other texts there.
 func (e *exporter) inlineSecret(filter, what, text string) string {
 	name := objectName(filter + "." + what)
 	e.reserve(e.secrets, name, model.FilterKey(filter))
@@ -95,7 +95,7 @@ func (e *exporter) inlineSecret(filter, what, text string) string {
 	return name
 }
 
-// readSecret reads a Secret; its content only if that is wanted.
+// readSecret reads a Secret, and its content only if values is set.
 func readSecret(o *corev1.Secret, name string, values bool) (s *model.Secret, fault string) {
 	s = &model.Secret{Name: name, Tags: model.NewTags(tagsOf(o.ObjectMeta)), SNI: o.Annotations[gatewayv1.AnnotationSNI], Type: o.Annotations[gatewayv1.AnnotationSecretType]}
 	data := map[string]string{}
@@ -115,7 +115,7 @@ func readSecret(o *corev1.Secret, name string, values bool) (s *model.Secret, fa
 		for _, value := range data {
 			s.Type, s.Value = model.SecretGeneric, value
 		}
-		// As echo and editors leave it; the cluster mode does not count it either.
+		// echo and editors leave a line feed at the end; the cluster mode ignores it too.
 		if _, own := data[valueEntry]; !own {
 			s.Value = strings.TrimSuffix(s.Value, "\n")
 		}

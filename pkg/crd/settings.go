@@ -8,13 +8,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// number is a number of the settings of a backend and the field of an upstream that it is.
+// number is a number in the settings of a backend, with the corresponding field of an
+// upstream.
 type number struct {
 	setting **int32
 	field   *int
 }
 
-// numbers are those of s, which must have every part, and of u.
+// numbers returns those of s, in which every part must be set, and of u.
 func numbers(s *gatewayv1.BackendSettings, u *model.Upstream) []number {
 	h, c, l, o := s.HealthCheck, s.Connection, s.Limits, s.Outlier
 	return []number{
@@ -30,7 +31,8 @@ func numbers(s *gatewayv1.BackendSettings, u *model.Upstream) []number {
 	}
 }
 
-// settingsOf are the settings of an upstream that are not the defaults. secret names a Secret.
+// settingsOf returns the settings of an upstream that are not the defaults. secret returns the
+// reference to a Secret.
 func settingsOf(u *model.Upstream, secret func(name string) *gatewayv1.SecretReference) gatewayv1.BackendSettings {
 	s := gatewayv1.BackendSettings{
 		TLS: &gatewayv1.BackendTLS{SubjectName: u.ValidationSubjectName, Insecure: u.TLSInsecure}, HealthCheck: &gatewayv1.HealthCheck{Host: u.HCHost},
@@ -67,7 +69,7 @@ func settingsOf(u *model.Upstream, secret func(name string) *gatewayv1.SecretRef
 	return s
 }
 
-// prune removes a part that says nothing.
+// prune removes a part without settings.
 func prune[T comparable](part **T) {
 	var nothing T
 	if **part == nothing {
@@ -75,7 +77,8 @@ func prune[T comparable](part **T) {
 	}
 }
 
-// settle gives an upstream the settings of a backend. secret returns the name of a secret.
+// settle applies the settings of a backend to an upstream. secret returns the name of a
+// secret.
 func settle(u *model.Upstream, s gatewayv1.BackendSettings, secret func(*gatewayv1.SecretReference) string) {
 	tls := cmp.Or(s.TLS, &gatewayv1.BackendTLS{})
 	s.HealthCheck, s.Connection = cmp.Or(s.HealthCheck, &gatewayv1.HealthCheck{}), cmp.Or(s.Connection, &gatewayv1.Connection{})

@@ -8,16 +8,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// source is a document by key.
+// source is a document, indexed by key.
 type source struct {
 	objects map[model.Key]model.Object
-	// attached has the names of what is attached to an object, sorted.
+	// attached has the names of the objects that are attached to an object, sorted.
 	attached map[model.Key]map[model.Kind][]string
-	// proxies are those of a service or global config, sorted.
+	// proxies are the proxies of a service or global config, sorted.
 	proxies map[model.Key][]string
 }
 
-// index reads a document; what a list names and the document does not have is a problem.
+// index reads a document. A name in a list that the document does not contain is a
+// problem.
 func index(doc *document.Document, p *problems) source {
 	s := source{objects: map[model.Key]model.Object{}, attached: map[model.Key]map[model.Kind][]string{}, proxies: map[model.Key][]string{}}
 	for _, item := range doc.Items {
@@ -73,7 +74,8 @@ func sortedWith(list []string, word string) []string {
 	return slices.Insert(list, at, word)
 }
 
-// keys are those of the objects of a kind, sorted; of routes those of one service.
+// keys returns the keys of the objects of a kind, sorted; for routes, those of one
+// service.
 func (s *source) keys(kind model.Kind, service string) []model.Key {
 	var keys []model.Key
 	for key := range s.objects {

@@ -33,7 +33,7 @@ func encode(doc *document.Document) string {
 	return out.String()
 }
 
-// exported is what Export makes of a document, in YAML.
+// exported returns the result of Export for a document, in YAML.
 func exported(doc *document.Document, o crd.ExportOptions) string {
 	GinkgoHelper()
 	objects, todo, err := crd.Export(doc, o)
@@ -43,7 +43,7 @@ func exported(doc *document.Document, o crd.ExportOptions) string {
 	return out.String()
 }
 
-// imported is the document of objects in YAML, with what Import warns of.
+// imported returns the document for objects in YAML, with the warnings of Import.
 func imported(text string, o crd.ImportOptions) (doc string, warnings []string) {
 	GinkgoHelper()
 	objects, skipped, err := crd.Read(strings.NewReader(text))

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// inClusterMode is what serve --mode kubernetes makes of the objects of a document.
+// inClusterMode returns what serve --mode kubernetes makes of the objects of a document.
 func inClusterMode(doc *document.Document, namespace string) (step translate.Step, made map[model.Key]model.Object) {
 	GinkgoHelper()
 	objects, _, err := crd.Export(doc, crd.ExportOptions{Namespace: namespace, Values: true})
@@ -55,7 +55,7 @@ func inClusterMode(doc *document.Document, namespace string) (step translate.Ste
 	return step, made
 }
 
-// settings is an upstream without its name and address, which differ.
+// settings returns an upstream without its name and address, which differ.
 func settings(u *model.Upstream) model.Upstream {
 	c := *u
 	if c.SpeaksTLS() && !u.IsDNSName() && c.ValidationSubjectName == "" {
@@ -85,7 +85,7 @@ var _ = Describe("An exported configuration", func() {
 				}
 				for key, o := range made {
 					r, ok := o.(*model.Route)
-					// The names of services are hashed where Kubernetes does not accept them.
+					// The names of services are hashed if Kubernetes does not accept them.
 					if !ok || r.Name != route.Name || r.Prefix != route.Prefix || len(m.routesNamed(route.Name)) > 1 {
 						continue
 					}
@@ -156,7 +156,7 @@ proxies:
 			Expect(object.Problems).To(BeEmpty(), "%s", ref)
 			Expect(object.Proxies).To(Equal([]string{"edge"}), "%s", ref)
 		}
-		// The names are those of Kubernetes, with the namespace; the hashes those of the old names.
+		// The names are those of Kubernetes, with the namespace; the hashes are of the old names.
 		Expect(made[model.ServiceSecretKey("shop.shop", "shop.shop-tls-22fcdeff")]).NotTo(BeNil())
 		login := made[model.FilterKey("shop.login")].(*model.Filter)
 		Expect(login.Names()).To(ContainElements(model.SecretKey("shop.login.client-secret"), model.SecretKey("shop.cookies")))

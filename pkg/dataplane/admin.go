@@ -18,7 +18,7 @@ import (
 )
 
 // adminPort answers the paths of an admin port for an Envoy whose own admin endpoint is
-// a socket, through which this process drains it.
+// a Unix socket; this process uses that socket to drain the Envoy.
 type adminPort struct {
 	server *http.Server
 	served chan error
@@ -41,7 +41,7 @@ func openAdmin(ctx context.Context, addr, socket string, log *slog.Logger) (*adm
 	return a, nil
 }
 
-// close ends the port and cuts its requests.
+// close closes the port and its requests.
 func (a *adminPort) close() error {
 	err := a.server.Close()
 	if served := <-a.served; !errors.Is(served, http.ErrServerClosed) {

@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// Params returns what the bootstrap of the Envoy is made from. The paths in it are
-// absolute. It reads the token; Check reads the certificates.
+// Params returns the parameters of the Envoy's bootstrap. The paths in it are absolute.
+// It reads the token; Check reads the certificates.
 func Params(cfg config.Config) (envoy.Params, error) {
 	c := cfg.Connect
 	p := envoy.Params{
@@ -38,7 +38,7 @@ func Params(cfg config.Config) (envoy.Params, error) {
 		if f.from == "" {
 			continue
 		}
-		// Envoy has a working directory of its own.
+		// Envoy may have a different working directory.
 		if *f.to, err = filepath.Abs(f.from); err != nil {
 			return p, fmt.Errorf("looking for %s: %w", f.from, err)
 		}
@@ -52,8 +52,8 @@ const (
 	authorityFile   = "xds-ca.json"
 )
 
-// WriteFollowed writes the files through which Envoy follows its certificates to
-// an existing directory, and has p name them. They hold no secret.
+// WriteFollowed writes the files through which Envoy watches its certificates to an
+// existing directory, and sets their names in p. They contain no secret.
 func WriteFollowed(p *envoy.Params, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -73,8 +73,8 @@ func WriteFollowed(p *envoy.Params, dir string) error {
 	return replaceFile(p.TLS.CAFile, authorities)
 }
 
-// replaceFile moves a new file to the place of an old one, so that an Envoy that
-// follows it never reads a half.
+// replaceFile replaces a file with a rename, so that an Envoy that watches it never
+// reads half of it.
 func replaceFile(path string, content []byte) error {
 	next := path + ".new"
 	err := os.WriteFile(next, content, 0o644) //nolint:gosec // no secret, and Envoy may be another user's

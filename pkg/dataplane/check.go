@@ -17,9 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/config"
 )
 
-// Check reads the certificates of cfg and says why a control plane would not take
-// them, at the given time. An error that is fs.ErrNotExist is about a file that is not
-// on this machine.
+// Check reads the certificates of cfg and says why a control plane would refuse them at the
+// given time. An error that is fs.ErrNotExist is about a file that is not on this machine.
 func Check(cfg config.Config, now time.Time) error {
 	c := cfg.Connect
 	if c.TLSCA == "" {
@@ -55,7 +54,7 @@ func Check(cfg config.Config, now time.Time) error {
 	return nil
 }
 
-// checkLeaf continues the sentence that begins with the name of the file. Beside a token, a
+// checkLeaf continues the sentence that begins with the name of the file. With a token, a
 // certificate need not name a proxy.
 func checkLeaf(leaf *x509.Certificate, proxy string, token bool, now time.Time) error {
 	switch {
@@ -76,7 +75,7 @@ func checkLeaf(leaf *x509.Certificate, proxy string, token bool, now time.Time) 
 	return fmt.Errorf("is for %s and not for proxy %q", strings.Join(proxies, ", "), proxy)
 }
 
-// namedProxies are the proxies that a certificate names: a URI
+// namedProxies returns the proxies that a certificate names: a URI
 // spiffe://ANY-TRUST-DOMAIN/proxy/NAME, or a DNS name.
 func namedProxies(leaf *x509.Certificate) []string {
 	spiffe := regexp.MustCompile(`^spiffe://[a-z0-9._-]+/proxy/([A-Za-z0-9._-]+)$`)
@@ -102,10 +101,10 @@ func firstCertificate(text []byte) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// maxToken is more than any token has.
+// maxToken is longer than any token, in bytes.
 const maxToken = 4096
 
-// readToken reads the token; no error has a part of it.
+// readToken reads the token; no error contains a part of it.
 func readToken(path, proxy string) (string, error) {
 	data, err := readFile("xds-token-file", path, fmt.Sprintf("POST /proxy/%s/token answers a token", proxy))
 	if err != nil {
@@ -136,7 +135,7 @@ func readFile(flag, path, hint string) ([]byte, error) {
 	return data, nil
 }
 
-// hidden is an error that adds nothing to the sentence.
+// hidden is an error whose text is not repeated in the sentence.
 type hidden struct{ error }
 
 func (hidden) Error() string   { return "" }

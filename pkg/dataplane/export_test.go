@@ -1,6 +1,6 @@
 package dataplane
 
-// What the specs look at.
+// Exported for the specs.
 var (
 	AdminHandler = adminHandler
 	OpenAdmin    = openAdmin

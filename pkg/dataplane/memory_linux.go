@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryFile returns an empty file that is in memory only, and ends with the last
-// process that has it. kept says that it stays open when another program takes the
-// place of this one.
+// memoryFile returns an empty file that exists only in memory, until the last process
+// that has it open exits. kept says that it stays open when another program replaces
+// this one.
 func memoryFile(name string, kept bool) (*os.File, error) {
 	flags := unix.MFD_CLOEXEC
 	if kept {

@@ -19,25 +19,24 @@ import (
 
 // RunOptions say how to run an Envoy.
 type RunOptions struct {
-	// Path is the program; empty means that it is looked for, see
-	// standalone.FindEnvoy.
+	// Path is the program; empty means that standalone.FindEnvoy searches for it.
 	Path string
-	// Params are for its bootstrap. Its certificates are followed.
+	// Params are for its bootstrap. Envoy watches its certificates.
 	Params envoy.Params
-	// Args are more arguments for it.
+	// Args are additional arguments for it.
 	Args []string
 	// Drain is how long running requests may take when ctx ends; 0 means that Envoy
-	// takes the place of this process, with its signals and its exit code.
+	// replaces this process, with its signals and its exit code.
 	Drain time.Duration
-	// Init says that this process is process 1 of a container, which gets orphans. An
-	// Envoy in its place leaves them as they are.
+	// Init says that this process is process 1 of a container, which inherits orphans.
+	// An Envoy that replaces it does not reap them.
 	Init bool
 	Log  *slog.Logger
 }
 
-// Run runs an Envoy in the place of this process: it returns only if that does not
-// work. With a time to drain it runs Envoy beside this process instead, until Envoy
-// exits or ctx ends, and returns the exit code: 128 and the signal where one ended it.
+// Run replaces this process with an Envoy: it returns only if that fails. With a time to
+// drain it instead runs Envoy as a child until Envoy exits or ctx ends, and returns the
+// exit code: 128 plus the number of the signal if a signal ended it.
 func Run(ctx context.Context, o RunOptions) (code int, err error) {
 	if slices.ContainsFunc(o.Args, func(a string) bool { return a == "-c" || isFlag(a, "--config-path") }) {
 		return 0, errors.New("Envoy's configuration is the bootstrap that this program makes: leave out -c and --config-path, or start Envoy itself") //nolint:staticcheck // a name
@@ -60,7 +59,7 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 		return 0, err
 	}
 	args := append([]string{"-c", files.path(0)}, arguments(o.Args)...)
-	// The program's own settings are none of Envoy's business: one may be a token.
+	// Envoy does not need the program's own settings: one may be a token.
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
 	if o.Drain == 0 {
 		err := syscall.Exec(o.Path, append([]string{o.Path}, args...), env)
@@ -77,7 +76,7 @@ func Run(ctx context.Context, o RunOptions) (code int, err error) {
 }
 
 // openOwnSocket gives the Envoy an admin socket in a directory of its own, through which
-// this process drains it, and answers the admin port for it.
+// this process drains it, and serves the admin port for it.
 func openOwnSocket(ctx context.Context, o *RunOptions) (release func(), err error) {
 	dir, err := standalone.OpenRunDir(o.Log)
 	if err != nil {
@@ -103,16 +102,16 @@ func openOwnSocket(ctx context.Context, o *RunOptions) (release func(), err erro
 	return release, nil
 }
 
-// arguments adds those that the operator did not give.
+// arguments adds those that the operator did not set.
 func arguments(given []string) []string {
 	var args []string
 	for _, more := range [][]string{
-		// Without hot restart, Envoys on one machine have nothing in common.
+		// Without hot restart, Envoys on one machine share nothing.
 		{"--disable-hot-restart"},
-		// It warns of each login that fails, with the query of the request and what the
-		// identity provider has answered: there may be codes and tokens in them.
+		// Envoy logs a warning for each failed login, with the query of the request and
+		// the identity provider's answer: they may contain codes and tokens.
 		{"--component-log-level", "oauth2:error"},
-		// Envoy's default keeps lines of the access log back for 10 s.
+		// By default Envoy buffers lines of the access log for 10 s.
 		{"--file-flush-interval-msec", "1000"},
 	} {
 		if !slices.ContainsFunc(given, func(a string) bool { return isFlag(a, more[0]) }) {
@@ -124,8 +123,8 @@ func arguments(given []string) []string {
 
 func isFlag(arg, name string) bool { return arg == name || strings.HasPrefix(arg, name+"=") }
 
-// removeStale removes the admin socket of an Envoy that was killed: the next one
-// could not listen there.
+// removeStale removes the admin socket of a killed Envoy: the next one could not listen
+// there.
 func removeStale(socket string) error {
 	info, err := os.Lstat(socket)
 	if socket == "" || err != nil || info.Mode().Type() != fs.ModeSocket {
@@ -144,14 +143,14 @@ func removeStale(socket string) error {
 	return nil
 }
 
-// files are what Envoy reads at its start, in memory: the bootstrap first.
+// files are the files that Envoy reads at its start, in memory: the bootstrap first.
 type files struct {
 	list []*os.File
-	// child says that Envoy gets them by their place in list.
+	// child says that Envoy receives them by their position in list.
 	child bool
 }
 
-// firstChildFile is the number of the first file that a child gets beside its
+// firstChildFile is the number of the first file that a child receives after its
 // standard ones.
 const firstChildFile = 3
 
@@ -170,8 +169,8 @@ func (f *files) close() (err error) {
 	return err
 }
 
-// openFiles writes the bootstrap and the files through which certificates are
-// followed. Envoy reads all of them as JSON, since their names have no extension.
+// openFiles writes the bootstrap and the files through which Envoy watches certificates.
+// Envoy reads all of them as JSON, because their names have no extension.
 func openFiles(o RunOptions) (*files, error) {
 	f := &files{child: o.Drain > 0}
 	const bootstrapFile, authoritiesFile, certificateFile = 0, 1, 2

@@ -9,11 +9,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// isTags says whether a field holds tags.
+// isTags reports whether a field contains tags.
 func isTags(f form.Field) bool { return fieldKey(f) == "tags" }
 
-// fillProxy gives the fields that the text does not have, tags excepted, what is
-// stored there, or the defaults of a new proxy of that name.
+// fillProxy sets the fields that the text does not have, except tags, to the stored
+// values, or to the defaults of a new proxy with that name.
 func (a *applier) fillProxy(item *Item, p *model.Proxy, stored model.Object) error {
 	base, _ := stored.(*model.Proxy)
 	switch {
@@ -47,7 +47,7 @@ func (a *applier) warnResets(item *Item, obj, stored model.Object) {
 		return
 	}
 	if _, secret := stored.(*model.Secret); secret {
-		return // its contents stay, and its type follows from them
+		return // its contents stay, and they determine its type
 	}
 	obj, stored = model.RedactObject(obj), model.RedactObject(stored)
 	var reset []string

@@ -10,32 +10,32 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// ApplyOptions say how far a document reaches.
+// ApplyOptions say which objects a document affects.
 type ApplyOptions struct {
 	// Prune deletes the objects that the document does not name.
 	Prune bool
-	// Tag, when set, must be carried by every object of the document but
-	// routes and keys, and limits Prune to objects that carry it.
+	// Tag, if set, must be a tag of every object of the document except routes and
+	// keys, and limits Prune to objects that have it.
 	Tag string
-	// NewProxy returns a proxy with the defaults for its name; nil means
-	// model.NewProxy for every name.
+	// NewProxy returns a proxy with the defaults for its name; nil means model.NewProxy
+	// for every name.
 	NewProxy func(name string) *model.Proxy
 }
 
-// Result counts objects and links: what Apply made, changed and deleted, and
-// what the document names and was so before.
+// Result counts objects and links: those that Apply created, updated and deleted, and
+// those that were already as the document says.
 type Result struct {
 	Created, Updated, Deleted, Unchanged int
-	// Warnings say what the user has yet to do.
+	// Warnings say what the user still has to do.
 	Warnings []string
 }
 
-// Apply makes the configuration what the document says; run it in one
-// transaction and roll that back on an error. If the document lacks a field of a
-// stored object, the field gets its default, and a warning says so. A proxy keeps the
-// stored value of such a field (except tags), because it says where a listener is.
-// A secret without contents keeps the stored ones. An
-// error of the store names the object and its line and keeps its kind.
+// Apply makes the configuration what the document says. Run it in one transaction, and
+// roll that back on an error. If the document lacks a field of a stored object, the
+// field is reset to its default, and a warning says so. A proxy keeps the stored value
+// of such a field (except tags), because it says where a listener is. A secret without
+// contents keeps the stored ones. An error of the store names the object and its line
+// and keeps its kind.
 func Apply(w store.Writer, doc *Document, opts ApplyOptions) (Result, error) {
 	a := &applier{w: w, opts: opts, named: map[model.Key]bool{}, done: map[model.Key]bool{}}
 	for _, item := range doc.Items {
@@ -64,14 +64,14 @@ type applier struct {
 	result Result
 	// named are the objects of the document.
 	named map[model.Key]bool
-	// different are the items that the steps behind compare work on. there are those
-	// of them that have an object in the store.
+	// different are the items that the steps after compare work on. there are those of
+	// them whose object is stored.
 	different, there []*Item
-	// done are the links with a list at both ends that were looked at.
+	// done are the links with a list at both ends that were already handled.
 	done map[model.Key]bool
-	// moved are the services whose host was changed.
+	// moved are the services whose host has changed.
 	moved []*Item
-	// resets counts the objects of which fields went back to their defaults.
+	// resets counts the objects with fields that were reset to their defaults.
 	resets int
 }
 
@@ -96,9 +96,9 @@ func (a *applier) checkTags(doc *Document) error {
 	return nil
 }
 
-// pageSize bounds what is read for one step of the work: each step goes through
-// the document in pages, and the writer remembers what was read for the page. A
-// query for each object would take minutes if there are many.
+// pageSize bounds what is read for one step: each step goes through the document in
+// pages, and the writer remembers what was read for the page. A query for each of many
+// objects would take minutes.
 const pageSize = 200
 
 // each calls fn with each object that q selects.
@@ -118,8 +118,8 @@ func (a *applier) each(q store.Query, fn func(model.Object)) error {
 	}
 }
 
-// detach removes the links that the lists of neither end name. It comes first, so
-// that what they hold can be claimed by another or deleted.
+// detach removes the links that no list at either end names. It comes first, so that
+// others can claim what they hold, or it can be deleted.
 func (a *applier) detach(doc *Document) error {
 	attached := map[model.Key]bool{} // the links that have a list at both ends
 	for _, item := range doc.Items {
@@ -147,7 +147,7 @@ func (a *applier) detach(doc *Document) error {
 	return nil
 }
 
-// unlistedLinks finds, by the object that has a list, the links that no list names.
+// unlistedLinks returns the links that no list names, by the object that has the list.
 func (a *applier) unlistedLinks(page []*Item, attached map[model.Key]bool) (map[model.Key][]model.Key, error) {
 	found, listed := map[model.Key][]model.Key{}, map[model.Key]bool{}
 	for _, item := range page {
@@ -165,8 +165,8 @@ func (a *applier) unlistedLinks(page []*Item, attached map[model.Key]bool) (map[
 	return found, err
 }
 
-// links calls fn with the links that the lists of items are about, and with the
-// item that each is of.
+// links calls fn with the links that belong to the lists of items, and with the item of
+// each.
 func (a *applier) links(items []*Item, fn func(of, link model.Key)) error {
 	for _, kind := range []model.Kind{model.KindService, model.KindRoute, model.KindProxy} {
 		for _, list := range listsOf(kind) {
@@ -181,7 +181,7 @@ func (a *applier) links(items []*Item, fn func(of, link model.Key)) error {
 			}
 			err := a.each(store.Query{Kind: list.kind, To: ends}, func(link model.Object) {
 				of := link.Key().Owner()
-				if of.Kind != kind { // the one link that both ends may name
+				if of.Kind != kind { // the only link that both ends may name
 					of = link.Key().Attached()
 				}
 				fn(of, link.Key())
@@ -212,7 +212,8 @@ func (a *applier) putAll(*Document) error {
 	return a.checkHosts()
 }
 
-// requiredKeys lists an object and what the rules of the store look at for it.
+// requiredKeys lists an object and the objects that the rules of the store check for
+// it.
 func requiredKeys(obj model.Object) []model.Key {
 	keys := append(model.Uses(obj), obj.Key())
 	if owner := obj.Key().Owner(); owner != (model.Key{}) {
@@ -223,8 +224,7 @@ func requiredKeys(obj model.Object) []model.Key {
 
 // put stores one object.
 func (a *applier) put(item *Item) error {
-	// The store writes into what it is given, and a document may be applied
-	// again.
+	// The store writes into its argument, and a document may be applied again.
 	obj := clone(item.Object)
 	stored, err := a.get(obj.Key())
 	if err != nil {
@@ -250,7 +250,7 @@ func (a *applier) put(item *Item) error {
 	}
 	before := a.w.Count()
 	if svc, ok := obj.(*model.Service); ok && svc.FQDN != stored.(*model.Service).FQDN {
-		// Two services may exchange their hosts; checkHosts looks at the end.
+		// Two services may exchange their hosts; checkHosts checks the result.
 		a.moved = append(a.moved, item)
 		return a.w.Replace(obj)
 	}
@@ -263,7 +263,7 @@ func (a *applier) put(item *Item) error {
 	return nil
 }
 
-// get returns what is stored, or nil.
+// get returns the stored object, or nil.
 func (a *applier) get(key model.Key) (model.Object, error) {
 	obj, err := a.w.Get(key)
 	if model.IsKind(err, model.NotFound) {
@@ -272,7 +272,7 @@ func (a *applier) get(key model.Key) (model.Object, error) {
 	return obj, err
 }
 
-// fillSecret gives a secret without contents those that are stored.
+// fillSecret copies the stored contents to a secret without contents.
 func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) error {
 	if s.Cert != "" || s.PrivateKey != "" || s.Value != "" {
 		return nil
@@ -296,8 +296,8 @@ func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) e
 	return nil
 }
 
-// checkHosts refuses a host that another service of the same proxy has, once
-// every service has its new one.
+// checkHosts refuses a host that another service of the same proxy has, after every
+// service has its new host.
 func (a *applier) checkHosts() error {
 	for _, item := range a.moved {
 		links, err := a.w.List(store.Query{Kind: model.KindProxyService, To: []model.Key{item.Object.Key()}})
@@ -305,7 +305,7 @@ func (a *applier) checkHosts() error {
 			return err
 		}
 		for _, link := range links {
-			// It is there already: this checks and changes nothing.
+			// The link exists: this checks it and changes nothing.
 			if err := store.Replace(a.w, link); err != nil {
 				return locate(err, item.Line, item.At)
 			}
@@ -321,7 +321,7 @@ type wish struct {
 	at   string
 }
 
-// attach makes the links that are named and not there.
+// attach creates the links that are named and do not exist.
 func (a *applier) attach(*Document) error {
 	var page []wish
 	for _, item := range a.different {
@@ -372,8 +372,8 @@ func (a *applier) attachPage(page []wish) error {
 	return nil
 }
 
-// prefetchHosts reads who else has the hosts of the services that are to be
-// attached to proxies.
+// prefetchHosts reads which other services have the hosts of the services that are to
+// be attached to proxies.
 func (a *applier) prefetchHosts(page []wish) error {
 	var hosts []string
 	for _, wish := range page {
@@ -403,14 +403,15 @@ func clone(obj model.Object) model.Object {
 	return c.Interface().(model.Object)
 }
 
-// sameFields compares without what the store assigns, which obj then has too.
+// sameFields compares two objects without the fields that the store assigns. obj has
+// the stored ones afterwards.
 func sameFields(obj, stored model.Object) bool {
 	meta, was := obj.Meta(), stored.Meta()
 	*meta.ID, *meta.CreateTS, *meta.UpdateTS = *was.ID, *was.CreateTS, *was.UpdateTS
 	return reflect.DeepEqual(obj, stored)
 }
 
-// locate says where in the document the cause of an error of the store is.
+// locate adds the place in the document to an error of the store.
 func locate(err error, line int, at string) error {
 	where := place(line, at)
 	e, ok := errors.AsType[*model.Error](err)

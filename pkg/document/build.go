@@ -15,10 +15,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/suggest"
 )
 
-// builder makes the objects of a tree and collects what is wrong with them.
+// builder makes the objects of a tree and collects the errors in them.
 type builder struct {
 	items map[model.Kind][]*Item
-	// keysOf are the keys of an object of each kind that was met.
+	// keysOf has the keys of an object, for each kind that occurred.
 	keysOf map[model.Kind]objectKeys
 	// seen has the line of each object.
 	seen map[model.Key]int
@@ -33,7 +33,7 @@ func (b *builder) fail(line int, at, format string, args ...any) {
 
 // objectKeys are the keys that an object of a kind may have.
 type objectKeys struct {
-	// known has all of them; those of the fields come first.
+	// known are all of them; those of the fields come first.
 	known  []string
 	fields []form.Field
 	lists  map[string]model.Kind
@@ -65,8 +65,7 @@ type entry struct {
 	value *yaml.Node
 }
 
-// entries returns what a mapping holds under the known keys, which are
-// compared without regard to case.
+// entries returns the values of a mapping under the known keys, ignoring case.
 func (b *builder) entries(n *yaml.Node, at string, known []string) []entry {
 	var list []entry
 	has := &keys{line: n.Line}
@@ -130,7 +129,8 @@ func (b *builder) hasVersion(top *keys) {
 	}
 }
 
-// objects reads a list of objects; owner is the name of what parts are inside of.
+// objects reads a list of objects; owner is the name of the object that parts are
+// inside.
 func (b *builder) objects(kind model.Kind, owner, at string, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		b.fail(n.Line, at, "must be a list, not %s; omit it if it is empty", shape(n))
@@ -185,8 +185,8 @@ func (b *builder) object(kind model.Kind, owner, section string, i int, n *yaml.
 	b.add(item, name)
 }
 
-// bind puts the fields into the object and reports those that are bad, but for
-// the unread ones, of which it is known.
+// bind sets the fields of the object and reports the bad ones, except for unread ones,
+// which were already reported.
 func (b *builder) bind(item *Item, fields []form.Field, sent []form.Value, entries []entry, unread []string) {
 	errs := form.BindFields(item.Object, fields, sent, true)
 	if p, ok := item.Object.(*model.Proxy); ok && settlePorts(item, p) {
@@ -204,7 +204,7 @@ func (b *builder) bind(item *Item, fields []form.Field, sent []form.Value, entri
 		}
 		b.fail(line, item.At+"."+field, "%s", e.Message)
 	}
-	// An empty list in it is stored as none.
+	// An empty list in it is stored as no list.
 	if r, ok := item.Object.(*model.Route); ok && !reflect.ValueOf(r.Config).IsZero() {
 		if text, err := json.Marshal(r.Config); err == nil {
 			if config, err := model.ParseRouteConfig(string(text)); err == nil {
@@ -215,8 +215,8 @@ func (b *builder) bind(item *Item, fields []form.Field, sent []form.Value, entri
 }
 
 // settlePorts changes the default of a port that the text does not have if it equals
-// the other port. Which port the proxy gets instead is known when the document is
-// applied.
+// the other port. The port that the proxy gets instead is known only when the document
+// is applied.
 func settlePorts(item *Item, p *model.Proxy) bool {
 	if p.HTTPPort != p.HTTPSPort {
 		return false
@@ -266,7 +266,8 @@ func (b *builder) names(at string, n *yaml.Node) []Link {
 	return links
 }
 
-// badName says why an element of a list is no name; seen has those before it.
+// badName says why an element of a list is not a valid name; seen has the elements
+// before it.
 func badName(n *yaml.Node, seen map[string]bool) string {
 	if is := shape(n); is != form.IsText {
 		return "must be a name, not " + string(is)
@@ -293,7 +294,7 @@ func nameOf(n *yaml.Node, key string) string {
 	return ""
 }
 
-// clip keeps a hostile name from filling the errors.
+// clip prevents a hostile name from filling the errors.
 func clip(name string) string {
 	if len(name) <= 253 {
 		return name
@@ -301,7 +302,7 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:250], "") + "..."
 }
 
-// shape is what a node holds, as a form knows it.
+// shape returns the shape of a node's value, as form names it.
 func shape(n *yaml.Node) form.Shape {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -320,10 +321,10 @@ func shape(n *yaml.Node) form.Shape {
 	case "!!null":
 		return form.IsNull
 	}
-	return form.IsText // also what YAML takes for a date
+	return form.IsText // also what YAML reads as a date
 }
 
-// value is a field as the forms take it.
+// value returns a field in the form that pkg/form reads.
 func value(name string, n *yaml.Node) (form.Value, error) {
 	v := form.Value{Name: name, Shape: shape(n), Text: n.Value}
 	if v.Shape == form.IsText || n.Kind == yaml.ScalarNode && n.Style&quoted == 0 && isJSONNumber(n.Value) {

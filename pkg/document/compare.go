@@ -7,7 +7,7 @@ import (
 )
 
 // compare finds the items that are stored as the document says, with the links that
-// they list, and leaves the others to the next steps: what is as it was is read once,
+// they list, and leaves the others to the next steps: an unchanged item is read once
 // and costs nothing else.
 func (a *applier) compare(doc *Document) error {
 	for page := range slices.Chunk(doc.Items, pageSize) {
@@ -45,7 +45,7 @@ func (a *applier) compare(doc *Document) error {
 	return nil
 }
 
-// getAll returns what is stored of a page of items.
+// getAll returns the stored objects of a page of items.
 func (a *applier) getAll(page []*Item) (map[model.Key]model.Object, error) {
 	keys := make([]model.Key, len(page))
 	for i, item := range page {
@@ -65,8 +65,8 @@ func (a *applier) getAll(page []*Item) (map[model.Key]model.Object, error) {
 	return stored, nil
 }
 
-// hasFields reports whether an object is stored as the text says. It does not know
-// of one with secrets, which only their seal tells apart.
+// hasFields reports whether an object is stored as the text says. It returns false for
+// an object with secrets, which differ in their seals.
 func (a *applier) hasFields(item *Item, stored model.Object) bool {
 	if _, sealed := stored.(model.Confidential); sealed {
 		return false
@@ -78,8 +78,8 @@ func (a *applier) hasFields(item *Item, stored model.Object) bool {
 	return sameFields(obj, stored)
 }
 
-// hasLinks reports whether an item lists the links that are stored, and no object
-// that may be deleted because the document does not name it.
+// hasLinks reports whether an item lists exactly the links that are stored, and no
+// object that may be deleted because the document does not name it.
 func (a *applier) hasLinks(item *Item, links []model.Key) bool {
 	listed := map[model.Key]bool{}
 	for kind, names := range item.Lists {
@@ -94,8 +94,7 @@ func (a *applier) hasLinks(item *Item, links []model.Key) bool {
 	return len(listed) == len(links) && !slices.ContainsFunc(links, func(link model.Key) bool { return !listed[link] })
 }
 
-// isDone reports whether a link was looked at from its other end, and notes that it
-// is now.
+// isDone reports whether a link was handled from its other end, and marks it.
 func (a *applier) isDone(link model.Key) bool {
 	if link.Kind != model.KindProxyService {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// counting counts what is asked of a Writer.
+// counting counts the calls of a Writer.
 type counting struct {
 	store.Writer
 	// prefetched are the keys, and rows the rows of lists.
@@ -30,7 +30,7 @@ func (c *counting) List(q store.Query) ([]model.Object, error) {
 	return list, err
 }
 
-// applyCounting applies a document and counts what that asks for.
+// applyCounting applies a document and counts the calls for it.
 func (c config) applyCounting(text string, opts document.ApplyOptions) (document.Result, counting) {
 	GinkgoHelper()
 	doc, err := document.Parse([]byte(text), "application/json")

@@ -8,30 +8,29 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Version is the version of the document's shape that this package knows.
+// Version is the version of the document format that this package knows.
 const Version = 1
 
 // maxErrors bounds the errors that are reported for one document.
 const maxErrors = 100
 
-// Document is the desired configuration.
+// Document is a desired configuration.
 type Document struct {
-	// Items are the objects in order of model.Kinds, within a kind as they
-	// were written.
+	// Items are the objects in the order of model.Kinds, and within a kind in the order of the
+	// text.
 	Items []*Item
 }
 
-// Item is one object of a document with the names of what is attached to it.
+// Item is one object of a document with the names of the objects attached to it.
 type Item struct {
 	Object model.Object
-	// Lists holds, by the kind of the link, what is to be attached. A kind
-	// that is not there says nothing; an empty list detaches everything.
+	// Lists has, by the kind of the link, what is to be attached. A missing kind changes nothing;
+	// an empty list detaches everything.
 	Lists map[model.Kind][]Link
-	// absent has the bit of each field, by its place in form.Fields, that the
-	// text does not have; Object has its default there.
+	// absent has the bit of each field that the text does not have, by its index in form.Fields;
+	// Object has the default there.
 	absent uint64
-	// Line is where the object begins in the text; 0 means that it comes from
-	// none.
+	// Line is where the object begins in the text; 0 means that there is no text.
 	Line int
 	// At is its place, for example services["shop"].routes["root"].
 	At string
@@ -49,7 +48,7 @@ type section struct {
 	kind model.Kind
 }
 
-// sections are those at the top, in the order of writing.
+// sections returns those at the top level, in the order of writing.
 func sections() []section {
 	return []section{
 		{"upstreams", model.KindUpstream}, {"secrets", model.KindSecret}, {"keysets", model.KindKeySet}, {"filters", model.KindFilter},
@@ -57,7 +56,8 @@ func sections() []section {
 	}
 }
 
-// partsOf is the list of objects that an object of kind has inside of it; none has the empty kind.
+// partsOf returns the list of objects that are written inside an object of a kind; its kind is
+// empty if there is none.
 func partsOf(kind model.Kind) section {
 	switch kind {
 	case model.KindService:
@@ -68,14 +68,13 @@ func partsOf(kind model.Kind) section {
 	return section{}
 }
 
-// isPart reports whether objects of kind are inside of others.
+// isPart reports whether objects of a kind are written inside others.
 func isPart(kind model.Kind) bool {
 	row := kind.Row()
 	return row.Owner() != "" && row.Attaches() == ""
 }
 
-// listsOf are the lists of names that an object of kind has, in the order of
-// writing.
+// listsOf returns the lists of names in an object of a kind, in the order of writing.
 func listsOf(kind model.Kind) []section {
 	switch kind {
 	case model.KindService:
@@ -88,18 +87,18 @@ func listsOf(kind model.Kind) []section {
 	return nil
 }
 
-// linkKey is the key of the link of a kind from owner to what is called name.
+// linkKey returns the key of the link of a kind from owner to the object with a name.
 func linkKey(kind model.Kind, owner model.Key, name string) model.Key {
-	if kind.Row().Attaches() == owner.Kind { // the one link that both ends may name
+	if kind.Row().Attaches() == owner.Kind { // the only link that both ends may name
 		return model.NewKey(kind, name, owner.Name())
 	}
 	return model.NewKey(kind, owner.Text(), name)
 }
 
-// isAbsent says whether the text does not have the field of that place.
+// isAbsent reports whether the text does not have the field with that index.
 func (item *Item) isAbsent(field int) bool { return item.absent&(1<<field) != 0 }
 
-// fieldKey is the key of a field in the document.
+// fieldKey returns the key of a field in the document.
 func fieldKey(f form.Field) string { return strings.ToLower(f.Name) }
 
 // place names a part of the document for an error; line 0 is left out.
@@ -113,8 +112,8 @@ func place(line int, at string) string {
 	return fmt.Sprintf("line %d: %s", line, at)
 }
 
-// lowerField writes the name of a form field as the document does; what
-// follows a dot is within the field's value.
+// lowerField returns the name of a form field as the document writes it; the part after a dot is
+// within the field's value.
 func lowerField(name string) string {
 	field, rest, nested := strings.Cut(name, ".")
 	if nested {

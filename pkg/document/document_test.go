@@ -106,7 +106,7 @@ proxies:
   - oauth
 `
 
-// odd are texts that a careless writer or reader changes.
+// odd returns texts that a careless writer or reader changes.
 func odd() []string {
 	return []string{
 		"yes", "No", "on", "y", "null", "~", "true", "1e3", "1e999", "0x1F", "0777", "1_000", "12:30:45", "2026-11-21", "-", "- a", "=", "<<", "!x", "&a", "*a",
@@ -117,7 +117,8 @@ func odd() []string {
 	}
 }
 
-// withOdd has the odd texts as values and as keys, in YAML's own subset.
+// withOdd returns a document with the odd texts as values and as keys, in YAML's own
+// subset.
 func withOdd() string {
 	var b strings.Builder
 	b.WriteString(`{"version": 1, "services": [{"service_name": "s", "fqdn": "*", "routes": [{"route_name": "r", "route_prefix": "/", "route_config": {"headers": [`)

@@ -14,15 +14,15 @@ import (
 // maxDepth bounds the nesting of a document.
 const maxDepth = 64
 
-// jsonReader makes of JSON the tree that the YAML parser makes of YAML. The JSON is
-// known to be well formed: see checkJSON.
+// jsonReader makes the same tree from JSON that the YAML parser makes from YAML. The
+// JSON must be well formed: see checkJSON.
 type jsonReader struct {
 	data []byte
-	// at is how far it was read. line is the line of the offset counted.
+	// at is the offset of the next byte. line is the line of the offset counted.
 	at, line, counted int
-	// parts counts those of the tree that is read.
+	// parts counts the parts of the current tree.
 	parts int
-	// text makes the node of a text.
+	// text makes the node for a text.
 	text func(string) *yaml.Node
 }
 
@@ -39,7 +39,7 @@ func parseJSON(data []byte) (*yaml.Node, error) {
 	return newJSONReader(data, textNode).value()
 }
 
-// checkJSON refuses what is not one JSON value, or nests too deeply.
+// checkJSON refuses anything but one JSON value, and nesting that is too deep.
 func checkJSON(data []byte) error {
 	if json.Valid(data) {
 		return checkDepth(data)
@@ -62,7 +62,7 @@ func checkJSON(data []byte) error {
 	return fmt.Errorf("line %d: %w", line, syntax)
 }
 
-// checkDepth refuses the beginning of a JSON value that nests too deeply.
+// checkDepth refuses a JSON value that begins with nesting that is too deep.
 func checkDepth(data []byte) error {
 	depth, line, quoted := 0, 1, false
 	for i := 0; i < len(data); i++ {
@@ -93,8 +93,8 @@ func (r *jsonReader) peek() byte {
 	return r.data[r.at]
 }
 
-// next reports whether an object or an array, the opening bracket of which was
-// read, has one more element, and goes there or behind the closing bracket.
+// next reports whether an object or array, whose opening bracket was read, has another
+// element. It moves there, or past the closing bracket.
 func (r *jsonReader) next() bool {
 	c := r.peek()
 	if c == ',' {
@@ -108,7 +108,7 @@ func (r *jsonReader) next() bool {
 	return true
 }
 
-// lineHere is the line of what comes next.
+// lineHere returns the line of the next byte.
 func (r *jsonReader) lineHere() int {
 	r.peek()
 	r.line += bytes.Count(r.data[r.counted:r.at], []byte("\n"))
@@ -116,7 +116,7 @@ func (r *jsonReader) lineHere() int {
 	return r.line
 }
 
-// value reads what comes next.
+// value reads the next value.
 func (r *jsonReader) value() (node *yaml.Node, err error) {
 	line := r.lineHere()
 	if r.parts++; r.parts > maxParts {
@@ -171,7 +171,7 @@ func (r *jsonReader) key() (text string, line int) {
 	return text, line
 }
 
-// string reads the text that comes next.
+// string reads the next text.
 func (r *jsonReader) string() string {
 	start, plain := r.at, true
 	for r.at++; r.data[r.at] != '"'; r.at++ {
@@ -190,7 +190,7 @@ func (r *jsonReader) string() string {
 	return text
 }
 
-// word reads the number, or true, false or null, that comes next.
+// word reads the next number, true, false or null.
 func (r *jsonReader) word() string {
 	start := r.at
 	for r.at < len(r.data) && strings.IndexByte(",]} \t\r\n", r.data[r.at]) < 0 {
@@ -199,7 +199,7 @@ func (r *jsonReader) word() string {
 	return string(r.data[start:r.at])
 }
 
-// jsonText is the JSON of a node, in the form in which the store keeps it.
+// jsonText returns the JSON of a node, in the form in which the store keeps it.
 func jsonText(n *yaml.Node) (string, error) {
 	var out bytes.Buffer
 	if err := writeJSON(&out, n); err != nil {
@@ -243,8 +243,7 @@ func writeJSON(out *bytes.Buffer, n *yaml.Node) error {
 }
 
 func writeScalar(out *bytes.Buffer, n *yaml.Node) error {
-	// Any number of JSON keeps its form, also one that YAML would take for
-	// text (1e999).
+	// Every JSON number keeps its form, even one that YAML would read as text (1e999).
 	if n.Style&quoted == 0 && isJSONNumber(n.Value) {
 		out.WriteString(n.Value)
 		return nil

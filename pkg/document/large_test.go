@@ -12,8 +12,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// largeDocument has n services, each with a route to an upstream of its own, and
-// a proxy that has all of them. change may change the object of each number.
+// largeDocument returns a document with n services, each with a route to an upstream of
+// its own, and a proxy that has all of them. change may change the objects of each
+// number.
 func largeDocument(n int, change func(i int, upstream, service, route map[string]any)) string {
 	var upstreams, services, names []any
 	for i := range n {

@@ -10,7 +10,7 @@ import (
 
 const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// textNode is a scalar that every YAML parser reads as this text.
+// textNode returns a scalar that every YAML parser reads as this text.
 func textNode(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	switch {
@@ -22,12 +22,12 @@ func textNode(s string) *yaml.Node {
 	return n
 }
 
-// quotedNode is a scalar that is a text, whatever it looks like.
+// quotedNode returns a scalar that is a text, whatever it looks like.
 func quotedNode(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
 }
 
-// plainNode is a number, true, false or null, as JSON writes it.
+// plainNode returns a number, true, false or null, as JSON writes it.
 func plainNode(text, tag string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
 }
@@ -42,8 +42,8 @@ func put(m *yaml.Node, key string, value *yaml.Node) {
 	m.Content = append(m.Content, textNode(key), value)
 }
 
-// isBlock reports whether s reads well, and comes back as it is, as a literal
-// block: lines without space where it would be lost.
+// isBlock reports whether s is readable as a literal block and stays unchanged in it:
+// no line has a space that would be lost.
 func isBlock(s string) bool {
 	body := strings.TrimSuffix(s, "\n")
 	if !strings.Contains(s, "\n") || body == "" || body[0] == '\n' || strings.HasSuffix(body, "\n") {
@@ -65,8 +65,8 @@ func isJSONNumber(s string) bool {
 	return s != "" && (s[0] == '-' || s[0] >= '0' && s[0] <= '9') && json.Valid([]byte(s))
 }
 
-// isYAML11Value reports whether a parser of YAML 1.1 would take the text for
-// a truth value or a number of base 60.
+// isYAML11Value reports whether a YAML 1.1 parser would read the text as a boolean or a
+// base 60 number.
 func isYAML11Value(s string) bool {
 	switch strings.ToLower(s) {
 	case "y", "n", "yes", "no", "on", "off":

@@ -13,9 +13,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Parse reads a document of the media type, for example application/yaml;
-// without one it is YAML. An error is a *model.Error of kind Invalid that lists
-// every bad object, at most 100 errors in all, each with its line.
+// Parse reads a document with a media type, for example application/yaml; the default
+// is YAML. An error is a *model.Error of kind Invalid. It lists every bad object with
+// its line, up to 100 errors.
 func Parse(data []byte, mediaType string) (*Document, error) {
 	isJSON, err := isJSONType(mediaType)
 	if err != nil {
@@ -105,8 +105,8 @@ func parseYAML(data []byte) (*yaml.Node, error) {
 	return root.Content[0], checkYAML(root.Content[0], 0)
 }
 
-// checkYAML refuses what JSON has no word for, and what makes a document mean
-// more than it shows.
+// checkYAML refuses what JSON cannot express, and what makes a document mean more than
+// it shows.
 func checkYAML(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":

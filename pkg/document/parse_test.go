@@ -106,7 +106,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What it takes comes back as it was, in both languages.
+		// An accepted value is written back unchanged, in both languages.
 		for _, asJSON := range []bool{false, true} {
 			first := encode(t, doc, asJSON)
 			mediaType := "application/yaml"

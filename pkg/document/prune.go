@@ -8,8 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// pruneOwners deletes the proxies, services, routes and keys that the document does
-// not name, before what they hold is claimed by others.
+// pruneOwners deletes the proxies, services, routes and keys that the document does not name,
+// before others claim what they hold.
 func (a *applier) pruneOwners(doc *Document) error {
 	if !a.opts.Prune {
 		return nil
@@ -26,7 +26,7 @@ func (a *applier) pruneOwners(doc *Document) error {
 	return a.prune(model.KindService)
 }
 
-// pruneUsed deletes what the objects of the document may have used until now.
+// pruneUsed deletes what the objects of the document may have used so far.
 func (a *applier) pruneUsed(*Document) error {
 	if !a.opts.Prune {
 		return nil
@@ -42,7 +42,7 @@ func (a *applier) pruneUsed(*Document) error {
 	return nil
 }
 
-// prune deletes what the document does not name of a kind.
+// prune deletes the objects of a kind that the document does not name.
 func (a *applier) prune(kind model.Kind) error {
 	after := ""
 	for {
@@ -63,8 +63,8 @@ func (a *applier) prune(kind model.Kind) error {
 	}
 }
 
-// pruneParts deletes the parts that the document does not name of the objects of a
-// kind that it names. With a tag those belong to it whose owner carried it before.
+// pruneParts deletes the parts that the document does not name, of the objects of a kind that it
+// names. With a tag, only if their owner had the tag before.
 func (a *applier) pruneParts(doc *Document, kind model.Kind) error {
 	for page := range slices.Chunk(doc.Items, pageSize) {
 		owners, err := a.prunableOwners(page, kind)
@@ -117,7 +117,7 @@ func (a *applier) prunableOwners(page []*Item, kind model.Kind) (owners []model.
 	return owners, nil
 }
 
-// pruning says why something is deleted that the document does not speak of.
+// pruning explains why an object is deleted that the document does not mention.
 func pruning(err error, key model.Key) error {
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok || e.Kind == model.Unavailable {

@@ -7,20 +7,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// What a document may hold. A tree takes some 200 bytes for each part, so that
-// a few million of them would be more than all else in the program.
+// The limits of a document. A tree takes about 200 bytes for each part: a few million
+// parts would need more memory than the rest of the program.
 const (
-	// maxParts bounds the tree of one object in JSON, which is read object by
-	// object.
+	// maxParts bounds the tree of one object in JSON, which is read object by object.
 	maxParts = 300_000
-	// maxYAMLParts bounds what a document in YAML, which is read as one tree,
-	// weighs at most, see weighYAML. Some 11 MB of plain configuration have it, or 17,000
-	// services of five routes.
+	// maxYAMLParts bounds the weight of a document in YAML, which is read as one tree;
+	// see weighYAML. It allows about 11 MB of plain configuration, or 17,000 services
+	// with five routes each.
 	maxYAMLParts = 2_500_000
 )
 
-// readJSON reads a document object by object, and stops when there are as many
-// errors as are reported.
+// readJSON reads a document object by object, and stops at the maximum number of errors.
 func (b *builder) readJSON(data []byte) error {
 	if err := checkJSON(data); err != nil {
 		return err
@@ -44,7 +42,7 @@ func (b *builder) readJSON(data []byte) error {
 	return nil
 }
 
-// readSection reads one key at the top, with its value.
+// readSection reads one top-level key with its value.
 func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 	text, line := r.key()
 	key := strings.ToLower(text)
@@ -72,7 +70,7 @@ func (b *builder) readSection(r *jsonReader, known []string, top *keys) error {
 	return nil
 }
 
-// hasMaxErrors reports whether there are as many errors as are reported.
+// hasMaxErrors reports whether the maximum number of errors is reached.
 func (b *builder) hasMaxErrors() bool { return len(b.errs) >= maxErrors }
 
 // keys are the keys of one mapping.
@@ -81,7 +79,7 @@ type keys struct {
 	seen []string
 }
 
-// topValue takes a value at the top of the document.
+// topValue reads a value at the top level of the document.
 func (b *builder) topValue(e entry) {
 	if e.key != "version" {
 		b.objects(kindOf(e.key), "", e.key, e.value)
@@ -99,7 +97,7 @@ func kindOf(key string) model.Kind {
 	return ""
 }
 
-// knownKeys are those at the top of a document.
+// knownKeys returns the keys at the top level of a document.
 func knownKeys() []string {
 	known := []string{"version"}
 	for _, s := range sections() {
@@ -108,9 +106,9 @@ func knownKeys() []string {
 	return known
 }
 
-// checkYAMLParts refuses a text in YAML that may have too many parts, without
-// reading it: a part needs a character that sets it off from the one before.
-// Texts that hold such characters count too.
+// checkYAMLParts refuses a YAML text that may have too many parts, without parsing it: a
+// part needs a character that separates it from the previous one. Texts that contain such
+// characters count too.
 func checkYAMLParts(data []byte) error {
 	weight := 0
 	for i, c := range data {

@@ -24,8 +24,8 @@ func TestDocument(t *testing.T) {
 	RunSpecs(t, "configuration document")
 }
 
-// emptyDatabase is a database file with its tables, which take long to make;
-// keys is the file with the key of its secrets.
+// emptyDatabase is a database file with its tables, which take long to create; keys is
+// the file with the key of its secrets.
 var (
 	emptyDatabase []byte
 	keys          string
@@ -52,7 +52,7 @@ func openStore(path string) *sqlstore.Store {
 // config is a configuration in a database of its own.
 type config struct{ store.Store }
 
-// configOf is a configuration to which the documents were applied.
+// configOf returns a configuration to which the documents were applied.
 func configOf(docs ...string) config {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), "gatehouse.db")
@@ -66,7 +66,7 @@ func configOf(docs ...string) config {
 	return c
 }
 
-// apply applies a document and returns what Apply said, with the revision.
+// apply applies a document. It returns the result of Apply, with the revision.
 func (c config) apply(text string, opts document.ApplyOptions) (document.Result, int64, error) {
 	mediaType := "application/yaml"
 	if text != "" && text[0] == '{' {
@@ -109,7 +109,7 @@ func (c config) revision() int64 {
 	return revision
 }
 
-// messages are the fields of an Invalid error, each as "field: message".
+// messages returns the fields of an Invalid error, each as "field: message".
 func messages(err error) []string {
 	GinkgoHelper()
 	e, ok := errors.AsType[*model.Error](err)

@@ -21,17 +21,16 @@ import (
 type WriteOptions struct {
 	// JSON writes JSON; otherwise it is YAML.
 	JSON bool
-	// Sealed shows what is secret as sealed text. Otherwise secrets are shown
-	// without contents, and secret texts elsewhere as model.Redacted.
+	// Sealed writes secret values as sealed text. Without it, secrets have no contents,
+	// and secret texts elsewhere are model.Redacted.
 	Sealed bool
-	// Tag, when set, leaves out the objects that do not carry it, but for
-	// routes, which go with their service.
+	// Tag, if set, omits the objects that do not have it, except routes, which follow
+	// their service.
 	Tag string
 }
 
-// Write writes the configuration as one document, a page of objects at a time.
-// Objects are sorted by name. Fields that have their default are left out,
-// except those of proxies.
+// Write writes the configuration as one document, a page of objects at a time. Objects
+// are sorted by name. Fields with their default are omitted, except those of proxies.
 func Write(w io.Writer, r store.Reader, opts WriteOptions) error {
 	p := newPrinter(w, opts.JSON)
 	for _, s := range sections() {
@@ -57,8 +56,8 @@ func Write(w io.Writer, r store.Reader, opts WriteOptions) error {
 	return p.end()
 }
 
-// Encode writes a document that was made by hand, as Write does but in the
-// order of its items, and with what its secrets hold.
+// Encode writes a document that was built in memory, like Write but in the order of its
+// items, and with the contents of its secrets.
 func Encode(w io.Writer, doc *Document, asJSON bool) error {
 	p := newPrinter(w, asJSON)
 	for _, s := range sections() {
@@ -75,7 +74,7 @@ func Encode(w io.Writer, doc *Document, asJSON bool) error {
 	return p.end()
 }
 
-// itemsOf makes items of a page of objects, with parts and links.
+// itemsOf makes items from a page of objects, with parts and links.
 func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, error) {
 	keys := make([]model.Key, len(page))
 	for i, o := range page {
@@ -120,7 +119,7 @@ func itemsOf(r store.Reader, kind model.Kind, page []model.Object) ([]*Item, err
 	return items, nil
 }
 
-// nodesOf makes nodes of items; parts go into what owns them.
+// nodesOf makes nodes from items; parts go into their owners.
 func nodesOf(items []*Item, sealed bool) []*yaml.Node {
 	var nodes []*yaml.Node
 	lists := map[model.Key]*yaml.Node{}
@@ -173,7 +172,7 @@ func nodeOf(item *Item, sealed bool) *yaml.Node {
 	return n
 }
 
-// valueNode is what a field holds, as form.Field.Get returns it.
+// valueNode returns the node for the value of a field, as form.Field.Get returns it.
 func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case int:
@@ -187,7 +186,7 @@ func valueNode(v any) *yaml.Node {
 		}
 		return list
 	case json.RawMessage:
-		if n, err := parseJSON(v); err == nil { // what is stored is well formed
+		if n, err := parseJSON(v); err == nil { // stored values are well formed
 			return n
 		}
 	}
@@ -213,7 +212,7 @@ func newPrinter(w io.Writer, asJSON bool) *printer {
 	return p
 }
 
-// section writes objects of a section, which may follow others of the same.
+// section writes objects of a section; previous ones may be of the same section.
 func (p *printer) section(key string, nodes []*yaml.Node) error {
 	if len(nodes) == 0 {
 		return nil
@@ -226,8 +225,8 @@ func (p *printer) section(key string, nodes []*yaml.Node) error {
 		p.open = key
 		p.put(key + ":\n")
 	}
-	// One by one: an encoder keeps all that it was given, so that many nodes cost
-	// more than each of them alone.
+	// One at a time: an encoder keeps everything it has encoded, so many nodes together
+	// cost more than each alone.
 	for _, n := range nodes {
 		enc := yaml.NewEncoder(p.w)
 		enc.SetIndent(2)
@@ -273,5 +272,5 @@ func (p *printer) end() error {
 	return p.w.Flush()
 }
 
-// put writes text. What went wrong is kept, and said by Flush.
+// put writes text. The writer keeps an error until Flush returns it.
 func (p *printer) put(text string) { _, _ = p.w.WriteString(text) }

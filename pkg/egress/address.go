@@ -11,8 +11,7 @@ import (
 func normalize(address string) string { return strings.ToLower(strings.TrimSuffix(address, ".")) }
 
 // KnownAddrs returns the IP addresses that an address certainly means; none for a DNS name
-// that only a resolver knows. To connect to 0.0.0.0 is to connect to this
-// machine.
+// that only a resolver knows. A connection to 0.0.0.0 is one to this machine.
 func KnownAddrs(address string) []netip.Addr {
 	name := normalize(address)
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") || name == "localhost.localdomain" ||
@@ -37,8 +36,8 @@ func loopbacks() []netip.Addr {
 	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 }
 
-// oddIPv4 reads an IPv4 address as inet_aton does, and with it some resolvers:
-// 0x7f000001 and 0177.1 are 127.0.0.1.
+// oddIPv4 reads an IPv4 address as inet_aton and some resolvers do: 0x7f000001 and 0177.1
+// are 127.0.0.1.
 func oddIPv4(s string) (netip.Addr, bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {

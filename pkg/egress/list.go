@@ -10,7 +10,8 @@ import (
 type Entry struct {
 	text    string
 	network netip.Prefix
-	// name is lower case; one that begins with a dot stands for all names below.
+	// name is in lower case; a name that begins with a dot stands for all names below
+	// it.
 	name string
 }
 
@@ -40,8 +41,7 @@ func ParseEntry(text string) (Entry, error) {
 	return Entry{text: text, name: below}, nil
 }
 
-// isName reports whether s can be a DNS name and is no mistyped address or
-// network.
+// isName reports whether s can be a DNS name, and is not a mistyped address or network.
 func isName(s string) bool {
 	if _, number := oddIPv4(s); number || s == "" || len(s) > 253 {
 		return false
@@ -74,15 +74,16 @@ func (e Entry) contains(address string, addrs []netip.Addr) bool {
 	return name == e.name
 }
 
-// Lists are what the operator says of upstreams. The zero value allows all.
+// Lists are the operator's rules for the addresses of upstreams. The zero value allows
+// all.
 type Lists struct {
-	// Allow is what upstreams may be; none means everything.
+	// Allow has the addresses that upstreams may have; an empty list allows all.
 	Allow []Entry
-	// Deny is what they must not be; it wins.
+	// Deny has the addresses that they must not have; it takes precedence.
 	Deny []Entry
 }
 
-// Refusal says why an upstream must not have an address; "" where it may.
+// Refusal says why an upstream must not have an address; "" if it may.
 func (l Lists) Refusal(address string) string {
 	addrs := KnownAddrs(address)
 	if e := find(l.Deny, address, addrs); e != nil {
@@ -94,8 +95,8 @@ func (l Lists) Refusal(address string) string {
 	return ""
 }
 
-// MayResolveToDenied reports whether networks are denied and the address is a DNS name,
-// which may resolve into one of them, that is not allowed by name.
+// MayResolveToDenied reports whether the address is a DNS name that may resolve into a
+// denied network and is not allowed by name.
 func (l Lists) MayResolveToDenied(address string) bool {
 	networks := false
 	for _, e := range l.Deny {

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Place is where the gateway itself listens.
+// Place is an address where the gateway itself listens.
 type Place struct {
-	// What it is, in words: "the REST API".
+	// What describes it: "the REST API".
 	What string
 	Addr netip.AddrPort
 }
 
-// Machine is the one that the program runs on.
+// Machine is the machine that the program runs on.
 type Machine struct {
 	Addrs []netip.Addr
-	// Names mean this machine, beside localhost.
+	// Names are the names of this machine, in addition to localhost.
 	Names []string
 }
 
-// Find returns the place that an upstream names; nil means none. A loopback
-// address is this machine's for every Envoy that runs here.
+// Find returns the place that an upstream's address leads to; nil means none. A
+// loopback address belongs to this machine for every Envoy that runs here.
 func (m Machine) Find(places []Place, address string, port int) *Place {
 	for i := range places {
 		if p := &places[i]; int(p.Addr.Port()) == port && m.connects(p.Addr.Addr().Unmap(), address) {

@@ -2,14 +2,14 @@ package egress
 
 import "net/netip"
 
-// Contains reports whether a list has an address. A DNS name is in it by name only.
+// Contains reports whether a list has an address. A DNS name matches only by name.
 func Contains(list []Entry, address string) bool {
 	return find(list, address, KnownAddrs(address)) != nil
 }
 
-// Special says what an address is that no service of others has: one of the machine
-// itself, of the link, of a cloud's own services, of many. Empty means that it is none
-// of these.
+// Special describes an address that no service of others can have: of the machine itself,
+// of the link, of a cloud's own services, or of many. Empty means that it is none of
+// these.
 func Special(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if inner, ok := translated(addr); ok {
@@ -35,8 +35,8 @@ func Special(addr netip.Addr) string {
 	return ""
 }
 
-// metadataServices are those beside the link-local ones: of Amazon over IPv6, of Alibaba
-// and of Azure.
+// metadataServices are those that are not link-local: of Amazon over IPv6, of Alibaba and
+// of Azure.
 func metadataServices() [3]netip.Addr {
 	return [3]netip.Addr{
 		netip.MustParseAddr("fd00:ec2::254"), netip.AddrFrom4([4]byte{100, 100, 100, 200}), netip.AddrFrom4([4]byte{168, 63, 129, 16}),

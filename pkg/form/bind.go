@@ -13,14 +13,14 @@ import (
 // maxUnknown bounds the unknown fields that are reported.
 const maxUnknown = 100
 
-// Errors holds at most one error for each field: the first one, which is
-// nearest to what was sent.
+// Errors has at most one error for each field: the first one, which is closest to what
+// was sent.
 type Errors struct {
 	List []model.FieldError
 	bad  map[string]bool
 }
 
-// Add notes what is wrong with a field.
+// Add records an error of a field.
 func (e *Errors) Add(name, format string, args ...any) {
 	if e.bad[name] {
 		return
@@ -32,15 +32,16 @@ func (e *Errors) Add(name, format string, args ...any) {
 	e.List = append(e.List, model.FieldError{Field: name, Message: fmt.Sprintf(format, args...)})
 }
 
-// Bind puts the fields sent into obj and returns every bad field, in the order
-// of the kind's table, then the unknown ones. obj then holds the fields that
-// could be read; creating tells that fields not sent are missing, where
-// otherwise they keep what obj has.
+// Bind puts the fields sent into obj and returns every bad field, in the order of the
+// kind's table, then the unknown ones. obj then has the fields that could be read. With
+// creating, missing required fields are errors; otherwise fields that were not sent
+// keep their values in obj.
 func Bind(obj model.Object, sent []Value, creating bool) []model.FieldError {
 	return BindFields(obj, Fields(obj.Key().Kind), sent, creating)
 }
 
-// BindFields is Bind with the table of the kind of obj, for those who bind many.
+// BindFields is Bind with the table of the kind of obj, for callers that bind many
+// objects.
 func BindFields(obj model.Object, table []Field, sent []Value, creating bool) []model.FieldError {
 	var known, unknown Errors
 	seen := make([]bool, len(table))
@@ -81,7 +82,7 @@ func setField(f Field, obj model.Object, v Value) error {
 	return f.set(obj, v)
 }
 
-// withoutBad removes errors about a field that is known to be bad, or about a
+// withoutBad removes errors about a field that is already known to be bad, or about a
 // part of one (Route_config.match).
 func withoutBad(errs []model.FieldError, bad map[string]bool) []model.FieldError {
 	return slices.DeleteFunc(errs, func(e model.FieldError) bool {
@@ -103,7 +104,8 @@ func namesOf(table []Field) []string {
 	return names
 }
 
-// unknownField says what was probably meant.
+// unknownField returns the error for an unknown field, with the name that was probably
+// meant.
 func unknownField(name string, known []string) string {
 	switch err := CheckText(name); {
 	case err != nil:

@@ -15,9 +15,9 @@ type Field struct {
 	// Name is the canonical form name; a request may write it in any letter
 	// case.
 	Name string
-	// Required fields must be sent to make an object.
+	// Required fields must be sent to create an object.
 	Required bool
-	// fromBytes says how to make text of what is none; empty says nothing.
+	// fromBytes says how to convert binary data to text; empty means no hint.
 	fromBytes string
 	// set puts what was sent into the object. Its error follows the field's
 	// name in a sentence.
@@ -30,7 +30,7 @@ type Field struct {
 // false, a list of words or json.RawMessage.
 func (f Field) Get(obj model.Object) any { return f.get(obj) }
 
-// Copy gives an object the field of another one of its kind.
+// Copy sets the field of an object to that of another one of its kind.
 func (f Field) Copy(to, from model.Object) error {
 	v := Value{Name: f.Name, Shape: IsText}
 	switch is := f.get(from).(type) {
@@ -71,7 +71,7 @@ func text[T model.Object](name string, at func(T) *string) Field {
 	}
 }
 
-// integer is a field that holds a whole number, in JSON also as a string.
+// integer is a field for an integer; in JSON it may also be a string.
 func integer[T model.Object](name string, at func(T) *int) Field {
 	return Field{
 		Name: name,
@@ -93,8 +93,7 @@ func integer[T model.Object](name string, at func(T) *int) Field {
 	}
 }
 
-// version is a field for text such as 1.2, which YAML and JSON may also give as a
-// number.
+// version is a field for text such as 1.2, which may be a number in YAML and JSON.
 func version[T model.Object](name string, at func(T) *string) Field {
 	f := text(name, at)
 	set := f.set
@@ -107,7 +106,7 @@ func version[T model.Object](name string, at func(T) *string) Field {
 	return f
 }
 
-// boolean is a field that is true or false, in JSON also as a string.
+// boolean is a field that is true or false; in JSON it may also be a string.
 func boolean[T model.Object](name string, at func(T) *bool) Field {
 	return Field{
 		Name: name,
@@ -125,8 +124,7 @@ func boolean[T model.Object](name string, at func(T) *bool) Field {
 	}
 }
 
-// object is a field that holds a JSON object: as text or, where JSON is sent,
-// as it is.
+// object is a field for a JSON object: as text or, in JSON, as an object.
 func object[T model.Object](name string, set func(T, string) error, get func(T) any) Field {
 	return Field{
 		Name: name,
@@ -142,14 +140,14 @@ func object[T model.Object](name string, set func(T, string) error, get func(T) 
 		get: func(obj model.Object) any {
 			b, err := json.Marshal(get(obj.(T)))
 			if err != nil {
-				return json.RawMessage("{}") // what is stored is well formed
+				return json.RawMessage("{}") // stored values are well formed
 			}
 			return json.RawMessage(b)
 		},
 	}
 }
 
-// tags is the field of words that every object with a name has.
+// tags is the field with the tags of an object that has a name.
 func tags() Field {
 	return Field{
 		Name: "tags",

@@ -17,7 +17,7 @@ func TestForm(t *testing.T) {
 	RunSpecs(t, "form")
 }
 
-// sent are fields as a form sends them, pairs of name and text.
+// sent returns fields as a form sends them, from pairs of name and text.
 func sent(pairs ...string) (list []form.Value) {
 	for i := 0; i < len(pairs); i += 2 {
 		list = append(list, form.Value{Name: pairs[i], Shape: form.IsText, Text: pairs[i+1]})
@@ -25,7 +25,7 @@ func sent(pairs ...string) (list []form.Value) {
 	return list
 }
 
-// sentJSON is one field as JSON sends it.
+// sentJSON returns one field as JSON sends it.
 func sentJSON(name, raw string) form.Value {
 	GinkgoHelper()
 	v, err := form.JSONValue(name, json.RawMessage(raw))
@@ -33,7 +33,7 @@ func sentJSON(name, raw string) form.Value {
 	return v
 }
 
-// said are errors as "field: message".
+// said returns errors as "field: message".
 func said(errs []model.FieldError) (list []string) {
 	for _, e := range errs {
 		list = append(list, e.Field+": "+e.Message)

@@ -27,9 +27,8 @@ func (plainSealer) Unseal(sealed, place string) (string, error) {
 	return plain, nil
 }
 
-// FuzzFilter reads any text as the JSON of each type of filter and global
-// config. What is valid can be sealed and shown, and what is shown can be
-// written back.
+// FuzzFilter reads any text as the JSON of each type of filter and global config. A
+// valid one can be sealed and shown, and what is shown can be written back.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ``, `[]`, `{"descriptors":[{"remote_address":"x"}]}`, `{"descriptors":[{"generic_key":{"descriptor_value":"d"}},{"request_headers":{"header_name":"x","descriptor_key":"y"}}]}`,

@@ -128,7 +128,7 @@ func setRouteConfig(o *model.Route, text string) error {
 	return nil
 }
 
-// config is a field that holds the JSON of a filter or global config.
+// config is a field for the JSON of a filter or global config.
 func config[T model.Object](name string, at func(T) *model.JSON) Field {
 	return object(name, func(o T, text string) error {
 		c, err := model.CompactJSON(text)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Shape is what was sent for a field. A form knows text only.
+// Shape is the type of a value that was sent for a field. A form has text only.
 type Shape string
 
 // The shapes; each completes the sentence "must be text, not ...".
@@ -25,11 +25,11 @@ const (
 type Value struct {
 	Name  string
 	Shape Shape
-	// Text is the text itself, or the JSON of any other shape.
+	// Text is the text itself, or the JSON of a value with another shape.
 	Text string
 }
 
-// JSONValue is the value of a field in a JSON object. raw must be JSON without
+// JSONValue returns the value of a field in a JSON object. raw must be JSON without
 // space around it.
 func JSONValue(name string, raw json.RawMessage) (Value, error) {
 	v := Value{Name: name, Text: string(raw)}
@@ -51,7 +51,7 @@ func JSONValue(name string, raw json.RawMessage) (Value, error) {
 	return v, nil
 }
 
-// TextOf returns the text of a field, or "" where it was not sent as text.
+// TextOf returns the text of a field, or "" if it was not sent as text.
 func TextOf(sent []Value, name string) string {
 	for _, v := range sent {
 		if v.Shape == IsText && strings.EqualFold(name, v.Name) {
@@ -61,8 +61,8 @@ func TextOf(sent []Value, name string) string {
 	return ""
 }
 
-// CheckText refuses what no field may hold. Both decoding of JSON and a broken
-// client put U+FFFD where text was not UTF-8, so it is refused like the bytes.
+// CheckText refuses text that no field may contain. JSON decoders and broken clients
+// write U+FFFD for bytes that are not UTF-8, so it is refused as those bytes are.
 func CheckText(s string) error {
 	if !utf8.ValidString(s) || strings.ContainsRune(s, utf8.RuneError) {
 		return errors.New("contains text that is not valid UTF-8")
@@ -75,10 +75,9 @@ func CheckText(s string) error {
 
 const maxDepth = 64 // nesting of a JSON value
 
-// CheckJSON refuses JSON that nests too deeply, has a key twice in one object
-// (in any letter case: encoding/json matches without regard to it) or holds
-// text that CheckText refuses. JSON that is not well formed is left to the
-// parser that it is meant for.
+// CheckJSON refuses JSON that nests too deeply, has a duplicate key in an object
+// (ignoring case, as encoding/json does), or contains text that CheckText refuses. It
+// leaves malformed JSON to the parser that reads the value.
 func CheckJSON(text string) error {
 	if !json.Valid([]byte(text)) {
 		return nil

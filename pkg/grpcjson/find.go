@@ -9,16 +9,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Refusal is the answer to a request that is no call.
+// Refusal is the answer to a request that is not a call.
 type Refusal struct {
-	// Status is 404 for a path that no rule has, and 400 for a query parameter that is no field.
+	// Status is 404 for a path that matches no rule, and 400 for a query parameter that is not a field.
 	Status int
 	// Message says why.
 	Message string
 }
 
-// Find returns the path of the call that a request becomes, such as /shop.Books/GetBook, or why it is none. The query comes
-// without its question mark. Whether values fit their fields, and what a body says, is not looked at.
+// Find returns the path of the call that a request becomes, such as /shop.Books/GetBook, or why it is none. query has no
+// question mark. Find does not check whether values fit their fields, or the body.
 func (c *Calls) Find(method, path, query string) (call string, refused *Refusal) {
 	m := c.root.find(c.split(path), method)
 	if m == nil {
@@ -36,7 +36,7 @@ func (c *Calls) Find(method, path, query string) (call string, refused *Refusal)
 	return callPath(m), nil
 }
 
-// split returns the segments of a path, of which the last may be a verb that a rule has.
+// split returns the segments of a path. The last one may be a verb of a rule.
 func (c *Calls) split(path string) []string {
 	if at := strings.LastIndexByte(path, ':'); at > strings.LastIndexByte(path, '/') && c.verbs[path[at+1:]] {
 		path = path[:at] + "/" + path[at+1:]
@@ -56,7 +56,7 @@ type node struct {
 
 func (n *node) isEmpty() bool { return len(n.next)+len(n.methods) == 0 }
 
-// insert adds a call, or returns another one that has its place.
+// insert adds a call, or returns the other one in its place.
 func (n *node) insert(segments []string, method string, call protoreflect.MethodDescriptor) (other protoreflect.MethodDescriptor) {
 	for _, s := range segments {
 		if n.next == nil {
@@ -76,12 +76,12 @@ func (n *node) insert(segments []string, method string, call protoreflect.Method
 	return other
 }
 
-// find returns the call of a path: what is written goes before *, and that before ** (PathMatcherNode::LookupPath).
+// find returns the call of a path: a literal has precedence over *, and * over ** (PathMatcherNode::LookupPath).
 func (n *node) find(path []string, method string) protoreflect.MethodDescriptor {
 	return n.findFrom(path, method, false)
 }
 
-// findFrom is find; afterAny says that n is a **, which takes more segments.
+// findFrom is find; afterAny says that n is a **, which matches more segments.
 func (n *node) findFrom(path []string, method string, afterAny bool) protoreflect.MethodDescriptor {
 	if len(path) == 0 {
 		if call := n.callOf(method); call != nil || n.next[anySegments] == nil {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rule is what a rule takes of a request.
+// rule says which parts of a request a rule reads.
 type rule struct {
 	// text is its method and path.
 	text      string
@@ -17,8 +17,8 @@ type rule struct {
 	body      string
 }
 
-// guardPaths finds the query parameters that would take the place of what a path says, by which other filters may have let
-// the request pass.
+// guardPaths finds the query parameters that would override a value in the path, on which other filters may have based
+// their decision.
 func (c *Calls) guardPaths() {
 	for _, r := range c.rules {
 		for _, v := range r.variables {
@@ -33,7 +33,7 @@ func (c *Calls) guardPaths() {
 	c.Ignored = slices.Compact(c.Ignored)
 }
 
-// findAsking returns a rule that can take a field from the query; empty means that there is none.
+// findAsking returns a rule that can read a field from the query; empty means that there is none.
 func (c *Calls) findAsking(field []string) string {
 	for _, r := range c.rules {
 		f := fieldAt(r.input, field)
@@ -46,13 +46,13 @@ func (c *Calls) findAsking(field []string) string {
 	return ""
 }
 
-// isOneField reports whether two paths lead to one field.
+// isOneField reports whether two paths lead to the same field.
 func isOneField(m protoreflect.MessageDescriptor, a, b []string) bool {
 	names := spellings(m, a)
 	return len(names) > 0 && slices.Equal(names, spellings(m, b))
 }
 
-// spellings are the names by which Envoy knows a field, which is there.
+// spellings returns the names by which Envoy knows a field; none if the field does not exist.
 func spellings(m protoreflect.MessageDescriptor, path []string) []string {
 	list := []string{""}
 	for i, name := range path {

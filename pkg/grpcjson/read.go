@@ -16,28 +16,28 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// deepest bounds how deep messages are declared in each other: protobuf's C++ library, which Envoy has, stops at 32.
+// deepest is how deep message declarations may be nested: Envoy's C++ protobuf library stops at 32.
 const deepest = 32
 
-// Options are what decides, beside the set, which requests are calls.
+// Options determine, together with the set, which requests are calls.
 type Options struct {
-	// Services are the full names of the services that are called.
+	// Services are the full names of the services that can be called.
 	Services []string
 	// AutoMapping makes a call of POST /SERVICE/METHOD for each method without a rule.
 	AutoMapping bool
-	// ConvertStatus says that errors become JSON, for which Envoy adds google.rpc.Status to the set.
+	// ConvertStatus converts errors to JSON, for which Envoy adds google.rpc.Status to the set.
 	ConvertStatus bool
-	// Ignored are query parameters that are no fields; with IgnoreUnknown none has to be.
+	// Ignored are query parameters that need not be fields; with IgnoreUnknown none has to be a field.
 	Ignored       []string
 	IgnoreUnknown bool
 }
 
 // Calls are the calls that requests can become.
 type Calls struct {
-	// Set is the descriptor set as Envoy takes it: in order, and without comments of its sources.
+	// Set is the descriptor set in the form that Envoy requires: in order, and without source comments.
 	Set []byte
-	// Ignored are query parameters that must be left out: variables of paths, in all spellings. Envoy would take them in
-	// place of what the path says. Overriding are those that it takes so because another rule needs them, in words.
+	// Ignored are query parameters that must be removed: variables of paths, in all spellings. Envoy would let them
+	// override the path. Overriding describes those that must stay because another rule needs them.
 	Ignored, Overriding []string
 
 	rules   []rule
@@ -46,8 +46,8 @@ type Calls struct {
 	options Options
 }
 
-// Read reads a serialized FileDescriptorSet. Its errors say what is wrong with a configuration that Envoy would
-// refuse, or that would do nothing.
+// Read reads a serialized FileDescriptorSet. It returns an error for a configuration that Envoy would refuse, or that
+// would do nothing.
 func Read(set []byte, o Options) (*Calls, error) {
 	var read descriptorpb.FileDescriptorSet
 	if err := (proto.UnmarshalOptions{RecursionLimit: deepest}).Unmarshal(set, &read); err != nil || len(read.GetFile()) == 0 {
@@ -81,12 +81,12 @@ func Read(set []byte, o Options) (*Calls, error) {
 	return c, nil
 }
 
-// plain is what an error of the protobuf module says. The space behind its prefix differs from build to build.
+// plain returns the text of an error of the protobuf module. The space after its prefix differs from build to build.
 func plain(err error) string {
 	return strings.TrimLeft(strings.TrimPrefix(err.Error(), "proto:"), " \u00a0")
 }
 
-// inOrder returns the files so that each comes after those that it imports.
+// inOrder sorts the files: each comes after those that it imports.
 func inOrder(files []*descriptorpb.FileDescriptorProto) ([]*descriptorpb.FileDescriptorProto, error) {
 	byName := map[string]*descriptorpb.FileDescriptorProto{}
 	for _, f := range files {
@@ -96,7 +96,7 @@ func inOrder(files []*descriptorpb.FileDescriptorProto) ([]*descriptorpb.FileDes
 		byName[f.GetName()] = f
 	}
 	var ordered []*descriptorpb.FileDescriptorProto
-	state := map[string]int{} // 1: its imports are being added; 2: it is there
+	state := map[string]int{} // 1: its imports are being added; 2: it was added
 	var add func(f *descriptorpb.FileDescriptorProto) error
 	add = func(f *descriptorpb.FileDescriptorProto) error {
 		state[f.GetName()] = 1
@@ -165,7 +165,7 @@ func (c *Calls) addService(registry *protoregistry.Files, name string) error {
 	return nil
 }
 
-// callPath is the path of a call in gRPC.
+// callPath returns the path of a call in gRPC.
 func callPath(m protoreflect.MethodDescriptor) string {
 	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }
@@ -185,11 +185,11 @@ func listServices(registry *protoregistry.Files) string {
 	return strings.Join(names, ", ")
 }
 
-// addRule adds a rule, or says what is wrong with it, in words that follow its name.
+// addRule adds a rule, or says what is wrong with it; the text follows the rule's name in a sentence.
 func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule) error {
 	method, pattern := patternOf(r)
 	if method == "" {
-		return nil // Envoy passes over it
+		return nil // Envoy ignores it
 	}
 	t, ok := parseTemplate(pattern)
 	if !ok {
@@ -220,7 +220,7 @@ func (c *Calls) addRule(m protoreflect.MethodDescriptor, r *annotations.HttpRule
 	return nil
 }
 
-// patternOf is the HTTP method of a rule with the template of its path.
+// patternOf returns the HTTP method of a rule and the template of its path.
 func patternOf(rule *annotations.HttpRule) (method, template string) {
 	switch p := rule.GetPattern().(type) {
 	case *annotations.HttpRule_Get:
@@ -239,7 +239,8 @@ func patternOf(rule *annotations.HttpRule) (method, template string) {
 	return "", ""
 }
 
-// fieldAt is the field at a path of names, in the spelling of .proto files or of JSON; nil means that there is none.
+// fieldAt returns the field at a path of names, in the spelling of .proto files or of JSON; nil means that there is
+// none.
 func fieldAt(m protoreflect.MessageDescriptor, path []string) (f protoreflect.FieldDescriptor) {
 	for _, name := range path {
 		if m == nil {

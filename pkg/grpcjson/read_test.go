@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// set is a descriptor set of files as text.
+// set returns a descriptor set of files as text.
 func set(files ...string) []byte {
 	GinkgoHelper()
 	all := &descriptorpb.FileDescriptorSet{}
@@ -32,7 +32,7 @@ func set(files ...string) []byte {
 	return b
 }
 
-// books is a file whose methods have the options.
+// books returns a file whose methods have the options.
 func books(options ...string) string {
 	var text strings.Builder
 	text.WriteString(`name: "books.proto" package: "shop" syntax: "proto3"
@@ -50,7 +50,8 @@ func books(options ...string) string {
 
 func get(template string) string { return `[google.api.http] { get: "` + template + `" }` }
 
-// faulty are sets that are refused. envoy says what Envoy says of them; empty means that it takes them.
+// faulty are sets that are refused. envoy is Envoy's error message; empty means that Envoy accepts
+// them.
 var faulty = []struct {
 	what        string
 	set         func() []byte
@@ -99,7 +100,7 @@ var faulty = []struct {
 	},
 }
 
-// sound are sets that are taken.
+// sound are sets that are accepted.
 var sound = []struct {
 	what    string
 	set     func() []byte
@@ -168,7 +169,7 @@ var _ = Describe("A descriptor set", func() {
 	})
 })
 
-// validate asks Envoy for what it says of a set.
+// validate returns Envoy's output for a set.
 func validate(set []byte, o grpcjson.Options) (out string, err error) {
 	GinkgoHelper()
 	type object = map[string]any

@@ -2,7 +2,7 @@ package grpcjson
 
 import "strings"
 
-// The segments of a template that stand for one segment of a path, and for any number of them.
+// The segments of a template that match one segment of a path, or any number of them.
 const (
 	oneSegment  = "*"
 	anySegments = "**"
@@ -17,11 +17,11 @@ type template struct {
 	// segments are literals, oneSegment and anySegments; the last is the verb if there is one.
 	segments []string
 	verb     string
-	// variables are the paths of fields that get what stands in their place.
+	// variables are the paths of the fields that receive the matched segments.
 	variables [][]string
 }
 
-// parseTemplate reads a template; ok is false for one that Envoy refuses.
+// parseTemplate parses a template; ok is false for one that Envoy refuses.
 func parseTemplate(text string) (t template, ok bool) {
 	if text == "/" {
 		return t, true
@@ -44,13 +44,13 @@ type templateParser struct {
 	rest string
 }
 
-// take reads a text that comes next, or reports that another one does.
+// take reads the text if it comes next, and reports whether it did.
 func (p *templateParser) take(text string) (taken bool) {
 	p.rest, taken = strings.CutPrefix(p.rest, text)
 	return taken
 }
 
-// upTo reads what comes before one of some characters.
+// upTo reads up to the first of some characters.
 func (p *templateParser) upTo(ends string) string {
 	at := strings.IndexAny(p.rest, ends)
 	if at < 0 {
