@@ -5,27 +5,26 @@ import (
 	"strings"
 )
 
-// State is what is known of an upstream in one word.
+// State is the health of an upstream in one word.
 type State string
 
 // The states of an upstream.
 const (
 	// Healthy passes its health check.
 	Healthy State = "healthy"
-	// Answering has no health check that is known of; its last requests
-	// succeeded.
+	// Answering has no known health check; its last requests succeeded.
 	Answering State = "answering"
-	// NotChecked has no health check, and no request went there lately.
+	// NotChecked has no health check, and received no request recently.
 	NotChecked State = "not_checked"
-	// NotKnown is checked by Envoys that do not say with what result.
+	// NotKnown is checked by Envoys that do not report the result.
 	NotKnown State = "not_known"
 	// Checking waits for the result of its first health check.
 	Checking State = "checking"
 	// Unhealthy fails its health check.
 	Unhealthy State = "unhealthy"
-	// Ejected failed too often in a row and gets no requests for a moment.
+	// Ejected failed too often in a row and temporarily receives no requests.
 	Ejected State = "ejected"
-	// Failing failed half of its last requests or more.
+	// Failing failed at least half of its last requests.
 	Failing State = "failing"
 	// Unresolved has a name that does not resolve.
 	Unresolved State = "unresolved"
@@ -42,22 +41,22 @@ const (
 	ConnectTimeout = "connect_timeout"
 	TLSError       = "tls_error"
 	Certificate    = "certificate"
-	NotConnected   = "not_connected" // why is not known
+	NotConnected   = "not_connected" // the cause is not known
 	ProtocolError  = "protocol_error"
 	Closed         = "connection_closed"
 	Timeout        = "timeout"
 	ServerError    = "server_error"
-	NoAnswer       = "no_answer" // why is not known
+	NoAnswer       = "no_answer" // the cause is not known
 	CheckAnswer    = "health_check_answer"
 	NameError      = "name_does_not_resolve"
 )
 
-// Condition is what is said of an upstream.
+// Condition is what is reported about an upstream.
 type Condition struct {
 	State State
 	// Reason is one of the reasons above, for a bad state.
 	Reason string
-	// Message says it in words.
+	// Message describes the condition.
 	Message string
 }
 
@@ -67,35 +66,35 @@ type Facts struct {
 	Protocol string
 	// Checked says that a health check is configured.
 	Checked bool
-	// Reported says that the Envoys report their requests; Counts has those of
-	// the last while.
+	// Reported says that the Envoys report their requests; Counts has the recent ones.
 	Reported bool
 	Counts   Counts
-	// Own is what the Envoy beside the program says of the endpoint; nil means
-	// that it was not asked.
+	// Own is what the Envoy of this program reports about the endpoint; nil means that
+	// it was not asked.
 	Own *Own
-	// Finding is what a handshake has shown, see NeedsHandshake.
+	// Finding is the result of a handshake; see NeedsHandshake.
 	Finding Finding
 }
 
-// Own is what an Envoy says of an endpoint itself.
+// Own is what an Envoy itself reports about an endpoint.
 type Own struct {
 	// Resolved says that there is an address.
 	Resolved bool
-	// Addresses counts the addresses of a name, Ill those of them that get no requests.
+	// Addresses counts the addresses of a name, Ill those of them that receive no
+	// requests.
 	Addresses, Ill int
-	// Pending, Failed and Ejected are the marks of health.
+	// Pending, Failed and Ejected are Envoy's health flags.
 	Pending, Failed, Ejected bool
 	// CheckTimeout says that the last health check was not answered in time.
 	CheckTimeout bool
-	// CheckFailures are the failed health checks of the cluster, CheckBroken
-	// those of them without an answer.
+	// CheckFailures counts the failed health checks of the cluster, CheckBroken those
+	// of them without an answer.
 	CheckFailures, CheckBroken uint64
-	// CheckTLS are the failed handshakes beside them.
+	// CheckTLS counts the failed handshakes in the same time.
 	CheckTLS uint64
 }
 
-// Of decides what is said.
+// Of returns the condition for some facts.
 func Of(f Facts) Condition {
 	if own := f.Own; own != nil {
 		switch {
@@ -170,7 +169,7 @@ func (f Facts) unhealthyCondition() Condition {
 	return c
 }
 
-// failingCondition returns what fails most, and why if that is known.
+// failingCondition returns the most frequent failure, with its cause if that is known.
 func (f Facts) failingCondition(total uint64) Condition {
 	c := f.Counts
 	reason, why := f.requestReason()
@@ -187,7 +186,7 @@ func (f Facts) failingCondition(total uint64) Condition {
 	return Condition{Failing, reason, fmt.Sprintf("%s; %d of its last %d %s failed", why, c.Bad(), total, what)}
 }
 
-// connectReason says why no connection is made.
+// connectReason returns why no connection is made.
 func (f Facts) connectReason() (reason, why string) {
 	tls := "TLS error: the handshake fails, perhaps because the port does not speak TLS"
 	return mostFrequent(NotConnected, "no connection, for a reason that load reports do not tell", []cause{
@@ -198,7 +197,7 @@ func (f Facts) connectReason() (reason, why string) {
 	})
 }
 
-// requestReason says why requests that were sent fail.
+// requestReason returns why requests fail after they were sent.
 func (f Facts) requestReason() (reason, why string) {
 	speaks, perhaps := "HTTP/1.1", "; the port may speak TLS or HTTP/2"
 	switch f.Protocol {

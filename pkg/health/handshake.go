@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The reasons that only a handshake of Gatehouse itself shows; Envoy counts failures.
+// The reasons that only a handshake of Gatehouse itself reveals; Envoy counts failures.
 const (
 	Expired           = "certificate_expired"
 	Authority         = "certificate_authority"
@@ -20,31 +20,31 @@ const (
 	NoHTTP2           = "no_http2"
 )
 
-// Handshake is what a TLS handshake with an upstream has shown, in which nothing was
-// verified. The zero value is one that has shown nothing.
+// Handshake is the result of a TLS handshake with an upstream, in which nothing was
+// verified. The zero value has no result.
 type Handshake struct {
-	// NotTLS says that what answers does not speak TLS.
+	// NotTLS says that the server does not use TLS.
 	NotTLS bool
-	// Refused says that no protocol of the offered ones was accepted, and Protocol
-	// which one was; empty means that the upstream does not choose.
+	// Refused says that none of the offered protocols was accepted. Protocol is the
+	// accepted one; empty means that the upstream does not choose.
 	Refused  bool
 	Protocol string
-	// Chain is the upstream's certificate, followed by those that it sends with it; nil
-	// means that it has sent none.
+	// Chain is the upstream's certificate, followed by the others that it sends; nil
+	// means that it sent none.
 	Chain []*x509.Certificate
-	// AsksForCertificate says that it asks for a certificate of the client.
+	// AsksForCertificate says that it requests a client certificate.
 	AsksForCertificate bool
 }
 
-// Expected is what an upstream should show.
+// Expected is what a handshake with an upstream should show.
 type Expected struct {
 	HTTP2 bool
 	// Verified says that its certificate is verified: it must be signed by one of Roots,
-	// which RootsName names, and be for Name.
+	// which RootsName describes, and contain Name.
 	Verified        bool
 	Roots           *x509.CertPool
 	RootsName, Name string
-	// ClientCertificate is the secret that it is shown; empty means none.
+	// ClientCertificate is the secret with the client certificate; empty means none.
 	ClientCertificate string
 }
 
@@ -121,12 +121,12 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 		"its certificate is for %s, not for %s: set Upstream_validation_subjectname to one of its names, or renew it", text, want.Name)}
 }
 
-// NeedsHandshake reports whether a handshake can show more than is known.
+// NeedsHandshake reports whether a handshake can reveal more than is known.
 func (f Facts) NeedsHandshake(c Condition) bool {
 	return c.State.Bad() && f.Own != nil && (f.Protocol == "tls" || f.Protocol == "h2") && isUnclear(c.Reason)
 }
 
-// isUnclear reports whether a reason may have one in TLS behind it.
+// isUnclear reports whether the cause behind a reason may be in TLS.
 func isUnclear(reason string) bool {
 	switch reason {
 	case TLSError, Certificate, NotConnected, ProtocolError, Closed, NoAnswer, "":
@@ -135,5 +135,5 @@ func isUnclear(reason string) bool {
 	return false
 }
 
-// explains reports whether what was found says why there is a reason.
+// explains reports whether the finding explains a reason.
 func (f Finding) explains(reason string) bool { return f.Reason != "" && isUnclear(reason) }

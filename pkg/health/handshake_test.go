@@ -22,7 +22,7 @@ type link struct {
 	key *ecdsa.PrivateKey
 }
 
-// sign makes a certificate; it signs itself if by is nil.
+// sign makes a certificate; it is self-signed if by is nil.
 func sign(by *link, name string, from, to time.Time, isCA bool, names ...string) *link {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

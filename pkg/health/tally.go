@@ -6,35 +6,35 @@ import "time"
 type Counts struct {
 	// Succeeded got an answer other than 5xx.
 	Succeeded uint64
-	// Failed were sent and got a 5xx answer, or none.
+	// Failed were sent and received a 5xx answer, or none.
 	Failed uint64
-	// Unconnected were not sent, since no connection was made.
+	// Unconnected were not sent, because no connection was made.
 	Unconnected uint64
-	// Causes are the causes of the failures; all zero if they are not known.
+	// Causes are the causes of the failures; all are zero if they are not known.
 	Causes Causes
 }
 
-// Causes are failures by their cause, as Envoy counts them.
+// Causes counts failures by their cause, as Envoy does.
 type Causes struct {
-	// These count connections that were not made. Refused is what remains when
-	// the others are subtracted.
+	// These count connections that were not made. Refused is the rest after the others
+	// are subtracted.
 	Refused, ConnectTimeout, TLS, Certificate uint64
-	// These count requests that were sent. ServerError is an answer of 5xx.
+	// These count requests that were sent. ServerError is a 5xx answer.
 	Protocol, Closed, Timeout, ServerError uint64
 }
 
-// Tally adds up the counts of the last while.
+// Tally adds up recent counts.
 type Tally struct {
 	Counts
-	// Since is when the counting began, Last when something was counted last.
+	// Since is when the counting began, Last when something was last counted.
 	Since, Last time.Time
 }
 
 // Bad is the number of failures.
 func (c Counts) Bad() uint64 { return c.Failed + c.Unconnected }
 
-// Add counts what happened before now. Counts that are older than the window
-// are left out, and failures once there are only successes.
+// Add adds what happened before now. Counts older than the window are dropped, and so
+// are failures once there are only successes.
 func (t *Tally) Add(now time.Time, window time.Duration, c Counts) {
 	if c.Succeeded+c.Bad() == 0 {
 		return

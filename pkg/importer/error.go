@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Error says everything that is wrong with a description. Its text has a line
-// for each problem.
+// Error lists everything that is wrong with a description. Its text has one line for
+// each problem.
 type Error struct {
 	Message string
 	// Problems are sorted by line.
@@ -16,7 +16,7 @@ type Error struct {
 
 // Problem is one thing that is wrong.
 type Problem struct {
-	// Line is where it is in the text; 0 when that is not known.
+	// Line is where it is in the text; 0 if that is not known.
 	Line int
 	// Where is an operation or a part of the document; may be empty.
 	Where   string
@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 // maxProblems bounds the lines of an error's text.
 const maxProblems = 100
 
-// String is the problem in one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	s := p.Message
 	if p.Where != "" {
@@ -51,7 +51,7 @@ func (p Problem) String() string {
 	return printable(s)
 }
 
-// printable has spaces for what would move the cursor of a terminal.
+// printable replaces characters that would move the cursor of a terminal with spaces.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

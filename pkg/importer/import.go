@@ -12,27 +12,27 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Tag marks the routes that an import made.
+// Tag is on the routes that an import created.
 const Tag = "import:openapi"
 
-// Options say what an import makes.
+// Options say what an import creates.
 type Options struct {
 	// Service is the name of the service.
 	Service string
-	// FQDN is the host of the service. Empty means: as it is; for a new service
-	// the host of the first server of the document.
+	// FQDN is the host of the service. If it is empty, an existing service keeps its
+	// host, and a new service gets the host of the document's first server.
 	FQDN string
-	// Upstreams are the names of those that every route is to send to. None
-	// means one with the name of the service.
+	// Upstreams are the names of the upstreams of every route. None means one with the
+	// name of the service.
 	Upstreams []string
-	// MakeUpstream makes that one, from the first server of the document.
+	// MakeUpstream creates that upstream, from the first server of the document.
 	MakeUpstream bool
-	// NoPreflight leaves out the route that lets OPTIONS pass.
+	// NoPreflight leaves out the route that allows OPTIONS.
 	NoPreflight bool
 }
 
-// Stored is what the server has of the service, as GET answers it. The zero
-// value means that there is no such service.
+// Stored is what the server has of the service, as GET returns it. The zero value means
+// that there is no such service.
 type Stored struct {
 	Service json.RawMessage
 	Routes  []json.RawMessage
@@ -40,19 +40,18 @@ type Stored struct {
 
 // Plan is what an import does.
 type Plan struct {
-	// Document is the configuration document that makes the service and its
-	// routes.
+	// Document is the configuration document that creates the service and its routes.
 	Document []byte
-	// Gone are the names of routes that an earlier import made and the
-	// description has no more; sorted.
+	// Gone are the names of routes that an earlier import created and the description
+	// no longer has; sorted.
 	Gone []string
-	// Warnings say what was left out.
+	// Warnings lists what was left out.
 	Warnings []string
 }
 
-// Import plans the import of a document that Read has checked. It sets
-// the path, the methods and the upstreams of a route that exists, and keeps the rest.
-// Its error is an *Error, except for answers of the server that cannot be read.
+// Import plans the import of a document that Read has checked. It sets the path, the
+// methods and the upstreams of an existing route, and keeps its other fields. Its error
+// is an *Error, except for answers of the server that cannot be read.
 func Import(d *Description, o Options, stored Stored) (Plan, error) {
 	plan, problems, err := d.plan(o, stored)
 	if len(problems) > 0 && !d.located && d.again != nil {
@@ -76,7 +75,7 @@ func Import(d *Description, o Options, stored Stored) (Plan, error) {
 	return plan, nil
 }
 
-// plan leaves out what has a problem.
+// plan leaves out whatever has a problem.
 func (d *Description) plan(o Options, stored Stored) (plan Plan, problems []Problem, err error) {
 	list, hidden, problems := operations(d.doc, !o.NoPreflight)
 	if len(list) == 0 && (len(problems) == 0 || d.lenient) {
@@ -128,7 +127,7 @@ func (d *Description) plan(o Options, stored Stored) (plan Plan, problems []Prob
 	return plan, problems, nil
 }
 
-// serviceOf is the service as it is to be.
+// serviceOf returns the service after the import.
 func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error) {
 	svc := model.NewService()
 	if len(stored.Service) > 0 {
@@ -160,7 +159,7 @@ func serviceOf(doc *openapi3.T, o Options, stored Stored) (*model.Service, error
 	return svc, nil
 }
 
-// storedRoutes are the routes of the server by name.
+// storedRoutes returns the routes of the server by name.
 func storedRoutes(stored Stored) (map[string]*model.Route, error) {
 	routes := map[string]*model.Route{}
 	for _, raw := range stored.Routes {
@@ -173,7 +172,7 @@ func storedRoutes(stored Stored) (map[string]*model.Route, error) {
 	return routes, nil
 }
 
-// routeOf is the route of one operation.
+// routeOf returns the route of one operation.
 func routeOf(op *operation, service string, old map[string]*model.Route) (*model.Route, []Problem) {
 	r := &model.Route{Service: service, Name: op.name}
 	if was := old[op.name]; was != nil {

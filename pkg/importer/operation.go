@@ -16,31 +16,30 @@ import (
 // operation is one method on one path of the document.
 type operation struct {
 	method string
-	// path is as it was written, template with the server's base path.
+	// path is the path in the document, template the same with the server's base path.
 	path     string
 	template template
-	// methods are the methods that the route takes.
+	// methods are the methods that the route matches.
 	methods []string
 	// name is the name of the route.
 	name string
 	id   string
 	line int
-	// padding makes the expression of a path longer than those that are less
-	// exact, because the gateway takes the longest that matches.
+	// padding makes the expression of a path longer than those of less exact paths,
+	// because the gateway uses the longest that matches.
 	padding int
-	// below makes the path a prefix: the route takes everything under it.
+	// below makes the path a prefix: the route matches everything below it.
 	below bool
 }
 
 func (o *operation) String() string { return o.method + " " + o.path }
 
-// internal is the extension by which many tools mark what is not for the
-// outside.
+// internal is the extension that many tools use to mark internal operations.
 const internal = "x-internal"
 
-// operations lists what the document describes, sorted by path and method, and
-// what of it is internal. With preflight there is one more for each base path,
-// which lets a browser ask with OPTIONS what it may do.
+// operations lists what the document describes, sorted by path and method, and what of
+// it is internal. With preflight there is one more for each base path: it lets browsers
+// send preflight requests (OPTIONS).
 func operations(doc *openapi3.T, preflight bool) (list []*operation, hidden []string, problems []Problem) {
 	bases := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths.Map())) {
@@ -56,8 +55,8 @@ func operations(doc *openapi3.T, preflight bool) (list []*operation, hidden []st
 				hidden = append(hidden, o.String())
 				continue
 			}
-			// Who has GET answers HEAD (RFC 9110 section 9.3.2), and few
-			// documents say so.
+			// A server that answers GET answers HEAD (RFC 9110 section 9.3.2), and few
+			// documents mention HEAD.
 			if method == http.MethodGet && described[http.MethodHead] == nil {
 				o.methods = append(o.methods, http.MethodHead)
 			}
@@ -90,8 +89,8 @@ func operations(doc *openapi3.T, preflight bool) (list []*operation, hidden []st
 	return list, hidden, problems
 }
 
-// duplicates finds operations that take the same requests as one before, and
-// takes them out.
+// duplicates removes operations that match the same requests as an earlier one, and
+// returns them as problems.
 func duplicates(list []*operation) (rest []*operation, problems []Problem) {
 	first := map[string]*operation{}
 	for _, o := range list {
@@ -109,9 +108,9 @@ func duplicates(list []*operation) (rest []*operation, problems []Problem) {
 // preflightID is the name of the route for OPTIONS.
 const preflightID = "preflight"
 
-// preflights take OPTIONS for all that is below base paths, where the document
-// has no operation for it. Which paths exist is the upstream's to say: it has to
-// answer for those that share a route here.
+// preflights match OPTIONS for everything below base paths, unless the document has an
+// operation for it. The upstream knows which paths exist: it must answer for those that
+// share a route here.
 func preflights(bases []string) (list []*operation) {
 	for _, base := range bases {
 		t, err := parseTemplate(base, "/")
@@ -125,9 +124,9 @@ func preflights(bases []string) (list []*operation) {
 	return list
 }
 
-// nameAll gives each operation the name of its route: the operationId, or one
-// made of method and path. Names that would be the same, or were cut, end in a
-// hash of method and path, so that they do not depend on the order.
+// nameAll sets the name of each operation's route: the operationId, or one made from
+// method and path. Names that were cut, or would be the same, end in a hash of method
+// and path, so that they do not depend on the order.
 func nameAll(list []*operation) {
 	taken, ids := map[string]int{}, map[string]int{}
 	for _, o := range list {
@@ -151,7 +150,7 @@ func nameAll(list []*operation) {
 // maxName is the length of the longest name (rest-api.md, "Names").
 const maxName = 253
 
-// legal has a hyphen for each character that no name has.
+// legal replaces each character that names cannot have with a hyphen.
 func legal(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -161,11 +160,11 @@ func legal(s string) string {
 	}, s)
 }
 
-// emptyGroup matches nothing and makes an expression longer.
+// emptyGroup matches the empty text and makes an expression longer.
 const emptyGroup = "(?:)"
 
-// order pads the paths with parameters, so that of two that match the one with
-// more literal segments is longer: /users/me/{x} goes before /users/{id}/{x}.
+// order pads the paths with parameters, so that of two that match, the one with more
+// literal segments is longer: /users/me/{x} comes before /users/{id}/{x}.
 func order(list []*operation) {
 	var open []*operation
 	for _, o := range list {
@@ -191,7 +190,7 @@ func order(list []*operation) {
 	}
 }
 
-// prefix is the Route_prefix.
+// prefix returns the Route_prefix.
 func (o *operation) prefix() string {
 	if o.template.parameters() == 0 {
 		return o.template.literal()

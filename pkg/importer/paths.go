@@ -15,11 +15,11 @@ import (
 // anySegment is what a parameter of a path matches.
 const anySegment = "[^/]+"
 
-// template is a path of the document, cut at its slashes. Each segment is
-// literal text and parameters in turn, beginning with text (that may be empty).
+// template is a path of the document, split at its slashes. Each segment alternates
+// between literal text and parameters, and begins with text (which may be empty).
 type template struct{ segments [][]string }
 
-// parseTemplate reads a path with parameters in braces, after a base path.
+// parseTemplate parses a path with parameters in braces, after a base path.
 func parseTemplate(base, path string) (template, error) {
 	var t template
 	if !strings.HasPrefix(path, "/") {
@@ -51,8 +51,8 @@ func parseTemplate(base, path string) (template, error) {
 	return t, nil
 }
 
-// escape writes text as clients send it in a path: what a URL cannot hold is
-// percent-encoded, what is so already stays.
+// escape writes text as clients send it in a path: characters that a URL cannot contain
+// are percent-encoded, and existing escapes stay.
 func escape(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -74,8 +74,7 @@ func (t template) parameters() int {
 	return n
 }
 
-// join writes the path, with literals changed by text and param for each
-// parameter.
+// join returns the path, with text applied to literals and param for each parameter.
 func (t template) join(text func(string) string, param string) string {
 	var b strings.Builder
 	for _, parts := range t.segments {
@@ -91,15 +90,15 @@ func (t template) join(text func(string) string, param string) string {
 	return b.String()
 }
 
-// literal is the path with {} for each parameter.
+// literal returns the path with {} for each parameter.
 func (t template) literal() string {
 	return t.join(func(s string) string { return s }, "{}")
 }
 
 func (t template) regex() string { return t.join(regexp.QuoteMeta, anySegment) }
 
-// overlaps reports whether one path may match both. It looks at whole segments:
-// two that have a parameter count as the same.
+// overlaps reports whether one path may match both. It compares whole segments: two
+// that have a parameter count as the same.
 func (t template) overlaps(u template) bool {
 	if len(t.segments) != len(u.segments) {
 		return false
@@ -112,7 +111,7 @@ func (t template) overlaps(u template) bool {
 	return true
 }
 
-// firstServer is the address of the first server, with its variables filled in;
+// firstServer returns the address of the first server, with its variables filled in;
 // nil if there is none.
 func firstServer(servers openapi3.Servers) (*url.URL, error) {
 	if len(servers) == 0 || servers[0] == nil {
@@ -131,8 +130,8 @@ func firstServer(servers openapi3.Servers) (*url.URL, error) {
 	return u, nil
 }
 
-// basePath is the path of the first server, which every path of the document
-// follows; host is the server's host, "" for a relative address.
+// basePath returns the path of the first server, to which every path of the document is
+// relative. host is the server's host, "" for a relative address.
 func basePath(servers openapi3.Servers) (base, host string, err error) {
 	u, err := firstServer(servers)
 	if u == nil || err != nil {

@@ -16,19 +16,18 @@ import (
 // Description is an OpenAPI document that was read and checked.
 type Description struct {
 	doc *openapi3.T
-	// located tells that the document knows its lines.
+	// located says that the document has line numbers.
 	located bool
-	// again reads the document with its lines, which takes several times as
-	// long.
+	// again reads the document with line numbers, which takes several times as long.
 	again func() (*Description, error)
 	// lenient leaves out what cannot be imported.
 	lenient  bool
 	warnings []string
 }
 
-// Read reads an OpenAPI 3 document, YAML or JSON, and checks it. Its error is
-// an *Error with every problem that was found. With lenient they become
-// warnings of the plan: what is wrong is left out, or has no part in routing.
+// Read reads an OpenAPI 3 document, YAML or JSON, and checks it. Its error is an *Error
+// with every problem that was found. With lenient they become warnings of the plan:
+// faulty parts are left out, or do not matter for routing.
 func Read(ctx context.Context, data []byte, lenient bool) (*Description, error) {
 	if !json.Valid(data) {
 		return read(ctx, data, lenient, true)
@@ -65,10 +64,10 @@ func read(ctx context.Context, data []byte, lenient, located bool) (*Description
 	return d, nil
 }
 
-// check finds what the specification does not allow. Examples, defaults and
-// patterns have no part in routing. Nor has the rule that two paths may not
-// differ in the names of their parameters only: their methods may be different,
-// and duplicates finds those that are not.
+// check finds what the specification does not allow. It ignores examples, defaults and
+// patterns, which do not matter for routing. It also ignores the rule that two paths
+// must not differ only in the names of their parameters: their methods may differ, and
+// duplicates finds those that do not.
 func check(ctx context.Context, doc *openapi3.T) (problems []Problem) {
 	err := doc.Validate(ctx, openapi3.EnableMultiError(), openapi3.DisableExamplesValidation(),
 		openapi3.DisableSchemaDefaultsValidation(), openapi3.DisableSchemaPatternValidation())
@@ -101,8 +100,8 @@ func problemsError(problems []Problem) *Error {
 	return &Error{Message: what + "; nothing was changed", Problems: problems}
 }
 
-// load decodes a document. The loader follows no reference out of it, and knows
-// lines of YAML only.
+// load decodes a document. The loader follows no reference out of it, and has line
+// numbers only for YAML.
 func load(ctx context.Context, data []byte, located bool) (*openapi3.T, error) {
 	loader := func() *openapi3.Loader {
 		l := openapi3.NewLoader()
@@ -112,7 +111,7 @@ func load(ctx context.Context, data []byte, located bool) (*openapi3.T, error) {
 	if !located || !json.Valid(data) {
 		return loader().LoadFromData(data)
 	}
-	// JSON is YAML but for a few escapes. With a comment it is no longer JSON.
+	// JSON is YAML except for a few escapes. With a comment it is no longer JSON.
 	doc, err := loader().LoadFromData(slices.Concat(data, []byte("\n#")))
 	if err != nil {
 		doc, err = loader().LoadFromData(data)
@@ -134,8 +133,8 @@ func unreadable(err error) string {
 	return printable("the document cannot be read: " + text)
 }
 
-// lineOf finds where an error of the validation is: the innermost place that
-// it names, else its operation or path. It is 0 when neither is known.
+// lineOf returns the line of a validation error: that of the innermost place that it
+// names, otherwise of its operation or path. It is 0 if neither is known.
 func lineOf(doc *openapi3.T, err error) int {
 	line := 0
 	var item *openapi3.PathItem
@@ -157,8 +156,8 @@ func lineOf(doc *openapi3.T, err error) int {
 	return line
 }
 
-// ownLine is the line that one error of a chain carries: most types have a
-// field Origin, and there is no interface for it.
+// ownLine returns the line in one error of a chain: most types have a field Origin, and
+// there is no interface for it.
 func ownLine(err error) int {
 	v := reflect.Indirect(reflect.ValueOf(err))
 	if v.Kind() != reflect.Struct {

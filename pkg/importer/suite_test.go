@@ -37,14 +37,14 @@ func planOf(text string, stored importer.Stored) importer.Plan {
 	return p
 }
 
-// withPaths is a document with a server and these paths.
+// withPaths returns a document with a server and these paths.
 func withPaths(paths string) string {
 	return "openapi: 3.0.3\ninfo: {title: t, version: '1'}\nservers: [{url: https://api.example.com/}]\npaths:\n" + paths
 }
 
 const ok = "responses: {'200': {description: ok}}"
 
-// raw makes JSON of texts.
+// raw returns texts as JSON.
 func raw(texts ...string) []json.RawMessage {
 	var list []json.RawMessage
 	for _, t := range texts {

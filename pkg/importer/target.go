@@ -12,13 +12,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// target is where the routes send to.
+// target is where the routes send requests.
 type target struct {
 	links []document.Link
-	// made is the upstream that is to be made; nil for none.
+	// made is the upstream to create; nil for none.
 	made *model.Upstream
-	// host is what an upstream from the document's server expects as Host, where
-	// that is not the host of the service.
+	// host is the Host that an upstream from the document's server expects, if it is
+	// not the host of the service.
 	host     string
 	warnings []string
 }
@@ -27,7 +27,7 @@ func badServer(err error) error {
 	return problemsError([]Problem{{Where: "servers[0].url", Message: err.Error()}})
 }
 
-// targetOf is the upstreams of the options, or the document's first server.
+// targetOf returns the upstreams of the options, or the document's first server.
 func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	var t target
 	for _, name := range o.Upstreams {
@@ -58,7 +58,7 @@ func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	if u.Scheme == "https" {
 		t.made.Protocol, t.made.Port = "tls", 443
 	}
-	// A port that is no number is found by Validate.
+	// Validate finds a port that is not a number.
 	t.made.Port, _ = strconv.Atoi(cmp.Or(u.Port(), strconv.Itoa(t.made.Port)))
 	if errs := t.made.Validate(); len(errs) > 0 {
 		e := &Error{Message: "the upstream cannot be created from the document's first server; name the upstream with --upstream"}
@@ -74,7 +74,7 @@ func targetOf(doc *openapi3.T, o Options, svc *model.Service) (target, error) {
 	return t, nil
 }
 
-// apply sends a route there. What the route rewrites already stays.
+// apply sets the target of a route. Existing rewrites of the route stay.
 func (t target) apply(r *model.Route) {
 	if t.host != "" && r.Config.Rewrite == nil {
 		r.Config.Rewrite = &model.Rewrite{Host: t.host}

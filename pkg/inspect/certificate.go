@@ -9,8 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Certificates says for which host names the certificates of some secrets answer on a
-// proxy.
+// Certificates returns the host names for which a proxy presents the certificates of
+// some secrets.
 type Certificates func(proxy string, secrets map[string]bool) ([]explain.Use, error)
 
 // The conditions of a secret, one for each proxy, service and host name.
@@ -19,11 +19,12 @@ const (
 	certificateBeaten = "CertificateBeaten"
 )
 
-// maxUses bounds the conditions of one secret; those of names for which another one
-// answers have room first.
+// maxUses bounds the conditions of one secret; those of names for which another
+// certificate is presented come first.
 const maxUses = 20
 
-// addCertificates adds to the status of secrets for which names they answer.
+// addCertificates adds to the status of secrets the names for which their certificates
+// are presented.
 func (in *Inspector) addCertificates(blocks []*ObjectStatus) error {
 	proxies := map[string]map[string]bool{}
 	for _, b := range blocks {
@@ -66,7 +67,7 @@ func (in *Inspector) addCertificates(blocks []*ObjectStatus) error {
 	return nil
 }
 
-// bounded sorts the conditions and says how many there was no room for.
+// bounded sorts the conditions and limits their number; a last one counts the rest.
 func bounded(list []ObjectCondition) []ObjectCondition {
 	slices.SortFunc(list, func(a, b ObjectCondition) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))

@@ -6,13 +6,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 )
 
-// Explain answers what the Envoys of a proxy do with a request: one answer for
-// each different state that they are in. While none has a state that is known,
-// the answer is what they should do.
+// Explain returns what the Envoys of a proxy do with a request: one answer for each
+// different state of the Envoys. While no Envoy has a known state, the answer is what
+// they should do.
 type Explain func(ctx context.Context, proxy string, r explain.Request) ([]Explained, error)
 
-// Explained is an answer and the addresses of the Envoys that it holds for;
-// none means that it comes from what Envoys should have.
+// Explained is an answer with the addresses of the Envoys that it applies to; none
+// means that it is from what Envoys should have.
 type Explained struct {
 	Envoys []string
 	explain.Answer
@@ -24,7 +24,7 @@ func explainNothing(_ context.Context, _ string, r explain.Request) ([]Explained
 	return []Explained{{Answer: a}}, err
 }
 
-// Basis says what an answer comes from.
+// Basis returns what an answer is based on.
 func (e Explained) Basis() (basis string, envoys []string) {
 	if len(e.Envoys) == 0 {
 		return "wanted", []string{}

@@ -10,62 +10,58 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// Sources are where the live state is known. The zero value is an API without
-// Envoys.
+// Sources provide the live state. The zero value is an API without Envoys.
 type Sources struct {
-	// Status is what is known of the Envoys; nil means nothing, and that
-	// objects are read without a status.
+	// Status is what is known of the Envoys; nil means nothing, and objects are then read without a
+	// status.
 	Status *status.Registry
-	// Snapshots tells what the Envoys should have; nil means nothing.
+	// Snapshots provides what the Envoys should have; nil means nothing.
 	Snapshots Snapshots
-	// Certificates says for which names the certificates of secrets answer on a
-	// proxy; nil means that nobody knows.
+	// Certificates returns the names for which a proxy presents certificates; nil means that they are not
+	// known.
 	Certificates Certificates
-	// Explain says what the Envoys of a proxy do with a request; nil means that
-	// there are no Envoys.
+	// Explain returns what the Envoys of a proxy do with a request; nil means that there are no Envoys.
 	Explain Explain
-	// Upstreams tells how upstreams are; nil means that nobody knows.
+	// Upstreams returns the health of upstreams; nil means that it is not known.
 	Upstreams Upstreams
-	// RateLimits tells what rate limits have counted; nil means that nobody
-	// counts.
+	// RateLimits returns what rate limits have counted; nil means that nothing counts.
 	RateLimits RateLimits
-	// LimitsBy is who counts requests, for the status; empty means "none".
+	// LimitsBy says who counts requests, for the status; empty means "none".
 	LimitsBy string
-	// Logins says why logins failed lately; nil means that nobody knows.
+	// Logins returns why logins failed recently; nil means that it is not known.
 	Logins func() []model.Condition
 	// Held says why no Envoy is answered; nil or empty means that they are.
 	Held func() string
 	// Replica is the name of this process in the status.
 	Replica string
-	// Others tells of the other replicas; nil means that there are none. Position is
-	// what the Envoys of this replica receive, to compare with theirs.
+	// Others returns what the other replicas report; nil means that there are none. Position is what the
+	// Envoys of this replica receive, for comparison with theirs.
 	Others   func() []replicas.Other
 	Position func() replicas.Position
 	// Now is the clock of limits; nil means time.Now.
 	Now func() time.Time
 }
 
-// Snapshots tells what the Envoys should have.
+// Snapshots provides what the Envoys should have.
 type Snapshots interface {
 	// Revision is the newest revision that was built; 0 before the first.
 	Revision() int64
-	// Wanted is the revision in which what a proxy's Envoys should have became
-	// what it is; 0 if there is nothing yet.
+	// Wanted is the revision that last changed what a proxy's Envoys should have; 0 if there is nothing
+	// yet.
 	Wanted(proxy string) int64
-	// Resources lists what a proxy's Envoys should have, by type and name.
-	// Nothing in it is secret. Types restricts it to these type URLs; empty
-	// means all.
+	// Resources lists what a proxy's Envoys should have, by type and name, without secrets. types
+	// restricts it to these type URLs; empty means all.
 	Resources(proxy string, types []string) ([]Resource, error)
 }
 
 // Resource is one Envoy resource.
 type Resource struct {
-	// TypeURL is its type as on the wire.
+	// TypeURL is its type in xDS.
 	TypeURL string
 	Name    string
 	// Version is the version of its content.
 	Version string
-	// Objects are what it was made from; nil means the proxy, or nothing that is stored.
+	// Objects are the objects it was made from; nil means the proxy, or nothing that is stored.
 	Objects []model.Key
 	// JSON is Envoy's own JSON.
 	JSON json.RawMessage
@@ -88,13 +84,13 @@ const (
 	ExtensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
 )
 
-// Inspector answers from Sources. Use New.
+// Inspector reports the live state from Sources. Use New.
 type Inspector struct {
 	Sources
 }
 
-// New returns an Inspector. Only Status, Certificates, RateLimits, Upstreams and Logins of its Sources may
-// be nil afterwards.
+// New returns an Inspector. Of its Sources, only Status, Certificates, RateLimits, Upstreams and Logins
+// stay nil if they were nil.
 func New(s Sources) *Inspector {
 	if s.Snapshots == nil {
 		s.Snapshots = noSnapshots{}

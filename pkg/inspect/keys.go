@@ -5,7 +5,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// objectsOf are the objects that a refused resource was made from.
+// objectsOf returns the objects that a refused resource was made from.
 func objectsOf(e status.Envoy, r status.Refusal) []model.Key {
 	if len(r.Objects) == 0 {
 		return []model.Key{model.ProxyKey(e.Proxy)}

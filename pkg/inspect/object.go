@@ -11,28 +11,27 @@ import (
 )
 
 type (
-	// ObjectStatus is how far an object is on its way to the Envoys: the block
+	// ObjectStatus is how far an object has come on its way to the Envoys: the block
 	// "status" of the object.
 	ObjectStatus struct {
 		Conditions []ObjectCondition `json:"conditions"`
-		// Lagging are the Envoys that do not have the object as it is.
+		// Lagging are the Envoys that do not have the current object.
 		Lagging []status.Lag `json:"lagging"`
 
 		key     model.Key
-		proxies []string // that it reaches
+		proxies []string // the proxies that the object reaches
 	}
-	// ObjectCondition is one thing that is known of an object.
+	// ObjectCondition is one fact about an object.
 	ObjectCondition struct {
 		Code    string `json:"code"`
 		Status  bool   `json:"status"`
 		Message string `json:"message"`
-		// Path is the object or link that it is about, where that is another.
+		// Path is the object or link that it is about, if not the object itself.
 		Path string `json:"path,omitempty"`
 	}
 )
 
-// Objects returns the status of each of some objects; nil if
-// nothing is known.
+// Objects returns the status of each object; nil if nothing is known.
 func (in *Inspector) Objects(r store.Reader, objs []model.Object) ([]*ObjectStatus, error) {
 	if in.Status == nil {
 		return nil, nil
@@ -62,7 +61,7 @@ type liveState struct {
 	conditions map[model.Key][]model.Condition
 }
 
-// readLiveState returns the live state now. stored is the revision that is stored.
+// readLiveState returns the current live state. stored is the stored revision.
 func (in *Inspector) readLiveState(stored int64) liveState {
 	seen := liveState{
 		inspector: in, stored: stored, built: in.Snapshots.Revision(),
@@ -108,7 +107,7 @@ func (s liveState) statusOf(k model.Key, in *reach) *ObjectStatus {
 	said := map[[2]string]bool{}
 	for _, c := range own {
 		if what := [2]string{c.Code, c.Message}; k.Kind == model.KindFilter && said[what] {
-			continue // the same in another of its many places
+			continue // the same at another of its many places
 		} else {
 			said[what] = true
 		}
@@ -152,8 +151,8 @@ func unattachedMessage(k model.Key) string {
 	return "no service of a proxy uses it"
 }
 
-// lags lists the Envoys of a proxy that lack the object, and says in what words
-// one refused it.
+// lags lists the Envoys of a proxy that lack the object, with the error message of one
+// that refused it.
 func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag, rejected string) {
 	add := func(e seenEnvoy, reason, format string, args ...any) {
 		lags = append(lags, status.Lag{Proxy: proxy, Envoy: e.Address, Replica: e.replica, Reason: reason, Message: fmt.Sprintf(format, args...)})
@@ -193,8 +192,8 @@ func (s liveState) lags(k model.Key, in *reach, proxy string) (lags []status.Lag
 	return lags, rejected
 }
 
-// refusalOf finds what an Envoy refused of an object, or of a service that the
-// object is a part of.
+// refusalOf returns an Envoy's refusal of an object, or of a service that the object is
+// a part of.
 func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, ok bool) {
 	for _, r := range e.Refused {
 		from := objectsOf(e, r)
@@ -208,8 +207,8 @@ func refusalOf(e status.Envoy, k model.Key, in *reach) (r status.Refusal, own, o
 	return r, false, false
 }
 
-// waitOf finds the wait that holds an object back: of an upstream, one for a
-// cluster that it is in.
+// waitOf returns the wait that delays an object; for an upstream, one for a cluster
+// that it is in.
 func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
 	for _, w := range e.Waiting {
 		if !in.has(w.Object) {
@@ -223,10 +222,10 @@ func waitOf(e status.Envoy, k model.Key, in *reach) (status.Wait, bool) {
 	return status.Wait{}, false
 }
 
-// isExplained reports whether an Envoy that does not have everything lacks only
-// what it refused or waits for: it has answered all that it was sent of
-// listeners and routes. (Answers about what they need are held back by what
-// warms, and prove nothing.)
+// isExplained reports whether an Envoy that does not have everything lacks only what it
+// refused or waits for: it has answered everything that it was sent of listeners and
+// routes. (While clusters warm, Envoy delays answers about what listeners and routes
+// need, so those prove nothing.)
 func isExplained(e status.Envoy) bool {
 	return e.HasAnswered(ListenerType, RouteType) && len(e.Waiting)+len(e.Refused) > 0
 }

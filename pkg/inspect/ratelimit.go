@@ -9,73 +9,72 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// RateLimits tells what was counted in some domains, for each in their order.
+// RateLimits returns what was counted in each of some domains, in their order.
 type RateLimits func(ctx context.Context, domains []*limits.Domain) []RateLimitCounts
 
 // RateLimitCounts is what was counted in one domain.
 type RateLimitCounts struct {
-	// Counted is false if nobody counts, or nobody says what was counted.
+	// Counted is false if nothing counts, or the counts cannot be read.
 	Counted bool
 	// Note is for people: why something is not known.
 	Note   string
 	Limits []RateLimit
-	// Top are the values that were limited most in the last minutes, the most
-	// limited first; nil if that is not known.
+	// Top are the values that were limited most in the last minutes, most limited
+	// first; nil if they are not known.
 	Top []RateLimited
-	// Engines are those that were asked; nil if this process counts.
+	// Engines are the engines that were asked; nil if this process counts.
 	Engines []RateLimitEngine
 }
 
-// RateLimitEngine is an engine that was asked what it has counted.
+// RateLimitEngine is an engine that was asked for its counts.
 type RateLimitEngine struct {
 	URL     string `json:"url"`
 	Address string `json:"address,omitempty"`
-	// Error is why it is not in the numbers; empty when it is.
+	// Error is why the numbers do not include it; empty if they do.
 	Error string `json:"error,omitempty"`
 }
 
-// RateLimit is what one limit has seen since those who count have started.
+// RateLimit has the counts of one limit since the engines started.
 type RateLimit struct {
 	// Limit is its path, such as "generic_key=shop > remote_address".
 	Limit string `json:"limit"`
-	// With are the paths of limits whose numbers are in these too: the engine
-	// does not tell them apart.
+	// With are the paths of limits whose counts are included in these: the engine does
+	// not separate them.
 	With []string `json:"with,omitempty"`
-	// Hits is how much was counted, Over what was over the limit, Near what was
-	// within it but above 80 % of it, and Shadow the part of Over that was let
-	// through.
+	// Hits is the number of hits, Over those over the limit, Near those within it but
+	// above 80% of it, and Shadow those of Over that were allowed.
 	Hits   uint64 `json:"hits"`
 	Near   uint64 `json:"near"`
 	Over   uint64 `json:"over"`
 	Shadow uint64 `json:"shadow"`
-	// Unit and RequestsPerUnit are the rate. Unit is empty if it is not known,
-	// or if there is none.
+	// Unit and RequestsPerUnit are the rate. Unit is empty if there is none, or it is
+	// not known.
 	Unit            string `json:"unit,omitempty"`
 	RequestsPerUnit *int64 `json:"requests_per_unit,omitempty"`
-	// ResetsIn is how many seconds the present window still takes.
+	// ResetsIn is how many seconds remain of the current window.
 	ResetsIn int64 `json:"resets_in,omitempty"`
-	// Routes are those whose requests may meet it, service/route, or service/*
-	// for all of a service; MoreRoutes counts those that are not shown.
+	// Routes are those whose requests may meet it: service/route, or service/* for a
+	// whole service. MoreRoutes counts the rest.
 	Routes     []string `json:"routes,omitempty"`
 	MoreRoutes int      `json:"more_routes,omitempty"`
 }
 
-// RateLimited is a value that went over its limit.
+// RateLimited is a value that exceeded its limit.
 type RateLimited struct {
 	Limit string `json:"limit"`
-	// Value is what was counted, such as "remote_address=10.0.0.1".
+	// Value is the counted value, such as "remote_address=10.0.0.1".
 	Value string `json:"value"`
-	// Shadow says that it was let through.
+	// Shadow says that the requests were allowed.
 	Shadow bool `json:"shadow"`
 	// Over is the number of hits over the limit, too high by at most Error.
 	Over  uint64 `json:"over"`
 	Error uint64 `json:"error"`
 }
 
-// RateLimitStatus is what is known of one globalconfig_ratelimit of a proxy, or
-// of the limits that filters state themselves.
+// RateLimitStatus is what is known of one globalconfig_ratelimit of a proxy, or of the
+// limits that filters themselves have.
 type RateLimitStatus struct {
-	// Config is empty for the limits that filters state themselves.
+	// Config is empty for the limits that filters themselves have.
 	Config  string            `json:"globalconfig_name"`
 	Domain  string            `json:"domain"`
 	Counted bool              `json:"counted"`
@@ -107,7 +106,7 @@ func RateLimitsOf(r store.Reader, proxy string) (s RateLimitScope, err error) {
 	return s, nil
 }
 
-// RateLimitStatus says what the rate limits of a proxy have counted.
+// RateLimitStatus returns what the rate limits of a proxy have counted.
 func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) []RateLimitStatus {
 	if in.RateLimits == nil || len(scope.domains) == 0 {
 		return scope.views
@@ -121,8 +120,9 @@ func (in *Inspector) RateLimitStatus(ctx context.Context, scope RateLimitScope) 
 	return scope.views
 }
 
-// rateLimitDomains are those that a proxy may use: of those that hold for it, the
-// first by name of each domain. One that is attached to no proxy holds for all.
+// rateLimitDomains returns the domains that a proxy may use: of the global configs that
+// apply to it, the first by name of each domain. One that is attached to no proxy
+// applies to all.
 func rateLimitDomains(r store.Reader, proxy string) (domains []*limits.Domain, views []RateLimitStatus, err error) {
 	links, err := r.List(store.Query{Kind: model.KindProxyGlobalConfig})
 	if err != nil {

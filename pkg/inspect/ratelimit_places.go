@@ -11,15 +11,15 @@ import (
 // mostRoutes is how many routes of a limit are shown.
 const mostRoutes = 5
 
-// limitPlace is a route, or all of a service, with a filter that limits it.
+// limitPlace is a route, or a whole service, with a filter that limits it.
 type limitPlace struct {
-	// at is service/route, or service/* for all of a service.
+	// at is service/route, or service/* for a whole service.
 	at     string
 	name   string
 	filter *model.RateLimitFilter
 }
 
-// limitPlaces are those on a proxy.
+// limitPlaces returns the places of a proxy.
 func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 	services, err := r.List(store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey(proxy)}})
 	if err != nil || len(services) == 0 {
@@ -55,8 +55,7 @@ func limitPlaces(r store.Reader, proxy string) ([]limitPlace, error) {
 	return places, nil
 }
 
-// statedRules returns the rules that the filters at places state themselves, by the
-// names of the filters.
+// statedRules returns the rules in the filters at places, by the names of the filters.
 func statedRules(places []limitPlace) map[string]model.RateLimitRule {
 	rules := map[string]model.RateLimitRule{}
 	for _, p := range places {
@@ -67,9 +66,9 @@ func statedRules(places []limitPlace) map[string]model.RateLimitRule {
 	return rules
 }
 
-// describeLimits says of limits of a domain which rate they have, how long their
-// window still takes, and which places they are for. Filters that name no domain
-// are for the first one.
+// describeLimits adds to limits of a domain their rate, the remaining time of their
+// window, and the places that they apply to. Filters that name no domain use the first
+// one.
 func (in *Inspector) describeLimits(list []RateLimit, d *limits.Domain, places []limitPlace, first bool) {
 	routes := map[string][]string{}
 	for _, p := range places {
@@ -99,7 +98,7 @@ func (in *Inspector) describeLimits(list []RateLimit, d *limits.Domain, places [
 	}
 }
 
-// windowSeconds is the length of the window of a unit; 0 for an unknown one.
+// windowSeconds returns the length of a unit's window; 0 for an unknown unit.
 func windowSeconds(unit string) int64 {
 	const day = 24 * 60 * 60
 	return map[string]int64{

@@ -23,7 +23,7 @@ var _ = Describe("What is said of a limit", func() {
 		{Key: "method", Descriptors: []model.RateLimitRule{{Key: "path", Value: "/", RateLimit: per("day")}}},
 		{Key: "all", RateLimit: &model.RateLimit{Unlimited: true}},
 	})
-	// described are limits with these paths.
+	// described returns limits with these paths.
 	described := func(places []limitPlace, first bool, paths ...string) []RateLimit {
 		list := make([]RateLimit, len(paths))
 		for i, p := range paths {

@@ -10,23 +10,23 @@ import (
 )
 
 type (
-	// RateLimitTried is what is counted of a request in one state of the Envoys.
+	// RateLimitTried is what would be counted for a request in one state of the Envoys.
 	RateLimitTried struct {
 		// Basis is envoys or wanted, as for explain.
 		Basis  string   `json:"basis"`
 		Envoys []string `json:"envoys"`
-		// Code is the code that explain gives.
+		// Code is the code of explain.
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Service string `json:"service,omitempty"`
 		Route   string `json:"route,omitempty"`
-		// Descriptors are in the order in which the engine is asked.
+		// Descriptors are in the order in which they are sent to the engine.
 		Descriptors []triedDescriptor `json:"descriptors"`
 	}
-	// triedDescriptor is what may be counted once.
+	// triedDescriptor is one descriptor that may be counted.
 	triedDescriptor struct {
-		// Config is the global config whose rates hold; empty if there is none
-		// for the domain.
+		// Config is the global config whose rates apply; empty if there is none for the
+		// domain.
 		Config  string          `json:"globalconfig_name,omitempty"`
 		Domain  string          `json:"domain"`
 		Sent    bool            `json:"sent"`
@@ -36,7 +36,7 @@ type (
 	}
 )
 
-// RateLimitTest says which rates an explained request meets. configs are all
+// RateLimitTest returns the rates that an explained request meets. configs are all
 // global configs.
 func RateLimitTest(e Explained, configs []*model.GlobalConfig) RateLimitTried {
 	byID := map[int64]*model.GlobalConfig{}
@@ -78,8 +78,8 @@ func RateLimitTest(e Explained, configs []*model.GlobalConfig) RateLimitTried {
 	return v
 }
 
-// domainNames returns the names of a domain as Envoy and the engine know it: of
-// the global config, empty when that is gone, and its own.
+// domainNames returns both names of a domain as Envoy and the engine know it: that of
+// the global config, empty if that is gone, and its own.
 func domainNames(wire string, configs map[int64]*model.GlobalConfig) (config, domain string) {
 	id, domain := limits.ParseWire(wire)
 	g := configs[id]

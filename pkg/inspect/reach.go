@@ -11,22 +11,22 @@ import (
 type reach struct {
 	// hosts are the services that the object is a part of.
 	hosts map[string]bool
-	// proxies are those that have such a service, sorted.
+	// proxies are the proxies with such a service, sorted.
 	proxies []string
 }
 
 // has reports whether an object is one of the hosts.
 func (in *reach) has(k model.Key) bool { return k.Kind == model.KindService && in.hosts[k.Name()] }
 
-// reaches finds where each of some objects has an effect, with a number of queries
-// that does not depend on how many they are.
+// reaches returns where each object has an effect. The number of queries does not
+// depend on the number of objects.
 func reaches(r store.Reader, objs []model.Object) ([]*reach, error) {
 	keys := make([]model.Key, len(objs))
 	for i, o := range objs {
 		keys[i] = o.Key()
 	}
 	graph := store.NewGraph(r)
-	// The graph reads for all together, and has the answers for each.
+	// The graph reads all objects together, and can then answer for each.
 	if _, err := reachOf(graph, keys...); err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func reachOf(graph model.Graph, keys ...model.Key) (*reach, error) {
 	return found, nil
 }
 
-// serviceOf is the service that a service or a part of one belongs to.
+// serviceOf returns the service that a service or a part of one belongs to.
 func serviceOf(k model.Key) model.Key { return model.ServiceKey(k.Part(model.KindService)) }
 
-// usedByLink is the object that a link attaches.
+// usedByLink returns the object that a link attaches.
 func usedByLink(l model.Object) model.Key { return l.Key().Attached() }

@@ -18,7 +18,7 @@ type replicaStatus struct {
 	Built   int64      `json:"built_revision"`
 	Held    string     `json:"held,omitempty"`
 	Envoys  int        `json:"envoys"`
-	// More are Envoys that the replica has and does not tell of one by one.
+	// More counts the Envoys of the replica that it does not list one by one.
 	More int `json:"more_envoys,omitempty"`
 }
 
@@ -33,12 +33,12 @@ type seenEnvoy struct {
 	status.Envoy
 	// replica is where it is connected; empty means here.
 	replica string
-	// current says that it has all that it should have as of what its replica has
-	// built; explained, that it lacks only what it refused or waits for; unheard,
-	// that nobody knows.
+	// current says that it has everything that it should have from what its replica has
+	// built; explained, that it lacks only what it refused or waits for; unheard, that
+	// this is not known.
 	current, explained, unheard bool
-	// behind says that its replica has not built what this one has; built is what
-	// it has.
+	// behind says that its replica has not built what this one has; built is what the
+	// replica has built.
 	behind bool
 	built  int64
 }
@@ -83,8 +83,8 @@ func (in *Inspector) observe(stored int64) (s seen) {
 	return s
 }
 
-// addCondition adds one that is not known here. The zero Key is of a kind that only a
-// newer program knows.
+// addCondition adds a condition that is not known here. The zero Key is of a kind that
+// only a newer program knows.
 func (s *seen) addCondition(c model.Condition) {
 	same := func(have model.Condition) bool {
 		return have.Key == c.Key && have.Code == c.Code && have.Message == c.Message
@@ -94,8 +94,8 @@ func (s *seen) addCondition(c model.Condition) {
 	}
 }
 
-// isUpToDate reports whether another replica has built what this one has, and what is
-// stored.
+// isUpToDate reports whether another replica has built both what this one has, and what
+// is stored.
 func (in *Inspector) isUpToDate(o replicas.Other, stored int64) bool {
 	want := replicas.Position{Built: stored}
 	if in.Position != nil {
@@ -107,7 +107,7 @@ func (in *Inspector) isUpToDate(o replicas.Other, stored int64) bool {
 	return o.Position().Covers(want)
 }
 
-// stateOf is how an Envoy is.
+// stateOf returns the state of an Envoy.
 func (e seenEnvoy) state() string {
 	switch {
 	case e.unheard:
@@ -130,7 +130,7 @@ func (e seenEnvoy) label() string {
 	return "the Envoy at " + e.Address + " (replica " + e.replica + ")"
 }
 
-// replicaLags lists the replicas of which it is not known whether their Envoys of a
+// replicaLags lists the replicas for which it is not known whether their Envoys of a
 // proxy have what is stored.
 func (s liveState) replicaLags(proxy string) (lags []status.Lag) {
 	for _, o := range s.others {
@@ -174,14 +174,14 @@ func (in *Inspector) replicaStatuses(others []replicas.Other, built int64) (list
 // Elsewhere is what is known of the Envoys of a proxy at another replica.
 type Elsewhere struct {
 	Replica string `json:"replica"`
-	// Current is how many have what they should have.
+	// Current is the number that have what they should have.
 	Current int `json:"current"`
-	// Lagging are the others: what they do with a request may differ.
+	// Lagging are the others: they may handle a request differently.
 	Lagging []status.Lag `json:"lagging"`
 }
 
-// ElsewhereOf says how the Envoys of a proxy are that are connected to other replicas;
-// nil if there are none.
+// ElsewhereOf describes the Envoys of a proxy that are connected to other replicas; nil
+// if there are none.
 func (in *Inspector) ElsewhereOf(proxy string) (list []Elsewhere) {
 	s := in.observe(in.Snapshots.Revision())
 	for _, o := range s.others {

@@ -24,7 +24,7 @@ type (
 		WaitingNodes []waitingNode   `json:"waiting_nodes"`
 		LimitsBy     string          `json:"rate_limits,omitempty"`
 		Engines      []engineStatus  `json:"ratelimit_engines,omitempty"`
-		// Upstreams are those that fail.
+		// Upstreams are the failing ones.
 		Upstreams     []upstreamStatus  `json:"upstreams,omitempty"`
 		MoreUpstreams int               `json:"more_upstreams,omitempty"`
 		Conditions    []conditionStatus `json:"conditions"`
@@ -103,16 +103,16 @@ type (
 	}
 )
 
-// current is the state of an Envoy that has all that it should have. The others
-// are the reasons of a status.Lag.
+// current is the state of an Envoy that has everything that it should have. The other
+// states are the reasons of a status.Lag.
 const current = "current"
 
-// Scope is what a status is about, as it is stored. All and OfProxy read it.
+// Scope is the stored part of what a status is about. All and OfProxy read it.
 type Scope struct {
 	revision int64
 	proxies  []string
-	// parts are the proxy, its services and its global configs, each true; nil
-	// means everything.
+	// parts are the proxy, its services and its global configs, each true; nil means
+	// everything.
 	parts map[model.Key]bool
 }
 
@@ -140,9 +140,8 @@ func OfProxy(r store.Reader, proxy string) (Scope, error) {
 	return s, addBelow(r, proxy, s.parts)
 }
 
-// StatusOf says how the Envoys of some proxies are and what is known of their
-// configuration; that of everything also has the Envoys without a proxy and the
-// rate-limit engines.
+// StatusOf describes the Envoys of some proxies and their configuration. The status of
+// everything also has the Envoys without a proxy and the rate-limit engines.
 func (in *Inspector) StatusOf(ctx context.Context, scope Scope) Status {
 	view := Status{Replica: in.Replica, Revision: scope.revision, Held: in.Held(), WaitingNodes: []waitingNode{}}
 	view.Built = in.Snapshots.Revision()
@@ -185,7 +184,7 @@ func (in *Inspector) engines(others []replicas.Other) (list []engineStatus) {
 
 func engineView(replica, address string, connected time.Time, identity string, types map[string]status.Answers) engineStatus {
 	v := engineStatus{Replica: replica, Address: address, Connected: model.At(connected), Identity: identity, State: status.Slow}
-	for _, t := range types { // there is one at most
+	for _, t := range types { // there is at most one
 		v.Acknowledged, v.Refused = answerOf(t.Acked), answerOf(t.Rejected)
 		switch {
 		case t.Sent.At.After(t.Acked.At) && t.Sent.At.After(t.Rejected.At):
@@ -198,7 +197,7 @@ func engineView(replica, address string, connected time.Time, identity string, t
 	return v
 }
 
-// addBelow adds the services of a proxy and the global configs that hold for it.
+// addBelow adds the services of a proxy and the global configs that apply to it.
 func addBelow(r store.Reader, proxy string, below map[model.Key]bool) error {
 	links, err := r.List(store.Query{Kind: model.KindProxyService, To: []model.Key{model.ProxyKey(proxy)}})
 	if err != nil {
@@ -262,7 +261,8 @@ func (in *Inspector) fillStatus(view *Status, proxies []string, envoys []seenEnv
 	}
 }
 
-// envoyView shows an Envoy. built is what those of this replica receive.
+// envoyView returns an Envoy as the status shows it. built is what the Envoys of this
+// replica receive.
 func envoyView(e seenEnvoy, built int64) envoyStatus {
 	if e.replica != "" {
 		built = e.built
@@ -272,7 +272,7 @@ func envoyView(e seenEnvoy, built int64) envoyStatus {
 		Applied: e.Applied, State: e.state(), Waiting: []waitStatus{}, Refused: []refusedStatus{}, Types: []typeStatus{},
 	}
 	if e.current && len(e.Refused) == 0 {
-		v.Applied = max(v.Applied, built) // what came later changed nothing for this proxy
+		v.Applied = max(v.Applied, built) // later revisions changed nothing for this proxy
 	}
 	for _, w := range e.Waiting {
 		wait := waitStatus{Object: w.Object.Path(), For: []awaitedStatus{}, Since: model.At(w.Since)}

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// built says that revision 7 was built, and changed proxy gw last.
+// built says that revision 7 was built, and that proxy gw changed last.
 type built struct{ noSnapshots }
 
 func (built) Revision() int64 { return 7 }

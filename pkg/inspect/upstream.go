@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Upstreams tells how upstreams are in the Envoys of some proxies: those with
-// these names, or for nil those that fail.
+// Upstreams returns the health of upstreams in the Envoys of some proxies: of those
+// with these names or, if names is nil, of those that fail.
 type Upstreams func(ctx context.Context, proxies, names []string) []UpstreamHealth
 
 // UpstreamHealth is what is known of one upstream in one cluster of a proxy.
@@ -25,7 +25,7 @@ type UpstreamHealth struct {
 	Cluster  string
 	Address  string
 	Port     uint32
-	// Envoys are the addresses of those that report failures.
+	// Envoys are the addresses of the Envoys that report failures.
 	Envoys []string
 	health.Condition
 }
@@ -43,16 +43,16 @@ type upstreamStatus struct {
 }
 
 const (
-	// maxFailing bounds the failing upstreams of a status, maxFailingEnvoys the
-	// Envoys that are named for one.
+	// maxFailing bounds the failing upstreams of a status, maxFailingEnvoys the Envoys
+	// that are named for each.
 	maxFailing       = 100
 	maxFailingEnvoys = 10
-	// maxAsked is from how many upstreams on all that fail are looked at.
+	// maxAsked is the number of upstreams from which all failing ones are read instead.
 	maxAsked = 500
 )
 
-// failing lists the upstreams that fail in some proxies, and how many there was
-// no room for.
+// failing lists the upstreams that fail in some proxies, and counts those beyond the
+// bound.
 func (in *Inspector) failing(ctx context.Context, proxies []proxyStatus) (list []upstreamStatus, more int) {
 	list = []upstreamStatus{}
 	if in.Upstreams == nil {
@@ -85,7 +85,7 @@ func (u UpstreamHealth) address() string {
 	return net.JoinHostPort(u.Address, strconv.FormatUint(uint64(u.Port), 10))
 }
 
-// AddHealth adds to the statuses of upstreams how they are.
+// AddHealth adds the health of upstreams to their statuses.
 func (in *Inspector) AddHealth(ctx context.Context, blocks []*ObjectStatus) {
 	if in.Upstreams == nil {
 		return
@@ -109,8 +109,8 @@ func (in *Inspector) AddHealth(ctx context.Context, blocks []*ObjectStatus) {
 	}
 }
 
-// healthConditions are the conditions of an upstream, one for each proxy and
-// what is said of it there.
+// healthConditions returns the conditions of an upstream, one for each proxy and
+// condition there.
 func healthConditions(list []UpstreamHealth) []ObjectCondition {
 	var conditions []ObjectCondition
 	for _, u := range list {
@@ -129,7 +129,7 @@ func healthConditions(list []UpstreamHealth) []ObjectCondition {
 	return conditions
 }
 
-// WarnFailing says in words which of some upstreams fail.
+// WarnFailing returns a warning for each of these upstreams that fails.
 func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 	if in.Upstreams == nil || len(names) == 0 {
 		return nil
@@ -153,8 +153,8 @@ func (in *Inspector) WarnFailing(ctx context.Context, names []string) []string {
 	return warnings
 }
 
-// UpstreamsOf names the upstreams that changes are about: themselves,
-// and those of routes and services.
+// UpstreamsOf returns the names of the upstreams that changes concern: the changed
+// ones, and those of changed routes and services.
 func UpstreamsOf(r store.Reader, changed []model.Key) ([]string, error) {
 	names, services := map[string]bool{}, map[model.Key]bool{}
 	for _, key := range changed {

@@ -12,22 +12,21 @@ import (
 )
 
 const (
-	// Window is how long after the last one failures are told.
+	// Window is how long after the last one failures are reported.
 	Window = time.Hour
 	// apart is the time between two reports of one reason of one service.
 	apart = time.Minute
 	// maxPlaces bounds the pairs of service and reason that are kept, maxReports the reports
-	// within apart, whatever they are about.
+	// within apart, for all of them together.
 	maxPlaces, maxReports = 2000, 30
 )
 
-// Counts are the logins that failed. It is safe for use by many goroutines; the zero value
-// is ready.
+// Counts are the logins that failed. It is safe for concurrent use; the zero value is ready.
 type Counts struct {
 	mu     sync.Mutex
 	places map[place]*tally
 	totals map[string]int
-	// reports is how many there were since began.
+	// reports is the number of reports since began.
 	reports int
 	began   time.Time
 }
@@ -38,19 +37,19 @@ type place struct {
 	code    string
 }
 
-// tally is what has happened in one place.
+// tally is what has happened for one service and reason.
 type tally struct {
 	count       int
 	first, last time.Time
 	requestID   string
 	message     string
-	// told is when it was last reported, and count what it was then.
+	// told is when it was last reported, and count the number then.
 	told      time.Time
 	toldCount int
 }
 
-// Add counts a failure. fresh says that it is worth a report: the first of its kind, or
-// the first after a minute; more is how many there were since the last one.
+// Add counts a failure. fresh says that it should be reported: it is the first of its kind,
+// or the first after a minute. more is the number since the last report.
 func (c *Counts) Add(f Failure, now time.Time) (fresh bool, more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +79,7 @@ func (c *Counts) Add(f Failure, now time.Time) (fresh bool, more int) {
 	return true, more
 }
 
-// mayReport bounds the reports of all services together. It needs mu.
+// mayReport bounds the reports of all services together. It requires mu.
 func (c *Counts) mayReport(now time.Time) bool {
 	if now.Sub(c.began) >= apart {
 		c.began, c.reports = now, 0
@@ -89,7 +88,7 @@ func (c *Counts) mayReport(now time.Time) bool {
 	return c.reports <= maxReports
 }
 
-// forget drops what is old. It needs mu.
+// forget drops what is old. It requires mu.
 func (c *Counts) forget(now time.Time) {
 	if len(c.places) < maxPlaces {
 		return
@@ -97,15 +96,15 @@ func (c *Counts) forget(now time.Time) {
 	maps.DeleteFunc(c.places, func(_ place, t *tally) bool { return now.Sub(t.last) > Window })
 }
 
-// Totals returns how many there were since the start, by the code of their reason.
+// Totals returns the number of failures since the start, by the code of their reason.
 func (c *Counts) Totals() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.totals)
 }
 
-// Conditions say of services, and of what asks for their logins, why logins failed
-// within the Window before now.
+// Conditions returns conditions of services, and of the objects that configure their logins,
+// with the reasons why logins failed within the Window before now.
 func (c *Counts) Conditions(now time.Time) []model.Condition {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ type Failure struct {
 	// Service is the name of the service; Login is the key of the filter or global config.
 	Service string
 	Login   model.Key
-	// RequestID is the request's; empty if it is not known.
+	// RequestID is the request's ID; empty if it is not known.
 	RequestID string
 	Reason    Reason
 }
@@ -23,7 +23,7 @@ type Failure struct {
 type Reason struct {
 	// Code is stable, one of Codes.
 	Code string
-	// Message is a sentence without a capital and a full stop, for an operator.
+	// Message is a sentence without a capital letter and a full stop, for an operator.
 	Message string
 }
 
@@ -51,10 +51,10 @@ const (
 	Other               = "other"
 )
 
-// marker is the field that tells such a line from Envoy's log, and its value.
+// marker is the field that marks such a line in Envoy's log, and its value.
 const marker = "login_failed"
 
-// Read reads a line that an Envoy writes; ok is false if it is about something else.
+// Read parses a line of an Envoy's log; ok is false if it is about something else.
 func Read(line []byte) (f Failure, ok bool) {
 	var l struct {
 		Gatehouse string `json:"gatehouse"`
@@ -78,11 +78,11 @@ func Read(line []byte) (f Failure, ok bool) {
 	return f, true
 }
 
-// unknownKey marks a line of a token that names a key which is not known.
+// unknownKey marks a line about a token that names an unknown key.
 const unknownKey = "key_unknown"
 
-// ReadUnknownKey reads a line that an Envoy writes of a token whose key is not known, and returns the
-// filter that has verified it. A route's own takes the place of the service's.
+// ReadUnknownKey parses a line of an Envoy's log about a token with an unknown key, and returns the
+// filter that has verified it. A route's own filter replaces the service's.
 func ReadUnknownKey(line []byte) (filter model.Key, ok bool) {
 	var l struct {
 		Gatehouse string `json:"gatehouse"`
@@ -101,9 +101,8 @@ func ReadUnknownKey(line []byte) (filter model.Key, ok bool) {
 	return filter, false
 }
 
-// reasonFor reads what Envoy's filters say: the first words of the details of the
-// response, and the status and the error (RFC 6749 sections 4.1.2.1 and 5.2) of the
-// identity provider.
+// reasonFor returns the reason from what Envoy's filters log: the first words of the response code
+// details, and the identity provider's status and error (RFC 6749 sections 4.1.2.1 and 5.2).
 func reasonFor(what, status, code string) Reason {
 	begins := func(words ...string) bool {
 		for _, w := range words {
@@ -132,8 +131,8 @@ func reasonFor(what, status, code string) Reason {
 	return Reason{Other, "Envoy gives a reason that is not known; its log has it"}
 }
 
-// knownError returns one of the errors that OAuth and OpenID Connect define, or empty: a
-// provider, or who changes an address, may write anything.
+// knownError returns an error that OAuth or OpenID Connect defines, otherwise empty: a provider, or a
+// user who edits the URL, may write anything.
 func knownError(code string) string {
 	switch code {
 	case "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type", "invalid_scope", "server_error",
@@ -176,7 +175,8 @@ func authorizationReason(code string) Reason {
 	return Reason{ProviderRefused, fmt.Sprintf("the identity provider ends the login with the error %s", code)}
 }
 
-// tokenCheckReason reads what jwt_authn says of an id_token, in braces and with underscores.
+// tokenCheckReason returns the reason for jwt_authn's message about an id_token, which is in braces
+// and has underscores.
 func tokenCheckReason(what string) Reason {
 	switch strings.ReplaceAll(strings.Trim(what, "{}"), "_", " ") {
 	case "Audiences in Jwt are not allowed":

@@ -68,7 +68,7 @@ func (r *run) askAsScript(ctx context.Context) {
 	}
 }
 
-// get asks the Envoy of this process for the target.
+// get requests the target from the Envoy of this process.
 func (r *run) get(ctx context.Context, header http.Header) (*http.Response, error) {
 	proxy := r.config.Proxy(r.proxy).Proxy
 	ip := proxy.ListenIP
@@ -80,7 +80,7 @@ func (r *run) get(ctx context.Context, header http.Header) (*http.Response, erro
 		header = http.Header{"Accept": {"text/html,*/*"}}
 	}
 	if proxy.TrustedHops > 0 && !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Name == "certificate" && s.Result == OK }) {
-		// As the proxy in front does.
+		// As the proxy in front of the gateway does.
 		at, plain.Scheme = net.JoinHostPort(ip, strconv.Itoa(proxy.HTTPPort)), "http"
 		header.Set("X-Forwarded-Proto", "https")
 	}
@@ -95,7 +95,7 @@ func (r *run) get(ctx context.Context, header http.Header) (*http.Response, erro
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, at)
 		},
-		// Nothing secret is sent; checkCertificate has looked at the certificate.
+		// The request contains no secret; checkCertificate has checked the certificate.
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}, //nolint:gosec // see above
 		DisableKeepAlives: true,
 	}
@@ -139,7 +139,7 @@ func (r *run) wrongRequest(to *url.URL, cookies []*http.Cookie) string {
 	return ""
 }
 
-// ownRequest is the request that an Envoy would send a browser with.
+// ownRequest is the request to which an Envoy would redirect a browser.
 func (r *run) ownRequest() *url.URL {
 	u, err := url.Parse(r.compiled.AuthorizationEndpoint)
 	if err != nil {

@@ -13,19 +13,20 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
 )
 
-// allTime bounds a whole test.
+// allTime bounds a complete test.
 const allTime = 45 * time.Second
 
-// shortestHidden is the length of texts that say more than a word of a message.
+// shortestHidden is the length from which texts are hidden in messages; shorter ones may be
+// ordinary words.
 const shortestHidden = 4
 
-// What comes of a step.
+// The results of a step.
 const (
-	// OK: it is as it has to be.
+	// OK: it is as it must be.
 	OK = "ok"
 	// Failed: no login can work.
 	Failed = "failed"
-	// Unclear: it could not be tried, or the answer says nothing.
+	// Unclear: it could not be tried, or the answer proves nothing.
 	Unclear = "unclear"
 )
 
@@ -45,7 +46,7 @@ type Step struct {
 type Result struct {
 	Service string `json:"service_name"`
 	Proxy   string `json:"proxy_name"`
-	// By is the path of the filter or global config that asks for the login.
+	// By is the path of the filter or global config with the login.
 	By string `json:"login"`
 	// URL is where users reach the service.
 	URL string `json:"url"`
@@ -56,9 +57,9 @@ type Result struct {
 
 // Tester tests logins.
 type Tester struct {
-	// Client asks identity providers.
+	// Client sends requests to identity providers.
 	Client *oidc.Client
-	// Settings are those that services are compiled with.
+	// Settings are the settings for compiling services.
 	Settings compile.Settings
 	// Own is the proxy whose Envoy runs in this process; empty means none.
 	Own string
@@ -71,11 +72,11 @@ type run struct {
 	Tester
 	*Subject
 	Result
-	// via is the way to the provider; nil means that at its URLs.
+	// via is the upstream of the provider; nil means a direct connection.
 	via *oidc.Via
-	// compiled is the login as Envoy gets it; nil if it cannot be enforced.
+	// compiled is the login as Envoy receives it; nil if it cannot be enforced.
 	compiled *ir.Login
-	// request is the URL that the gateway sends a browser to.
+	// request is the URL to which the gateway redirects a browser.
 	request *url.URL
 }
 
@@ -103,7 +104,7 @@ func (t Tester) Test(ctx context.Context, s *Subject) Result {
 	return r.Result
 }
 
-// add adds a step. A provider may repeat what it was sent.
+// add adds a step. A provider's answer may repeat what it was sent, so secrets are hidden.
 func (r *run) add(step Step) {
 	if r.compiled != nil && len(r.compiled.ClientSecret) >= shortestHidden {
 		step.Message = strings.ReplaceAll(step.Message, r.compiled.ClientSecret, "[client_secret]")
@@ -124,7 +125,8 @@ func (r *run) unclear(name, advice, format string, args ...any) {
 	r.add(Step{Name: name, Result: Unclear, Message: fmt.Sprintf(format, args...), Advice: advice})
 }
 
-// way is the upstream through which the provider is reached; nil if the login names none.
+// way returns the upstream through which the provider is reached; nil if the login names
+// none.
 func (s *Subject) way() *oidc.Via {
 	named := s.config.Service(s.service).Named
 	if s.key.Kind == model.KindGlobalConfig {
@@ -167,7 +169,7 @@ func (r *run) askProvider(ctx context.Context) {
 	}
 }
 
-// checkConfiguration compiles the login as for Envoy.
+// checkConfiguration compiles the login as Envoy receives it.
 func (r *run) checkConfiguration() {
 	l, err := r.Subject.compiled(r.Settings)
 	if err != nil {
@@ -181,12 +183,12 @@ func (r *run) checkConfiguration() {
 	r.ok("configuration", "Envoy can enforce it; users come back to %s", r.redirectURI())
 }
 
-// redirectURI is where users come back to from the provider.
+// redirectURI returns the URL to which the provider redirects users.
 func (r *run) redirectURI() string {
 	return strings.NewReplacer("%REQ(x-forwarded-proto)%", r.target.Scheme, "%REQ(:authority)%", r.target.Host).Replace(r.compiled.RedirectURI)
 }
 
-// checkCertificate looks for what cookies need: they are Secure.
+// checkCertificate checks for HTTPS, which cookies need: they are Secure.
 func (r *run) checkCertificate() {
 	host := r.target.Hostname()
 	proxy := r.config.Proxy(r.proxy).Proxy

@@ -32,7 +32,7 @@ func TestLoginTest(t *testing.T) {
 
 const clientSecret = "the-secret-of-the-client"
 
-// bench is a stored login at a provider that answers what a spec says.
+// bench is a stored login at a provider with the answers of a spec.
 type bench struct {
 	*testkit.Provider
 	db     *sqlstore.Store
@@ -104,7 +104,7 @@ func (b bench) test(ctx SpecContext) logintest.Result {
 	return result
 }
 
-// said is a step as RESULT: MESSAGE -> ADVICE.
+// said returns a step as RESULT: MESSAGE -> ADVICE.
 func said(r logintest.Result, name string) string {
 	GinkgoHelper()
 	for _, s := range r.Steps {
@@ -115,7 +115,8 @@ func said(r logintest.Result, name string) string {
 	return "no such step"
 }
 
-// refusing answers with a status and a body; a body of a URL redirects there.
+// refusing answers with a status and a body; a URL as the body is the Location of a
+// redirect.
 func refusing(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(body, "https:") {

@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
 )
 
-// askAuthorization makes the request that the gateway sends browsers with. A provider
-// refuses an unknown client or redirect URI before it asks who the user is.
+// askAuthorization sends the request to which the gateway redirects browsers. A
+// provider refuses an unknown client or redirect URI before it asks who the user is.
 func (r *run) askAuthorization(ctx context.Context) {
 	const name = "authorization"
 	if r.request == nil {
@@ -54,7 +54,7 @@ func (r *run) authorizationAdvice(code, description string) string {
 	return "look at client_id, and " + uri
 }
 
-// trySecret sends a code that is made up: a provider looks at the secret first.
+// trySecret sends an invalid code: a provider checks the secret first.
 func (r *run) trySecret(ctx context.Context) {
 	const name = "secret"
 	l := r.compiled
@@ -101,8 +101,8 @@ func (r *run) trySecret(ctx context.Context) {
 	}
 }
 
-// errorCode finds the errors of RFC 6749 and of OpenID Connect, and what providers call
-// a redirect URI that is not registered, in a page.
+// errorCode matches the errors of RFC 6749 and of OpenID Connect, and providers' terms
+// for a redirect URI that is not registered, in a page.
 var errorCode = regexp.MustCompile(`\b(invalid_client|invalid_redirect_uri|redirect_uri_mismatch|unauthorized_client|unsupported_response_type|invalid_scope|invalid_request)\b`)
 
 // refusalIn returns the error in an answer of a provider; empty if it has none.
@@ -134,7 +134,7 @@ func describeError(code, description string) string {
 	return code + " (" + description + ")"
 }
 
-// plain is a text of the provider's in a sentence.
+// plain returns a text of the provider for use in a sentence.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {

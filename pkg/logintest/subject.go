@@ -17,17 +17,17 @@ import (
 // Subject is the login of a service on a proxy. Use Find.
 type Subject struct {
 	service, proxy string
-	// config has the service, the proxy, and what decides about the login.
+	// config has the service, the proxy, and the objects that decide about the login.
 	config *model.Config
-	// key is that of the filter or global config that asks for the login.
+	// key is the key of the filter or global config with the login.
 	key   model.Key
 	login *model.Login
 	// target is where users reach the service.
 	target *url.URL
 }
 
-// Find reads the login of a service. The proxy may be empty if the service is on
-// one only, and target if it is https://FQDN with the port of the proxy.
+// Find reads the login of a service. proxy may be empty if the service has only one,
+// and target if it is https://FQDN with the port of the proxy.
 func Find(r store.Reader, service, proxy, target string) (*Subject, error) {
 	svc, err := store.Get[*model.Service](r, model.ServiceKey(service))
 	if err != nil {
@@ -57,7 +57,7 @@ func Find(r store.Reader, service, proxy, target string) (*Subject, error) {
 	return s, err
 }
 
-// proxyOf is the proxy to test on.
+// proxyOf returns the proxy to test on.
 func proxyOf(r store.Reader, service, named string) (string, error) {
 	links, err := store.List[*model.ProxyService](r, store.Query{Kind: model.KindProxyService, To: []model.Key{model.ServiceKey(service)}})
 	if err != nil {
@@ -95,7 +95,7 @@ type reading struct {
 	list []model.Object
 }
 
-// read returns a service and a proxy with what decides about the login.
+// read returns a service and a proxy with the objects that decide about the login.
 func read(r store.Reader, svc *model.Service, proxy string) ([]model.Object, error) {
 	g := &reading{Reader: r, has: map[model.Key]bool{}}
 	g.add(svc)
@@ -122,8 +122,8 @@ func read(r store.Reader, svc *model.Service, proxy string) ([]model.Object, err
 	return g.list, nil
 }
 
-// follow adds an object with what it attaches, and what that names, and what that
-// names; of global configs, those that ask for logins.
+// follow adds an object with the objects that it attaches, those that these name, and
+// those that those name; of global configs, only logins.
 func (g *reading) follow(obj model.Object) error {
 	if c, ok := obj.(*model.GlobalConfig); ok && c.Type != model.GlobalConfigOAuth {
 		return nil
@@ -174,8 +174,8 @@ func (g *reading) names(obj model.Object) error {
 	return nil
 }
 
-// findLogin finds what asks for the login: the service's own filter, else a global
-// config of the proxy.
+// findLogin finds the object with the login: the service's own filter, otherwise a
+// global config of the proxy.
 func (s *Subject) findLogin() error {
 	s.key, s.login = model.Key{}, nil
 	t := s.config.Service(s.service)
@@ -202,13 +202,13 @@ func (s *Subject) findLogin() error {
 	return e
 }
 
-// learn has the login know what the provider said.
+// learn adds the provider's answer to the login.
 func (s *Subject) learn(p model.Provider) error {
 	s.config.Apply(model.Change{Revision: 2, Learned: map[model.Key]*model.Provider{s.key: &p}})
 	return s.findLogin()
 }
 
-// compiled is the login as Envoy gets it, or why it cannot be enforced.
+// compiled returns the login as Envoy receives it, or why it cannot be enforced.
 func (s *Subject) compiled(settings compile.Settings) (*ir.Login, error) {
 	t := s.config.Service(s.service)
 	if c := compile.ClosedHost(t); c != nil {
@@ -234,7 +234,7 @@ func (s *Subject) compiled(settings compile.Settings) (*ir.Login, error) {
 	return with.Login, nil
 }
 
-// targetOf is where users reach a service.
+// targetOf returns the URL where users reach a service.
 func targetOf(svc *model.Service, p *model.Proxy, given string) (*url.URL, error) {
 	if given == "" {
 		if strings.Contains(svc.FQDN, "*") {

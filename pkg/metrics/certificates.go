@@ -6,15 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// certificates asks when certificates end each time that it is asked itself.
+// certificates calls ends at each collection.
 type certificates struct {
-	// ends returns the seconds until the end of the certificate of each secret.
+	// ends returns the seconds until the certificate of each secret expires.
 	ends   func() map[string]float64
 	expiry *prometheus.Desc
 }
 
-// AddCertificates adds when certificates end. ends returns, by the names of secrets,
-// the seconds that are left.
+// AddCertificates adds the expiry of certificates. ends returns the remaining seconds
+// by the names of secrets.
 func (m *Metrics) AddCertificates(ends func() map[string]float64) error {
 	expiry := prometheus.NewDesc("gatehouse_certificate_expiry_seconds",
 		"Seconds until the certificate of a secret ends; negative after that.", []string{"secret"}, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Names returns the names of all metrics that m has, with a value or not.
+// Names returns the names of all metrics of m, with a value or not.
 func Names(m *Metrics) (names []string) {
 	found := make(chan *prometheus.Desc)
 	go func() {

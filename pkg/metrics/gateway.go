@@ -6,7 +6,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// gateway reads a status registry each time that it is asked.
+// gateway reads a status registry at each collection.
 type gateway struct {
 	about *status.Registry
 	descriptions
@@ -44,7 +44,7 @@ func (g *gateway) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// perProxy is what the Envoys of one proxy are like.
+// perProxy sums up the Envoys of one proxy.
 type perProxy struct {
 	envoys, applied  int64
 	waiting, refused map[string]bool
@@ -54,7 +54,7 @@ type perProxy struct {
 func (g *gateway) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		m, err := prometheus.NewConstMetric(d, kind, value, labels...)
-		if err != nil { // a label that is no text
+		if err != nil { // the value of a label is not UTF-8
 			m = prometheus.NewInvalidMetric(d, err)
 		}
 		to <- m

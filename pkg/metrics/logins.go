@@ -6,14 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// logins asks for their counts each time that it is asked itself.
+// logins calls counts at each collection.
 type logins struct {
 	counts   func() map[string]int
 	failures *prometheus.Desc
 }
 
-// AddLogins adds how many logins failed. counts returns it by the code of the reason, of
-// which there are few.
+// AddLogins adds the number of failed logins. counts returns it by the code of the
+// reason; there are few codes.
 func (m *Metrics) AddLogins(counts func() map[string]int) error {
 	failures := prometheus.NewDesc("gatehouse_login_failures_total",
 		"Logins at the Envoy of this process that failed, by reason.", []string{"reason"}, nil)

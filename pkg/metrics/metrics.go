@@ -21,7 +21,7 @@ type Metrics struct {
 	waits    *prometheus.CounterVec
 }
 
-// New returns metrics about what a registry knows. version is the program's.
+// New returns metrics for the contents of a registry. version is the program's.
 func New(about *status.Registry, version string) (*Metrics, error) {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -57,7 +57,7 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // CountAnswer counts an answer of the API. path is from the API's table of calls; empty
-// means that no call has it.
+// means that it matches no call.
 func (m *Metrics) CountAnswer(method, path string, status int, took time.Duration) {
 	if path == "" {
 		path = "none"

@@ -24,8 +24,8 @@ const (
 	route   = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
 
-// scrape returns the lines of one's own metrics, without comments and without
-// the buckets of histograms.
+// scrape returns the lines of Gatehouse's own metrics, without comments and without the
+// buckets of histograms.
 func scrape(m *metrics.Metrics) []string {
 	GinkgoHelper()
 	w := httptest.NewRecorder()

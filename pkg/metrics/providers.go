@@ -10,20 +10,20 @@ import (
 type Provider struct {
 	// Object is the path of the filter or global config.
 	Object string
-	// Answered says that it has answered, Age how many seconds ago.
+	// Answered says that the provider has answered; Age is how many seconds ago.
 	Answered bool
 	Age      float64
-	// Failures is how many attempts to ask it failed.
+	// Failures is the number of failed requests to it.
 	Failures int
 }
 
-// providers asks for them each time that it is asked itself.
+// providers calls list at each collection.
 type providers struct {
 	list          func() []Provider
 	age, failures *prometheus.Desc
 }
 
-// AddProviders adds how old the answers of identity providers are.
+// AddProviders adds the age of the answers of identity providers.
 func (m *Metrics) AddProviders(list func() []Provider) error {
 	p := providers{
 		list: list,

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// xds asks how many clients of the xDS port were refused each time that it is asked itself.
+// xds calls counts at each collection.
 type xds struct {
 	counts   func() map[string]int64
 	refusals *prometheus.Desc
 }
 
-// AddXDS adds how many clients of the xDS port were refused. counts returns them by reason.
+// AddXDS adds the number of refused clients of the xDS port. counts returns it by reason.
 func (m *Metrics) AddXDS(counts func() map[string]int64) error {
 	refusals := prometheus.NewDesc("gatehouse_xds_refusals_total",
 		"Streams, calls and handshakes of clients of the xDS port that were refused, by reason.", []string{"reason"}, nil)

@@ -20,25 +20,27 @@ import (
 const (
 	// timeout bounds a request with its answer.
 	timeout = 5 * time.Second
-	// The bounds of what is read.
+	// The bounds of what is read, in bytes.
 	documentBytes, keysBytes, headerBytes = 256 << 10, 512 << 10, 32 << 10
 )
 
 // Options of a Client.
 type Options struct {
 	Rules Rules
-	// Authorities are those that certificates are verified with where no upstream
-	// says otherwise, in PEM; empty means that there are none.
+	// Authorities verify certificates unless an upstream has its own, in PEM; empty
+	// means that there are none.
 	Authorities string
-	// Resolver resolves the names of hosts; nil means the system's.
+	// Resolver resolves host names; nil means the system's resolver.
 	Resolver *net.Resolver
-	// Open opens the keys of client certificates; with nil, none can be used.
+	// Open opens the keys of client certificates; if it is nil, no client certificate
+	// can be used.
 	Open func(sealed, place string) (string, error)
 	// Timeout bounds a request with its answer; 0 means 5 s.
 	Timeout time.Duration
 }
 
-// Client asks providers. It is safe for use by many goroutines, and keeps no connection.
+// Client sends requests to providers. It is safe for concurrent use, and keeps no
+// connection open.
 type Client struct {
 	opts        Options
 	authorities *x509.CertPool // nil if there are none
@@ -49,14 +51,16 @@ type Client struct {
 type Via struct {
 	Upstream *model.Upstream
 	Secrets  map[string]*model.Secret
-	// Derived says that nobody has made the upstream: its address must not be special.
+	// Derived says that no user has created the upstream: its address must not be
+	// special.
 	Derived bool
 }
 
-// Answer is what a provider says of itself.
+// Answer is what a provider publishes about itself.
 type Answer struct {
 	model.Provider
-	// MaxAge is how long the provider says that it holds; 0 means that it does not say.
+	// MaxAge is how long the provider says that it is valid; 0 means that it does not
+	// say.
 	MaxAge time.Duration
 }
 
@@ -72,8 +76,9 @@ func NewClient(opts Options) *Client {
 	return c
 }
 
-// Ask asks a provider. via is the upstream that the source names; nil means that it
-// names none, or one that is not there. An error is a sentence that says what to do.
+// Ask requests the document and keys of a provider. via is the upstream that the source
+// names; nil means that it names none, or one that does not exist. An error is a
+// sentence that says what to do.
 func (c *Client) Ask(ctx context.Context, source model.ProviderSource, via *Via) (Answer, error) {
 	a := Answer{Provider: model.Provider{JWKSURI: source.JWKSURI}}
 	if source.Upstream != "" && via == nil {
@@ -115,7 +120,7 @@ func (c *Client) discover(ctx context.Context, source model.ProviderSource, via 
 		a.Provider, err = readDocument(text, source.Issuer)
 	}
 	if err == nil && via == nil && a.TokenEndpoint != "" {
-		// Envoy goes there with the client's secret.
+		// Envoy sends the client's secret there.
 		u, parseErr := url.Parse(a.TokenEndpoint)
 		if err = parseErr; err == nil {
 			if err = c.opts.Rules.checkEndpoint(u); err != nil {
@@ -136,7 +141,7 @@ func (c *Client) discover(ctx context.Context, source model.ProviderSource, via 
 	return a, nil
 }
 
-// at is the way to a URL: nil if that is not at the host that the upstream is.
+// at returns the upstream for a URL: nil if the URL is not at the host of the upstream.
 func (v *Via) at(source model.ProviderSource, u string) *Via {
 	if v == nil || !sameHost(source.UpstreamFor, u) {
 		return nil
@@ -161,7 +166,7 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
-// get reads what is at a URL, and how long the answer says that it holds.
+// get reads a URL, and how long the answer says that it is valid.
 func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]byte, time.Duration, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -195,7 +200,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 		return nil, 0, fmt.Errorf("is larger than %d KiB: it is too large to be one, the URL may be wrong", limit>>10)
 	}
 	if err == nil {
-		err = ctx.Err() // the end of a connection that is cut can look like that of the body
+		err = ctx.Err() // a broken connection can look like the end of the body
 	}
 	if err != nil {
 		return nil, 0, c.explain(err, u, via)
@@ -203,7 +208,7 @@ func (c *Client) get(ctx context.Context, at string, limit int64, via *Via) ([]b
 	return body, maxAge(res.Header), nil
 }
 
-// refuseAnswer says why an answer cannot be what was asked for.
+// refuseAnswer says why an answer cannot be the requested document.
 func refuseAnswer(res *http.Response) error {
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400 && res.Header.Get("Location") != "":
@@ -236,7 +241,8 @@ func maxAge(h http.Header) time.Duration {
 	return 0
 }
 
-// transport returns what makes one request to a host, or to the upstream in its place.
+// transport returns the transport for one request to a host, or to the upstream in its
+// place.
 func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 	host, target := u.Hostname(), ""
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.authorities}
@@ -279,7 +285,7 @@ func (c *Client) transport(u *url.URL, via *Via) (*http.Transport, error) {
 	}, nil
 }
 
-// upstreamTLS is the TLS that Envoy has with an upstream (ADR 0053).
+// upstreamTLS returns the TLS settings that Envoy uses with an upstream (ADR 0053).
 func (c *Client) upstreamTLS(via *Via) (*tls.Config, error) {
 	up := via.Upstream
 	name := up.ValidationSubjectName

@@ -261,7 +261,7 @@ var _ = Describe("Where a provider may be asked", func() {
 	})
 })
 
-// answer makes the document an answer of a status, with a header.
+// answer serves the document with a status and a header.
 func answer(status int, name, value string) func(provider) {
 	return func(p provider) {
 		p.HandleDocument(func(w http.ResponseWriter, _ *http.Request) {
@@ -284,13 +284,13 @@ func with(field, value string) func(provider) {
 	}
 }
 
-// resolver resolves each name to IPv4 addresses; without any, none resolves.
+// resolver resolves each name to IPv4 addresses; without any, no name resolves.
 func resolver(addrs ...string) *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go func() {
 			defer server.Close()
-			// RFC 1035 section 4: over a stream, a message has its length in front.
+			// RFC 1035 section 4: over a stream, a message is preceded by its length.
 			var length [2]byte
 			for {
 				if _, err := io.ReadFull(server, length[:]); err != nil {
@@ -311,7 +311,7 @@ func resolver(addrs ...string) *net.Resolver {
 	}}
 }
 
-// dnsReply answers a query for IPv4 addresses with them, and for others with none.
+// dnsReply answers a query for IPv4 addresses with addrs, and other queries with none.
 func dnsReply(query []byte, addrs []string) []byte {
 	question := 12
 	for query[question] != 0 {
@@ -320,7 +320,7 @@ func dnsReply(query []byte, addrs []string) []byte {
 	kind := query[question+2]
 	question += 5
 	reply := append([]byte(nil), query[:question]...)
-	reply[2], reply[3] = 0x84, 0 // an answer, with authority
+	reply[2], reply[3] = 0x84, 0 // an authoritative answer
 	copy(reply[6:], make([]byte, 6))
 	if len(addrs) == 0 || addrs[0] == "" {
 		reply[3] = 3 // no such name

@@ -11,11 +11,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// wellKnown is where a discovery document is, below the issuer.
+// wellKnown is the path of a discovery document below the issuer.
 const wellKnown = "/.well-known/openid-configuration"
 
-// object is a JSON object, whose names are compared as they are: Go's own decoding
-// into a struct takes Issuer for issuer.
+// object is a JSON object. Its names are case-sensitive: Go's decoding into a struct would accept
+// Issuer for issuer.
 type object map[string]json.RawMessage
 
 func readObject(text []byte) (object, error) {
@@ -29,11 +29,11 @@ func readObject(text []byte) (object, error) {
 	return o, nil
 }
 
-// text returns a text; empty if there is none of this name.
+// text returns a text; empty if there is none with this name.
 func (o object) text(name string) string { return model.TextOf(o[name]) }
 
-// documentURL is where the discovery document of an issuer is (section 4 of the
-// specification). The issuer's own path is kept.
+// documentURL returns the URL of an issuer's discovery document (section 4 of the specification).
+// It keeps the issuer's own path.
 func documentURL(issuer string) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
@@ -42,7 +42,7 @@ func documentURL(issuer string) (string, error) {
 	return strings.TrimSuffix(issuer, "/") + wellKnown, nil
 }
 
-// readDocument returns what a discovery document says of the provider that it must be of.
+// readDocument reads a discovery document, which must be that of the issuer.
 func readDocument(text []byte, issuer string) (p model.Provider, err error) {
 	doc, err := readObject(text)
 	if err != nil {

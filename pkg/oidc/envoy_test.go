@@ -22,8 +22,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// checkingEnvoy is a bootstrap of an Envoy that answers 200 to a token that one of some
-// keys has signed.
+// checkingEnvoy is the bootstrap of an Envoy that answers 200 to a token that one of
+// some keys has signed.
 const checkingEnvoy = `
 admin: {address: {pipe: {path: %s/admin.sock}}}
 static_resources:
@@ -56,7 +56,7 @@ type signer struct {
 	key  crypto.Signer
 }
 
-// token is one without claims.
+// token returns a token without claims.
 func (s signer) token() string {
 	GinkgoHelper()
 	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+s.alg+`"}`)) + ".e30"
@@ -86,7 +86,7 @@ func (s signer) token() string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// public is the key as a provider publishes it.
+// public returns the key as a provider publishes it.
 func (s signer) public() string {
 	GinkgoHelper()
 	b64 := base64.RawURLEncoding.EncodeToString

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// explain turns the failure of a connection into what is wrong, and what to do.
+// explain turns the error of a connection into what is wrong, and what to do.
 func (c *Client) explain(err error, u *url.URL, via *Via) error {
 	host := u.Host
 	if via != nil {
@@ -42,7 +42,7 @@ func (c *Client) explain(err error, u *url.URL, via *Via) error {
 	if text := err.Error(); via != nil && strings.HasSuffix(text, "tls: certificate required") || strings.HasSuffix(text, "tls: bad certificate") {
 		return fmt.Errorf("cannot be asked for: %s asks for a client certificate, and refuses this one or none: name a secret in Upstream_client_certificate of the upstream of the login", host)
 	}
-	// The cause: url.Error says the URL once more.
+	// The cause: url.Error would repeat the URL.
 	var of *url.Error
 	if errors.As(err, &of) {
 		err = of.Err
@@ -95,7 +95,8 @@ func namesOf(cert *x509.Certificate) string {
 	return quote(strings.Join(names, ","))
 }
 
-// plain is a text of a library in a sentence, which the other side may have shaped.
+// plain returns a text of a library, which the other side may have influenced, for use
+// in a sentence.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f {

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// rsaKey is a public key of a size, with further fields.
+// rsaKey returns a public key of a size, with additional fields.
 func rsaKey(bits int, fields string) string {
 	GinkgoHelper()
 	key, err := rsa.GenerateKey(rand.Reader, bits)
@@ -68,7 +68,7 @@ var _ = Describe("A key set", func() {
 	)
 
 	It("keeps keys on P-384 and P-521", func(ctx SpecContext) {
-		// RFC 7520 section 3.1 has the second.
+		// The second is from RFC 7520 section 3.1.
 		const p521 = `{"kty":"EC","kid":"b","use":"sig","crv":"P-521","x":"AHKZLLOsCOzz5cY97ewNUajB957y-C-U88c3v13nmGZx6sYl_oJXu9A5RkTKqjqvjyekWF-7ytDyRXYgCF5cj0Kt","y":"AdymlHvOiLxXkEhayXQnNCvDX4h9htZaCJN34kfmC6pV5OhQHiraVySsUdaQkAgDPrwQrJmbnX9cwlGfP-HqHZR1"}`
 		const p384 = `{"kty":"EC","crv":"P-384","alg":"ES384","x":"qofKIr6LBTeOscce8yCtdG4dO2KLp5uYWfdB4IJUKjhVAvJdv1UpbDpUXjhydgq3","y":"NhfeSpYmLG9dnpi_kpLcKfj0Hb0omhR86doxE7XwuMAKYLHOHX6BnXpDHXyQ6g5f"}`
 		set, err := read(ctx, `{"keys":[`+p521+`,`+p384+`]}`)

@@ -10,20 +10,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/egress"
 )
 
-// Rules say where providers may be asked. The zero value allows all but addresses that
-// are special (egress.Special).
+// Rules say which addresses providers may have. The zero value allows all except special
+// ones (egress.Special).
 type Rules struct {
-	// Upstreams are the rules for upstreams, which hold for providers too.
+	// Upstreams are the rules for upstreams, which also apply to providers.
 	Upstreams egress.Lists
-	// Allow are special addresses, or the names of hosts that may have them.
+	// Allow has special addresses that are allowed, or the names of hosts that may have
+	// them.
 	Allow []egress.Entry
-	// Machine is the one that the program runs on. Places are where it listens, which is
-	// no provider; nil means nowhere.
+	// Machine is the machine that the program runs on. Places returns where it listens,
+	// which no provider may be; nil means nowhere.
 	Machine egress.Machine
 	Places  func() []egress.Place
 }
 
-// refusal is an address that may not be asked.
+// refusal is an address that must not be connected to.
 type refusal string
 
 // Error implements error.
@@ -37,8 +38,8 @@ func (r Rules) checkHost(host string) error {
 	return nil
 }
 
-// control returns what net.Dialer calls with the address that a connection is made to, so
-// that a resolver cannot lie. An address that somebody has given to an upstream may be
+// control returns the function that net.Dialer calls with the address of a connection, so
+// that a resolver cannot deceive. An address that a user has given to an upstream may be
 // special.
 func (r Rules) control(host string, upstream bool) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
@@ -50,14 +51,14 @@ func (r Rules) control(host string, upstream bool) func(network, address string,
 	}
 }
 
-// checkEndpoint refuses a URL that Envoy is to connect to, as far as its host says
-// where that is.
+// checkEndpoint refuses a URL that Envoy would connect to, if its host shows that the
+// rules forbid it.
 func (r Rules) checkEndpoint(u *url.URL) error {
 	host := u.Hostname()
 	if err := r.checkHost(host); err != nil {
 		return err
 	}
-	port, _ := strconv.ParseUint(portOf(u), 10, 16) // 0 is no port of ours
+	port, _ := strconv.ParseUint(portOf(u), 10, 16) // no port of the program is 0
 	for _, addr := range egress.KnownAddrs(host) {
 		if err := r.checkAddr(host, netip.AddrPortFrom(addr, uint16(port)), false); err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 )
 
 func TestOIDC(t *testing.T) {
-	// Which is left alone.
+	// The client must ignore it.
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "oidc")
@@ -27,11 +27,11 @@ var _ = BeforeEach(func() {
 
 const (
 	keyP256, keyEd25519 = testkit.KeyP256, testkit.KeyEd25519
-	// setP256 is the first as Envoy gets it.
+	// setP256 is the first key as Envoy receives it.
 	setP256 = `{"keys":[{"alg":"ES256","crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
 )
 
-// provider is an identity provider that serves what a spec says.
+// provider is an identity provider with the answers of a spec.
 type provider struct{ *testkit.Provider }
 
 func startProvider(o testkit.CertificateOptions) provider {
@@ -46,7 +46,7 @@ func (p provider) source() model.ProviderSource {
 	return model.ProviderSource{Issuer: p.Issuer(), Discover: true}
 }
 
-// client trusts the provider, and may ask on the loopback.
+// client trusts the provider, and may connect to the loopback address.
 func (p provider) client(change ...func(*oidc.Options)) *oidc.Client {
 	GinkgoHelper()
 	o := oidc.Options{Authorities: p.Authority.PEM, Rules: oidc.Rules{Allow: entries("127.0.0.0/8", "::1")}}

@@ -12,17 +12,17 @@ import (
 // replyBytes bounds what is read of an answer to Page or Token.
 const replyBytes = 64 << 10
 
-// Reply is an answer to a request that a browser or an Envoy would make.
+// Reply is the answer to a request as a browser or an Envoy would send it.
 type Reply struct {
 	Status int
-	// Location is where it redirects to; nil means nowhere.
+	// Location is the target of a redirect; nil means that it is none.
 	Location *url.URL
-	// Body is its beginning.
+	// Body is the beginning of the body.
 	Body []byte
 }
 
-// Beside is the way to a URL: nil if that is not at the host of the endpoint that the
-// upstream is for.
+// Beside returns the upstream for a URL: nil if the URL is not at the host of the
+// endpoint that the upstream is for.
 func (v *Via) Beside(endpoint, at string) *Via {
 	if v == nil || !sameHost(endpoint, at) {
 		return nil
@@ -30,7 +30,7 @@ func (v *Via) Beside(endpoint, at string) *Via {
 	return v
 }
 
-// Page asks for a page as a browser without cookies does, and follows no redirect. An
+// Page requests a page as a browser without cookies does, and follows no redirect. An
 // error is a sentence that follows the name of the page.
 func (c *Client) Page(ctx context.Context, at string, via *Via) (Reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
@@ -41,8 +41,8 @@ func (c *Client) Page(ctx context.Context, at string, via *Via) (Reply, error) {
 	return c.try(req, via)
 }
 
-// Token posts a form to a token endpoint, with a user and password in Authorization if
-// there is a user. An error is a sentence that follows the name of the endpoint.
+// Token posts a form to a token endpoint, with user and password in Authorization
+// unless user is empty. An error is a sentence that follows the name of the endpoint.
 func (c *Client) Token(ctx context.Context, at string, form url.Values, user, password string, via *Via) (Reply, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Client) try(req *http.Request, via *Via) (Reply, error) {
 	return r, nil
 }
 
-// IsRefused reports whether an error says that the rules forbid to ask there.
+// IsRefused reports whether an error says that the rules forbid the request.
 func IsRefused(err error) bool {
 	_, refused := errors.AsType[refusal](err)
 	return refused

@@ -21,7 +21,7 @@ var _ = Describe("A provider behind an upstream", func() {
 	var via *oidc.Via
 	const issuer = "https://idp.example"
 	source := model.ProviderSource{Issuer: issuer, Discover: true, Upstream: "idp", UpstreamFor: issuer}
-	// client knows no authority of its own, and allows nothing special.
+	// client knows no authority of its own, and allows no special address.
 	client := func() *oidc.Client {
 		return oidc.NewClient(oidc.Options{
 			Rules: oidc.Rules{}, Resolver: resolver(),
@@ -75,7 +75,7 @@ var _ = Describe("A provider behind an upstream", func() {
 		_, err := client().Ask(ctx, source, via)
 		Expect(err).To(MatchError("the key set https://keys.example/keys cannot be verified, because no certificate authorities were found on the system: start with --upstream-ca-file"))
 		Expect(p.Asked).To(HaveLen(1))
-		// The same host, written in another way.
+		// The same host in another spelling.
 		p.SetDocument(p.Document(issuer, "jwks_uri", "https://IDP.example:443/keys"))
 		_, err = client().Ask(ctx, source, via)
 		Expect(err).NotTo(HaveOccurred())

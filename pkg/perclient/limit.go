@@ -8,10 +8,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxClients bounds the memory; what goes beyond it shares one limit.
+// maxClients bounds the memory; further clients share one limit.
 const maxClients = 4096
 
-// Limit is safe for use by many goroutines. Use New.
+// Limit is safe for concurrent use. Use New.
 type Limit struct {
 	every time.Duration
 	burst int
@@ -22,7 +22,8 @@ type Limit struct {
 	swept   time.Time
 }
 
-// New returns a limit of burst at once, and one more in each interval.
+// New returns a limit that allows burst events at the same time, and one more in each
+// interval.
 func New(burst int, every time.Duration) *Limit {
 	l := &Limit{every: every, burst: burst, clients: map[netip.Prefix]*rate.Limiter{}}
 	l.others = l.limiter()
@@ -31,7 +32,7 @@ func New(burst int, every time.Duration) *Limit {
 
 func (l *Limit) limiter() *rate.Limiter { return rate.NewLimiter(rate.Every(l.every), l.burst) }
 
-// Allow counts one and reports whether it is within the limit.
+// Allow counts an event of a client and reports whether it is within the limit.
 func (l *Limit) Allow(client netip.Prefix, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,15 +48,15 @@ func (l *Limit) Allow(client netip.Prefix, now time.Time) bool {
 	return limiter.AllowN(now, 1)
 }
 
-// Clients is how many are remembered.
+// Clients returns how many clients are remembered.
 func (l *Limit) Clients() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.clients)
 }
 
-// sweep forgets, at most once a second, the clients that have been quiet for so
-// long that forgetting makes no difference.
+// sweep forgets, at most once a second, the clients that have been quiet for so long
+// that forgetting them makes no difference.
 func (l *Limit) sweep(now time.Time) {
 	if len(l.clients) < maxClients || now.Sub(l.swept) < time.Second {
 		return
@@ -68,8 +69,8 @@ func (l *Limit) sweep(now time.Time) {
 	}
 }
 
-// Prefix returns the address of a client; for IPv6 its network, of which one client has
-// all addresses. The zero value stands for any that is not HOST:PORT.
+// Prefix returns the address of a client; for IPv6 its network, because one client has
+// all of its addresses. The zero value stands for any remote that is not HOST:PORT.
 func Prefix(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

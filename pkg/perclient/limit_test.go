@@ -58,7 +58,7 @@ var _ = Describe("A limit", func() {
 
 		It("forgets those that were quiet, and none of the others", func() {
 			now = now.Add(time.Hour - time.Minute)
-			l.Allow(client(7), now) // which has none left, and gets one in a minute
+			l.Allow(client(7), now) // it has none left, and gets one in a minute
 			now = now.Add(2 * time.Minute)
 			Expect([]bool{l.Allow(client(5000), now), l.Allow(client(5000), now), l.Allow(client(5000), now)}).To(Equal([]bool{true, true, false}))
 			Expect([]bool{l.Allow(client(5001), now), l.Allow(client(5001), now)}).To(Equal([]bool{true, true}), "which has its own")
@@ -68,7 +68,7 @@ var _ = Describe("A limit", func() {
 
 		It("looks for those at most once a second", func() {
 			now = now.Add(time.Hour - 100*time.Millisecond)
-			l.Allow(client(5000), now) // finds nobody yet
+			l.Allow(client(5000), now) // forgets no client yet
 			l.Allow(client(5001), now.Add(time.Second-time.Millisecond))
 			Expect(l.Clients()).To(Equal(4096))
 			l.Allow(client(5002), now.Add(time.Second))

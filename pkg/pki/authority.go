@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// skew is how far the clocks of others may be behind.
+	// skew is how far other clocks may be behind.
 	skew = 5 * time.Minute
 	// Types of PEM blocks (RFC 7468).
 	certificateBlock, keyBlock, crlBlock = "CERTIFICATE", "PRIVATE KEY", "X509 CRL"
@@ -33,8 +33,8 @@ type Pair struct {
 	Key  crypto.Signer
 }
 
-// NewAuthority makes a root on P-256 that signs certificates and lists of
-// revoked ones, and no other authority. It is valid for lifetime from now.
+// NewAuthority makes a P-256 root that signs certificates and revocation lists, and no
+// other authority. It is valid for lifetime from now.
 func NewAuthority(now time.Time, lifetime time.Duration) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -46,7 +46,7 @@ func NewAuthority(now time.Time, lifetime time.Duration) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		// Two authorities have two names, for programs that look them up by name.
+		// Each authority has a different name, for programs that look them up by name.
 		Subject:   pkix.Name{CommonName: fmt.Sprintf("Gatehouse xDS %x", serial.Bytes()[:4])},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(lifetime),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
@@ -59,8 +59,8 @@ func NewAuthority(now time.Time, lifetime time.Duration) (*Authority, error) {
 	return &Authority{cert, key}, nil
 }
 
-// Issue makes a certificate for i, valid for lifetime from now, with a key of its
-// own on P-256, or with key if that is not nil.
+// Issue makes a certificate for i, valid for lifetime from now, with a new P-256 key,
+// or with key if that is not nil.
 func (a *Authority) Issue(i Identity, key crypto.Signer, now time.Time, lifetime time.Duration) (Pair, error) {
 	if i.Purpose == Server && len(i.Hosts) == 0 {
 		return Pair{}, errors.New("a server needs --host: the names and addresses under which Envoys reach it")
@@ -95,8 +95,8 @@ func (a *Authority) Issue(i Identity, key crypto.Signer, now time.Time, lifetime
 	return Pair{cert, key}, err
 }
 
-// commonName is for people: nobody is known by it. It has at most 64 characters
-// (RFC 5280, A.1).
+// commonName is for people only: no program identifies by it. It has at most 64
+// characters (RFC 5280, A.1).
 func commonName(i Identity) string {
 	name := "Gatehouse " + i.String()
 	if len(name) > 64 {
@@ -144,7 +144,8 @@ func keyPEM(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: der}), nil
 }
 
-// parseCertificate reads the one certificate of a file. Its errors quote nothing.
+// parseCertificate parses the single certificate of a file. Its errors do not quote the
+// file.
 func parseCertificate(text []byte) (*x509.Certificate, error) {
 	der, err := decode(text, certificateBlock)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	caFile = "ca"
 	// crlName is the list of revoked certificates.
 	crlName = "ca.crl"
-	// issuedDir holds every certificate that was issued, as SERIAL.crt.
+	// issuedDir has every certificate that was issued, as SERIAL.crt.
 	issuedDir = "issued"
 )
 
@@ -37,19 +37,19 @@ type Directory struct {
 type Entry struct {
 	// What is "authority", or what Identity.String returns.
 	What string `json:"what"`
-	// File is the name of the file that holds it; empty when it was replaced.
+	// File is the name of the file that has it; empty if it was replaced.
 	File   string `json:"file"`
 	Serial string `json:"serial"`
 	// SANs are its alternative names.
 	SANs      []string  `json:"sans"`
 	NotBefore time.Time `json:"not_before"`
 	NotAfter  time.Time `json:"not_after"`
-	// RevokedAt is when it was revoked; nil when it was not.
+	// RevokedAt is when it was revoked; nil if it was not.
 	RevokedAt *time.Time `json:"revoked_at"`
 }
 
-// Create makes an authority in a directory, and the directory, with mode 0700,
-// if it does not exist.
+// Create makes an authority in a directory. It creates the directory with mode 0700 if
+// that does not exist.
 func Create(path string, now time.Time, lifetime time.Duration) (Entry, error) {
 	if err := makeDirectory(path); err != nil {
 		return Entry{}, err
@@ -81,8 +81,8 @@ func Create(path string, now time.Time, lifetime time.Duration) (Entry, error) {
 	return describe(a.Cert, "ca.crt", nil), err
 }
 
-// makeDirectory creates the directory, or checks that nobody else can put files
-// into an existing one.
+// makeDirectory creates the directory, or checks that no other user can put files into
+// an existing one.
 func makeDirectory(path string) error {
 	err := os.Mkdir(path, 0o700)
 	switch {
@@ -105,8 +105,8 @@ func makeDirectory(path string) error {
 	return nil
 }
 
-// Open locks the directory of an authority, waiting for another program that
-// has it locked, and finishes or undoes what a run left that was interrupted.
+// Open locks the directory of an authority, waiting for another program that has it
+// locked, and finishes or undoes what an interrupted run has left.
 func Open(path string) (*Directory, error) {
 	d := &Directory{path: path}
 	if err := d.lock(); err != nil {
@@ -123,7 +123,7 @@ func Open(path string) (*Directory, error) {
 	return d, nil
 }
 
-// Close gives up the lock.
+// Close releases the lock.
 func (d *Directory) Close() { d.unlock() }
 
 func (d *Directory) noAuthority(err error) error {
@@ -150,11 +150,11 @@ func (d *Directory) lock() error {
 	}
 }
 
-// load reads the certificate of the authority and what it has revoked.
+// load reads the certificate of the authority and its revocation list.
 func (d *Directory) load() error {
 	cert, err := d.certificate("ca.crt")
 	if errors.Is(err, fs.ErrNotExist) {
-		// An interrupted run may have left it beside its place.
+		// An interrupted run may have left it under its temporary name.
 		if err = d.settle(); err == nil {
 			cert, err = d.certificate("ca.crt")
 		}
@@ -196,8 +196,8 @@ func (d *Directory) authority() (*Authority, error) {
 	return &Authority{d.cert, key}, nil
 }
 
-// List returns the authority, then the certificates that have not ended or are
-// in a file, by what they are for and the time of issue.
+// List returns the authority, then the certificates that have not expired or are in a
+// file, by purpose and time of issue.
 func (d *Directory) List(now time.Time) ([]Entry, error) {
 	files, err := d.current()
 	if err != nil {
@@ -230,8 +230,8 @@ func describe(cert *x509.Certificate, file string, crl *x509.RevocationList) Ent
 	return e
 }
 
-// current returns the names of the files that hold a certificate of the
-// authority, by its serial.
+// current returns the names of the files with a certificate of the authority, by its
+// serial.
 func (d *Directory) current() (map[string]string, error) {
 	names, err := d.names(".", ".crt")
 	if err != nil {
@@ -239,7 +239,7 @@ func (d *Directory) current() (map[string]string, error) {
 	}
 	files := map[string]string{}
 	for _, name := range names {
-		// What is not the authority's is none of our business.
+		// Certificates of other authorities are ignored.
 		if cert, err := d.certificate(name); err == nil && name != "ca.crt" && cert.CheckSignatureFrom(d.cert) == nil {
 			files[serialText(cert.SerialNumber)] = name
 		}

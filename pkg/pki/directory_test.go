@@ -339,7 +339,7 @@ var _ = Describe("A run that was interrupted", func() {
 		l.write("edge.crt", oldCert)
 		l.write("edge.key", oldKey)
 	})
-	// after is what the next run makes of it, and that nothing is left over.
+	// after returns the result of the next run, and checks that nothing is left over.
 	after := func() (cert, key string) {
 		GinkgoHelper()
 		l.list(now)

@@ -16,7 +16,7 @@ import (
 // accepts every trust domain.
 const TrustDomain = "gatehouse"
 
-// Purpose is what a certificate is for.
+// Purpose is what a certificate is used for.
 type Purpose string
 
 // The purposes.
@@ -60,18 +60,18 @@ func (i Identity) names() []string {
 	return i.Hosts
 }
 
-// file is the name of its files, without .crt and .key, where none is chosen.
+// file returns the default name of its files, without .crt and .key.
 func (i Identity) file() string { return cmp.Or(i.Name, string(i.Purpose)) }
 
-// equal reports whether the two are for the same and have the same names.
+// equal reports whether both have the same purpose and names.
 func (i Identity) equal(other Identity) bool {
 	return i.Purpose == other.Purpose && i.Name == other.Name && slices.Equal(slices.Sorted(slices.Values(i.Hosts)), slices.Sorted(slices.Values(other.Hosts)))
 }
 
-// NewIdentity returns the identity of a purpose, with the name of a proxy or the
-// hosts of a server. Host names are folded to lower case, and duplicates are left
-// out. A server without hosts is allowed here: one that is issued again keeps
-// those that it has.
+// NewIdentity returns the identity of a purpose, with the name of a proxy or the hosts
+// of a server. Host names are converted to lower case, and duplicates are removed. A
+// server may have no hosts here: if its certificate is issued again, it keeps its
+// hosts.
 func NewIdentity(purpose, name string, hosts []string) (Identity, error) {
 	i := Identity{Purpose: Purpose(purpose), Name: name}
 	switch i.Purpose {
@@ -165,7 +165,7 @@ func parseHost(given string) (string, error) {
 	return name, nil
 }
 
-// isDNSName takes underscores, which container networks have in host names.
+// isDNSName allows underscores, which container networks have in host names.
 func isDNSName(name string) bool {
 	if len(name) > 253 {
 		return false
@@ -177,7 +177,7 @@ func isDNSName(name string) bool {
 			return false
 		}
 	}
-	// Nothing but digits and dots is an address that somebody mistyped.
+	// Only digits and dots are a mistyped address.
 	return strings.ContainsFunc(labels[len(labels)-1], func(r rune) bool { return r < '0' || r > '9' })
 }
 

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Request asks for a certificate.
+// Request describes a certificate to issue.
 type Request struct {
 	Identity Identity
 	// File is the name of the two files, without .crt and .key. The default is the
 	// name of the proxy, server or ratelimit.
 	File string
-	// Replace allows to replace files that hold a certificate for the same purpose
-	// and name, key included. A server without hosts keeps those that it has.
+	// Replace allows replacing files with a certificate for the same purpose and name,
+	// including the key. A server without hosts keeps those that it has.
 	Replace  bool
 	Lifetime time.Duration
 }
 
-// Check reports what is wrong with a request whatever the directory holds.
+// Check returns what is wrong with a request, regardless of the directory.
 func (r Request) Check() error {
 	if r.Lifetime <= 0 {
 		return errors.New("a certificate needs a lifetime: give --days a positive number")
@@ -55,8 +55,8 @@ func (d *Directory) Issue(r Request, now time.Time) (Entry, error) {
 	return d.issue(base, r.Identity, nil, now, r.Lifetime)
 }
 
-// mayWrite checks what is in the files of a request. It gives the request of a
-// server without hosts those of the certificate that it replaces.
+// mayWrite checks the existing files of a request. If the request is for a server
+// without hosts, it sets those of the certificate to replace.
 func (d *Directory) mayWrite(base string, r *Request) error {
 	name := d.file(base + ".crt")
 	present, err := d.certificate(base + ".crt")
@@ -101,9 +101,9 @@ func (d *Directory) issue(base string, i Identity, key crypto.Signer, now time.T
 	return describe(pair.Cert, base+".crt", d.crl), nil
 }
 
-// Renew makes the certificate of a file, NAME.crt, again: for the same names and
-// with the same key, so that the file alone is replaced. A lifetime of zero is
-// that of the one before.
+// Renew makes the certificate of a file, NAME.crt, again: for the same names and with
+// the same key, so that only this file is replaced. A zero lifetime means that of the
+// previous one.
 func (d *Directory) Renew(file string, now time.Time, lifetime time.Duration) (Entry, error) {
 	base, err := d.base(file)
 	if err != nil {
@@ -130,8 +130,8 @@ func (d *Directory) Renew(file string, now time.Time, lifetime time.Duration) (E
 	return d.issue(base, identity, key, now, lifetime)
 }
 
-// Due returns the certificates in files that end before a time and are not
-// revoked, and the first to end of the others.
+// Due returns the certificates in files that expire before a time and are not revoked,
+// and the first of the others to expire.
 func (d *Directory) Due(now, before time.Time) (due []Entry, next *Entry, err error) {
 	list, err := d.List(now)
 	if err != nil {
@@ -149,10 +149,10 @@ func (d *Directory) Due(now, before time.Time) (due []Entry, next *Entry, err er
 	return due, next, nil
 }
 
-// Revoke revokes the certificate of a file, NAME.crt, and all that were ever
-// issued for the same purpose and names; or that of a serial. With each goes
-// every certificate that has its key. Those that have ended or are revoked
-// already are left out of the list that it returns.
+// Revoke revokes the certificate of a file, NAME.crt, with all that were ever issued
+// for the same purpose and names; or that of a serial. Every certificate with the same
+// key as one of these is revoked, too. The returned list leaves out those that have
+// expired or were already revoked.
 func (d *Directory) Revoke(what string, now time.Time) ([]Entry, error) {
 	all, err := d.issued()
 	if err != nil {
@@ -215,8 +215,8 @@ func (d *Directory) revoke(more []*x509.Certificate, now time.Time) ([]Entry, er
 	return list, nil
 }
 
-// base returns the name of a file of the directory without .crt. The file may be
-// given with the path of the directory.
+// base returns the name of a file of the directory without .crt. file may include the
+// path of the directory.
 func (d *Directory) base(file string) (string, error) {
 	base, ok := strings.CutSuffix(filepath.Base(file), ".crt")
 	switch dir := filepath.Dir(file); {

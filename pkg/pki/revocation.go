@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// revocations is the list of what an authority has revoked. It holds until the
-// authority ends: it is a file that is replaced when something is revoked, and a
-// date of a next one would only lock everybody out who forgot it.
+// revocations returns the revocation list of an authority. It is valid until the
+// authority expires: the file is replaced when something is revoked, and a date for the
+// next update would only lock out everybody who forgets it.
 func (a *Authority) revocations(before *x509.RevocationList, more []*x509.Certificate, now time.Time) (*x509.RevocationList, error) {
 	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: now.Add(-skew), NextUpdate: a.Cert.NotAfter}
 	if before != nil {
@@ -51,7 +51,7 @@ func revokedAt(list *x509.RevocationList, serial *big.Int) *time.Time {
 	return nil
 }
 
-// serialText is a serial as List and openssl show it, in hexadecimal digits.
+// serialText returns a serial as List and openssl show it, in hexadecimal digits.
 func serialText(serial *big.Int) string { return fmt.Sprintf("%x", serial) }
 
 // parseSerial reads hexadecimal digits, with colons or without.
@@ -63,8 +63,8 @@ func parseSerial(given string) (*big.Int, bool) {
 	return new(big.Int).SetString(digits, 16)
 }
 
-// siblings returns cert, and those of all that it should not be revoked without:
-// they have the same key or, with alike, are for the same and have the same names.
+// siblings returns cert, and those of all that must be revoked with it: they have the
+// same key or, with alike, the same purpose and names.
 func siblings(cert *x509.Certificate, all []*x509.Certificate, alike bool) []*x509.Certificate {
 	list := []*x509.Certificate{cert}
 	identity, known := identityOf(cert)

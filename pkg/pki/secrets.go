@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The keys of a Secret of Kubernetes: those of type kubernetes.io/tls, and ca.crt as
-// cert-manager has it.
+// The keys of a Kubernetes Secret: those of type kubernetes.io/tls, and ca.crt as in
+// cert-manager.
 const (
 	secretCert  = "tls.crt"
 	secretKey   = "tls.key"
@@ -19,16 +19,17 @@ const (
 	secretCAKey = "ca.key"
 )
 
-// Lifetimes say how long certificates are valid, and how long before their end they
-// are made again.
+// Lifetimes say how long certificates are valid, and how long before their expiry they
+// are renewed.
 type Lifetimes struct{ Authority, Certificate, RenewWithin time.Duration }
 
-// Refresh returns what a set of Secrets should have: authority the certificate and
-// the key of an authority, and each of pairs, by identity, a certificate of it. What
-// is right stays, what ends soon is made again with the same key, and what is missing
-// is made. A certificate of another authority, or with other names, is replaced with
-// its key. Nothing given is changed. A broken authority is an error, since a new one
-// would lock out everybody who trusts it.
+// Refresh returns the contents that a set of Secrets should have: authority has the
+// certificate and the key of an authority, and each of pairs, by identity, a
+// certificate of that authority. A valid certificate stays, one that expires soon is
+// renewed with the same key, and a missing one is created. A certificate of another
+// authority, or with other names, is replaced together with its key. The arguments are
+// not changed. A broken authority is an error, because a new one would lock out
+// everybody who trusts it.
 func Refresh(authority map[string][]byte, pairs []SecretPair, now time.Time, l Lifetimes) (newAuthority map[string][]byte, newPairs []map[string][]byte, err error) {
 	a, newAuthority, err := refreshAuthority(authority, now, l)
 	if err != nil {
@@ -44,7 +45,7 @@ func Refresh(authority map[string][]byte, pairs []SecretPair, now time.Time, l L
 	return newAuthority, newPairs, nil
 }
 
-// SecretPair is a Secret that has, or shall have, the certificate of an identity.
+// SecretPair is a Secret that has, or should have, the certificate of an identity.
 type SecretPair struct {
 	Identity Identity
 	Data     map[string][]byte
@@ -76,7 +77,7 @@ func refreshAuthority(data map[string][]byte, now time.Time, l Lifetimes) (*Auth
 	return &Authority{cert, key}, maps.Clone(data), nil
 }
 
-// refresh returns what the Secret of a pair should have.
+// refresh returns what the Secret of a pair should contain.
 func (a *Authority) refresh(p SecretPair, now time.Time, l Lifetimes) (map[string][]byte, error) {
 	ca := certificatePEM(a.Cert)
 	cert, key, right := a.present(p)
@@ -94,8 +95,8 @@ func (a *Authority) refresh(p SecretPair, now time.Time, l Lifetimes) (map[strin
 	return with(p.Data, map[string][]byte{secretCert: certificatePEM(pair.Cert), secretKey: text, secretCA: ca}), err
 }
 
-// present returns the pair that a Secret has, and whether it is one of this authority
-// for the identity.
+// present returns the pair in a Secret, and whether it is one of this authority for the
+// identity.
 func (a *Authority) present(p SecretPair) (pair *x509.Certificate, key crypto.Signer, right bool) {
 	cert, err := parseCertificate(p.Data[secretCert])
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *Authority) present(p SecretPair) (pair *x509.Certificate, key crypto.Si
 	return cert, key, ok && i.equal(p.Identity)
 }
 
-// with returns data with more.
+// with returns data with the entries of more added.
 func with(data, more map[string][]byte) map[string][]byte {
 	all := map[string][]byte{}
 	maps.Copy(all, data)

@@ -22,7 +22,7 @@ func TestPKI(t *testing.T) {
 
 const day = 24 * time.Hour
 
-// lab is an authority in a directory, which is open for single calls only.
+// lab is an authority in a directory that is open only during single calls.
 type lab struct{ dir string }
 
 func newLab(now time.Time) lab {
@@ -42,7 +42,7 @@ func (l lab) do(work func(*pki.Directory) error) error {
 	return work(d)
 }
 
-// try issues a certificate; change changes what is asked for.
+// try issues a certificate; change changes the request.
 func (l lab) try(now time.Time, purpose, name string, hosts []string, change func(*pki.Request)) (e pki.Entry, err error) {
 	GinkgoHelper()
 	identity, err := pki.NewIdentity(purpose, name, hosts)

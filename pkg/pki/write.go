@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// beside is the end of the name of a file that is not in its place yet: .NAME.new.
+// beside is the suffix of a file that is not in its place yet: .NAME.new.
 const beside = ".new"
 
-// place puts a pair into the files base.crt and base.key. newKey false means that
-// base.key holds the key already, so that one rename replaces the pair. Else the
-// key goes first: who reads at that moment finds a key that is not the
-// certificate's, and reads again when the certificate changes. before is called
-// when both are written, and not in their places yet.
+// place puts a pair into the files base.crt and base.key. If newKey is false, base.key
+// already has the key, and one rename replaces the pair. Otherwise the key goes first:
+// a program that reads at that moment finds a key that does not match the certificate,
+// and reads again when the certificate changes. before is called when both are written,
+// but not in their places yet.
 func (d *Directory) place(base string, p Pair, newKey bool, before func() error) (err error) {
-	// What is left of a failure is finished or undone as after an interruption.
+	// What a failure leaves is finished or undone as after an interruption.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.settle())
@@ -48,7 +48,7 @@ func (d *Directory) place(base string, p Pair, newKey bool, before func() error)
 	return d.commit(base + ".crt")
 }
 
-// record keeps a certificate of which others may learn.
+// record stores a certificate before others can see it.
 func (d *Directory) record(cert *x509.Certificate) error {
 	return d.write(filepath.Join(issuedDir, serialText(cert.SerialNumber)+".crt"), certificatePEM(cert))
 }
@@ -60,13 +60,13 @@ func (d *Directory) write(name string, text []byte) error {
 	return d.commit(name)
 }
 
-// temporary is where a file is before it is in its place.
+// temporary returns the name of a file before it is in its place.
 func (d *Directory) temporary(name string) string {
 	return d.file(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+beside))
 }
 
-// prepare writes a file beside its place, with mode 0600 or the mode and the
-// owner of the one that it is to replace.
+// prepare writes a file next to its place, with mode 0600, or the mode and the owner of
+// the file that it will replace.
 func (d *Directory) prepare(name string, text []byte) error {
 	f, err := os.OpenFile(d.temporary(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -96,7 +96,7 @@ func like(f *os.File, path string) error {
 	return f.Chmod(info.Mode().Perm())
 }
 
-// commit puts a prepared file into its place.
+// commit renames a prepared file to its place.
 func (d *Directory) commit(name string) error {
 	if err := os.Rename(d.temporary(name), d.file(name)); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (d *Directory) commit(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// settle finishes or undoes what an interrupted run has left. A key goes into its
-// place before its certificate: where one is left, nothing was replaced.
+// settle finishes or undoes what an interrupted run has left. A key goes into its place
+// before its certificate: if a temporary key is left, nothing was replaced.
 func (d *Directory) settle() error {
 	left, err := d.leftovers()
 	if err != nil {
@@ -157,8 +157,8 @@ func (d *Directory) leftovers() ([]string, error) {
 	return left, nil
 }
 
-// undo removes a pair of which nothing is in its place. The key goes last, so
-// that an interruption is found again.
+// undo removes a pair of which neither file is in its place. The key is removed last,
+// so that another interruption is detected.
 func (d *Directory) undo(base string) error {
 	if text, err := os.ReadFile(d.temporary(base + ".crt")); err == nil {
 		if cert, err := parseCertificate(text); err == nil {
@@ -168,7 +168,7 @@ func (d *Directory) undo(base string) error {
 		}
 	}
 	if base == caFile && d.cert == nil {
-		// Without ca.crt it has issued and revoked nothing.
+		// Without ca.crt the authority has issued and revoked nothing.
 		if err := errors.Join(remove(d.file(crlName)), remove(d.file(issuedDir))); err != nil {
 			return err
 		}
@@ -176,8 +176,8 @@ func (d *Directory) undo(base string) error {
 	return errors.Join(remove(d.temporary(base+".crt")), remove(d.temporary(base+".key")))
 }
 
-// finish puts the certificate of base into its place, if it belongs to the key
-// that is there.
+// finish puts the certificate of base into its place, if it matches the key that is
+// there.
 func (d *Directory) finish(base string) error {
 	text, err := os.ReadFile(d.temporary(base + ".crt"))
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// noteName is the note with what was known last.
+	// noteName is the note with what was last known.
 	noteName = "identity providers"
-	// noteBytes bounds the note; what does not fit is asked for after a start.
+	// noteBytes bounds the note; what does not fit is requested after a start.
 	noteBytes = 4 << 20
-	// lastNote bounds the writing of the note at the end.
+	// lastNote bounds the writing of the note when the program stops.
 	lastNote = time.Second
 )
 
@@ -23,7 +23,7 @@ type noted struct {
 	Answered time.Time
 }
 
-// notes is what the watch knows of its note. It is under Watch.mu.
+// notes is the state of the watch's note. Watch.mu protects it.
 type notes struct {
 	read    bool
 	kept    map[model.ProviderSource]noted
@@ -32,7 +32,7 @@ type notes struct {
 	written time.Time
 }
 
-// recall gives a provider that is new what was known of it before the start.
+// recall sets what was known of a new provider before the start.
 func (n *notes) recall(p *provider) {
 	if k, ok := n.kept[p.source]; ok {
 		p.known, p.answered = &k.Provider, k.Answered
@@ -40,7 +40,7 @@ func (n *notes) recall(p *provider) {
 	}
 }
 
-// wait returns after what time the note is to be written; false if it need not be.
+// wait returns the time until the note must be written; false if it need not be.
 func (n *notes) wait(now time.Time, least time.Duration) (time.Duration, bool) {
 	return n.written.Add(least).Sub(now), n.dirty && !n.writing
 }
@@ -86,8 +86,7 @@ func (w *Watch) writeNote(ctx context.Context) {
 	signal(w.wake)
 }
 
-// startNote returns the text of the note; false if it is as it should be, or somebody
-// writes it.
+// startNote returns the text of the note; false if it is current, or being written.
 func (w *Watch) startNote() (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

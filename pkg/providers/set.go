@@ -8,12 +8,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/oidc"
 )
 
-// set is what the configuration has of logins. It is for one goroutine. Use newSet.
+// set is what the configuration contains about logins. It is for one goroutine. Use newSet.
 type set struct {
 	// logins are the sources of filters and global configs that need one.
 	logins map[model.Key]model.ProviderSource
 	// places has the services and routes with each filter, and tokens the filters that verify
-	// those of requests.
+	// the tokens of requests.
 	places    map[string]map[model.Key]bool
 	tokens    map[model.Key]bool
 	upstreams map[string]*model.Upstream
@@ -73,7 +73,7 @@ func (s *set) applyEntry(e model.Entry) {
 	}
 }
 
-// sourceOf is what has to be asked for an object; the zero value means nothing.
+// sourceOf returns the provider that an object needs; the zero value means none.
 func sourceOf(o model.Object) model.ProviderSource {
 	switch o := o.(type) {
 	case *model.Filter:
@@ -88,8 +88,8 @@ func sourceOf(o model.Object) model.ProviderSource {
 	return model.ProviderSource{}
 }
 
-// wanted returns who needs each source, sorted: global configs, and filters that a
-// service or a route has.
+// wanted returns the objects that need each source, sorted: global configs, and filters that
+// a service or a route has.
 func (s *set) wanted() map[model.ProviderSource][]model.Key {
 	wanted := map[model.ProviderSource][]model.Key{}
 	for key, source := range s.logins {
@@ -103,8 +103,8 @@ func (s *set) wanted() map[model.ProviderSource][]model.Key {
 	return wanted
 }
 
-// via is the upstream of a source as it is now; nil if it names none, or one that is not
-// there.
+// via returns the current upstream of a source; nil if it names none, or one that does not
+// exist.
 func (s *set) via(source model.ProviderSource) *oidc.Via {
 	u := s.upstreams[source.Upstream]
 	if source.Upstream == "" || u == nil {
@@ -119,7 +119,7 @@ func (s *set) via(source model.ProviderSource) *oidc.Via {
 	return v
 }
 
-// sameVia reports whether a provider is reached in the same way.
+// sameVia reports whether both reach a provider in the same way.
 func sameVia(a, b *oidc.Via) bool {
 	if a == nil || b == nil {
 		return a == b

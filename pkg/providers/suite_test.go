@@ -37,7 +37,7 @@ var _ = BeforeEach(func() {
 	})
 })
 
-// quick are times in which a spec sees what takes minutes otherwise.
+// quick returns times in which a spec sees what otherwise takes minutes.
 func quick() providers.Times {
 	return providers.Times{
 		Every: 50 * time.Millisecond, Least: 20 * time.Millisecond, Most: time.Hour, FirstRetry: 10 * time.Millisecond, LastRetry: 40 * time.Millisecond,
@@ -45,7 +45,7 @@ func quick() providers.Times {
 	}
 }
 
-// slow are times in which nothing is asked twice by itself.
+// slow returns times in which no request is repeated by itself.
 func slow() providers.Times {
 	return providers.Times{Every: time.Hour, Least: time.Hour, FirstRetry: time.Hour, LastRetry: time.Hour, Apart: time.Hour, Note: time.Millisecond}
 }
@@ -59,7 +59,7 @@ type world struct {
 	log    *testkit.Output
 	at     model.Mark
 	stop   func()
-	// timeout is the client's.
+	// timeout is the client's timeout.
 	timeout time.Duration
 }
 
@@ -134,7 +134,7 @@ func (w *world) remove(keys ...model.Key) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// read is what the build loop does when it is told to.
+// read does what the build loop does after a signal.
 func (w *world) read() model.Change {
 	GinkgoHelper()
 	change, err := w.Since(context.Background(), w.at)
@@ -143,7 +143,7 @@ func (w *world) read() model.Change {
 	return change
 }
 
-// learn reads what comes, until something is learned of a login.
+// learn reads changes until something is learned for a login.
 func (w *world) learn(key model.Key) *model.Provider {
 	GinkgoHelper()
 	for {
@@ -154,7 +154,7 @@ func (w *world) learn(key model.Key) *model.Provider {
 	}
 }
 
-// login is a filter with an issuer, or with further fields.
+// login returns a filter with an issuer, or with additional fields.
 func (w *world) login(name string, fields ...string) *model.Filter {
 	config := map[string]string{"client_id": "a", "client_secret": "s3cret", "cookie_secret": "cookies", "redirect_uri": "/callback", "issuer": w.Issuer()}
 	for i := 0; i < len(fields); i += 2 {
@@ -164,7 +164,7 @@ func (w *world) login(name string, fields ...string) *model.Filter {
 	return &model.Filter{Name: name, Type: model.FilterOIDC, Config: model.JSON(text)}
 }
 
-// shop is a service with a login, and what that names.
+// shop returns a service with a login, and the objects that it names.
 func (w *world) shop() []model.Object {
 	s := model.NewService()
 	s.Name = "shop"
@@ -183,7 +183,7 @@ func (w *world) conditions() (list []string) {
 	return list
 }
 
-// events lists what was told of providers.
+// events lists the events about providers.
 func (w *world) events(from status.Cursor) (list []string) {
 	events, _ := w.status.Feed().After(from, 100)
 	for _, e := range events {

@@ -14,7 +14,7 @@ import (
 // conditionSource is the source of the conditions of providers.
 const conditionSource = "providers"
 
-// tell brings the conditions up to date. It needs mu.
+// tell updates the conditions. It requires mu.
 func (w *Watch) tell() {
 	var list []model.Condition
 	for _, p := range w.sources {
@@ -38,7 +38,7 @@ func (w *Watch) tell() {
 	w.opts.Status.SetConditions(conditionSource, list)
 }
 
-// sentence says what is wrong with a provider, since when, and what goes on meanwhile.
+// sentence describes what is wrong with a provider, since when, and what still works.
 func (p *provider) sentence(ofTokens bool) string {
 	meanwhile, goesOn := "nobody can log in before it answers", "logins go on with"
 	if ofTokens {
@@ -52,7 +52,7 @@ func (p *provider) sentence(ofTokens bool) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// announce tells of a change of what is known. It needs mu.
+// announce publishes a change of what is known. It requires mu.
 func (w *Watch) announce(p *provider, now model.Provider) {
 	was := model.Provider{}
 	if p.known != nil {
@@ -72,7 +72,7 @@ func (w *Watch) announce(p *provider, now model.Provider) {
 	}
 }
 
-// news says what is different.
+// news describes the difference.
 func news(was, now model.Provider) string {
 	switch {
 	case was.JWKS == "":
@@ -91,7 +91,7 @@ type Report struct {
 	Object string
 	// Age is the time since the last good answer; negative if there was none.
 	Age time.Duration
-	// Failures is how many questions failed, since somebody needs the answer.
+	// Failures is the number of failed requests since a login has needed the answer.
 	Failures int
 }
 

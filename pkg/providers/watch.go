@@ -13,21 +13,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// mostAsked bounds how many providers are asked at a time.
+// mostAsked bounds the providers that requests are sent to at the same time.
 const mostAsked = 8
 
-// Times are how often what is done. A zero field has the value of its comment.
+// Times are the intervals of a Watch. The value of a zero field is in its comment.
 type Times struct {
-	// Every is the time from a good answer to the next question, if the provider does not
-	// say how long its answer holds (5 m). What it says counts from Least (1 m) to Most
-	// (1 h).
+	// Every is the time from a valid answer to the next request, if the provider does not
+	// say how long its answer is valid (5 m). A time that it states is limited to the range
+	// from Least (1 m) to Most (1 h).
 	Every, Least, Most time.Duration
-	// FirstRetry (1 s) is the time from a failure to the next question; it doubles up to
+	// FirstRetry (1 s) is the time from a failure to the next request; it doubles up to
 	// LastRetry (1 m).
 	FirstRetry, LastRetry time.Duration
-	// Apart (10 s) is the least time between questions that somebody asks for.
+	// Apart (10 s) is the least time between requests that Refresh causes.
 	Apart time.Duration
-	// Note (1 m) is the least time between notes of what is known.
+	// Note (1 m) is the least time between writes of the note.
 	Note time.Duration
 }
 
@@ -46,11 +46,11 @@ func (t Times) orDefault() Times {
 	return t
 }
 
-// Options of a Watch; all but Times are required.
+// Options of a Watch; all except Times are required.
 type Options struct {
 	// Source is where the configuration comes from.
 	Source store.Source
-	// Ask asks a provider, as oidc.Client does.
+	// Ask sends requests to a provider, as oidc.Client does.
 	Ask    func(ctx context.Context, source model.ProviderSource, via *oidc.Via) (oidc.Answer, error)
 	Notes  store.Notes
 	Status *status.Registry
@@ -58,48 +58,49 @@ type Options struct {
 	Times  Times
 }
 
-// Watch is a source of the build loop whose changes have what providers say. Use New.
+// Watch is a source of the build loop whose changes include what is learned from providers.
+// Use New.
 type Watch struct {
 	opts    Options
-	changed chan struct{} // capacity 1: to the build loop
-	wake    chan struct{} // capacity 1: to Run
+	changed chan struct{} // capacity 1: signals the build loop
+	wake    chan struct{} // capacity 1: signals Run
 
 	mu      sync.Mutex
 	set     *set
 	sources map[model.ProviderSource]*provider
-	// told is what the build loop was last told.
+	// told is what the build loop last received.
 	told map[model.Key]*model.Provider
-	// asking is how many providers are being asked.
+	// asking is the number of providers with a request in progress.
 	asking int
 	notes  notes
 }
 
-// provider is one that is asked. Its fields are under Watch.mu.
+// provider is one provider. Watch.mu protects its fields.
 type provider struct {
 	source model.ProviderSource
 	via    *oidc.Via
 	users  []model.Key
-	// known is what is told of it; nil before the first attempt has ended.
+	// known is what is reported of it; nil before the end of the first attempt.
 	known *model.Provider
-	// answered is the time of the last good answer; zero if there was none.
+	// answered is the time of the last valid answer; zero if there was none.
 	answered time.Time
-	// failed is since when it cannot be asked, failures how many attempts failed in a
-	// row, and total how many ever did.
+	// failed is since when attempts have failed, failures how many failed in a row, and
+	// total how many ever did.
 	failed          time.Time
 	failures, total int
-	// asked is when it was last asked, due when it is next; asking says that it is being
-	// asked.
+	// asked is the time of the last request, due that of the next; asking says that one is
+	// in progress.
 	asked, due time.Time
 	asking     bool
-	// again says that somebody has asked for a question while one was under way.
+	// again says that Refresh was called while a request was in progress.
 	again bool
-	// way counts the ways in which it was reached. settled is closed when an attempt has
-	// ended that took the last one.
+	// way counts the ways in which it was reached. settled is closed at the end of an
+	// attempt that used the last one.
 	way     int
 	settled chan struct{}
 }
 
-// settle lets those go on who wait for the first answer.
+// settle releases those that wait for the first answer.
 func (p *provider) settle() {
 	if !isClosed(p.settled) {
 		close(p.settled)
@@ -118,7 +119,7 @@ func New(opts Options) *Watch {
 // Changed implements store.Source.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// Since implements store.Source. It asks no provider.
+// Since implements store.Source. It sends no request to a provider.
 func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) {
 	change, err := w.opts.Source.Since(ctx, at)
 	if err != nil {
@@ -135,7 +136,7 @@ func (w *Watch) Since(ctx context.Context, at model.Mark) (model.Change, error) 
 	return change, nil
 }
 
-// follow makes the sources those that are wanted. It needs mu.
+// follow sets the sources to those that are wanted. It requires mu.
 func (w *Watch) follow(now time.Time) {
 	wanted := w.set.wanted()
 	for source, p := range w.sources {
@@ -164,8 +165,8 @@ func (w *Watch) follow(now time.Time) {
 	signal(w.wake)
 }
 
-// learned returns what the build loop does not know yet; everything for a full change.
-// It needs mu.
+// learned returns what the build loop does not have yet; everything for a full change. It
+// requires mu.
 func (w *Watch) learned(full bool) map[model.Key]*model.Provider {
 	if len(w.sources) == 0 && len(w.told) == 0 {
 		return nil
@@ -192,7 +193,7 @@ func (w *Watch) learned(full bool) map[model.Key]*model.Provider {
 	return news
 }
 
-// Run asks the providers, until ctx ends.
+// Run sends requests to the providers until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -215,14 +216,14 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// startDue starts what is due, and returns after what time to look again.
+// startDue starts the requests that are due, and returns the time until the next call.
 func (w *Watch) startDue(ctx context.Context, group *sync.WaitGroup) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now, later := time.Now(), time.Hour
 	for _, p := range w.sources {
 		switch wait := p.due.Sub(now); {
-		case p.asking || wait <= 0 && w.asking == mostAsked: // the end of an attempt wakes
+		case p.asking || wait <= 0 && w.asking == mostAsked: // the end of an attempt wakes Run
 		case wait > 0:
 			later = min(later, wait)
 		default:
@@ -250,7 +251,7 @@ func (w *Watch) ask(ctx context.Context, p *provider, via *oidc.Via, way int) {
 	w.asking--
 	p.asking = false
 	if ctx.Err() != nil || w.sources[p.source] != p {
-		return // nobody wants to know any more
+		return // no login needs it anymore
 	}
 	before := p.known
 	next := now.Add(w.note(p, answer, err, now))
@@ -258,7 +259,7 @@ func (w *Watch) ask(ctx context.Context, p *provider, via *oidc.Via, way int) {
 		next = soon
 	}
 	p.again = false
-	if p.way == way { // else it is reached in another way now, and due
+	if p.way == way { // otherwise it is now reached in another way, and due
 		p.due = next
 		p.settle()
 	}
@@ -268,8 +269,8 @@ func (w *Watch) ask(ctx context.Context, p *provider, via *oidc.Via, way int) {
 	w.tell()
 }
 
-// note notes what an attempt has brought, and returns after what time to ask again.
-// It needs mu.
+// note records the result of an attempt, and returns the time until the next one. It
+// requires mu.
 func (w *Watch) note(p *provider, a oidc.Answer, err error, now time.Time) time.Duration {
 	t := w.opts.Times
 	known := model.Provider{Source: p.source}
@@ -296,7 +297,7 @@ func (w *Watch) note(p *provider, a oidc.Answer, err error, now time.Time) time.
 	return jitter(max(t.Least, min(a.MaxAge, t.Most)))
 }
 
-// replace makes something known, unless it is. It needs mu.
+// replace sets what is known, if it differs. It requires mu.
 func (w *Watch) replace(p *provider, known model.Provider) {
 	if p.known != nil && *p.known == known {
 		return
@@ -313,8 +314,8 @@ func sameButFault(a, b model.Provider) bool {
 	return a == b
 }
 
-// Refresh asks the provider of a login, or of tokens, soon, as when one is signed with a key
-// that is not known. Calls that come close together are one.
+// Refresh sends a request to the provider of a login, or of tokens, soon: for example when a
+// token is signed with an unknown key. Calls that are close together cause one request.
 func (w *Watch) Refresh(key model.Key) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -332,8 +333,8 @@ func (w *Watch) Refresh(key model.Key) {
 	}
 }
 
-// Settle waits until the providers that some objects are about have been asked once, with
-// success or not, or ctx ends. It reports whether there is any.
+// Settle waits until the providers that some objects concern have been tried once, with
+// success or not, or until ctx ends. It reports whether there are any.
 func (w *Watch) Settle(ctx context.Context, changed []model.Key) bool {
 	waits := w.unsettled(changed)
 	for _, settled := range waits {
@@ -394,7 +395,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// jitter is up to a tenth less, so that what began together does not stay so.
+// jitter returns d minus up to a tenth, so that what began at the same time spreads out.
 func jitter(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/10+1)) //nolint:gosec // nothing secret
 }

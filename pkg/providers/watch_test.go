@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// The key set with testkit.KeyP256, and with both keys, as Envoy gets them.
+// The key set with testkit.KeyP256, and with both keys, as Envoy receives them.
 const (
 	setP256 = `{"keys":[{"alg":"ES256","crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
 	setBoth = `{"keys":[{"alg":"ES256","crv":"P-256","kid":"1","kty":"EC","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"},` +
@@ -27,7 +27,7 @@ func unavailable(w http.ResponseWriter, _ *http.Request) {
 var _ = Describe("A watch of providers", func() {
 	login := model.FilterKey("login")
 
-	// known is what a provider that behaves well says.
+	// known is the answer of a correct provider.
 	known := func(w *world) *model.Provider {
 		return &model.Provider{
 			Source:                model.ProviderSource{Issuer: w.Issuer(), Discover: true},
@@ -144,7 +144,7 @@ var _ = Describe("A watch of providers", func() {
 		w.put(w.shop()...)
 		w.learn(login)
 		Eventually(w.Asked).Should(HaveLen(5))
-		// 20, 40, 80 and 160 ms, less a tenth.
+		// 20, 40, 80 and 160 ms, minus up to a tenth.
 		Expect(time.Since(began)).To(BeNumerically(">=", 270*time.Millisecond))
 	})
 
@@ -239,7 +239,7 @@ var _ = Describe("A watch of providers", func() {
 		defer cancel()
 		Expect(w.Settle(short, []model.Key{login})).To(BeTrue())
 		Expect(short.Err()).To(HaveOccurred(), "it has waited")
-		// And goroutines end, which suite_test.go looks at.
+		// Goroutines end, too, which suite_test.go checks.
 	})
 
 	It("lets who waits go on after the first answer, whatever that is", func() {

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// keptEvents is how many events a report has. More in half a second, as when
-	// 1,000 Envoys connect at once, are told as a number.
+	// keptEvents is how many events a report has. If there are more in half a second,
+	// as when 1,000 Envoys connect at the same time, a number replaces the rest.
 	keptEvents = 64
-	// keptTold bounds the replicas of which is known what they told.
+	// keptTold bounds the replicas whose last event is remembered.
 	keptTold = 1000
 )
 
-// outbox has the events of this replica that the others are told of.
+// outbox has the events of this replica for the others.
 type outbox struct {
 	cursor status.Cursor
 	seq    int64
 	events []Event
 }
 
-// isAnnounced reports whether the others are told of an event: what happened to an
-// Envoy, but not each of its answers.
+// isAnnounced reports whether the others receive an event: what happened to an Envoy,
+// but not each of its answers.
 func isAnnounced(e status.Event) bool {
 	switch e.Event {
 	case status.EventConnect, status.EventDisconnect, status.EventNack, status.EventOverdue:
@@ -33,7 +33,7 @@ func isAnnounced(e status.Event) bool {
 	return false
 }
 
-// take adds what the feed has that is new.
+// take adds the new events of the feed.
 func (o *outbox) take(feed *status.Feed) {
 	for {
 		events, more := feed.After(o.cursor, 500)
@@ -52,8 +52,8 @@ func (o *outbox) take(feed *status.Feed) {
 	}
 }
 
-// tell publishes the events of another replica that are new. Those that it told
-// before this replica came are old. It needs mu.
+// tell publishes the new events of another replica. Events from before the start of
+// this replica are old. It requires mu.
 func (h *Hub) tell(r *Report) {
 	if len(r.Events) == 0 {
 		return

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// isGone needs mu. Of a replica that has told nothing nobody knows which Envoys to look for.
+// isGone requires mu. For a replica that has posted nothing, it is not known which Envoys to
+// look for.
 func (h *Hub) isGone(o *other, now time.Time) bool {
 	return now.Sub(o.heard) > h.pace.Gone && !o.report.Started.IsZero()
 }
 
-// withoutSeen takes the Envoys that have connected elsewhere from the replicas that are
-// gone. It costs something in proportion to all Envoys, and only while there is one.
+// withoutSeen removes the Envoys that have connected elsewhere from replicas that are gone.
+// Its cost is in proportion to all Envoys, and only while a replica is gone.
 func (h *Hub) withoutSeen(list []Other) []Other {
 	gone := func(o Other) bool { return o.Gone }
 	if !slices.ContainsFunc(list, gone) {
@@ -23,7 +24,7 @@ func (h *Hub) withoutSeen(list []Other) []Other {
 }
 
 // buryGone ends the replicas that are gone, once each of their Envoys has connected
-// elsewhere. It tells all: one that came later cannot know which Envoys have moved.
+// elsewhere. All replicas learn of it: a later one cannot know which Envoys have moved.
 func (h *Hub) buryGone(ctx context.Context) error {
 	for _, o := range h.Others() {
 		if !o.Gone || o.hasAny() {
@@ -40,15 +41,15 @@ func (h *Hub) buryGone(ctx context.Context) error {
 	return nil
 }
 
-// hasAny reports whether it has Envoys.
+// hasAny reports whether the replica has Envoys.
 func (r *Report) hasAny() bool { return len(r.Envoys)+len(r.More) > 0 }
 
-// IsUnknown reports whether nobody knows what the Envoys of a proxy have that were
+// IsUnknown reports whether it is not known what the Envoys of a proxy have that were
 // connected to the replica.
 func (o Other) IsUnknown(proxy string) bool { return o.Unheard && (!o.Gone || o.Has(proxy)) }
 
-// isIrrelevant reports whether the replica is gone, and had no Envoy of some proxies that
-// has not connected elsewhere; none means any proxy.
+// isIrrelevant reports whether the replica is gone, and all of its Envoys of some proxies
+// have connected elsewhere; no proxies means any proxy.
 func (o Other) isIrrelevant(proxies []string) bool {
 	if len(proxies) == 0 {
 		return o.Gone && !o.hasAny()
@@ -56,7 +57,7 @@ func (o Other) isIrrelevant(proxies []string) bool {
 	return o.Gone && !slices.ContainsFunc(proxies, o.Has)
 }
 
-// UnheardMessage says why nobody knows what its Envoys have.
+// UnheardMessage says why it is not known what its Envoys have.
 func (o Other) UnheardMessage() string {
 	at := o.Heard.UTC().Format(time.TimeOnly)
 	switch {

@@ -13,50 +13,50 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// Options of a Hub. All but Wait and Now are required.
+// Options of a Hub. All except Wait and Now are required.
 type Options struct {
-	// Replica is the name of this replica, see Name.
+	// Replica is the name of this replica; see Name.
 	Replica string
 	Board   Board
-	// Registry is told of the events of other replicas, and has those of this one.
-	// The hub is the reader of its Changed.
+	// Registry has the events of this replica, and receives those of the others. The
+	// hub is the reader of its Changed.
 	Registry *status.Registry
-	// Report returns what to tell the others now, without its name and events.
+	// Report returns the current report, without its name and events.
 	Report func() Report
-	// Wait waits for the Envoys of this replica only, as ?wait=applied does; no
-	// changed means until they have everything. Nil means that nobody waits.
+	// Wait waits for the Envoys of this replica only, as ?wait=applied does; with no
+	// changed objects, until they have everything. Nil means that there is no wait.
 	Wait func(ctx context.Context, revision int64, changed []model.Key) []status.Lag
 	Log  *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Other is another replica as it was heard last.
+// Other is another replica, as it was last heard.
 type Other struct {
 	*Report
 	// Heard is when it gave its last sign of life, by the clock of this replica.
 	Heard time.Time
-	// Unheard says that this is too long ago: nobody knows what its Envoys have.
+	// Unheard says that this is too long ago: what its Envoys have is unknown.
 	Unheard bool
-	// Gone says that its process is taken for dead (Pace.Gone). The report has only the
-	// Envoys that have not connected to another replica since.
+	// Gone says that its process counts as dead (Pace.Gone). The report then has only
+	// the Envoys that have not connected to another replica since.
 	Gone bool
 }
 
 // stepTimeout bounds each call of the board.
 const stepTimeout = 5 * time.Second
 
-// Hub tells the others of this replica, and remembers what they tell. Use New. Its
-// methods are for many goroutines.
+// Hub posts the report of this replica, and keeps those of the others. Use New. It is
+// safe for concurrent use.
 type Hub struct {
 	opts    Options
 	pace    Pace
 	started time.Time
 
 	mail    chan struct{} // capacity 1: the mail has changed
-	refresh chan struct{} // capacity 1: somebody wants to know what is there now
+	refresh chan struct{} // capacity 1: a current read is needed
 
-	// These belong to Run.
+	// Only Run uses these.
 	version   Versions // of the last post
 	published []byte   // the last report, as JSON without its events
 	out       outbox
@@ -66,14 +66,14 @@ type Hub struct {
 
 	mu     sync.Mutex
 	others map[string]*other
-	moved  chan struct{} // closed, and replaced, when what is known of the others changed
+	moved  chan struct{} // closed, and replaced, when what is known of the others changes
 	asked  int64         // counts the calls that want a fresh read
-	read   int64         // the last of these that a read has answered
+	read   int64         // the last of these calls that a read has served
 	asks   map[string]Ask
 	// answers are those of this replica, by the ID of the ask.
 	answers map[string]Answer
 	count   int64 // of asks, for their IDs
-	// told is the number of the last event that each replica has told.
+	// told is the number of the last event that each replica has reported.
 	told map[string]int64
 	// joined says that the others were read once.
 	joined bool
@@ -88,7 +88,7 @@ type other struct {
 	unheard  bool
 }
 
-// New returns a hub that knows of nobody.
+// New returns a hub that knows no other replica.
 func New(opts Options) *Hub {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -117,7 +117,7 @@ func (h *Hub) Others() []Other {
 	return h.withoutSeen(list)
 }
 
-// isUnheard needs mu. A replica that has not told anything yet is not heard, too.
+// isUnheard requires mu. A replica that has not posted anything yet is also not heard.
 func (h *Hub) isUnheard(o *other, now time.Time) bool {
 	return now.Sub(o.heard) > h.pace.Unheard || o.report.Started.IsZero()
 }
@@ -129,9 +129,9 @@ func (h *Hub) Moved() <-chan struct{} {
 	return h.moved
 }
 
-// Join tells the others that this replica is there, and hears who they are. It
-// comes before the first Envoy is served, so that nobody overlooks it. What fails
-// is tried again by Run.
+// Join announces this replica to the others, and reads which others there are. It comes
+// before the first Envoy is served, so that no replica overlooks this one. Run retries
+// what fails.
 func (h *Hub) Join(ctx context.Context) {
 	h.try(ctx, "joining", func(ctx context.Context) error {
 		if err := h.publish(ctx); err != nil {
@@ -141,20 +141,20 @@ func (h *Hub) Join(ctx context.Context) {
 	})
 }
 
-// Leave tells the others that this replica and its Envoys' streams have ended. It
-// comes after Run.
+// Leave announces that this replica and its Envoys' streams have ended. It comes after
+// Run.
 func (h *Hub) Leave(ctx context.Context) {
 	h.try(ctx, "leaving", func(ctx context.Context) error { return h.opts.Board.End(ctx, h.opts.Replica) })
 }
 
-// Run tells and hears until ctx ends.
+// Run publishes and reads until ctx ends.
 func (h *Hub) Run(ctx context.Context) error {
 	defer h.waits.Wait()
 	beat, read := time.NewTicker(h.pace.Beat), time.NewTicker(h.pace.Read)
 	defer beat.Stop()
 	defer read.Stop()
-	// due is when the next report may be published; it runs only while there is
-	// one to tell.
+	// due is when the next report may be published; it runs only while there is one to
+	// publish.
 	due := time.NewTimer(0)
 	defer due.Stop()
 	waiting, last := true, time.Time{}
@@ -182,7 +182,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		case <-h.refresh:
 			h.try(ctx, "reading what the other replicas tell", h.readBoard)
 		case <-read.C:
-			// A condition, or what is seen, changes without an Envoy.
+			// Conditions and Seen can change without an Envoy.
 			if !waiting {
 				waiting = true
 				due.Reset(0)
@@ -213,7 +213,7 @@ func (h *Hub) try(ctx context.Context, doing string, do func(context.Context) er
 	return err == nil
 }
 
-// publish tells the report, if it is another than the last.
+// publish posts the report, if it differs from the last.
 func (h *Hub) publish(ctx context.Context) error {
 	h.out.take(h.opts.Registry.Feed())
 	r := h.opts.Report()
@@ -232,10 +232,10 @@ func (h *Hub) publish(ctx context.Context) error {
 	return nil
 }
 
-// publishMail tells what others are asked, and what they are answered.
+// publishMail posts this replica's questions and answers.
 func (h *Hub) publishMail(ctx context.Context) error { return h.post(ctx, nil) }
 
-// post publishes a report, or none, with the mail.
+// post publishes a report, or nil, with the mail.
 func (h *Hub) post(ctx context.Context, report []byte) error {
 	mail, err := encode(h.mailNow())
 	if err != nil {
@@ -266,7 +266,7 @@ func (h *Hub) beat(ctx context.Context) error {
 	return h.publish(ctx)
 }
 
-// readBoard hears what the others tell.
+// readBoard reads the posts of the others.
 func (h *Hub) readBoard(ctx context.Context) error {
 	h.mu.Lock()
 	asked, have := h.asked, make(map[string]Versions, len(h.others))
@@ -286,7 +286,7 @@ func (h *Hub) readBoard(ctx context.Context) error {
 	return h.publish(ctx)
 }
 
-// take remembers what was read.
+// take stores what was read.
 func (h *Hub) take(notices []Notice, asked int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -300,7 +300,7 @@ func (h *Hub) take(notices []Notice, asked int64) {
 		if o == nil {
 			o = &other{report: &Report{Replica: n.Replica}, mail: &Mail{}, heard: now}
 			h.others[n.Replica] = o
-			if len(h.asks) > 0 { // it may not know of them
+			if len(h.asks) > 0 { // it may not know the asks
 				wake(h.mail)
 			}
 			if h.joined {
@@ -320,7 +320,7 @@ func (h *Hub) take(notices []Notice, asked int64) {
 	h.signal()
 }
 
-// forget forgets a replica, if it is known. It needs mu.
+// forget removes a replica, if it is known. It requires mu.
 func (h *Hub) forget(name string) {
 	if h.others[name] != nil {
 		delete(h.others, name)
@@ -328,7 +328,7 @@ func (h *Hub) forget(name string) {
 	}
 }
 
-// update takes what is new in a post. It needs mu.
+// update stores the new parts of a post. It requires mu.
 func (h *Hub) update(o *other, n Notice) {
 	if n.Report != nil && n.Versions.Report != o.versions.Report {
 		r := &Report{}
@@ -351,7 +351,7 @@ func (h *Hub) update(o *other, n Notice) {
 	}
 }
 
-// noteSilence tells of replicas that are not heard any more.
+// noteSilence reports replicas that are no longer heard.
 func (h *Hub) noteSilence() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -362,7 +362,7 @@ func (h *Hub) noteSilence() {
 	h.signal()
 }
 
-// noteHeard tells when a replica begins or ends to be silent. It needs mu.
+// noteHeard reports when a replica becomes silent, or is heard again. It requires mu.
 func (h *Hub) noteHeard(o *other, now time.Time) {
 	silent := h.isUnheard(o, now)
 	if silent == o.unheard {
@@ -378,7 +378,7 @@ func (h *Hub) noteHeard(o *other, now time.Time) {
 	h.opts.Registry.RecordReplica(o.report.Replica, "it is heard again")
 }
 
-// signal needs mu.
+// signal requires mu.
 func (h *Hub) signal() {
 	close(h.moved)
 	h.moved = make(chan struct{})

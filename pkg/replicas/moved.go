@@ -7,8 +7,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// noteFirst notes when each Envoy of a report was heard of first. Nothing is known of
-// those in the first report of a replica.
+// noteFirst records when each Envoy of a report was first heard of. For those in the
+// first report of a replica that is not known.
 func (r *Report) noteFirst(before *Report, now time.Time) {
 	if before.Started.IsZero() {
 		return
@@ -38,17 +38,17 @@ func placeOf(proxy, address string) place {
 	return place{proxy, host}
 }
 
-// WithoutMoved returns the others without the Envoys that have moved on. An Envoy that
-// connects to one replica, and comes from the same address and under the same proxy as
-// one of a replica that was not heard since, is that one until the other replica says
-// that it still has it: a replica that is killed says nothing of the streams that it
-// lost. own are the Envoys of this replica.
-// The reports of those that are gone have no such Envoys.
+// WithoutMoved returns the others without the Envoys that have moved. An Envoy that
+// connects to a replica from the same address and under the same proxy as an Envoy of a
+// replica that was not heard since, counts as that Envoy until the other replica
+// reports that it still has it: a killed replica reports nothing of the streams that it
+// lost. own are the Envoys of this replica. Replicas that are gone have no such Envoys
+// in their reports.
 func WithoutMoved(own []status.Envoy, others []Other) []Other {
 	return withoutMoved(own, others, func(o Other) bool { return !o.Gone })
 }
 
-// withoutMoved takes Envoys from some of the others.
+// withoutMoved removes Envoys from some of the others.
 func withoutMoved(own []status.Envoy, others []Other, from func(Other) bool) []Other {
 	arrivals := map[place][]arrival{}
 	for _, e := range own {
@@ -90,7 +90,7 @@ type arrival struct {
 	replica int
 }
 
-// takeArrival finds one at another replica after a moment, and uses it up.
+// takeArrival finds an arrival at another replica after a moment, and uses it up.
 func takeArrival(arrivals map[place][]arrival, at place, replica int, after time.Time) bool {
 	for i, a := range arrivals[at] {
 		if a.replica != replica && a.at.After(after) {

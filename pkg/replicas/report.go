@@ -14,35 +14,35 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/status"
 )
 
-// Report is what a replica tells the others of itself. It is immutable.
+// Report is what a replica reports to the others about itself. It is immutable.
 type Report struct {
-	// Replica is its name, which no other process has or will have.
+	// Replica is its name, which no other process has or will ever have.
 	Replica string    `json:"replica"`
 	Started time.Time `json:"started"`
-	// Built is the newest revision that its Envoys receive, and BuiltID the ID of
-	// that revision (model.Mark). Where each replica counts revisions of its
-	// own, as with Kubernetes, they say nothing to others: Seen does.
+	// Built is the newest revision that its Envoys receive, and BuiltID the ID of that
+	// revision (model.Mark). If each replica counts revisions of its own, as with
+	// Kubernetes, they mean nothing to others; Seen does.
 	Built   int64  `json:"built"`
 	BuiltID string `json:"built_id,omitempty"`
-	// Seen says up to which resourceVersion of each kind the Envoys receive what
-	// Kubernetes says; nil without Kubernetes.
+	// Seen is, for each kind, the resourceVersion up to which the Envoys receive the
+	// changes of Kubernetes; nil without Kubernetes.
 	Seen map[string]int64 `json:"seen,omitempty"`
 	// Held says why its Envoys are not answered; empty means that they are.
 	Held string `json:"held,omitempty"`
 	// Envoys are those connected to it, the longest connected first.
 	Envoys []Envoy `json:"envoys,omitempty"`
-	// More counts, by proxy, the Envoys for which there was no room, and MoreLagging
-	// those of them that are not current.
+	// More counts, by proxy, the Envoys beyond the limit, and MoreLagging those of them
+	// that are not current.
 	More        map[string]int `json:"more,omitempty"`
 	MoreLagging map[string]int `json:"more_lagging,omitempty"`
 	Engines     []Engine       `json:"engines,omitempty"`
-	// Conditions are those that only this replica knows, such as logins that fail.
+	// Conditions are those that only this replica knows, such as failed logins.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Events are the last that the others are told of, numbered without gaps.
+	// Events are the last ones for the others, numbered without gaps.
 	Events []Event `json:"events,omitempty"`
 }
 
-// Position says what the Envoys of a replica receive: Report.Built, BuiltID and Seen. An
+// Position is what the Envoys of a replica receive: Report.Built, BuiltID and Seen. An
 // empty BuiltID means any.
 type Position struct {
 	Built   int64
@@ -50,11 +50,11 @@ type Position struct {
 	Seen    map[string]int64
 }
 
-// Position returns that of the replica.
+// Position returns the replica's position.
 func (r *Report) Position() Position { return Position{r.Built, r.BuiltID, r.Seen} }
 
-// Covers reports whether p has everything that q has. A revision that is newer than
-// q's is believed to come after it.
+// Covers reports whether p has everything that q has. A revision newer than q's is
+// assumed to come after it.
 func (p Position) Covers(q Position) bool {
 	if p.Seen == nil && q.Seen == nil {
 		return p.Built > q.Built || p.Built == q.Built && (p.BuiltID == q.BuiltID || q.BuiltID == "")
@@ -74,26 +74,27 @@ type Envoy struct {
 	Version   string    `json:"v,omitempty"`
 	Connected time.Time `json:"c"`
 	Identity  string    `json:"i,omitempty"`
-	// Applied is the revision that it has in full. Of one that is Current it is the
-	// one in which what it should have became what it is.
+	// Applied is the revision that it has in full. For an Envoy that is Current, it is
+	// the revision that last changed what it should have.
 	Applied int64 `json:"r,omitempty"`
-	// Current says that it has all that it should have as of the report's Built.
+	// Current says that it has everything that it should have according to the report's
+	// Built.
 	Current bool `json:"ok,omitempty"`
-	// Answered says that it has answered all that it was sent of listeners and
-	// routes. It is not set for one that is Current.
+	// Answered says that it has answered everything that it was sent of listeners and
+	// routes. It is not set for an Envoy that is Current.
 	Answered bool `json:"answered,omitempty"`
-	// Seen says up to which resourceVersion of each kind Applied has what Kubernetes
-	// says. It is not set for one that is Current.
+	// Seen is, for each kind, the resourceVersion up to which Applied has the changes of
+	// Kubernetes. It is not set for an Envoy that is Current.
 	Seen map[string]int64 `json:"seen,omitempty"`
-	// Waiting, Refused and Types tell of one that is not Current.
+	// Waiting, Refused and Types describe an Envoy that is not Current.
 	Waiting []status.Wait             `json:"waiting,omitempty"`
 	Refused []status.Refusal          `json:"refused,omitempty"`
 	Types   map[string]status.Answers `json:"types,omitempty"`
-	// Cut says that there was no room for all of these.
+	// Cut says that they are incomplete, because of the limits.
 	Cut bool `json:"cut,omitempty"`
 
-	// first is when another replica heard of it first, by the clock of that one; zero
-	// if it was there when the other was.
+	// first is when another replica first heard of it, by that replica's clock; zero if
+	// the Envoy was already there.
 	first time.Time
 }
 
@@ -119,18 +120,17 @@ type Event struct {
 	status.Event
 }
 
-// What bounds a report. Without these, 1,000 Envoys that are current take some
-// 30 kB.
+// The limits of a report. Without details, 1,000 current Envoys take about 30 kB.
 const (
-	// maxEnvoys and maxEngines are how many are told of.
+	// maxEnvoys and maxEngines bound the Envoys and engines in it.
 	maxEnvoys, maxEngines = 5000, 100
-	// maxDetails bounds what is told of Envoys that are not current, all together,
-	// in bytes of JSON.
+	// maxDetails bounds the details of all Envoys that are not current, in bytes of
+	// JSON.
 	maxDetails = 128 << 10
-	// maxListed bounds the waits and refusals that are told of one Envoy, and the
-	// names in each; maxText the text of each.
+	// maxListed bounds the waits and refusals of each Envoy, and the names in each;
+	// maxText the text of each.
 	maxListed, maxText = 10, 500
-	// maxConditions is how many are told of.
+	// maxConditions bounds the conditions in it.
 	maxConditions = 100
 	// maxReport bounds what is read of a report, in bytes of JSON.
 	maxReport = 16 << 20
@@ -141,9 +141,9 @@ const (
 	routeType    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 )
 
-// Observe returns what a registry knows of the Envoys. built was read before, and
-// wanted tells in which revision what a proxy's Envoys should have became what it
-// is; 0 means that there is nothing yet.
+// Observe returns what a registry knows of the Envoys. built was read before; wanted
+// returns the revision that last changed what a proxy's Envoys should have; 0 means that
+// there is nothing yet.
 func Observe(registry *status.Registry, built model.Mark, wanted func(proxy string) int64) Report {
 	r := Report{Built: built.Revision, BuiltID: built.ID}
 	room := maxDetails
@@ -215,7 +215,7 @@ func shortTypes(types map[string]status.Answers) map[string]status.Answers {
 	return short
 }
 
-// shortAnswer leaves the count of the resources.
+// shortAnswer returns an answer with only the count of its resources.
 func shortAnswer(a status.Answer) status.Answer {
 	a.More += len(a.Resources)
 	a.Resources, a.Text = nil, shorten(a.Text)
@@ -229,7 +229,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
-// WithConditions returns the report with what only this replica knows of objects.
+// WithConditions returns the report with conditions that only this replica knows.
 func (r Report) WithConditions(list []model.Condition) Report {
 	r.Conditions = nil
 	for _, c := range list[:min(maxConditions, len(list))] {
@@ -238,8 +238,8 @@ func (r Report) WithConditions(list []model.Condition) Report {
 	return r
 }
 
-// WithSeen returns the report with what Kubernetes had said in revisions. at returns
-// that of a revision; nil if it is not known.
+// WithSeen returns the report with the positions in Kubernetes' changes. at returns that
+// of a revision; nil if it is not known.
 func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
 	r.Seen = at(r.Built)
 	r.Envoys = slices.Clone(r.Envoys)
@@ -251,7 +251,7 @@ func (r Report) WithSeen(at func(revision int64) map[string]int64) Report {
 	return r
 }
 
-// Status is an Envoy as a registry would have it.
+// Status returns an Envoy as a registry would have it.
 func (e Envoy) Status() status.Envoy {
 	return status.Envoy{
 		Proxy: e.Proxy, Address: e.Address, Version: e.Version, Connected: e.Connected, Identity: e.Identity,
@@ -277,8 +277,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode reads what encode wrote, also what a newer program wrote: fields that are
-// not known say nothing.
+// decode reads what encode wrote, even in a newer program: unknown fields are ignored.
 func decode(b []byte, to any) error {
 	z, err := gzip.NewReader(bytes.NewReader(b))
 	if err != nil {

@@ -50,7 +50,7 @@ func newDatabase() string {
 	return server.URL(name)
 }
 
-// sqlOn runs statements by hand, and query reads one number.
+// sqlOn runs a statement on a database, and query reads one number.
 func sqlOn(url, statement string, args ...any) {
 	GinkgoHelper()
 	conn, err := pgx.Connect(context.Background(), url)
@@ -69,26 +69,26 @@ func query(url, question string) (n int64) {
 	return n
 }
 
-// replica is one control plane as far as the others are concerned: a real board, and
-// a registry in which the spec has Envoys come and go.
+// replica is one control plane as the others see it: a real board, and a registry in
+// which the spec makes Envoys come and go.
 type replica struct {
 	*replicas.Hub
 	registry *status.Registry
 	events   status.Cursor
 	store    *sqlstore.Store
 	built    model.Mark
-	// stop ends it without a word to the others.
+	// stop stops it without notifying the others.
 	stop func()
 }
 
 // options of a spec's replica.
 type options struct {
 	wait func(ctx context.Context, revision int64, changed []model.Key) []status.Lag
-	// deaf says that it hears no notifications.
+	// deaf says that it receives no notifications.
 	deaf bool
 }
 
-// startReplica runs one on a database until the end of the spec.
+// startReplica runs a replica on a database until the end of the spec.
 func startReplica(url, name string, o options) *replica {
 	GinkgoHelper()
 	s, err := sqlstore.Open(context.Background(), sqlstore.Options{URL: url})
@@ -127,13 +127,13 @@ func startReplica(url, name string, o options) *replica {
 	return r
 }
 
-// connect has an Envoy of gw come that has revision 1.
+// connect adds an Envoy of gw that has revision 1.
 func (r *replica) connect(id int64, address string) {
 	r.registry.Connect(status.Envoy{ID: id, Proxy: "gw", Address: address, Version: "1.39.3", Connected: time.Now()})
 	r.registry.SetProgress(id, status.Progress{Applied: 1})
 }
 
-// envoys are the Envoys of the others, as name: address state.
+// envoys returns the Envoys of the others, as name: address state.
 func (r *replica) envoys() (list []string) {
 	for _, o := range r.Others() {
 		for _, e := range o.Envoys {
@@ -150,7 +150,8 @@ func (r *replica) envoys() (list []string) {
 	return list
 }
 
-// told are the events since the replica was started, but for those of its own Envoys.
+// told returns the events since the replica was started, except those of its own
+// Envoys.
 func (r *replica) told() (list []string) {
 	events, _ := r.registry.Feed().After(r.events, 4096)
 	for _, e := range events {

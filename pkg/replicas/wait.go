@@ -18,45 +18,45 @@ type Mail struct {
 	Answers []Answer `json:"answers,omitempty"`
 }
 
-// Ask asks every other replica to wait for its own Envoys. It stands until it is
+// Ask asks every other replica to wait for its own Envoys. It is valid until it is
 // withdrawn.
 type Ask struct {
 	// ID is unique among all replicas.
 	ID       string `json:"id"`
 	Revision int64  `json:"revision"`
-	// Changed is what was written. None means that it was too much to tell: the
+	// Changed is what was written. None means that there was too much to list: the
 	// others wait until their Envoys have everything.
 	Changed []model.Key `json:"changed,omitempty"`
 	// WithinMS is how long the wait may take when it begins, in milliseconds.
 	WithinMS int64 `json:"within_ms"`
 
-	// fresh is the read that the wait needs, see Hub.asked.
+	// fresh is the read that the wait needs; see Hub.asked.
 	fresh int64
 }
 
-// Answer says what lags when a wait has ended.
+// Answer reports what lags at the end of a wait.
 type Answer struct {
 	ID   string       `json:"id"`
 	Lags []status.Lag `json:"lags,omitempty"`
 }
 
 const (
-	// maxChanged is how many changed objects an Ask names, maxAsks how many asks of
-	// one replica are answered at a time, maxLags how many Envoys an answer names.
+	// maxChanged bounds the changed objects in an Ask, maxAsks the asks of one replica
+	// that are answered at a time, maxLags the Envoys in an answer.
 	maxChanged, maxAsks, maxLags = 1000, 256, 100
-	// answerTime is how much sooner a wait of another replica ends, so that its
-	// answer comes in time.
+	// answerTime is how much earlier a wait of another replica ends, so that its answer
+	// arrives in time.
 	answerTime = 500 * time.Millisecond
 )
 
-// Wait returns when the Envoys of all replicas have a revision, as Options.Wait
-// does for those of this one, and then or when ctx ends what lags. A replica that
-// is not heard lags. changed is not empty. proxies are those that the change reaches;
-// none means that they are not known.
+// Wait returns when the Envoys of all replicas have a revision, as Options.Wait does for
+// those of this one, or when ctx ends. It returns what lags. A replica that is not heard
+// lags. changed is not empty. proxies are those that the change reaches; none means that
+// they are not known.
 func (h *Hub) Wait(ctx context.Context, revision int64, changed []model.Key, proxies []string) []status.Lag {
 	lags := h.waitOnce(ctx, revision, changed, proxies)
 	if ctx.Err() == nil && slices.ContainsFunc(lags, h.hasCome) {
-		lags = h.waitOnce(ctx, revision, changed, proxies) // it was on its way from one replica to another
+		lags = h.waitOnce(ctx, revision, changed, proxies) // the Envoy was moving between replicas
 	}
 	return lags
 }
@@ -71,7 +71,7 @@ func (h *Hub) hasCome(l status.Lag) bool {
 }
 
 // Has reports whether another replica that is heard has an Envoy of a proxy, and returns
-// what is closed when that may have changed.
+// a channel that is closed when that may have changed.
 func (h *Hub) Has(proxy string) (has bool, moved <-chan struct{}) {
 	moved = h.Moved()
 	return slices.ContainsFunc(h.Others(), func(o Other) bool { return !o.Unheard && o.Has(proxy) }), moved
@@ -103,7 +103,7 @@ func (h *Hub) waitOnce(ctx context.Context, revision int64, changed []model.Key,
 	}
 }
 
-// ask posts a question, and has read who is there.
+// ask posts an ask and requests a current read of the board.
 func (h *Hub) ask(ctx context.Context, revision int64, changed []model.Key) (id string) {
 	if len(changed) > maxChanged {
 		changed = nil
@@ -126,7 +126,7 @@ func (h *Hub) ask(ctx context.Context, revision int64, changed []model.Key) (id 
 	return id
 }
 
-// withdraw takes a question back. The others learn of it with the next post.
+// withdraw removes an ask. The others learn of it with the next post.
 func (h *Hub) withdraw(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,8 +141,8 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// answersTo returns what the others say to a question, whether time may bring more,
-// and a channel that is closed when to look again.
+// answersTo returns the answers of the others to an ask, whether more may follow with
+// time, and a channel that is closed when to look again.
 func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open bool, moved <-chan struct{}) {
 	silent := map[string]Other{}
 	for _, o := range h.Others() {
@@ -154,7 +154,7 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 	defer h.mu.Unlock()
 	moved = h.moved
 	if h.read < h.asks[id].fresh {
-		// Somebody may have come of whom nothing is known here.
+		// A replica may have joined that is not known here.
 		return [][]status.Lag{{{
 			Reason: status.Unheard, Message: "the board of the replicas cannot be read: nobody knows what the Envoys of other replicas have",
 		}}}, true, moved
@@ -165,7 +165,7 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 		switch {
 		case i >= 0:
 			lags = append(lags, of(name, o.mail.Answers[i].Lags))
-		case unheard && was.isIrrelevant(proxies): // as if it were not there
+		case unheard && was.isIrrelevant(proxies): // as if it did not exist
 		case unheard:
 			lags = append(lags, of(name, []status.Lag{{Reason: status.Unheard, Message: was.UnheardMessage()}}))
 		default:
@@ -176,7 +176,7 @@ func (h *Hub) answersTo(id string, proxies []string) (lags [][]status.Lag, open 
 	return lags, open, moved
 }
 
-// of says of which replica some lags are.
+// of sets the replica of some lags.
 func of(replica string, lags []status.Lag) []status.Lag {
 	lags = slices.Clone(lags)
 	for i := range lags {
@@ -185,8 +185,8 @@ func of(replica string, lags []status.Lag) []status.Lag {
 	return lags
 }
 
-// join joins what lags here and at the others. A proxy lacks an Envoy where none
-// is connected to any of them.
+// join joins the lags here and at the others. A proxy lacks an Envoy if none is
+// connected to any replica.
 func join(own []status.Lag, others [][]status.Lag) []status.Lag {
 	heard, lacking := 1, map[string]int{}
 	var list, missing []status.Lag
@@ -219,8 +219,7 @@ func join(own []status.Lag, others [][]status.Lag) []status.Lag {
 	return list
 }
 
-// mailNow is what to post now. Answers to questions that were taken back are left
-// out.
+// mailNow returns the mail to post now. It omits answers to withdrawn asks.
 func (h *Hub) mailNow() Mail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,7 +245,8 @@ func (h *Hub) mailNow() Mail {
 	return m
 }
 
-// runAsks begins to wait for what others ask, and ends waits that nobody needs.
+// runAsks begins the waits that others ask for, and ends waits that are no longer
+// needed.
 func (h *Hub) runAsks(ctx context.Context) {
 	if h.opts.Wait == nil {
 		return
@@ -270,7 +270,8 @@ func (h *Hub) runAsks(ctx context.Context) {
 	}
 }
 
-// runAsk answers a question when the Envoys of this replica are so far. It needs mu.
+// runAsk answers an ask when the Envoys of this replica have the revision. It requires
+// mu.
 func (h *Hub) runAsk(ctx context.Context, a Ask) {
 	within := time.Duration(a.WithinMS) * time.Millisecond
 	within -= min(answerTime, within/2)

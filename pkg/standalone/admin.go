@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// pollEvery is the time between two questions to the admin endpoint.
+// pollEvery is the time between two requests to the admin endpoint.
 const pollEvery = 50 * time.Millisecond
 
-// maxAnswer bounds what is read of an admin answer.
+// maxAnswer bounds what is read of an admin answer, in bytes.
 const maxAnswer = 8 << 20
 
 // askTime bounds a call.
 const askTime = time.Second
 
-// errNoAdmin says that no Envoy runs.
+// errNoAdmin says that Envoy is not running.
 var errNoAdmin = errors.New("envoy does not run")
 
-// Ask makes a request of Envoy's own admin endpoint, whatever it is for. The
-// caller reads and closes the answer.
+// Ask sends a request to Envoy's own admin endpoint. The caller reads and closes the
+// answer.
 func (e *Envoy) Ask(ctx context.Context, method, target string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://envoy"+target, http.NoBody)
 	if err != nil {
@@ -37,8 +37,8 @@ func (e *Envoy) Ask(ctx context.Context, method, target string) (*http.Response,
 	return resp, nil
 }
 
-// call makes a request of the admin endpoint; any answer but 200 is an error.
-// The body is decoded into answer, when that is not nil.
+// call sends a request to the admin endpoint; any answer except 200 is an error. The
+// body is decoded into answer unless that is nil.
 func (e *Envoy) call(ctx context.Context, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -63,14 +63,15 @@ func (e *Envoy) call(ctx context.Context, method, path string, answer any) error
 	return nil
 }
 
-// load is what clients have Envoy do.
+// load is the work that Envoy has from clients.
 type load struct {
-	// requests are those that clients wait for, connections the open ones, and total
-	// counts all requests so far.
+	// requests are those in progress, connections the open ones, and total counts all
+	// requests so far.
 	requests, connections, total uint64
 }
 
-// load asks for it. What concerns the admin endpoint itself, such as this, is left out.
+// load requests it. Requests to the admin endpoint itself, such as this one, are left
+// out.
 func (e *Envoy) load(ctx context.Context) (load, error) {
 	var answer struct{ Stats []stat }
 	const path = `/stats?format=json&filter=^http\.(.*)\.downstream_(rq_active|rq_total|cx_active)$`

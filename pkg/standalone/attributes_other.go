@@ -4,7 +4,7 @@ package standalone
 
 import "syscall"
 
-// childAttributes puts the child into a process group of its own.
+// childAttributes puts the child into its own process group.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

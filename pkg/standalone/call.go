@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// call is a request that can be made, and shown as a curl line.
+// call is a request that can be sent, and shown as a curl line.
 type call struct {
 	url  string
 	form []string
-	// post makes it a POST without a body; a form is always one.
+	// post makes it a POST without a body; a call with a form is always a POST.
 	post bool
-	// host is the Host header, where it is not that of the URL.
+	// host is the Host header, if it is not that of the URL.
 	host string
-	// token goes with the call, tokenText into its line; empty: none.
+	// token is sent with the call, and tokenText is shown in its line; empty means
+	// none.
 	token, tokenText string
 }
 
-// String is the curl line.
+// String returns the curl line.
 func (c call) String() string {
 	words := []string{"curl", "-sS"}
 	if c.post {

@@ -11,9 +11,9 @@ import (
 )
 
 // Children are the processes that this program has started and waits for. As process 1
-// of a container the program also gets orphans: the children of a process that has
-// ended. Reap waits for these and leaves the program's own alone, whose exit status
-// somebody wants. The zero value is ready to use; a nil *Children has no account.
+// of a container the program also inherits orphans: the children of a process that has
+// ended. Reap waits for these and not for the program's own children, whose exit status
+// is needed. The zero value is ready to use; a nil *Children records nothing.
 type Children struct {
 	mu  sync.Mutex
 	own map[int]bool
@@ -24,7 +24,7 @@ func (c *Children) Start(cmd *exec.Cmd) error {
 	if c == nil {
 		return cmd.Start()
 	}
-	// Nobody reaps while a process is there that has no entry yet.
+	// No process is reaped while one exists without an entry.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -48,9 +48,9 @@ func (c *Children) Finish(cmd *exec.Cmd) error {
 	return err
 }
 
-// Reap ends the zombies that orphans leave, until ctx ends.
+// Reap reaps orphaned zombies until ctx ends.
 func (c *Children) Reap(ctx context.Context, log *slog.Logger) {
-	// The signal tells that some child has ended; many may be one.
+	// The signal says that some child has ended; one signal may stand for many.
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	defer signal.Stop(ended)
@@ -80,7 +80,7 @@ func (c *Children) StartReaping(log *slog.Logger) (stop func()) {
 	}
 }
 
-// reapOnce returns the orphans that were zombies and are gone.
+// reapOnce reaps the orphans that are zombies, and returns them.
 func (c *Children) reapOnce() (reaped []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

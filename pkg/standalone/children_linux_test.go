@@ -22,13 +22,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
-// prSetChildSubreaper is PR_SET_CHILD_SUBREAPER of prctl(2): orphans among its
-// descendants get this process as their parent, as they get process 1 of a container.
+// prSetChildSubreaper is PR_SET_CHILD_SUBREAPER of prctl(2): it makes this process the
+// parent of orphans among its descendants, like process 1 of a container.
 const prSetChildSubreaper = 36
 
-// TestInit is not a test: it is the program that the next spec starts. It is to orphans
-// what process 1 of a container is, starts children of its own all the while, and says
-// how often one ended with another status than its own.
+// TestInit is not a test: it is the program that the next spec starts. For orphans it
+// is what process 1 of a container is. Meanwhile it starts children of its own, and
+// reports how many ended with another status than theirs.
 func TestInit(*testing.T) {
 	if os.Getenv("GATEHOUSE_TEST_INIT") == "" {
 		return
@@ -43,7 +43,7 @@ func TestInit(*testing.T) {
 	wrong := 0
 	var orphans []string
 	for range 20 {
-		// It leaves an orphan, which ends after it.
+		// It leaves an orphan, which ends later.
 		cmd := exec.Command("sh", "-c", "sleep 0.05 & echo $!; exit 7")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -61,8 +61,8 @@ func TestInit(*testing.T) {
 		if err != nil {
 			panic(err)
 		}
-		// Both have ended, and somebody has waited for the orphan, before this program
-		// waits for its own.
+		// Both have ended, and the orphan was reaped, before this program waits for its
+		// own child.
 		for state(cmd.Process.Pid) != "Z" && state(cmd.Process.Pid) != "gone" || state(pid) != "gone" {
 			runtime.Gosched()
 		}
@@ -73,7 +73,7 @@ func TestInit(*testing.T) {
 		orphans = append(orphans, orphan)
 	}
 	fmt.Println("wrong", wrong, "orphans", strings.Join(orphans, ","))
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until the spec has looked
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until the spec has checked
 	stop()
 	reaping.Wait()
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// demoName is what the demo calls its upstream and its service.
+// demoName is the name of the demo's upstream and service.
 const demoName = "demo"
 
 // Time limits of the demo.
@@ -25,32 +25,32 @@ const (
 	firstAnswerTime = 30 * time.Second
 )
 
-// Demo configures a first service with the calls that a user would make, and
-// runs the backend behind it.
+// Demo configures a first service with the calls that a user would make, and runs the
+// backend behind it.
 type Demo struct {
 	// API and Gateway are the base URLs of the REST API and of the HTTP
 	// listener, such as http://127.0.0.1:1323.
 	API, Gateway string
-	// HTTPS is the base URL of the HTTPS listener, which is there as soon as a service has
-	// a certificate; empty leaves it out.
+	// HTTPS is the base URL of the HTTPS listener, which exists as soon as a service has a
+	// certificate; empty omits it.
 	HTTPS string
-	// Token is sent to the API, where it is not empty; TokenText stands for it
-	// in the lines that are shown, as shell text.
+	// Token is sent to the API unless it is empty; TokenText replaces it in the lines that
+	// are shown, as shell text.
 	Token, TokenText string
 	// Proxy is the name of the gateway's proxy object.
 	Proxy string
-	// Ready is closed when Envoy serves: a first configuration is made only
-	// then, while the backend of an earlier one is there before.
+	// Ready is closed when Envoy serves: a first configuration is made only then. The
+	// backend of an earlier one starts before.
 	Ready <-chan struct{}
-	// Program is how the program was called, and LogFile where its log is; empty
-	// where the person who watches sees it.
+	// Program is how the program was called, and LogFile where its log is; empty if the
+	// user sees the log.
 	Program, LogFile string
-	// Out is for the person who watches.
+	// Out is for the user.
 	Out io.Writer
 }
 
-// Run makes the calls, where the store is empty, and serves the backend until
-// ctx ends. The error says which call did not work.
+// Run makes the calls if the store is empty, and serves the backend until ctx ends. The
+// error says which call failed.
 func (d Demo) Run(ctx context.Context) error {
 	err := d.run(ctx)
 	if ctx.Err() != nil {
@@ -77,7 +77,7 @@ func (d Demo) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// resume runs the backend of an earlier demo, and leaves the store alone.
+// resume runs the backend of an earlier demo, and does not change the store.
 func (d Demo) resume(ctx context.Context) error {
 	d.print("\nThe store holds a configuration already: the demo adds nothing to it.")
 	addr, found, err := d.storedBackend(ctx)
@@ -134,7 +134,7 @@ func (d Demo) calls(port int) []call {
 	})
 }
 
-// withToken gives the token to the calls of the API, and to no other.
+// withToken adds the token to the calls of the API, and to no other.
 func (d Demo) withToken(calls []call) []call {
 	for i, c := range calls {
 		if d.Token != "" && strings.HasPrefix(c.url, d.API+"/") {
@@ -144,8 +144,7 @@ func (d Demo) withToken(calls []call) []call {
 	return calls
 }
 
-// next is what the reader may try: a second service in four calls, and a
-// request to it.
+// next returns what the user may try: a second service in four calls, and a request to it.
 func (d Demo) next() []call {
 	return d.withToken([]call{
 		{url: d.API + "/service", form: []string{"Service_Name=hello", "fqdn=hello.local"}},
@@ -156,7 +155,7 @@ func (d Demo) next() []call {
 	})
 }
 
-// showAnswer asks Envoy until the configuration has reached it.
+// showAnswer sends requests to Envoy until the configuration has reached it.
 func (d Demo) showAnswer(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, firstAnswerTime)
 	defer cancel()
@@ -185,7 +184,7 @@ func (d Demo) showAnswer(ctx context.Context) error {
 	}
 }
 
-// storeIsEmpty reports whether there is no upstream, service and proxy.
+// storeIsEmpty reports whether there are no upstreams, services and proxies.
 func (d Demo) storeIsEmpty(ctx context.Context) (bool, error) {
 	for _, kind := range []string{"/upstream", "/service", "/proxy"} {
 		rows, err := d.rows(ctx, kind+"?limit=1")
@@ -196,8 +195,8 @@ func (d Demo) storeIsEmpty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// storedBackend is the address of the upstream of an earlier demo, if there is
-// one and it is on this machine.
+// storedBackend returns the address of the upstream of an earlier demo, if it exists and
+// is on this machine.
 func (d Demo) storedBackend(ctx context.Context) (addr string, found bool, err error) {
 	rows, err := d.rows(ctx, "/upstream?name="+demoName)
 	if err != nil {

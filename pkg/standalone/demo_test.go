@@ -20,7 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
-// curlLines are the commands that the demo shows.
+// curlLines returns the commands that the demo shows.
 func curlLines(text, prefix string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -31,7 +31,7 @@ func curlLines(text, prefix string) []string {
 	return lines
 }
 
-// shell runs a line as the reader of the demo would.
+// shell runs a line as the user of the demo would.
 func shell(line string) string {
 	GinkgoHelper()
 	out, err := exec.Command("sh", "-c", strings.Replace(line, "curl", "curl -sS", 1)).CombinedOutput()
@@ -60,7 +60,7 @@ var _ = Describe("Demo", func() {
 		})
 		return stop
 	}
-	var sent string // the token that the demo gets
+	var sent string // the token that the demo receives
 	demo := func() (out *gbytes.Buffer, stop func()) {
 		out = gbytes.NewBuffer()
 		ready := make(chan struct{})

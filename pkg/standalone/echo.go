@@ -13,7 +13,7 @@ import (
 // echoDrain is how long the backend's running answers may take at the end.
 const echoDrain = time.Second
 
-// serveEcho answers every request on l with what arrived, until ctx ends.
+// serveEcho answers every request on l with its content, until ctx ends.
 func serveEcho(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: http.HandlerFunc(echo), ReadHeaderTimeout: callTime}
 	served := make(chan error, 1)

@@ -22,38 +22,38 @@ type EnvoyOptions struct {
 	// Bootstrap is its configuration, with its admin endpoint at AdminSocket.
 	Bootstrap   []byte
 	AdminSocket string
-	// Dir is a directory of this Envoy's own.
+	// Dir is a directory for this Envoy alone.
 	Dir *RunDir
-	// Ports are looked at before the first start: Envoy shares a port with
-	// another Envoy, or goes on without it, where the user needs an error.
+	// Ports are checked before the first start: Envoy would share a port with another
+	// Envoy, or continue without it, and the user needs an error.
 	Ports []Port
-	// Stdout receives the access log. An *os.File is handed to Envoy itself.
+	// Stdout receives the access log. An *os.File is passed to Envoy itself.
 	Stdout io.Writer
 	Log    *slog.Logger
-	// Told receives the lines that Envoy writes for this program, not for people: JSON
-	// objects with a field "gatehouse". It is not called twice at a time. nil means that
-	// nobody wants them.
+	// Told receives the lines that Envoy writes for this program rather than for people:
+	// JSON objects with a field "gatehouse". Calls do not overlap. nil discards the
+	// lines.
 	Told func(line []byte)
-	// Drain is how long requests may take to finish when Run is to end; 0
-	// means 5 s. Run returns at most 3 s after that.
+	// Drain is how long requests may take to finish when Run ends; 0 means 5 s. Run
+	// returns at most 3 s after that.
 	Drain time.Duration
-	// Children keeps account of the processes; nil means that nobody reaps orphans.
+	// Children records the processes; nil means that orphans are not reaped.
 	Children *Children
 }
 
-// Port is an address that Envoy is to listen on, and the flag that sets it.
+// Port is an address on which Envoy will listen, and the flag that sets it.
 type Port struct{ Addr, Flag string }
 
 // Limits of the supervisor.
 const (
 	defaultDrain = 5 * time.Second
-	// termWait is how long Envoy may take to obey SIGTERM.
+	// termWait is how long Envoy may take to exit after SIGTERM.
 	termWait = 2 * time.Second
-	// quietFor is how long no client may have sent anything, on the connections that it
-	// keeps, before Envoy is stopped.
+	// quietFor is how long clients must have sent nothing on their keep-alive
+	// connections before Envoy is stopped.
 	quietFor = 500 * time.Millisecond
-	// minBackoff doubles with each restart up to maxBackoff; an Envoy that ran
-	// for healthyAfter starts from the beginning.
+	// minBackoff doubles with each restart up to maxBackoff; after an Envoy has run for
+	// healthyAfter, it starts at minBackoff again.
 	minBackoff   = 500 * time.Millisecond
 	maxBackoff   = 30 * time.Second
 	healthyAfter = time.Minute
@@ -92,8 +92,8 @@ func NewEnvoy(opts EnvoyOptions) *Envoy {
 // Ready is closed once Envoy has its configuration and listens.
 func (e *Envoy) Ready() <-chan struct{} { return e.ready }
 
-// Run starts Envoy, and again whenever it exits, until ctx ends; then it lets
-// running requests finish and stops it. The error says why it cannot start.
+// Run starts Envoy, and restarts it whenever it exits, until ctx ends; then it lets
+// running requests finish and stops Envoy. The error says why it cannot start.
 func (e *Envoy) Run(ctx context.Context) error {
 	if err := e.check(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (e *Envoy) Run(ctx context.Context) error {
 	}
 }
 
-// check finds what can be said before the first start.
+// check finds errors that can be detected before the first start.
 func (e *Envoy) check(ctx context.Context) error {
 	if err := checkVersion(ctx, e.opts.Children, e.opts.Path, e.opts.Log); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (e *Envoy) check(ctx context.Context) error {
 	return nil
 }
 
-// cause drops "listen tcp 127.0.0.1:80: bind: " from the error of a listen.
+// cause removes "listen tcp 127.0.0.1:80: bind: " from the error of a listen.
 func cause(err error) error {
 	var sys *os.SyscallError
 	if errors.As(err, &sys) {
@@ -155,7 +155,7 @@ func cause(err error) error {
 	return err
 }
 
-// countFailure gives up on an Envoy that cannot start.
+// countFailure returns an error if Envoy has failed to start too often.
 func (e *Envoy) countFailure(x exit) error {
 	select {
 	case <-e.ready:
@@ -170,7 +170,7 @@ func (e *Envoy) countFailure(x exit) error {
 		e.failed, x.reason, strings.Join(x.lastLines, " | "))
 }
 
-// wait reports false when ctx ended first.
+// wait returns false if ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -27,11 +27,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/standalone"
 )
 
-// program is what `make envoy` fetches.
+// program is the Envoy that `make envoy` fetches.
 const program = "../../bin/envoy"
 
-// bootstrap is an Envoy that sends what comes to port to a backend. It has an
-// access log and needs no control plane.
+// bootstrap returns the bootstrap of an Envoy that sends requests at port to a backend.
+// It has an access log and needs no control plane.
 func bootstrap(socket string, port int, backend string) []byte {
 	host, backendPort, _ := net.SplitHostPort(backend)
 	return fmt.Appendf(nil, `
@@ -73,7 +73,7 @@ func freePort() int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// supervised is a supervisor at work.
+// supervised is a running supervisor.
 type supervised struct {
 	*standalone.Envoy
 	log, access *gbytes.Buffer
@@ -95,7 +95,7 @@ func (s *supervised) get(path string) (string, error) {
 	return fmt.Sprintf("%d %s close=%t", resp.StatusCode, body, resp.Close), err
 }
 
-// pid is the process ID of the newest Envoy that was ready.
+// pid returns the process ID of the newest Envoy that was ready.
 func (s *supervised) pid() int { return lastPID(string(s.log.Contents())) }
 
 func lastPID(log string) int {
@@ -313,7 +313,7 @@ exec sleep 600`)
 	})
 })
 
-// fakeEnvoy is a shell script.
+// fakeEnvoy writes an Envoy that is a shell script.
 func fakeEnvoy(script string) string {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "envoy")
@@ -360,8 +360,8 @@ var _ = Describe("An Envoy whose program is killed", func() {
 	})
 })
 
-// state is the letter that the kernel gives a process; an orphan that nobody
-// reaps stays as a zombie (Z).
+// state returns the letter of a process in /proc; an orphan that is not reaped remains
+// a zombie (Z).
 func state(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/envoy"
 )
 
-// FindEnvoy returns the path of the Envoy to run: path when it is given, else
-// the one beside this program, else the one in PATH.
+// FindEnvoy returns the path of the Envoy to run: path unless it is empty, otherwise
+// the one next to this program, otherwise the one in PATH.
 func FindEnvoy(path string) (string, error) {
 	if path != "" {
 		return path, checkExecutable(path)
@@ -52,7 +52,7 @@ func checkExecutable(path string) error {
 // versionTime is how long "envoy --version" may take.
 const versionTime = 10 * time.Second
 
-// checkVersion warns when the Envoy is not the one that Gatehouse is made for.
+// checkVersion warns if the Envoy is not the version that Gatehouse is made for.
 func checkVersion(ctx context.Context, children *Children, path string, log *slog.Logger) error {
 	if err := checkExecutable(path); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Foreground is an Envoy that has this process's input and outputs.
+// Foreground is an Envoy that has this process's standard input and outputs.
 type Foreground struct {
-	// Args and Env are all of its arguments and environment.
+	// Args and Env are its complete arguments and environment.
 	Args, Env []string
 	// Files are its files from number 3 on.
 	Files []*os.File
@@ -24,7 +24,7 @@ const signalled = 128
 
 // RunForeground runs an Envoy once, until it exits or ctx ends; then it lets running
 // requests finish, for at most opts.Drain, and stops it. It returns Envoy's exit code.
-// Of opts it needs Path, AdminSocket, Log, Drain and Children.
+// Of opts it uses Path, AdminSocket, Log, Drain and Children.
 func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code int, err error) {
 	e := NewEnvoy(opts)
 	p := &process{done: make(chan exit, 1), log: &logWriter{ctx: ctx, log: slog.New(slog.DiscardHandler)}}
@@ -45,7 +45,7 @@ func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code i
 		err = opts.Children.Finish(p.cmd)
 		p.done <- exit{reason: describe(p.cmd.ProcessState, err)}
 	}()
-	// Envoy opens its log files again on SIGUSR1; it would end this process.
+	// Envoy reopens its log files on SIGUSR1, which would end this process.
 	passed := make(chan os.Signal, 1)
 	signal.Notify(passed, syscall.SIGUSR1)
 	defer signal.Stop(passed)
@@ -67,7 +67,7 @@ func RunForeground(ctx context.Context, opts EnvoyOptions, f Foreground) (code i
 	}
 }
 
-// exitCode is the exit code of a process as a shell has it.
+// exitCode returns the exit code of a process as a shell shows it.
 func exitCode(state *os.ProcessState) int {
 	if state == nil {
 		return 1 // it survived SIGKILL

@@ -8,39 +8,39 @@ import (
 	"strings"
 )
 
-// Cluster is a cluster as Envoy sees it now. What it counts, it counts since it
-// has the cluster, or since it was started.
+// Cluster is a cluster as Envoy currently sees it. Its counts begin when Envoy received
+// the cluster, or was started.
 type Cluster struct {
 	Endpoints []Endpoint
-	// Counts of connections to all of its endpoints: those that were not made,
-	// and of these the ones that took too long.
+	// ConnectFail counts connections to all of its endpoints that failed, ConnectTimeout
+	// those of them that timed out.
 	ConnectFail, ConnectTimeout uint64
-	// TLS are failed handshakes, Certificate certificates that were not accepted.
+	// TLS counts failed handshakes, Certificate certificates that were not accepted.
 	TLS, Certificate uint64
-	// Protocol are answers that are none, Closed requests whose connection was
-	// closed by the other side.
+	// Protocol counts invalid answers, Closed requests whose connection the other side
+	// closed.
 	Protocol, Closed uint64
-	// CheckFailures are failed health checks, CheckBroken those of them without
-	// an answer.
+	// CheckFailures counts failed health checks, CheckBroken those of them without an
+	// answer.
 	CheckFailures, CheckBroken uint64
 }
 
 // Endpoint is an address of a cluster.
 type Endpoint struct {
-	// Name is the DNS name that was resolved to Address; empty if the cluster
-	// has the address itself.
+	// Name is the DNS name that was resolved to Address; empty if the cluster contains
+	// the address itself.
 	Name, Address string
 	Port          uint32
-	// FailedCheck says that it fails its health checks, the last one by not
-	// answering in time with CheckTimeout; Pending that it had none yet; Ejected
-	// that it gets no requests for a while since too many failed.
+	// FailedCheck says that it fails its health checks, CheckTimeout that the last one
+	// timed out, Pending that it has had none yet, and Ejected that it temporarily
+	// receives no requests because too many failed.
 	FailedCheck, CheckTimeout, Pending, Ejected bool
-	// Counts of requests. Sent are those that reached a connection; an error is
-	// an answer of 5xx, or none.
+	// Counts of requests. Sent are those that reached a connection; an Error is a 5xx
+	// answer, or none.
 	Sent, Active, Success, Error, Timeout uint64
 }
 
-// Inspect asks Envoy for clusters; one that it does not have is left out.
+// Inspect returns clusters from Envoy; one that Envoy does not have is left out.
 func (e *Envoy) Inspect(ctx context.Context, names []string) (map[string]*Cluster, error) {
 	if e.running.Load() == nil {
 		return nil, errNoAdmin
@@ -69,7 +69,7 @@ func (e *Envoy) Inspect(ctx context.Context, names []string) (map[string]*Cluste
 	return list, nil
 }
 
-// clusters asks for the endpoints. The answer is an envoy.admin.v3.Clusters.
+// clusters requests the endpoints. The answer is an envoy.admin.v3.Clusters.
 func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluster, error) {
 	var answer struct {
 		Clusters []struct {
@@ -116,8 +116,8 @@ func (e *Envoy) clusters(ctx context.Context, filter string) (map[string]*Cluste
 	return list, nil
 }
 
-// FailingClusters lists the clusters that have no endpoint, or one that gets no requests
-// because of its health.
+// FailingClusters lists the clusters that have no endpoint, or one that receives no
+// requests because of its health.
 func (e *Envoy) FailingClusters(ctx context.Context) ([]string, error) {
 	if e.running.Load() == nil {
 		return nil, errNoAdmin
@@ -145,7 +145,7 @@ type stat struct {
 	Value number
 }
 
-// stats asks for counters or gauges.
+// stats requests counters or gauges.
 func (e *Envoy) stats(ctx context.Context, kind, filter string) (map[string]uint64, error) {
 	var answer struct{ Stats []stat }
 	if err := e.call(ctx, http.MethodGet, "/stats?format=json&type="+kind+"&filter="+url.QueryEscape(filter), &answer); err != nil {

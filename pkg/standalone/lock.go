@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lockDir locks a directory until the file is closed or the process ends; nil
-// when another process has. A link is not followed.
+// lockDir locks a directory until the file is closed or the process ends; nil if
+// another process has locked it. A symbolic link is not followed.
 func lockDir(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {

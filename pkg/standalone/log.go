@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// logFormat makes Envoy log one JSON object a line; %j escapes the message.
+// logFormat makes Envoy log one JSON object per line; %j escapes the message.
 const logFormat = `{"level":"%l","logger":"%n","line":"%j"}`
 
 // keptLines is how many of the last warnings a failed start shows.
@@ -17,8 +17,8 @@ const keptLines = 3
 // maxLine bounds a line without an end.
 const maxLine = 64 << 10
 
-// logLevel asks Envoy for its many informational lines only where this
-// program's own debug lines are wanted.
+// logLevel makes Envoy log its many informational lines only if this program logs debug
+// lines.
 func logLevel(ctx context.Context, log *slog.Logger) string {
 	if log.Enabled(ctx, slog.LevelDebug) {
 		return "info"
@@ -26,16 +26,16 @@ func logLevel(ctx context.Context, log *slog.Logger) string {
 	return "warning"
 }
 
-// logWriter turns the lines that Envoy logs into records. It belongs to the
+// logWriter converts the lines that Envoy logs into records. It belongs to the
 // goroutine that copies from the process.
 type logWriter struct {
 	ctx  context.Context //nolint:containedctx // slog wants one, io.Writer has none
 	log  *slog.Logger
-	told func([]byte) // nil if nobody wants them
+	told func([]byte) // nil discards them
 	rest []byte
 	last []string
-	// ending says that Envoy was told to end: it warns of that, and of the
-	// connections that it closes.
+	// ending says that Envoy was told to stop: it then logs warnings about that, and
+	// about the connections that it closes.
 	ending atomic.Bool
 }
 
@@ -66,7 +66,7 @@ func (w *logWriter) record(raw []byte) {
 	}
 	var entry struct{ Level, Logger, Line, Gatehouse string }
 	if err := json.Unmarshal(raw, &entry); err != nil {
-		// What comes before Envoy's logger is up, and the last words of a crash.
+		// Lines from before Envoy's logger runs, and the last words of a crash.
 		entry.Level, entry.Logger, entry.Line = "error", "stderr", string(raw)
 	}
 	if entry.Gatehouse != "" {

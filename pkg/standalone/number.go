@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// number is a count in JSON, which is text where it has 64 bits.
+// number is a count in JSON, where a 64-bit number is a string.
 type number uint64
 
 // UnmarshalJSON implements json.Unmarshaler.

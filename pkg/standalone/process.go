@@ -57,8 +57,8 @@ func (e *Envoy) runOnce(ctx context.Context) (exit, error) {
 	}
 }
 
-// start runs Envoy in a process group of its own, so that Ctrl-C in a terminal
-// reaches only this program, which lets Envoy drain first.
+// start runs Envoy in its own process group, so that Ctrl-C in a terminal reaches only
+// this program, which first drains Envoy.
 func (e *Envoy) start(ctx context.Context) (*process, error) {
 	log := &logWriter{ctx: context.WithoutCancel(ctx), log: e.opts.Log, told: e.opts.Told}
 	p := &process{done: make(chan exit, 1), log: log}
@@ -68,27 +68,27 @@ func (e *Envoy) start(ctx context.Context) (*process, error) {
 	}
 	p.cmd = exec.Command(e.opts.Path,
 		"-c", e.opts.Dir.Join(bootstrapFile),
-		// Without hot restart, gateways on one machine have nothing in common.
+		// Without hot restart, gateways on one machine share nothing.
 		"--disable-hot-restart",
 		"--log-format", logFormat,
 		"--log-level", logLevel(ctx, e.opts.Log),
-		// It warns of each login that fails, with the query of the request and what the
-		// identity provider has answered: there may be codes and tokens in them. The
+		// Envoy logs a warning for each failed login, with the query of the request and
+		// the identity provider's answer: they may contain codes and tokens. The
 		// listener has a log of its own for that (see EnvoyOptions.Told).
 		"--component-log-level", "oauth2:error",
-		// Envoy's default keeps lines of the access log back for 10 s.
+		// By default Envoy buffers lines of the access log for 10 s.
 		"--file-flush-interval-msec", "1000",
 	)
-	// The program's own settings are none of Envoy's business: one may be a token.
+	// Envoy does not need the program's own settings: one may be a token.
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
 	p.cmd.Stdout, p.cmd.Stderr = e.opts.Stdout, log
 	p.cmd.SysProcAttr = childAttributes()
-	// A grandchild that holds the pipes open must not hold up Wait.
+	// A grandchild that keeps the pipes open must not delay Wait.
 	p.cmd.WaitDelay = time.Second
 
 	started := make(chan error)
 	go func() {
-		// The kernel ends the child with the thread that made it (see
+		// The kernel kills the child when the thread that made it ends (see
 		// childAttributes), so this goroutine keeps its thread until then.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -115,7 +115,7 @@ func describe(state *os.ProcessState, err error) string {
 	return fmt.Sprintf("exit code %d", state.ExitCode())
 }
 
-// watchReady closes e.ready once Envoy says that it is ready.
+// watchReady closes e.ready once Envoy reports that it is ready.
 func (e *Envoy) watchReady(ctx context.Context, p *process) {
 	began := time.Now()
 	for {
@@ -130,7 +130,7 @@ func (e *Envoy) watchReady(ctx context.Context, p *process) {
 	}
 }
 
-// stop lets running requests finish, for at most opts.Drain, and ends Envoy.
+// stop lets running requests finish, for at most opts.Drain, and stops Envoy.
 func (e *Envoy) stop(ctx context.Context, p *process) exit {
 	if x, ended := e.drain(ctx, p); ended {
 		return x
@@ -152,11 +152,11 @@ func (e *Envoy) stop(ctx context.Context, p *process) exit {
 	return exit{reason: "not at all: it survived SIGKILL"}
 }
 
-// drain closes the listeners and waits until no request is running. Envoy then
-// answers what it has with "connection: close". New connections are refused at
-// once: with Envoy's graceful drain they would go on arriving until the end,
-// and those that run then would be cut. A connection that is kept alive may have a
-// request on its way: it gets time to be told.
+// drain closes the listeners and waits until no request is running. Envoy then answers
+// the running ones with "connection: close". New connections are refused immediately:
+// with Envoy's graceful drain they would arrive until the end, and the requests that
+// run then would be cut off. A keep-alive connection may have a request in flight: it
+// gets time to learn of the close.
 func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.opts.Drain)
 	defer cancel()
@@ -169,7 +169,7 @@ func (e *Envoy) drain(ctx context.Context, p *process) (x exit, ended bool) {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	var last load
-	since := time.Now() // when last was seen first
+	since := time.Now() // when last was first seen
 	for {
 		now, err := e.load(ctx)
 		if ctx.Err() == nil && err != nil {

@@ -13,31 +13,31 @@ import (
 
 const (
 	runPrefix = "gatehouse-run-"
-	// newPrefix is of a directory that has no lock yet.
+	// newPrefix is the prefix of a directory that is not locked yet.
 	newPrefix = ".gatehouse-new-"
-	// newFor is how long that takes at most.
+	// newFor is how long a directory stays unlocked at most.
 	newFor = time.Minute
-	// maxSocketPath is what a Unix socket's address has room for on Linux; on
-	// other systems it has less.
+	// maxSocketPath is the longest path of a Unix socket on Linux; other systems allow
+	// less.
 	maxSocketPath = 103
 	// longestFile is the longest name of a socket in a RunDir.
 	longestFile = "ratelimit.sock"
 )
 
-// RunDir is a directory for what lives as long as the process, such as Unix
-// sockets. Only this user can enter it. It is locked: a directory whose lock is
-// free belongs to a process that was killed.
+// RunDir is a directory for files that live as long as the process, such as Unix
+// sockets. Only this user can enter it. It is locked: an unlocked directory belongs to
+// a process that was killed.
 type RunDir struct {
 	path string
 	lock *os.File
 }
 
-// OpenRunDir makes a directory in the one for temporary files, and removes those
+// OpenRunDir makes a directory in the directory for temporary files, and removes those
 // of killed processes there.
 func OpenRunDir(log *slog.Logger) (*RunDir, error) {
 	parent := os.TempDir()
 	if !fitsSocket(parent) {
-		// The path of a socket is short, whatever TMPDIR says.
+		// The path of a socket must be short, whatever TMPDIR is.
 		parent = "/tmp"
 	}
 	sweep(parent, log)
@@ -56,8 +56,8 @@ func fitsSocket(parent string) bool {
 	return len(filepath.Join(parent, runPrefix+"0123456789", longestFile)) <= maxSocketPath
 }
 
-// makeRunDir gives the directory its name when it has its lock, so that no
-// other process finds it without.
+// makeRunDir gives the directory its name after locking it, so that other processes
+// never find it unlocked.
 func makeRunDir(parent string) (*RunDir, error) {
 	made, err := os.MkdirTemp(parent, newPrefix)
 	if err != nil {
@@ -77,20 +77,20 @@ func makeRunDir(parent string) (*RunDir, error) {
 	return &RunDir{path, lock}, nil
 }
 
-// Join is the path of a file in the directory.
+// Join returns the path of a file in the directory.
 func (d *RunDir) Join(name string) string { return filepath.Join(d.path, name) }
 
-// Close removes the directory with all that is in it.
+// Close removes the directory with its contents.
 func (d *RunDir) Close() error {
 	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
 }
 
-// sweep removes what killed processes of this user left. What it cannot remove
-// harms nobody.
+// sweep removes what killed processes of this user left. Files that it cannot remove do
+// no harm.
 func sweep(parent string, log *slog.Logger) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // making a directory there says why
+		return // making a directory there reports why
 	}
 	for _, e := range entries {
 		isNew := strings.HasPrefix(e.Name(), newPrefix)
@@ -104,7 +104,7 @@ func sweep(parent string, log *slog.Logger) {
 		}
 		lock, err := lockDir(path)
 		if lock == nil || err != nil {
-			continue // its process lives
+			continue // its process is alive
 		}
 		err = errors.Join(os.RemoveAll(path), lock.Close())
 		switch {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// zombies are the children of a process that have ended and that nobody has waited
-// for; proc is /proc. A system that has none has none to tell.
+// zombies returns the children of a process that have ended and were not waited for;
+// proc is /proc. On a system without /proc it returns none.
 func zombies(proc fs.FS, parent int) (pids []int) {
 	entries, err := fs.ReadDir(proc, ".")
 	if err != nil {

@@ -14,27 +14,27 @@ const MaxNamed = 10
 // Feed is where the registry publishes what happens.
 func (r *Registry) Feed() *Feed { return r.feed }
 
-// RecordChange records a revision that was stored. The caller does so in the order
-// of revisions, and before it is published.
+// RecordChange records a stored revision. The caller does so in the order of revisions,
+// and before each is published.
 func (r *Registry) RecordChange(e Event) {
 	e.Event = EventChange
 	r.feed.Publish(e)
 }
 
 // RecordRestore records that the database was restored from an older backup: what a
-// reader keeps of revisions may be of others with the same numbers.
+// reader keeps of revisions may belong to others with the same numbers.
 func (r *Registry) RecordRestore(revision int64) {
 	r.feed.Publish(Event{
 		Event: EventReset, Revision: revision, Message: "the database was restored from a backup: read again what you keep, then go on with what follows",
 	})
 }
 
-// RecordCertificate records that a certificate ends soon, or has ended.
+// RecordCertificate records that a certificate expires soon, or has expired.
 func (r *Registry) RecordCertificate(c model.Condition) {
 	r.feed.Publish(Event{Event: EventCertificate, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
 }
 
-// RecordProvider records what an identity provider says, or that it fails.
+// RecordProvider records what was learned from an identity provider, or that it fails.
 func (r *Registry) RecordProvider(e Event) {
 	e.Event = EventProvider
 	r.feed.Publish(e)
@@ -45,8 +45,9 @@ func (r *Registry) RecordLogin(c model.Condition) {
 	r.feed.Publish(Event{Event: EventLogin, Object: c.Key.Path(), Code: c.Code, Message: c.Message})
 }
 
-// RecordPublish records a revision that goes to the Envoys: with how many changes
-// since the one before, for which proxies, and how long it took to build.
+// RecordPublish records a revision that is published to the Envoys: the number of
+// changes since the previous one, the proxies that it changes, and how long it took to
+// build.
 func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, took time.Duration) {
 	proxies = slices.Sorted(slices.Values(proxies))
 	r.feed.Publish(Event{
@@ -55,7 +56,7 @@ func (r *Registry) RecordPublish(revision int64, changes int, proxies []string, 
 	})
 }
 
-// RecordOf records an event of another replica, as that one has it.
+// RecordOf records an event of another replica, as it was reported there.
 func (r *Registry) RecordOf(replica string, e Event) {
 	e.Replica = replica
 	r.feed.publishOf(e)
@@ -82,7 +83,7 @@ func (e *Envoy) answerEvent(name, typeURL string, a Answer) Event {
 	return v
 }
 
-// TypeName is the short name of a type URL, such as cluster; for an unknown type
+// TypeName returns the short name of a type URL, such as cluster; for an unknown type
 // its last word.
 func TypeName(typeURL string) string {
 	word := typeURL[strings.LastIndexByte(typeURL, '.')+1:]

@@ -19,17 +19,17 @@ const (
 	// EventConnect and EventDisconnect: an Envoy came or went.
 	EventConnect    = "connect"
 	EventDisconnect = "disconnect"
-	// EventAck and EventNack: an Envoy took or refused a response.
+	// EventAck and EventNack: an Envoy acknowledged or refused a response.
 	EventAck  = "ack"
 	EventNack = "nack"
 	// EventApplied: an Envoy has a revision in full.
 	EventApplied = "applied"
-	// EventOverdue: a wait for a cluster, a secret or an extension of an Envoy reached its bound, and the
-	// routes that name it went out.
+	// EventOverdue: the wait for a cluster, a secret or an extension of an Envoy reached its bound, and
+	// the routes that name it were sent.
 	EventOverdue = "overdue"
-	// EventCertificate: the certificate of a secret ends soon, or has ended.
+	// EventCertificate: the certificate of a secret expires soon, or has expired.
 	EventCertificate = "certificate"
-	// EventProvider: an identity provider says something new, fails, or answers again.
+	// EventProvider: an identity provider has a new answer, fails, or answers again.
 	EventProvider = "provider"
 	// EventLogin: logins fail at a service.
 	EventLogin = "login"
@@ -39,73 +39,71 @@ const (
 	EventReset = "reset"
 )
 
-// Event is something that happened. Fields that say nothing are left out.
+// Event is something that happened. Fields without a value are left out.
 type Event struct {
 	Event    string     `json:"event"`
 	At       model.Time `json:"at"`
 	Revision int64      `json:"revision,omitempty"`
-	// Actor and Request are who wrote a revision, and with what.
+	// Actor is who wrote a revision, and Request the call that wrote it.
 	Actor   string `json:"actor,omitempty"`
 	Request string `json:"request,omitempty"`
-	// Changes is the number of objects and links in a revision, or of those
-	// that were published together.
+	// Changes is the number of objects and links that changed in a revision, or in those that were
+	// published together.
 	Changes int `json:"changes,omitempty"`
 	// Proxies are those that a publish changes, sorted.
 	Proxies []string `json:"proxies,omitempty"`
 	// TookMS is how long a publish took to build, in milliseconds.
 	TookMS float64 `json:"took_ms,omitempty"`
-	// Replica is the other replica that it happened at, or that it is about; empty
-	// means that it happened here.
+	// Replica is the other replica where it happened, or that it is about; empty means that it happened
+	// here.
 	Replica string `json:"replica,omitempty"`
-	// Proxy, Envoy (its address) and Version are of one Envoy.
+	// Proxy, Envoy (its address) and Version describe one Envoy.
 	Proxy   string `json:"proxy,omitempty"`
 	Envoy   string `json:"envoy,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Type is the type of the resources of a response, as TypeName has it.
+	// Type is the type of the resources of a response, as TypeName returns it.
 	Type string `json:"type,omitempty"`
-	// Resources are the first names in a response, More is how many follow.
+	// Resources are the first names in a response, More the number of others.
 	Resources []string `json:"resources,omitempty"`
 	More      int      `json:"more,omitempty"`
-	// Object is the path of what a condition is about, Code its code.
+	// Object is the path of the object that a condition is about, Code its code.
 	Object string `json:"object,omitempty"`
 	Code   string `json:"code,omitempty"`
-	// Message is Envoy's reason for a refusal, the condition's, or what to do after a
-	// reset.
+	// Message is Envoy's reason for a refusal, that of the condition, or what to do after a reset.
 	Message string `json:"message,omitempty"`
 
 	id int64
 }
 
-// feedSize is how many events a Feed keeps for readers that were away.
+// feedSize is how many events a Feed keeps for readers that were disconnected.
 const feedSize = 4096
 
-// Feed keeps the newest events in a ring that any number of readers go through,
-// each at its own pace: who is too slow, or comes back too late, is told that
-// events were lost. So a reader costs no memory and holds up nobody.
+// Feed keeps the newest events in a ring. Any number of readers go through it, each at its own pace: a
+// reader that is too slow, or returns too late, learns that events were lost. So a reader uses no memory
+// and blocks nothing.
 //
-// Events are numbered from 1 on; a Cursor names one across connections.
+// Events are numbered from 1; a Cursor identifies one across connections.
 type Feed struct {
-	// epoch tells the numbers of this process from those of another.
+	// epoch distinguishes the numbers of this process from those of another.
 	epoch string
 
 	mu     sync.Mutex
 	ring   []Event // the event with number n is at (n-1) % feedSize
 	last   int64
-	more   chan struct{} // closed with the next event; nil: nobody waits
+	more   chan struct{} // closed with the next event; nil: no reader waits
 	counts Counts
 }
 
-// Cursor is the place behind an event.
+// Cursor is the position after an event.
 type Cursor struct {
 	epoch string
 	id    int64
 }
 
-// String is the cursor as a client keeps it.
+// String returns the cursor as a client stores it.
 func (c Cursor) String() string { return c.epoch + "-" + strconv.FormatInt(c.id, 10) }
 
-// ParseCursor reads what String wrote. Any other text is a cursor whose events
-// are lost.
+// ParseCursor parses what String returned. Any other text is a cursor whose events are lost.
 func ParseCursor(text string) Cursor {
 	epoch, digits, _ := strings.Cut(text, "-")
 	id, err := strconv.ParseInt(digits, 10, 64)
@@ -128,14 +126,14 @@ func (f *Feed) Publish(e Event) {
 	f.counts.add(e)
 }
 
-// publishOf adds an event that happened at another replica, which has counted it.
+// publishOf adds an event of another replica, which has counted it.
 func (f *Feed) publishOf(e Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.add(e)
 }
 
-// add needs mu.
+// add requires mu.
 func (f *Feed) add(e Event) {
 	f.last++
 	e.id = f.last
@@ -150,16 +148,16 @@ func (f *Feed) add(e Event) {
 	}
 }
 
-// Now is the cursor behind the newest event.
+// Now returns the cursor after the newest event.
 func (f *Feed) Now() Cursor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return Cursor{f.epoch, f.last}
 }
 
-// After returns up to limit events behind a cursor. Where events between were
-// lost there is one, a reset, and what follows it starts from now. Where nothing
-// is new there are none, and more is closed with the next.
+// After returns up to limit events after a cursor. If events in between were lost, it returns one reset
+// event, and the events after it start from now. If there are no new events, more is closed with the next
+// one.
 func (f *Feed) After(c Cursor, limit int) (events []Event, more <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +179,7 @@ func (f *Feed) After(c Cursor, limit int) (events []Event, more <-chan struct{})
 	return events, nil
 }
 
-// Behind is the place behind an event that After returned.
+// Behind returns the cursor after an event that After returned.
 func (f *Feed) Behind(e Event) Cursor { return Cursor{f.epoch, e.id} }
 
 // Counts returns the totals.
@@ -195,12 +193,11 @@ func (f *Feed) Counts() Counts {
 
 // Counts are totals since the start of the process.
 type Counts struct {
-	// Events counts the events of each name, Acks and Nacks those of a type of
-	// resources.
+	// Events counts the events of each name; Acks and Nacks count those of each type of resources.
 	Events, Acks, Nacks map[string]int64
-	// PublishSeconds is the time that all publishes took together.
+	// PublishSeconds is the total time of all publishes.
 	PublishSeconds float64
-	// Revision is the one that was published last.
+	// Revision is the one that was last published.
 	Revision int64
 }
 

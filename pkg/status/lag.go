@@ -2,9 +2,9 @@ package status
 
 // Lag says why an Envoy, or a proxy without one, does not have a revision.
 type Lag struct {
-	// Proxy is empty where nothing is known of a whole replica.
+	// Proxy is empty if nothing is known of a whole replica.
 	Proxy string `json:"proxy,omitempty"`
-	// Envoy is the address that it connected from; empty when none is.
+	// Envoy is the address that it connected from; empty if none is connected.
 	Envoy string `json:"envoy,omitempty"`
 	// Replica is where it is connected; empty means here.
 	Replica string `json:"replica,omitempty"`
@@ -17,13 +17,13 @@ type Lag struct {
 const (
 	// NotConnected: no Envoy of the proxy is connected.
 	NotConnected = "not_connected"
-	// Refused: the Envoy refused a part of it, in its own words.
+	// Refused: the Envoy refused a part of it; the message is Envoy's.
 	Refused = "refused"
 	// Waiting: the Envoy prepares something that it needs first, such as the
 	// first round of a health check.
 	Waiting = "waiting"
 	// Slow: the Envoy has not answered yet.
 	Slow = "slow"
-	// Unheard: another replica is not heard, so nobody knows what its Envoys have.
+	// Unheard: another replica is not heard, so what its Envoys have is unknown.
 	Unheard = "unheard"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// Registry is safe for use by many goroutines. Use NewRegistry.
+// Registry is safe for concurrent use. Use NewRegistry.
 type Registry struct {
 	mu         sync.Mutex
 	envoys     map[int64]*Envoy
@@ -24,14 +24,14 @@ type Registry struct {
 
 // Envoy is one connected Envoy.
 type Envoy struct {
-	// ID is unique for each connection in the life of this process.
+	// ID is unique among the connections of this process.
 	ID int64
 	// Proxy is its node id.
 	Proxy     string
 	Address   string
 	Version   string
 	Connected time.Time
-	// Identity says who it has proved to be, and how; empty if it proved nothing.
+	// Identity says how it has authenticated, and as whom; empty if it has not.
 	Identity string
 	Progress
 	// Types holds the last answers by type URL.
@@ -40,34 +40,32 @@ type Envoy struct {
 	engine bool
 }
 
-// Progress is how far an Envoy is on its way to the configuration that it
-// should have.
+// Progress is how far an Envoy has come towards the configuration that it should have.
 type Progress struct {
 	// Applied is the revision that it has in full; 0 means none yet.
 	Applied int64
-	// Waiting are the hosts whose newest form waits for something.
+	// Waiting are the hosts whose newest version waits for something.
 	Waiting []Wait
-	// Refused is what the Envoy refused and does not get again.
+	// Refused is what the Envoy refused and does not receive again.
 	Refused []Refusal
 }
 
-// Wait is a host whose newest form is held back.
+// Wait is a host whose newest version is held back.
 type Wait struct {
 	// Host is its name, Object what it was made from.
 	Host   string    `json:"host"`
 	Object model.Key `json:"object"`
-	// Clusters, Secrets and Providers, which verify tokens, are those that the Envoy does
-	// not have ready.
+	// Clusters, Secrets and Providers (which verify tokens) are not ready in the Envoy.
 	Clusters  []Awaited `json:"clusters,omitempty"`
 	Secrets   []Awaited `json:"secrets,omitempty"`
 	Providers []Awaited `json:"providers,omitempty"`
 	Since     time.Time `json:"since"`
-	// Until is when the wait ends at the latest; the zero time means that it
-	// ends with a change of the configuration.
+	// Until is when the wait ends at the latest; the zero time means that only a change
+	// of the configuration ends it.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// For names the first of what the host waits for.
+// For names the first things that the host waits for.
 func (w Wait) For() string {
 	const most = 3
 	all := slices.Concat(w.Clusters, w.Secrets, w.Providers)
@@ -82,7 +80,7 @@ func (w Wait) For() string {
 	return text
 }
 
-// Awaited is a cluster, a secret or a jwt provider that an Envoy does not have ready.
+// Awaited is a cluster, a secret or a jwt provider that is not ready in an Envoy.
 type Awaited struct {
 	Name string `json:"name"`
 	// Objects are what it was made from.
@@ -104,21 +102,20 @@ type Refusal struct {
 	At   time.Time `json:"at"`
 }
 
-// Answers are the last response of a type, and what the Envoy last said to
-// one.
+// Answers are the last response of a type, and Envoy's last answer to one.
 type Answers struct {
 	Sent     Answer `json:"sent,omitzero"`
 	Acked    Answer `json:"acked,omitzero"`
 	Rejected Answer `json:"rejected,omitzero"`
 }
 
-// Answer is one response and what the Envoy said to it. The zero value means
-// that there was none.
+// Answer is one response with the Envoy's answer. The zero value means that there was
+// none.
 type Answer struct {
 	// Revision is the configuration revision of the response.
 	Revision int64 `json:"revision"`
-	// Resources are the first names and versions of the response, More is how many
-	// follow. MaxNamed of them are enough.
+	// Resources are the first names and versions of the response, More the number of
+	// others. MaxNamed of them are enough.
 	Resources []Resource `json:"-"`
 	More      int        `json:"more,omitempty"`
 	At        time.Time  `json:"at"`
@@ -140,14 +137,14 @@ func NewRegistry() *Registry {
 	return &Registry{envoys: map[int64]*Envoy{}, conditions: map[string][]model.Condition{}, feed: newFeed(), changed: make(chan struct{}, 1)}
 }
 
-// Changed receives, without content, after something about an Envoy or an engine
+// Changed receives, without data, after something about an Envoy or an engine has
 // changed. It has capacity 1 and one reader.
 func (r *Registry) Changed() <-chan struct{} { return r.changed }
 
 func (r *Registry) signal() {
 	select {
 	case r.changed <- struct{}{}:
-	default: // the reader has yet to look, and will see this too
+	default: // the reader has not looked yet, and will see this too
 	}
 }
 
@@ -161,8 +158,8 @@ func (r *Registry) Connect(e Envoy) {
 	r.feed.Publish(e.event(EventConnect))
 }
 
-// ConnectEngine records a rate-limit engine, which has no proxy. Otherwise it is
-// like an Envoy.
+// ConnectEngine records a rate-limit engine, which has no proxy. Otherwise it is like an
+// Envoy.
 func (r *Registry) ConnectEngine(e Envoy) {
 	e.engine = true
 	r.Connect(e)
@@ -194,7 +191,7 @@ func (r *Registry) RecordNack(id int64, typeURL string, a Answer) {
 	r.answer(id, typeURL, func(t *Answers) { t.Rejected = a }, EventNack, a)
 }
 
-// answer notes an answer, and publishes it where it is an event.
+// answer records an answer, and publishes it if it is an event.
 func (r *Registry) answer(id int64, typeURL string, apply func(*Answers), event string, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,7 +219,7 @@ func (r *Registry) RecordOverdue(id int64, typeURL, name string) {
 	}
 }
 
-// SetProgress records how far an Envoy is. The caller does not change the lists
+// SetProgress records the progress of an Envoy. The caller must not change the lists
 // afterwards.
 func (r *Registry) SetProgress(id int64, p Progress) {
 	r.mu.Lock()
@@ -263,7 +260,7 @@ func (r *Registry) connected(engines bool) []Envoy {
 	return list
 }
 
-// HasAnswered reports whether the Envoy has answered all that it was sent of some
+// HasAnswered reports whether the Envoy has answered everything that it was sent of some
 // types.
 func (e Envoy) HasAnswered(typeURLs ...string) bool {
 	for _, typeURL := range typeURLs {
@@ -275,8 +272,8 @@ func (e Envoy) HasAnswered(typeURLs ...string) bool {
 	return true
 }
 
-// SetConditions replaces what a source, such as the compilation of one
-// service, has to say.
+// SetConditions replaces the conditions of a source, such as the compilation of one
+// service.
 func (r *Registry) SetConditions(source string, conditions []model.Condition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -298,7 +295,7 @@ func (r *Registry) Conditions() []model.Condition {
 	slices.SortFunc(list, func(a, b model.Condition) int {
 		return cmp.Or(cmp.Compare(a.Key.Text(), b.Key.Text()), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
-	// Services that share an upstream say the same of it.
+	// Services that share an upstream have the same conditions for it.
 	return slices.CompactFunc(list, func(a, b model.Condition) bool {
 		return a.Key == b.Key && a.Code == b.Code && a.Message == b.Message && slices.Equal(a.Proxies, b.Proxies)
 	})

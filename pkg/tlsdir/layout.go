@@ -13,21 +13,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// files are the two halves of a pair. The path of a half that is not there is empty.
+// files are the two halves of a pair. The path of a missing half is empty.
 type files struct {
-	// name is that of the secret.
+	// name is the name of the secret.
 	name      string
 	cert, key string
 }
 
-// note is something in the directory that is no pair.
+// note is something in the directory that is not a pair.
 type note struct {
 	path, text string
-	// wrong says that somebody has to do something.
+	// wrong says that an operator must act.
 	wrong bool
 }
 
-// layout is what is in a directory.
+// layout is the contents of a directory.
 type layout struct {
 	// pairs are sorted by name; each name is there once.
 	pairs []files
@@ -37,7 +37,7 @@ type layout struct {
 	dirs []string
 }
 
-// find looks for the pairs of a directory. It opens no file.
+// find finds the pairs of a directory. It opens no file.
 func find(dir string) (layout, error) {
 	var l layout
 	if err := l.addRoot(dir); err != nil {
@@ -63,7 +63,7 @@ func (l *layout) addRoot(dir string) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), ".") {
-			continue // ..data of Kubernetes, and what editors and copies leave while they work
+			continue // ..data of Kubernetes, and temporary files of editors and copies
 		}
 		info, err := os.Stat(path)
 		if _, still := os.Lstat(path); errors.Is(still, fs.ErrNotExist) {
@@ -89,7 +89,7 @@ func (l *layout) addRoot(dir string) error {
 	return nil
 }
 
-// addFile adds a file to the pair that it is a half of.
+// addFile adds a file to the pair of which it is a half.
 func (l *layout) addFile(flat map[string]*files, path, base string) {
 	end := filepath.Ext(base)
 	name := strings.TrimSuffix(base, end)
@@ -112,7 +112,7 @@ func (l *layout) addFile(flat map[string]*files, path, base string) {
 	}
 }
 
-// addDir adds the pair in a directory of its own.
+// addDir adds the pair in a subdirectory.
 func (l *layout) addDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -148,7 +148,7 @@ func (l *layout) addDir(dir string) error {
 	return nil
 }
 
-// addPair adds a pair if a secret can have its name.
+// addPair adds a pair if its name is valid for a secret.
 func (l *layout) addPair(p files) {
 	for _, bad := range (&model.Secret{Name: p.name}).Validate() {
 		l.note(cmp.Or(p.cert, p.key), true, "has a name that no secret can have: %s; rename the files", bad.Message)
@@ -159,14 +159,15 @@ func (l *layout) addPair(p files) {
 		if path == "" {
 			continue
 		}
-		// What a symbolic link names may change without the link.
+		// The target of a symbolic link may change without the link.
 		if target, err := filepath.EvalSymlinks(path); err == nil {
 			l.dirs = append(l.dirs, filepath.Dir(target))
 		}
 	}
 }
 
-// removeTwins leaves the first of the pairs with one name, whole ones before halves.
+// removeTwins keeps the first of the pairs with the same name, complete ones before
+// halves.
 func (l *layout) removeTwins() {
 	halves := func(p files) int { return map[bool]int{true: 1}[p.cert == "" || p.key == ""] }
 	slices.SortFunc(l.pairs, func(a, b files) int {

@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// maxFile is the most that a file may have, in bytes. The API takes no more either.
+// maxFile is the largest size of a file, in bytes. The API has the same limit.
 const maxFile = 1 << 20
 
 // pair is a pair that was read.
@@ -26,7 +26,7 @@ type pair struct {
 	certPEM, keyPEM []byte
 }
 
-// readPair reads both halves. Its error says which file is wrong, how, and what to do.
+// readPair reads both halves. Its error says which file is wrong, why, and what to do.
 func readPair(f files) (pair, error) {
 	switch {
 	case f.key == "":
@@ -70,7 +70,7 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// pathCause is err without the path that it may begin with.
+// pathCause returns err without the path that it may begin with.
 func pathCause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -78,7 +78,7 @@ func pathCause(err error) error {
 	return err
 }
 
-// version tells the contents of a pair from others.
+// version identifies the contents of a pair.
 type version [sha256.Size]byte
 
 func (p pair) version() version {
@@ -89,7 +89,7 @@ func (p pair) version() version {
 // chain is a certificate chain, the leaf first.
 type chain []*x509.Certificate
 
-// check says what is wrong with a pair. What only the store knows is left to it.
+// check says what is wrong with a pair. It leaves out what only the store knows.
 func (p pair) check() (chain, error) {
 	for _, half := range []struct {
 		path    string
@@ -108,7 +108,7 @@ func (p pair) check() (chain, error) {
 	return parseChain(p.certPEM)
 }
 
-// incomplete says that PEM ends too early.
+// incomplete reports PEM that ends too early.
 func incomplete(content []byte) string {
 	if len(bytes.TrimSpace(content)) == 0 {
 		return "is empty"
@@ -159,7 +159,7 @@ func (c chain) equal(other chain) bool {
 	return true
 }
 
-// issued is when the leaf became valid.
+// issued returns when the leaf became valid.
 func (c chain) issued() time.Time { return c[0].NotBefore }
 
 func (c chain) fingerprint() version { return sha256.Sum256(c[0].Raw) }

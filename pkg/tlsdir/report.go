@@ -8,12 +8,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// place is the key of a condition on what is no secret.
+// place returns the key of a condition on something that is not a secret.
 func (d *Dir) place(path string) model.Key {
 	return model.NewKey(Actor, filepath.Base(path))
 }
 
-// add adds a problem; the first of an object is shown.
+// add adds a problem; only the first one of an object is shown.
 func add(problems map[model.Key]string, key model.Key, text string) {
 	if _, has := problems[key]; !has {
 		problems[key] = text

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// gather is how long signs of changes are gathered before the directory is read.
+	// gather is how long notifications of changes are gathered before the directory is
+	// read.
 	gather = 50 * time.Millisecond
-	// rest is how many times as long as it took to read it nothing is read again, however
-	// often a large directory changes.
+	// rest is the pause after a read, as a multiple of its duration, however often a
+	// large directory changes.
 	rest = 4
 )
 
-// Run keeps the secrets until ctx ends.
+// Run keeps the secrets current until ctx ends.
 func (d *Dir) Run(ctx context.Context) error {
 	w := openWatcher(d.opts)
 	defer w.close()
@@ -40,7 +41,7 @@ func (d *Dir) Run(ctx context.Context) error {
 			again, dirs := d.look(ctx, began)
 			pause = max(gather, rest*time.Since(began))
 			if w.follow(dirs) {
-				again = min(again, pause) // it may have changed before it was followed
+				again = min(again, pause) // it may have changed before it was watched
 			}
 			at = time.Now().Add(again)
 			due.Reset(again)
@@ -62,15 +63,15 @@ func (d *Dir) Run(ctx context.Context) error {
 	}
 }
 
-// watcher follows directories. Without help of the system it follows none: then the
-// directory is read from time to time only.
+// watcher watches directories. If the system has no notifications, it watches none: the
+// directory is then only read from time to time.
 type watcher struct {
 	log    *slog.Logger
 	system *fsnotify.Watcher
 	events chan fsnotify.Event
 	errors chan error
-	// followed are the directories as they were when they were followed; nil for one
-	// that cannot be.
+	// followed are the directories as they were when the watch began; nil for one that
+	// cannot be watched.
 	followed map[string]os.FileInfo
 }
 
@@ -90,11 +91,11 @@ func openWatcher(o Options) *watcher {
 
 func (w *watcher) close() {
 	if w.system != nil {
-		_ = w.system.Close() // nobody listens any more
+		_ = w.system.Close() // nothing listens anymore
 	}
 }
 
-// follow follows these directories and no others. more says that there is a new one.
+// follow watches these directories and no others. more says that there is a new one.
 func (w *watcher) follow(dirs []string) (more bool) {
 	if w.system == nil {
 		return false
@@ -108,7 +109,7 @@ func (w *watcher) follow(dirs []string) (more bool) {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err != nil {
-			continue // it is gone, which the next look sees
+			continue // it is gone, which the next look detects
 		}
 		was, known := w.followed[dir]
 		if known && (was == nil || os.SameFile(was, info)) {

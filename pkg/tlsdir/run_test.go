@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/tlsdir"
 )
 
-// issued is when a certificate became valid.
+// issued returns when a certificate became valid.
 func issued(p testkit.Pair) time.Time {
 	GinkgoHelper()
 	block, _ := pem.Decode([]byte(p.Cert))
@@ -26,7 +26,7 @@ func issued(p testkit.Pair) time.Time {
 	return cert.NotBefore
 }
 
-// failing is a store that may be away.
+// failing is a store that can be made unavailable.
 type failing struct {
 	store.Store
 	away bool
@@ -65,7 +65,7 @@ var _ = Describe("Run", func() {
 			return ""
 		}).Should(Equal(pair.Cert))
 	}
-	// move replaces a file at once, as a good writer does.
+	// move replaces a file atomically, as a correct writer does.
 	move := func(w *world, name, content string) {
 		GinkgoHelper()
 		w.put(".new", content)

@@ -9,16 +9,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store"
 )
 
-// Actor is who the change log names for what comes from a directory.
+// Actor is the actor in the change log for writes from a directory.
 const Actor = "tls-dir"
 
-// decision is what has to be done about a pair.
+// decision is what to do with a pair.
 type decision int
 
 const (
-	// keep: what is stored is the same.
+	// keep: the stored pair is the same.
 	keep decision = iota
-	// write: the pair of the files is to be stored.
+	// write: store the pair of the files.
 	write
 	// yield: another control plane has stored a newer certificate from its directory.
 	yield
@@ -27,23 +27,23 @@ const (
 )
 
 // decide compares a pair with what is stored under its name, nil for nothing. another
-// says that the directory of another control plane had the last word.
+// says that the directory of another control plane wrote last.
 func decide(p pair, have chain, stored *model.Secret, another bool) decision {
 	switch {
 	case stored == nil:
 		return write
 	case stored.Value != "" || stored.Cert != "" && stored.PrivateKey == "":
-		return refuse // a text or an authority is no pair, and something may depend on it
+		return refuse // a text or an authority is not a pair, and something may depend on it
 	case stored.Cert == "":
 		return write
 	case stored.Cert == string(p.certPEM):
-		return keep // and so is the key: it belongs to the certificate
+		return keep // so is the key: it belongs to the certificate
 	}
 	was, err := parseChain([]byte(stored.Cert))
 	switch {
 	case err != nil:
 		return write
-	case have.equal(was): // in other words, such as a comment
+	case have.equal(was): // in another form, for example with a comment
 		return keep
 	case another && !have.issued().After(was.issued()):
 		return yield
@@ -55,7 +55,7 @@ func origin(name string) store.Origin {
 	return store.Origin{Actor: Actor, Request: "PUT " + model.SecretKey(name).Path()}
 }
 
-// stored returns the secret called name, or nil.
+// stored returns the secret with a name, or nil.
 func stored(r store.Reader, name string) (*model.Secret, error) {
 	s, err := store.Get[*model.Secret](r, model.SecretKey(name))
 	if model.IsKind(err, model.NotFound) {
@@ -121,8 +121,8 @@ type result struct {
 
 var errNoChange = errors.New("nothing is to be changed")
 
-// sync stores a pair unless that is done already or must not be, and notes in its state
-// what is stored now.
+// sync stores a pair unless it is stored already or must not be, and records in its
+// state what is stored now.
 func (d *Dir) sync(ctx context.Context, c checked) (result, error) {
 	var res result
 	var seen int64
@@ -186,8 +186,8 @@ func fingerprint(s *model.Secret) string {
 	return s.Fingerprint
 }
 
-// isAnothers reports whether the directory of another control plane had the last word on
-// what is stored.
+// isAnothers reports whether the directory of another control plane last wrote what is
+// stored.
 func (s *state) isAnothers(r store.Reader, name string, old *model.Secret) (bool, error) {
 	if old == nil || !s.compared {
 		return false, nil

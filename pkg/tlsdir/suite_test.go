@@ -36,7 +36,7 @@ var _ = BeforeEach(func() {
 	})
 })
 
-// world is a directory, a store and what was said.
+// world is a directory, a store and the log.
 type world struct {
 	*tlsdir.Dir
 	path      string
@@ -63,7 +63,7 @@ func newWorld(change ...func(*tlsdir.Options)) *world {
 	return w
 }
 
-// open makes a directory of the same store the one in use.
+// open switches to another directory for the same store.
 func (w *world) open(path string, change ...func(*tlsdir.Options)) {
 	GinkgoHelper()
 	w.status, w.log = status.NewRegistry(), &testkit.Output{}
@@ -79,7 +79,7 @@ func (w *world) open(path string, change ...func(*tlsdir.Options)) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// look reads the directory twice, so that what is in it has settled.
+// look reads the directory twice, so that its contents have settled.
 func (w *world) look() {
 	for range 2 {
 		w.now = w.now.Add(time.Second)
@@ -119,7 +119,7 @@ func (w *world) putPair(name string) testkit.Pair {
 	return pair
 }
 
-// secret is the stored secret; nil if there is none.
+// secret returns the stored secret; nil if there is none.
 func (w *world) secret(name string) *model.Secret {
 	GinkgoHelper()
 	var s *model.Secret
@@ -145,7 +145,7 @@ func (w *world) expectPair(name string, pair testkit.Pair) {
 	Expect(key).To(Equal(pair.Key))
 }
 
-// write changes the store as somebody else.
+// write changes the store as another client.
 func (w *world) write(fn func(store.Writer) error) []string {
 	GinkgoHelper()
 	var warnings []string
@@ -173,7 +173,7 @@ func (w *world) revisions() (list []string) {
 	return list
 }
 
-// conditions are "PATH: MESSAGE", with DIR for the directory.
+// conditions returns "PATH: MESSAGE", with DIR for the directory.
 func (w *world) conditions() []string {
 	list := []string{}
 	for _, c := range w.status.Conditions() {
@@ -183,7 +183,7 @@ func (w *world) conditions() []string {
 	return list
 }
 
-// logged lists the log lines with a text.
+// logged lists the log lines that contain a text.
 func (w *world) logged(text string) (lines []string) {
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, text) {

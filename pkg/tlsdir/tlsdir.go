@@ -18,50 +18,50 @@ import (
 )
 
 const (
-	// defaultEvery is how often the directory is read without a sign of a change.
+	// defaultEvery is how often the directory is read without a notification.
 	defaultEvery = time.Minute
-	// defaultSettle is how long a pair has to stay as it is before it counts.
+	// defaultSettle is how long a pair must stay unchanged before it counts.
 	defaultSettle = 500 * time.Millisecond
-	// retry is how soon a directory or a database that is away is tried again.
+	// retry is how soon an unavailable directory or database is tried again.
 	retry = 5 * time.Second
 )
 
-// Options say what a Dir needs. Path, Store, Status and Log are required.
+// Options configure a Dir. Path, Store, Status and Log are required.
 type Options struct {
 	// Path is the directory.
 	Path  string
 	Store store.Store
-	// Check and Warn are those of the REST API's writes; nil means that everything can be
-	// stored, and nothing needs a word.
+	// Check and Warn are those of the REST API's writes; nil means no checks, and no
+	// warnings.
 	Check func(store.Reader, store.Changes) error
 	Warn  func(store.Reader, store.Changes) ([]string, error)
-	// Status gets the conditions.
+	// Status receives the conditions.
 	Status *status.Registry
 	Log    *slog.Logger
-	// Every is how often the directory is read without a sign of a change; 0 means a minute.
+	// Every is how often the directory is read without a notification; 0 means a minute.
 	Every time.Duration
-	// Settle is how long a pair has to stay as it is before it counts; 0 means half a second.
+	// Settle is how long a pair must stay unchanged before it counts; 0 means half a second.
 	Settle time.Duration
-	// Blind leaves out the notifications of the system.
+	// Blind turns off the notifications of the system.
 	Blind bool
 }
 
-// Dir keeps the secrets of one directory. Use New.
+// Dir keeps the secrets of one directory current. Use New.
 type Dir struct {
 	opts Options
-	// changed says that what is stored may have changed.
+	// changed signals that what is stored may have changed.
 	changed chan struct{}
 
 	mu sync.Mutex
 	// held are the fingerprints of the certificates that are stored from the directory, by
-	// name; empty for a pair that is not.
+	// name; empty for a pair that is not stored.
 	held map[string]string
 
-	// The others belong to Run.
+	// Only Run uses the others.
 	states   map[string]*state
 	problems map[model.Key]string
 	ignored  map[string]string
-	// noted are the notes on something wrong, by when they were first made.
+	// noted has the notes about problems, with the time when each first appeared.
 	noted map[note]time.Time
 }
 
@@ -70,25 +70,26 @@ type state struct {
 	version version
 	// since is when the pair was first seen in this version.
 	since time.Time
-	// gone is when the files were first missed; zero while they are there.
+	// gone is when the files were first missing; zero while they exist.
 	gone time.Time
 	// compared says that the pair was compared with what is stored, at revision.
 	compared bool
 	revision int64
 	// anothers is the fingerprint of what the directory of another control plane stored.
 	anothers string
-	// have and wrong are what check says of the version, once it was asked.
+	// have and wrong are the results of check for the version.
 	have  chain
 	wrong error
-	// yields is since when it stays for another control plane's; zero if it does not.
+	// yields is since when the pair has yielded to another control plane's; zero if it does
+	// not.
 	yields time.Time
-	// refused is why this version was not stored in place of what had the mark against,
-	// and tried is when.
+	// refused is why this version did not replace the secret that had the mark against, and
+	// tried is when.
 	refused, against string
 	tried            time.Time
 }
 
-// New checks that the directory is there and can be read.
+// New checks that the directory exists and can be read.
 func New(o Options) (*Dir, error) {
 	o.Every, o.Settle = cmp.Or(o.Every, defaultEvery), cmp.Or(o.Settle, defaultSettle)
 	if path, err := filepath.Abs(o.Path); err == nil {
@@ -109,8 +110,8 @@ func New(o Options) (*Dir, error) {
 	}, nil
 }
 
-// Warnings says which secrets a transaction has written that the directory replaces, and
-// has them looked at soon. It is for the writes of others.
+// Warnings returns warnings about secrets in a transaction that the directory will replace,
+// and has the directory read soon. It is for the writes of other clients.
 func (d *Dir) Warnings(written store.Changes) ([]string, error) {
 	var list []string
 	known := false
@@ -145,8 +146,8 @@ func (d *Dir) heldAs(name string) (fingerprint string, known bool) {
 	return fingerprint, known
 }
 
-// look reads the directory and stores what has changed. It returns when to look again,
-// and the directories whose changes matter.
+// look reads the directory and stores what has changed. It returns when to look again, and
+// the directories whose changes matter.
 func (d *Dir) look(ctx context.Context, now time.Time) (again time.Duration, dirs []string) {
 	l, err := find(d.opts.Path)
 	if err != nil {
@@ -169,7 +170,7 @@ func (d *Dir) look(ctx context.Context, now time.Time) (again time.Duration, dir
 			}
 		case err == nil:
 			whole = append(whole, c)
-		case d.states[f.name] == nil: // a half, and there was never a whole
+		case d.states[f.name] == nil: // a half of a pair that was never complete
 			l.note(cmp.Or(f.cert, f.key), false, "is no pair: %s", err)
 		default:
 			add(problems, key, err.Error()+"; the secret stays as it is")
@@ -196,15 +197,14 @@ type checked struct {
 	state *state
 }
 
-// read reads a pair and checks it. wait is how long it has to stay as it is before it
-// counts.
+// read reads a pair and checks it. wait is how long it must stay unchanged before it counts.
 func (d *Dir) read(f files, now time.Time) (c checked, wait time.Duration, err error) {
 	p, err := readPair(f)
 	s := d.states[f.name]
 	if err != nil && (f.cert == "" || f.key == "") && s == nil {
 		return checked{}, 0, err
 	}
-	v := version{} // of what cannot be read
+	v := version{} // of an unreadable pair
 	if err == nil {
 		v = p.version()
 	}
@@ -228,8 +228,8 @@ func (d *Dir) read(f files, now time.Time) (c checked, wait time.Duration, err e
 	return checked{p, s.have, s}, 0, s.wrong
 }
 
-// store stores the pairs that differ from what is stored. It adds to what is wrong and to
-// what is held. away says that the database is.
+// store stores the pairs that differ from what is stored. It adds to the problems and to what
+// is held. away says that the database is unavailable.
 func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problems map[model.Key]string, held map[string]string) (away bool) {
 	type difference struct {
 		checked
@@ -260,7 +260,7 @@ func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problem
 		d.opts.Log.Warn("certificates of a directory not compared with the database", "dir", d.opts.Path, "err", err)
 	}
 	if err != nil {
-		for key, text := range d.problems { // they are as they were
+		for key, text := range d.problems { // they are unchanged
 			add(problems, key, text)
 		}
 		return true
@@ -277,14 +277,14 @@ func (d *Dir) store(ctx context.Context, pairs []checked, now time.Time, problem
 			held[c.name] = c.have.text()
 			continue
 		}
-		if s.yields.IsZero() || now.Sub(s.yields) >= d.opts.Every { // else these files may come, too
+		if s.yields.IsZero() || now.Sub(s.yields) >= d.opts.Every { // otherwise these files may follow, too
 			add(problems, model.SecretKey(c.name), s.refused)
 		}
 	}
 	return away
 }
 
-// mark tells one state of a stored secret from another.
+// mark identifies one state of a stored secret.
 func mark(s *model.Secret) string {
 	if s == nil {
 		return "none"
@@ -292,7 +292,7 @@ func mark(s *model.Secret) string {
 	return fmt.Sprint(s.ID, s.UpdateTS, s.Fingerprint)
 }
 
-// storeOne stores a pair. It says what is wrong, and whether the database is away.
+// storeOne stores a pair. It returns what is wrong, and whether the database is unavailable.
 func (d *Dir) storeOne(ctx context.Context, c checked, now time.Time) (wrong string, away bool) {
 	res, err := d.sync(ctx, c)
 	refused, is := errors.AsType[*model.Error](err)
@@ -328,12 +328,12 @@ func (d *Dir) storeOne(ctx context.Context, c checked, now time.Time) (wrong str
 	return "", false
 }
 
-// agree notes that the pair is stored.
+// agree records that the pair is stored.
 func (s *state) agree(revision int64) {
 	s.compared, s.revision, s.anothers, s.refused, s.yields = true, revision, "", "", time.Time{}
 }
 
-// forget forgets pairs whose files have been gone for a moment. It returns when to look
+// forget forgets pairs whose files have been missing for a moment. It returns when to look
 // again.
 func (d *Dir) forget(pairs []files, now time.Time) (again time.Duration) {
 	there := map[string]bool{}
@@ -361,8 +361,8 @@ func (d *Dir) forget(pairs []files, now time.Time) (again time.Duration) {
 	return again
 }
 
-// addNotes adds what has been wrong for a moment: files that are moved and links that are
-// swapped are not. It returns when to look again.
+// addNotes adds what has been wrong for a moment, which leaves out files that are being moved
+// and links that are being swapped. It returns when to look again.
 func (d *Dir) addNotes(problems map[model.Key]string, notes []note, now time.Time) (again time.Duration) {
 	again = d.opts.Every
 	noted := map[note]time.Time{}
@@ -385,7 +385,7 @@ func (d *Dir) addNotes(problems map[model.Key]string, notes []note, now time.Tim
 	return again
 }
 
-// text is the fingerprint as a secret has it.
+// text returns the fingerprint as a secret shows it.
 func (c chain) text() string {
 	sum := c.fingerprint()
 	return "sha256:" + hex.EncodeToString(sum[:])

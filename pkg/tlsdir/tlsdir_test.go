@@ -106,7 +106,7 @@ var _ = Describe("A directory", func() {
 		w.look()
 		pair := w.issue("shop.test")
 		w.put("shop.key", pair.Key)
-		w.put("shop.crt", pair.Cert) // whole, but the chain is to follow
+		w.put("shop.crt", pair.Cert) // complete, but the chain is still to follow
 		Expect(w.Look(context.Background(), w.now)).To(Equal(500 * time.Millisecond))
 		w.put("shop.crt", pair.Cert+w.authority.PEM)
 		w.now = w.now.Add(499 * time.Millisecond)
@@ -404,7 +404,7 @@ var _ = Describe("What others write", func() {
 	It("is not fought over by several control planes", func() {
 		older := newWorld()
 		first, second := older.issue("shop.test"), testkit.Pair{}
-		Eventually(func() bool { // certificates tell seconds
+		Eventually(func() bool { // times in certificates have seconds
 			second = older.issue("shop.test")
 			return issued(second).After(issued(first))
 		}).Should(BeTrue())

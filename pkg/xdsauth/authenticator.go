@@ -14,17 +14,17 @@ import (
 
 // Tokens knows the tokens of Envoys and rate-limit engines.
 type Tokens interface {
-	// Find returns the token with the hash of its text. It is asked at the start of each stream,
-	// and answers from memory: a database that is away keeps nobody out and lets nobody in. ctx is
-	// that of the stream.
+	// Find returns the token with the hash of its text. It is called at the start of each stream,
+	// and answers from memory: if the database is unavailable, access stays as it is. ctx is that
+	// of the stream.
 	Find(ctx context.Context, hash [sha256.Size]byte) (Token, bool)
 }
 
-// Token is one that exists.
+// Token is an existing token.
 type Token struct {
-	// Name is what it was named when it was made.
+	// Name is the name that it was created with.
 	Name string
-	// Proxy is the node id that its holder may use; empty for one of rate-limit engines.
+	// Proxy is the node id that its holder may use; empty for a token of rate-limit engines.
 	Proxy string
 	// RateLimits says that its holder is a rate-limit engine.
 	RateLimits bool
@@ -32,21 +32,21 @@ type Token struct {
 	Revoked <-chan struct{}
 }
 
-// Options of an Authenticator. The zero value lets nobody in.
+// Options of an Authenticator. The zero value accepts nobody.
 type Options struct {
-	// Open says that a client that presents nothing may have everything.
+	// Open says that a client that presents nothing has full access.
 	Open bool
 	// Tokens knows the tokens; nil means that there are none.
 	Tokens Tokens
 }
 
-// Authenticator finds out who clients are. Use New.
+// Authenticator authenticates clients. Use New.
 type Authenticator struct{ opts Options }
 
 // New returns an authenticator.
 func New(opts Options) *Authenticator { return &Authenticator{opts} }
 
-// proof is one that a client presents: a certificate or a token.
+// proof is what a client presents: a certificate or a token.
 type proof = server.Identity
 
 // Authenticate is the server.Authenticate of a port.
@@ -82,7 +82,7 @@ func (a *Authenticator) identify(ctx context.Context) (server.Identity, error) {
 	}
 }
 
-// certificate returns what the connection proves; nil if that is nothing.
+// certificate returns what the client's certificate proves; nil if there is none.
 func (a *Authenticator) certificate(ctx context.Context) (*proof, error) {
 	client, ok := peer.FromContext(ctx)
 	if !ok || client.AuthInfo == nil {
@@ -129,8 +129,8 @@ func (a *Authenticator) token(ctx context.Context) (*proof, error) {
 	return id, nil
 }
 
-// both is what a client may do with two proofs: what each of them allows. A certificate that names
-// neither proxies nor engines, as those of a mesh, adds only that the client has it.
+// both returns what a client with two proofs may do: only what both allow. A certificate that
+// names neither proxies nor engines, such as one of a mesh, only adds that the client has it.
 func both(ctx context.Context, certificate, token proof) server.Identity {
 	id := token
 	id.Name = certificate.Name + " and " + token.Name

@@ -19,7 +19,7 @@ func TestXDSAuth(t *testing.T) {
 	RunSpecs(t, "xdsauth")
 }
 
-// tokens are those that exist, by their text.
+// tokens are the existing tokens, by their text.
 type tokens map[string]xdsauth.Token
 
 func (t tokens) Find(_ context.Context, hash [sha256.Size]byte) (xdsauth.Token, bool) {
@@ -31,7 +31,7 @@ func (t tokens) Find(_ context.Context, hash [sha256.Size]byte) (xdsauth.Token, 
 	return xdsauth.Token{}, false
 }
 
-// reasonOf is the reason of a refusal.
+// reasonOf returns the reason of a refusal.
 func reasonOf(err error) string {
 	refusal := &server.Refusal{}
 	if errors.As(err, &refusal) {

@@ -16,10 +16,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// Credentials are those of the connections to a port. TCP connections do TLS, if there are files for it. Connections on a Unix socket
-// do not: whoever may open the socket stands for one proxy.
+// Credentials are those of the connections to a port. TCP connections use TLS, if there are files for it. Connections on a
+// Unix socket do not: a client that may open the socket stands for one proxy.
 type Credentials struct {
-	credentials.TransportCredentials // for what only clients use: nil, nobody calls it
+	credentials.TransportCredentials // nil: it has the methods that only clients call
 
 	tls   *TLS
 	local string
@@ -50,7 +50,7 @@ func (c *Credentials) Info() credentials.ProtocolInfo {
 // Clone implements credentials.TransportCredentials.
 func (c *Credentials) Clone() credentials.TransportCredentials { return NewCredentials(c.tls, c.local) }
 
-// socketInfo is of a connection on a Unix socket.
+// socketInfo describes a connection on a Unix socket.
 type socketInfo struct{ proxy string }
 
 // AuthType implements credentials.AuthInfo.
@@ -61,14 +61,14 @@ func (i socketInfo) identity(context.Context) (*proof, error) {
 	return &proof{Name: "socket of this program", Proxies: []string{i.proxy}}, nil
 }
 
-// tlsInfo is of a connection with TLS.
+// tlsInfo describes a connection with TLS.
 type tlsInfo struct {
 	tls   *TLS
 	conn  *tls.Conn
-	shown []*x509.Certificate // the client's, its own first
+	shown []*x509.Certificate // the client's certificates, its own first
 }
 
-// refusedTime is how long a connection with a refused certificate stays open, so that the client hears why.
+// refusedTime is how long a connection with a refused certificate stays open, so that the client receives the reason.
 const refusedTime = 250 * time.Millisecond
 
 // AuthType implements credentials.AuthInfo.
@@ -85,16 +85,17 @@ func (i tlsInfo) identity(ctx context.Context) (*proof, error) {
 	return p, err
 }
 
-// hangUp closes the connection soon. An Envoy opens its next stream on the connection that it has: to show a certificate
-// that it has got meanwhile, it needs another one.
+// hangUp closes the connection soon. An Envoy opens its next stream on its existing connection: to present a certificate
+// that it has received meanwhile, it needs a new one.
 func (i tlsInfo) hangUp() { time.AfterFunc(refusedTime, func() { _ = i.conn.Close() }) }
 
-// handshake does TLS on a new connection, which has a deadline. A client that shows no certificate may have a token.
+// handshake does the TLS handshake of a new connection, which has a deadline. A client without a certificate may have a
+// token.
 func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn := tls.Server(raw, t.config())
 	err := conn.HandshakeContext(context.Background())
 	state := conn.ConnectionState()
-	// Without ALPN a client may be one of another protocol that an attacker has led here (RFC 9113, 3.2).
+	// Without ALPN, the client may speak another protocol to which an attacker has redirected it (RFC 9113, 3.2).
 	if err == nil && state.NegotiatedProtocol != "h2" {
 		err = errors.New("the client does not ask for HTTP/2 with ALPN (h2)")
 	}
@@ -105,12 +106,12 @@ func (t *TLS) handshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return conn, tlsInfo{t, conn, state.PeerCertificates}, nil
 }
 
-// config is for one connection, with the files as they are now.
+// config returns the configuration for one connection, with the current files.
 func (t *TLS) config() *tls.Config {
 	m := t.current()
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{m.pair}, NextProtos: []string{"h2"}, Time: t.opts.Now,
-		// A resumed session would go on with the certificate of an old handshake.
+		// A resumed session would use the certificate of an old handshake.
 		SessionTicketsDisabled: true,
 	}
 	if m.clients != nil {
@@ -126,7 +127,8 @@ func (t *TLS) config() *tls.Config {
 	return c
 }
 
-// recordFailure records why a handshake failed. One that the client ended without a word is nobody's fault: so do probes of a port.
+// recordFailure records why a handshake failed. A client that closes without a message is not recorded: probes of a port do
+// that.
 func (t *TLS) recordFailure(address string, err error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
 		return

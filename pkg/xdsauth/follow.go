@@ -9,20 +9,19 @@ import (
 	"slices"
 )
 
-// follower follows files that make one part of the material. It compares what they hold, so that no change is too
-// quick for it.
+// follower watches files that make one part of the material. It compares their contents, so that it misses no quick change.
 type follower struct {
-	// what is the part, for the log; setting its settings and files, for an error.
+	// what names the part, for the log; setting names its settings and files, for an error.
 	what, setting string
 	names         []string
 	// parse puts the part into the material.
 	parse func(m *material, contents [][]byte) error
 
-	seen   [][]byte // what the files held when they were read last
-	failed bool     // that was of no use
+	seen   [][]byte // the contents of the files at the last read
+	failed bool     // they were not usable
 }
 
-// followers are in the order in which they depend on each other.
+// followers returns them in the order in which they depend on each other.
 func (t *TLS) followers() []*follower {
 	list := []*follower{{
 		what: "certificate", setting: "--xds-tls-cert " + t.opts.Cert + " and --xds-tls-key " + t.opts.Key,
@@ -57,7 +56,7 @@ func (t *TLS) followers() []*follower {
 	return list
 }
 
-// read looks at the files. It returns the material with what they hold, if that is new, or what was of no use before.
+// read reads the files. It returns the material with their contents, if those are new, or were not usable before.
 func (f *follower) read(m material, readFile func(string) ([]byte, error)) (next *material, err error) {
 	contents := make([][]byte, len(f.names))
 	for i, name := range f.names {
@@ -81,13 +80,13 @@ func (f *follower) read(m material, readFile func(string) ([]byte, error)) (next
 	return &m, err
 }
 
-// follow takes over what is new in the files of a part, and reports whether it did. Files that are of no use leave what is in
-// use. They are tried again: what one part holds may depend on another.
+// follow applies new contents of the files of a part, and reports whether it did. If they are not usable, the material in
+// use stays. They are tried again: one part may depend on another.
 func (t *TLS) follow(f *follower) (changed bool) {
 	seen, failed := f.seen, f.failed
 	next, err := f.read(*t.current(), t.opts.ReadFile)
 	switch {
-	case err != nil && failed && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was said
+	case err != nil && failed && slices.EqualFunc(seen, f.seen, bytes.Equal): // it was already reported
 		return false
 	case err != nil:
 		t.opts.Log.Warn("new files of the xds port not used, what they held before stays", "what", f.what, "files", f.names, "err", err)

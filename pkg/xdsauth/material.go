@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// material is what the files hold. It is never changed.
+// material is the contents of the files. It is immutable.
 type material struct {
 	pair tls.Certificate
 	// clients are the authorities of client certificates; nil if clients have none.
@@ -60,7 +60,7 @@ func poolOf(list []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// verify checks the certificates that a client showed, its own first. They are good until the time that it returns, if nothing
+// verify checks the certificates that a client presented, its own first. They are valid until the returned time, if nothing
 // changes.
 func (m *material) verify(shown []*x509.Certificate, now time.Time) (until time.Time, err error) {
 	leaf := shown[0]
@@ -101,7 +101,7 @@ func (m *material) verify(shown []*x509.Certificate, now time.Time) (until time.
 	return until, nil
 }
 
-// endOf is when the first certificate of a chain ends.
+// endOf returns when the first certificate of a chain expires.
 func endOf(chain []*x509.Certificate) time.Time {
 	end := chain[0].NotAfter
 	for _, cert := range chain[1:] {
@@ -112,7 +112,7 @@ func endOf(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// refuseCertificate is the refusal of a certificate.
+// refuseCertificate returns the refusal of a certificate.
 func refuseCertificate(leaf *x509.Certificate, err error) *server.Refusal {
 	refusal := &server.Refusal{Reason: server.ReasonCertificate, Message: "the client certificate is not valid here: " + err.Error(), Detail: describe(leaf)}
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
@@ -122,7 +122,7 @@ func refuseCertificate(leaf *x509.Certificate, err error) *server.Refusal {
 	return refusal
 }
 
-// describe says whose a certificate is, for the log.
+// describe says whose certificate it is, for the log.
 func describe(leaf *x509.Certificate) string {
 	n, err := namesOf(leaf)
 	if err != nil || n.san == "" {

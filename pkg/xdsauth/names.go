@@ -11,12 +11,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// names is whom a certificate names.
+// names are the identities in a certificate.
 type names struct {
 	proxies    []string
 	rateLimits bool
-	// san is the subject alternative name that says so, the first if there are more; of a certificate
-	// that names nobody it is the first of all.
+	// san is the first subject alternative name with an identity; if there is none, it is the first of all.
 	san string
 }
 
@@ -26,8 +25,8 @@ const (
 	tagURI = 6
 )
 
-// namesOf reads the subject alternative names of a certificate. They are taken as they were written: nothing is
-// decoded or put into another case, so that a name is written in one way only.
+// namesOf reads the subject alternative names of a certificate. They are used as they are written: nothing is
+// decoded or converted to another case, so that a name has only one form.
 func namesOf(cert *x509.Certificate) (names, error) {
 	var n names
 	add := func(san string, known bool) {
@@ -62,8 +61,8 @@ func namesOf(cert *x509.Certificate) (names, error) {
 	return n, err
 }
 
-// eachName calls f for the DNS names and URIs of a certificate. crypto/x509 has only the parsed form of URIs, in
-// which different ones look alike.
+// eachName calls f for the DNS names and URIs of a certificate. crypto/x509 has URIs only in parsed form, in which
+// different ones look alike.
 func eachName(cert *x509.Certificate, f func(tag int, text string)) error {
 	for _, e := range cert.Extensions {
 		if !e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 17}) {
@@ -100,8 +99,8 @@ func spiffePath(uri string) (path string, ok bool) {
 	return found[1], true
 }
 
-// proxyName returns a text if it may be the name of a proxy (rest-api.md, "Names"). A wildcard is none, and what has
-// a meaning in paths is left to paths.
+// proxyName returns a text if it is valid as the name of a proxy (rest-api.md, "Names"). A wildcard is not, nor is a
+// text with a meaning in paths.
 func proxyName(text string) (name string, ok bool) {
 	if text == "." || text == ".." || !regexp.MustCompile(`^[A-Za-z0-9._-]{1,253}$`).MatchString(text) {
 		return "", false
@@ -109,7 +108,7 @@ func proxyName(text string) (name string, ok bool) {
 	return text, true
 }
 
-// identity is what somebody with a certificate of these names may do.
+// identity returns what a client with a certificate of these names may do.
 func (n names) identity() server.Identity {
 	label := n.san
 	if label == "" {

@@ -27,7 +27,7 @@ func uri(text string) san   { return san{6, text} }
 func dns(text string) san   { return san{2, text} }
 func email(text string) san { return san{1, text} }
 
-// certificateOf makes a certificate with exactly these names; nil if Go reads none out of it, which refuses the handshake.
+// certificateOf makes a certificate with exactly these names; nil if Go cannot parse it, which fails the handshake.
 func certificateOf(commonName string, sans ...san) *x509.Certificate {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

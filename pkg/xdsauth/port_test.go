@@ -32,7 +32,7 @@ type port struct {
 	tls               *xdsauth.TLS
 	refusals          *server.Refusals
 	log               *gbytes.Buffer
-	issuer, authority *testkit.Authority // of its own certificate, of its clients'
+	issuer, authority *testkit.Authority // issuer of its own certificate, authority of its clients'
 
 	mu    sync.Mutex
 	files map[string]string
@@ -102,7 +102,7 @@ func (p *port) now() time.Time {
 	return p.clock
 }
 
-// write changes a file, or deletes it, and lets the port look.
+// write changes a file, or deletes it, and makes the port check its files.
 func (p *port) write(name, text string) {
 	p.mu.Lock()
 	p.files[name] = text
@@ -113,7 +113,7 @@ func (p *port) write(name, text string) {
 	p.look()
 }
 
-// later moves the clock and lets the port look.
+// later moves the clock and makes the port check its files.
 func (p *port) later(d time.Duration) {
 	p.mu.Lock()
 	p.clock = p.clock.Add(d)
@@ -169,7 +169,8 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 
 func (bearer) RequireTransportSecurity() bool { return true }
 
-// config is that of a client with certificates; none means that it shows none.
+// config returns the TLS configuration of a client with certificates; without any, it
+// presents none.
 func (p *port) config(pairs ...testkit.Pair) *tls.Config {
 	GinkgoHelper()
 	c := &tls.Config{RootCAs: p.issuer.Pool(), NextProtos: []string{"h2"}, ServerName: "127.0.0.1"}
@@ -190,11 +191,11 @@ func (p *port) dial(c *tls.Config, options ...grpc.DialOption) (x *testkit.XDSCl
 		append(options, grpc.WithTransportCredentials(credentials.NewTLS(c)))...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(x.Close)
-	_ = x.Subscribe(snapshot.ClusterType) // what is wrong shows at the end of the stream
+	_ = x.Subscribe(snapshot.ClusterType) // the end of the stream shows what is wrong
 	return x, answered
 }
 
-// connected is a client that is served.
+// connected returns a client that is served.
 func (p *port) connected(pair testkit.Pair, options ...grpc.DialOption) *testkit.XDSClient {
 	GinkgoHelper()
 	x, served := p.dial(p.config(pair), options...)
@@ -202,7 +203,7 @@ func (p *port) connected(pair testkit.Pair, options ...grpc.DialOption) *testkit
 	return x
 }
 
-// handshake shows a certificate and returns what the port says to it: nothing, or an alert.
+// handshake presents a certificate and returns the port's answer: nil, or an alert.
 func (p *port) handshake(pair testkit.Pair) error {
 	GinkgoHelper()
 	conn, err := tls.Dial("tcp", p.addr, p.config(pair))
@@ -217,7 +218,7 @@ func (p *port) handshake(pair testkit.Pair) error {
 	return nil
 }
 
-// conn is a connection for many streams.
+// conn returns a connection for many streams.
 func (p *port) conn(pair testkit.Pair) *grpc.ClientConn {
 	GinkgoHelper()
 	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(credentials.NewTLS(p.config(pair))))
@@ -226,19 +227,19 @@ func (p *port) conn(pair testkit.Pair) *grpc.ClientConn {
 	return conn
 }
 
-// stream opens one and says how it went.
+// stream opens a stream and returns its error.
 func (p *port) stream(conn *grpc.ClientConn) error {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	rpc, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	_ = rpc.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "edge"}, TypeUrl: snapshot.ClusterType}) // Recv says what is wrong
+	_ = rpc.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "edge"}, TypeUrl: snapshot.ClusterType}) // Recv returns what is wrong
 	_, err = rpc.Recv()
 	return err
 }
 
-// ending is how a stream ends, as a text.
+// ending returns how a stream ends, as text.
 func ending(x *testkit.XDSClient) string {
 	GinkgoHelper()
 	Eventually(x.Ended()).Should(BeClosed())

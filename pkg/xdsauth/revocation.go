@@ -19,8 +19,8 @@ type revocation struct {
 	serials map[string]bool
 }
 
-// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. A list in the name of an authority that none of
-// the authorities of this name has signed is refused: it would revoke nothing.
+// parseRevocations reads the lists of a file: PEM, any number of them, or one in DER. It refuses a list with the name of an
+// authority that none of the authorities with this name has signed: it would revoke nothing.
 func parseRevocations(data []byte, authorities []*x509.Certificate) (revocations, error) {
 	ders, err := splitRevocations(data)
 	if err != nil {
@@ -67,14 +67,14 @@ func splitRevocations(data []byte) (ders [][]byte, err error) {
 	return ders, nil
 }
 
-// isComplete returns an error for a list that needs other lists, or is only about some certificates: it has a critical extension
-// (RFC 5280, 5.2), of the list or of an entry.
+// isComplete returns an error for a list that needs other lists, or is only about some certificates: it has a critical
+// extension (RFC 5280, 5.2), of the list or of an entry.
 func isComplete(list *x509.RevocationList) error {
 	for _, e := range list.Extensions {
 		if e.Critical {
 			return fmt.Errorf("it has the critical extension %s: only complete lists of one authority are possible", e.Id)
 		}
-		if e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 27}) { // always critical, says the RFC
+		if e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 27}) { // always critical, according to the RFC
 			return errors.New("it is a delta list: only complete lists are possible")
 		}
 	}
@@ -88,8 +88,8 @@ func isComplete(list *x509.RevocationList) error {
 	return nil
 }
 
-// isSigned returns an error if there are authorities of the list's name and none has signed it. There may be none:
-// then it is that of an authority between them and the clients.
+// isSigned returns an error if there are authorities with the list's name and none has signed it. There may be none: the
+// list is then that of an authority between them and the clients.
 func isSigned(list *x509.RevocationList, authorities []*x509.Certificate) error {
 	var err error
 	for _, a := range authorities {
@@ -108,7 +108,7 @@ func isSigned(list *x509.RevocationList, authorities []*x509.Certificate) error 
 
 func serialKey(n *big.Int) string { return string(n.Bytes()) }
 
-// revokes returns a list that has a certificate of the chain, with the certificate. The chain ends with its root.
+// revokes returns a list that contains a certificate of the chain, with the certificate. The chain ends with its root.
 func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate, revoked bool) {
 	for i, cert := range chain[:len(chain)-1] {
 		issuer := chain[i+1]
@@ -121,7 +121,7 @@ func (r revocations) revokes(chain []*x509.Certificate) (cert *x509.Certificate,
 	return nil, false
 }
 
-// stale returns a list whose next one is due.
+// stale returns a list whose next update is overdue.
 func (r revocations) stale(now time.Time) (list *x509.RevocationList, found bool) {
 	for _, list := range r {
 		if !list.NextUpdate.IsZero() && now.After(list.NextUpdate) {

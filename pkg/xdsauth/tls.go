@@ -11,23 +11,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// checkEvery is how often files, and the ends of certificates, are looked at.
+// checkEvery is how often files, and the expiry of certificates, are checked.
 const checkEvery = time.Second
 
 // TLSOptions of a TLS. Only ClientCA and ClientCRL may be empty.
 type TLSOptions struct {
-	// Cert and Key are the PEM files of the port's own certificate, ClientCA of the authorities
-	// of clients. ClientCRL has revocation lists, in PEM or DER.
+	// Cert and Key are the PEM files of the port's own certificate, ClientCA that of the authorities of clients.
+	// ClientCRL has revocation lists, in PEM or DER.
 	Cert, Key, ClientCA, ClientCRL string
 	// ReadFile is os.ReadFile, Now time.Now.
 	ReadFile func(name string) ([]byte, error)
 	Now      func() time.Time
-	// Refusals counts and logs handshakes that fail.
+	// Refusals counts and logs failed handshakes.
 	Refusals *server.Refusals
 	Log      *slog.Logger
 }
 
-// TLS is what a port with TLS needs. Its files are followed while Run runs. Use OpenTLS.
+// TLS is what a port with TLS needs. Run watches its files. Use OpenTLS.
 type TLS struct {
 	opts  TLSOptions
 	files []*follower
@@ -35,11 +35,11 @@ type TLS struct {
 	mu   sync.Mutex
 	now  *material
 	open map[*openProof]struct{}
-	// warned is when it was last warned of what ends, by what.
+	// warned is when it last warned that something expires, by what that is.
 	warned map[string]time.Time
 }
 
-// openProof is a certificate with a stream that is open.
+// openProof is a certificate with an open stream.
 type openProof struct {
 	shown []*x509.Certificate
 	// hangUp closes the connection soon.
@@ -70,7 +70,7 @@ func (t *TLS) current() *material {
 	return t.now
 }
 
-// Run follows the files and ends proofs that no longer hold, until ctx ends.
+// Run watches the files and ends proofs that are no longer valid, until ctx ends.
 func (t *TLS) Run(ctx context.Context) error {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
@@ -84,7 +84,7 @@ func (t *TLS) Run(ctx context.Context) error {
 	}
 }
 
-// Check looks at the files and at the proofs once.
+// Check checks the files and the proofs once.
 func (t *TLS) Check() {
 	changed := false
 	for _, f := range t.files {
@@ -100,7 +100,7 @@ func (t *TLS) Check() {
 	t.warn()
 }
 
-// due are the proofs to look at again: all, or those whose time is over.
+// due returns the proofs to check again: all, or those whose time has passed.
 func (t *TLS) due(all bool) (list []*openProof) {
 	now := t.opts.Now()
 	t.mu.Lock()
@@ -130,14 +130,15 @@ func (t *TLS) extend(p *openProof, until time.Time) {
 	p.until = until
 }
 
-// prove returns what the certificates of a client prove, for as long as ctx. hangUp is called if that ends before.
+// prove returns what the certificates of a client prove, for as long as ctx. hangUp is called if the proof ends
+// before.
 func (t *TLS) prove(ctx context.Context, shown []*x509.Certificate, hangUp func()) (*proof, error) {
 	n, err := namesOf(shown[0])
 	if err != nil {
 		return nil, refuseCertificate(shown[0], err)
 	}
 	p := &openProof{shown: shown, hangUp: hangUp, ended: make(chan struct{})}
-	// First, so that no change of the files is missed.
+	// The lock comes first, so that no change of the files is missed.
 	t.mu.Lock()
 	t.open[p] = struct{}{}
 	m := t.now
@@ -159,14 +160,14 @@ func (t *TLS) prove(ctx context.Context, shown []*x509.Certificate, hangUp func(
 	return &id, nil
 }
 
-// Open is how many streams with certificates are open.
+// Open returns the number of open streams with certificates.
 func (t *TLS) Open() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.open)
 }
 
-// warn warns of what ends soon or has ended, once a day.
+// warn warns, once a day, of what expires soon or has expired.
 func (t *TLS) warn() {
 	now, m := t.opts.Now(), t.current()
 	leaf := m.pair.Leaf
@@ -183,7 +184,7 @@ func (t *TLS) warn() {
 	}
 }
 
-// daily reports whether it is a day since it last did about something.
+// daily returns true at most once a day for each subject.
 func (t *TLS) daily(about string, now time.Time) bool {
 	if last, ok := t.warned[about]; ok && now.Sub(last) < 24*time.Hour {
 		return false

@@ -22,7 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// changed makes a certificate of a client that is unlike others.
+// changed returns a function that makes a client certificate with a change.
 func changed(change func(*x509.Certificate)) func(*port) testkit.Pair {
 	return func(p *port) testkit.Pair {
 		return issue(p.authority, testkit.CertificateOptions{Client: true, Change: change})
@@ -236,7 +236,7 @@ var _ = Describe("The certificate of the port", func() {
 		p := newPort().open()
 		x := p.connected(client(p.authority))
 		first := shown(p)
-		pair := p.renew() // the key first: with it alone the old one stays
+		pair := p.renew() // the key first: with it alone the old pair stays
 		Expect(shown(p)).To(And(Equal(hexOf(pair)), Not(Equal(first))))
 		Eventually(p.log).Should(gbytes.Say(`level=WARN msg="new files of the xds port not used, what they held before stays" what=certificate .*they must be a PEM certificate chain and its key`))
 		Eventually(p.log).Should(gbytes.Say(`level=INFO msg="new files of the xds port in use" what=certificate`))

@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	// lookEvery is how often a TokenSet looks for changes: about how long a token that
-	// another process has revoked still works.
+	// lookEvery is how often a TokenSet checks for changes: about as long as a token
+	// still works that another process has revoked.
 	lookEvery = time.Second
-	// lookTime bounds one look.
+	// lookTime bounds one check.
 	lookTime = 5 * time.Second
-	// touchEvery is how exact the last use of a token is.
+	// touchEvery is the precision of the last use of a token.
 	touchEvery = time.Minute
 )
 
 // errAnotherDatabase is why the tokens stay although the database has none.
 var errAnotherDatabase = errors.New("the database never had a token: it is not the one from before, so those from before stay valid until one is created or deleted")
 
-// TokenSet keeps the tokens of a store in memory, so that a database that is away keeps
-// nobody out and lets nobody in. Use NewTokenSet, then Refresh, then Run.
+// TokenSet keeps the tokens of a store in memory, so that access stays as it is while
+// the database is unavailable. Use NewTokenSet, then Refresh, then Run.
 type TokenSet struct {
 	store store.ProxyTokens
 	log   *slog.Logger
 	now   func() time.Time
-	// every is lookEvery, but for tests.
+	// every is lookEvery, except in tests.
 	every time.Duration
 
-	// looking is held by the one who asks the store: an older answer never replaces a
+	// looking is held during a request to the store: an older answer never replaces a
 	// newer one.
 	looking sync.Mutex
-	version string // of the tokens; needs looking
+	version string // of the tokens; requires looking
 
 	mu     sync.Mutex
 	tokens map[[sha256.Size]byte]*keptToken
-	// used are those whose use is to be noted.
+	// used are those whose use is to be recorded.
 	used map[[sha256.Size]byte]struct{}
 }
 
@@ -49,13 +49,13 @@ type TokenSet struct {
 type keptToken struct {
 	proxy, name string
 	revoked     chan struct{}
-	// streams are those that are open with it, noted is when its use was last noted.
-	// They need the lock of the set.
+	// streams is the number of open streams with it, noted is when its use was last
+	// recorded. They require the lock of the set.
 	streams int
 	noted   time.Time
 }
 
-// NewTokenSet returns one that is empty before the first Refresh. A nil clock means
+// NewTokenSet returns a set that is empty before the first Refresh. A nil clock means
 // time.Now.
 func NewTokenSet(tokens store.ProxyTokens, log *slog.Logger, now func() time.Time) *TokenSet {
 	if now == nil {
@@ -85,7 +85,7 @@ func (s *TokenSet) Find(ctx context.Context, hash [sha256.Size]byte) (Token, boo
 	return Token{Name: t.name, Proxy: t.proxy, RateLimits: t.proxy == "", Revoked: t.revoked}, true
 }
 
-// use notes that a token is used, if that was not noted lately. It needs mu.
+// use records that a token is used, if that was not recorded recently. It requires mu.
 func (s *TokenSet) use(hash [sha256.Size]byte, t *keptToken) {
 	if now := s.now(); now.Sub(t.noted) >= touchEvery {
 		t.noted = now
@@ -93,7 +93,7 @@ func (s *TokenSet) use(hash [sha256.Size]byte, t *keptToken) {
 	}
 }
 
-// Refresh looks for changes in the store. What was revoked is closed when it returns.
+// Refresh checks the store for changes. When it returns, revoked tokens are closed.
 func (s *TokenSet) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -113,7 +113,7 @@ func (s *TokenSet) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// replace makes all the tokens that there are.
+// replace replaces all tokens.
 func (s *TokenSet) replace(all []store.ProxyToken) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,15 +133,15 @@ func (s *TokenSet) replace(all []store.ProxyToken) {
 	s.tokens = next
 }
 
-// Changed is Refresh after this process has changed a token. What it misses, Run finds.
+// Changed is Refresh after this process has changed a token. Run finds what it misses.
 func (s *TokenSet) Changed(ctx context.Context) {
 	if err := s.Refresh(context.WithoutCancel(ctx)); err != nil {
 		s.log.WarnContext(ctx, "change of a token takes effect later", "err", err)
 	}
 }
 
-// Run looks for changes once a second, and notes the use of tokens, until ctx ends. It
-// returns nil; a store that does not answer is asked again.
+// Run checks for changes once a second, and records the use of tokens, until ctx ends.
+// It returns nil; a store that does not answer is tried again.
 func (s *TokenSet) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.every)
 	defer ticker.Stop()
@@ -168,7 +168,7 @@ func (s *TokenSet) Run(ctx context.Context) error {
 	}
 }
 
-// touch notes in the store which tokens are used.
+// touch records in the store which tokens are used.
 func (s *TokenSet) touch(ctx context.Context) error {
 	used := s.takeUsed()
 	if len(used) == 0 {
@@ -187,8 +187,8 @@ func (s *TokenSet) touch(ctx context.Context) error {
 	return nil
 }
 
-// takeUsed returns the tokens whose use is to be noted: those that were used, and those
-// with an open stream.
+// takeUsed returns the tokens whose use is to be recorded: those that were used, and
+// those with an open stream.
 func (s *TokenSet) takeUsed() (list [][sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 
 type proxyTokens = store.ProxyTokens
 
-// database is a store that can be away, and counts what it is asked.
+// database is a store that can be made unavailable, and counts its calls.
 type database struct {
 	proxyTokens
 	away        atomic.Bool
@@ -48,7 +48,7 @@ func (d *database) TouchProxyTokens(ctx context.Context, hashes [][sha256.Size]b
 	return d.proxyTokens.TouchProxyTokens(ctx, hashes, at)
 }
 
-// clock is one that a spec sets.
+// clock is a clock that a spec sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -123,7 +123,7 @@ func (l *tokenLab) revoke(ctx context.Context, proxy, name string) {
 	Expect(l.other.DeleteProxyToken(ctx, proxy, name)).To(Succeed())
 }
 
-// find looks a token up as a stream does that is open until ctx ends.
+// find looks a token up as a stream does that stays open until ctx ends.
 func (l *tokenLab) find(ctx context.Context, text string) (xdsauth.Token, bool) {
 	return l.set.Find(ctx, sha256.Sum256([]byte(text)))
 }

@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// maxUnproven is how many connections of one client address may be open on which nobody has
-	// proved who he is. Each costs a file descriptor and up to some 50 kB, for 10 s while it is in its handshake
-	// and for a minute after that.
+	// maxUnproven bounds the open connections of one client address on which nobody has authenticated. Each
+	// costs a file descriptor and up to about 50 kB, for 10 s during its handshake and for a minute after that.
 	maxUnproven = 512
-	// unprovenTime is how long such a connection is left in peace: an Envoy has proved who it is long
-	// before. After it, the oldest makes room for a new one, so that who holds connections open does not keep
-	// out the others behind the same address. Before it, the new one is closed, so that many Envoys that
-	// come back at once do not push each other out.
+	// unprovenTime is how long such a connection is kept: an Envoy authenticates long before. After it, a new
+	// connection replaces the oldest, so that a client that keeps connections open does not block the others
+	// behind the same address. Before it, the new one is closed, so that many Envoys that reconnect at the same
+	// time do not displace each other.
 	unprovenTime = 2 * time.Second
 )
 
-// boundListener closes connections beyond maxUnproven at once. So one client cannot take
-// the memory and the file descriptors that others need.
+// boundListener closes connections beyond maxUnproven immediately. So one client cannot take the memory and the
+// file descriptors that others need.
 type boundListener struct {
 	net.Listener
 	refusals *server.Refusals
@@ -38,8 +37,8 @@ type boundListener struct {
 	unproven map[netip.Prefix]*list.List // of *unprovenConn by client address, the oldest first; never empty
 }
 
-// Bound bounds how many connections of one client address may be open that have proved
-// nothing, for a port with Credentials and an Authenticator. A nil clock means time.Now.
+// Bound bounds the open connections of one client address that have not authenticated, for a port with
+// Credentials and an Authenticator. A nil clock means time.Now.
 func Bound(l net.Listener, refusals *server.Refusals, now func() time.Time) net.Listener {
 	if now == nil {
 		now = time.Now
@@ -65,7 +64,8 @@ func (l *boundListener) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection, and returns the one that is too many: it, or an older one; nil if none is.
+// enter counts a connection. It returns the one that exceeds the bound: next, or an older one; nil if there is
+// none.
 func (l *boundListener) enter(next *unprovenConn) (tooMany *unprovenConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,13 +85,13 @@ func (l *boundListener) enter(next *unprovenConn) (tooMany *unprovenConn) {
 	return tooMany
 }
 
-// unprovenConn counts until it is closed or somebody has proved who he is on it.
+// unprovenConn counts until it is closed or a client has authenticated on it.
 type unprovenConn struct {
 	net.Conn
 	of     *boundListener
 	client netip.Prefix
 	since  time.Time
-	at     *list.Element // in the list of its client, or no longer
+	at     *list.Element // in the list of its client, or removed from it
 }
 
 // Close implements net.Conn.
@@ -100,7 +100,7 @@ func (c *unprovenConn) Close() error {
 	return c.Conn.Close()
 }
 
-// leave makes it count no longer; again it does nothing.
+// leave stops counting it; a second call does nothing.
 func (c *unprovenConn) leave() {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *unprovenConn) leave() {
 	}
 }
 
-// drop closes a connection that is too many, and leaves nothing of it.
+// drop closes a connection beyond the bound, so that the kernel keeps no state of it.
 func (c *unprovenConn) drop() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -125,7 +125,7 @@ func (c *unprovenConn) drop() {
 	})
 }
 
-// plainInfo is of a connection without TLS.
+// plainInfo describes a connection without TLS.
 type plainInfo struct{ raw net.Conn }
 
 // AuthType implements credentials.AuthInfo.
@@ -135,7 +135,7 @@ func (i plainInfo) connection() net.Conn { return i.raw }
 
 func (i tlsInfo) connection() net.Conn { return i.conn.NetConn() }
 
-// proven notes that somebody has proved on the connection of a stream who he is.
+// proven records that a client has authenticated on the connection of a stream.
 func proven(ctx context.Context) {
 	client, ok := peer.FromContext(ctx)
 	if !ok {

@@ -27,7 +27,7 @@ var _ = Describe("A TLS client", func() {
 		p := newPort().open()
 		c := p.config(client(p.authority, "edge"))
 		c.NextProtos = nil
-		conn, err := tls.Dial("tcp", p.addr, c) // with TLS 1.3 the client is through first
+		conn, err := tls.Dial("tcp", p.addr, c) // with TLS 1.3 the client finishes first
 		if err == nil {
 			defer conn.Close()
 			_, err = io.ReadAll(conn)
@@ -91,7 +91,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 		}
 	}
 	refused := func() int64 { return refusals.Counts()["connections"] }
-	// prove plays a stream that is opened on a connection.
+	// prove acts as a stream that is opened on a connection.
 	prove := func(c connection, open bool, authorization ...string) {
 		GinkgoHelper()
 		ctx := metadata.NewIncomingContext(context.Background(), metadata.MD{"authorization": authorization})
@@ -139,7 +139,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 		Eventually(accepted).Should(HaveLen(most - 2 + 1))
 		Expect(refused()).To(BeEquivalentTo(2))
 		Expect(closed(second)()).To(BeFalse())
-		_ = first.Close() // as gRPC does: it leaves no room again
+		_ = first.Close() // as gRPC does: it does not free a slot a second time
 		open("127.0.0.2", 1)
 		Eventually(closed(second)).Should(BeTrue())
 		Eventually(refused).Should(BeEquivalentTo(3))
