@@ -20,14 +20,14 @@ import (
 // Version is the Envoy that Gatehouse is made for and tested with.
 const Version = "1.39.3"
 
-// defaultMaxConnections bounds the memory that clients can take: an idle
-// connection costs Envoy some tens of kB.
+// defaultMaxConnections bounds the memory that clients can use: an idle connection
+// costs Envoy some tens of kB.
 const defaultMaxConnections = 50_000
 
 // reservedPrefix begins the names of metadata that the control plane reads.
 const reservedPrefix = "gatehouse_"
 
-// maxSocketPath is what the address of a Unix socket has room for.
+// maxSocketPath is the longest path that fits in the address of a Unix socket.
 const maxSocketPath = 107
 
 //go:embed bootstrap.yaml.tmpl
@@ -35,54 +35,54 @@ var bootstrapTemplate string
 
 // Params is what differs between the bootstraps of two Envoys.
 type Params struct {
-	// Node is the node id: the name of the proxy object whose configuration
-	// the Envoy gets. It is the node's cluster too.
+	// Node is the node id: the name of the proxy object whose configuration the Envoy
+	// receives. It is also the node's cluster.
 	Node string
 	// XDSAddr is HOST:PORT of the control plane, an IP address or a DNS name.
 	XDSAddr string
-	// XDSSocket is the path of a Unix socket of the control plane, in place of
-	// XDSAddr.
+	// XDSSocket is the path of a Unix socket of the control plane, instead of XDSAddr.
 	XDSSocket string
 	// AdminAddr is IP:PORT of the admin endpoint; port 0 means any free one,
 	// empty means none.
 	AdminAddr string
-	// AdminSocket is the path of a Unix socket for the admin endpoint, in place
-	// of AdminAddr. There it has all its paths, since only this user gets in.
+	// AdminSocket is the path of a Unix socket for the admin endpoint, instead of
+	// AdminAddr. All admin paths work there, because only this user can connect.
 	AdminSocket string
-	// MaxConnections is the most client connections at a time; 0 means 50,000.
+	// MaxConnections is the maximum number of client connections at a time; 0 means
+	// 50,000.
 	MaxConnections int
-	// MaxHeap is the most bytes of heap, near which the Envoy takes less work on;
-	// 0 means no limit.
+	// MaxHeap is the maximum heap size in bytes, near which the Envoy accepts less
+	// work; 0 means no limit.
 	MaxHeap int64
-	// Parent is who started the Envoy, which says so in its node's metadata as
-	// gatehouse_parent; empty says nothing.
+	// Parent identifies the process that started the Envoy, which sends it in its node
+	// metadata as gatehouse_parent; empty sends nothing.
 	Parent string
-	// Metadata is more of the node's metadata, StatsTags are tags of every
-	// statistic. A metadata key must not begin with "gatehouse_".
+	// Metadata is additional node metadata, StatsTags are tags of every statistic. A
+	// metadata key must not begin with "gatehouse_".
 	Metadata, StatsTags map[string]string
-	// Loopback asks the control plane for listeners on the loopback only.
+	// Loopback requests listeners on the loopback address only.
 	Loopback bool
-	// TLS says how the control plane proves who it is, and the Envoy too; nil means
-	// plain text.
+	// TLS says how the control plane and the Envoy authenticate to each other; nil
+	// means no TLS.
 	TLS *TLS
-	// Token is a proxy token, with which the Envoy proves who it is; empty means
-	// none. It is in the bootstrap as it is.
+	// Token is the proxy token with which the Envoy authenticates; empty means none.
+	// The bootstrap contains it in plain text.
 	Token string
 }
 
-// AdminPaths are the paths of an admin port, without the first slash: they show nothing
-// confidential, and none of them ends Envoy.
+// AdminPaths returns the paths of an admin port, without the first slash: they show
+// nothing confidential, and none of them stops Envoy.
 func AdminPaths() []string {
 	return []string{"certs", "clusters", "listeners", "logging", "memory", "ready", "server_info", "stats", "stats/prometheus"}
 }
 
-// address is an address as the template needs it.
+// address is an address in the form that the template needs.
 type address struct {
 	Host string
 	Port int
 }
 
-// Bootstrap returns the configuration, in YAML, with which an Envoy joins the
+// Bootstrap returns the configuration, in YAML, with which an Envoy connects to the
 // control plane.
 func Bootstrap(p Params) ([]byte, error) {
 	if p.Node == "" || !isText(p.Node) {
@@ -136,7 +136,7 @@ func Bootstrap(p Params) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// nodeMetadata is what the Envoy tells the control plane of itself.
+// nodeMetadata returns what the Envoy tells the control plane about itself.
 func nodeMetadata(p Params) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, p.Metadata)
@@ -149,7 +149,7 @@ func nodeMetadata(p Params) map[string]string {
 	return all
 }
 
-// checkTexts refuses what Envoy would not take for what it is.
+// checkTexts refuses metadata, tags and tokens that Envoy would read as something else.
 func checkTexts(p Params) error {
 	for what, list := range map[string]map[string]string{"metadata": p.Metadata, "tag": p.StatsTags} {
 		for name, value := range list {
@@ -169,15 +169,15 @@ func checkTexts(p Params) error {
 	return nil
 }
 
-// isToken keeps out what a header has no room for, and "%", with which Envoy
-// begins the name of a value. The characters are those of RFC 6750.
+// isToken reports whether a text has only the characters of RFC 6750. It keeps out what
+// a header cannot contain, and "%", which begins a substitution in Envoy.
 func isToken(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~+/=", r)
 	})
 }
 
-// isText keeps out what would leave its place in the file.
+// isText reports whether a text is valid UTF-8 without control characters.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

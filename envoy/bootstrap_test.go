@@ -26,7 +26,7 @@ func TestEnvoy(t *testing.T) {
 
 const program = "../bin/envoy"
 
-// validate has a real Envoy check a bootstrap.
+// validate makes a real Envoy check a bootstrap.
 func validate(bootstrap []byte) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "envoy.yaml")
@@ -35,7 +35,7 @@ func validate(bootstrap []byte) {
 	Expect(err).NotTo(HaveOccurred(), "%s (bin/envoy comes from `make envoy`)", out)
 }
 
-// certificateDir has the authority ca.crt, and gw.crt with gw.key.
+// certificateDir returns a directory with the authority ca.crt, and gw.crt with gw.key.
 func certificateDir() string {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -49,7 +49,7 @@ func certificateDir() string {
 	return dir
 }
 
-// tree is a bootstrap as YAML sees it.
+// tree returns a bootstrap as YAML parses it.
 func tree(bootstrap []byte) map[string]any {
 	GinkgoHelper()
 	m := map[string]any{}

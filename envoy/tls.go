@@ -7,19 +7,19 @@ import (
 	"path"
 )
 
-// TLS says how an Envoy and its control plane prove to each other who they are.
-// All paths are those that Envoy sees, and absolute.
+// TLS says how an Envoy and its control plane authenticate to each other. All paths are
+// absolute, and as Envoy sees them.
 type TLS struct {
 	// CA is a PEM file with the authorities of the control plane's certificate.
 	CA string
 	// Cert and Key are PEM files with the Envoy's own certificate; both empty
 	// means none.
 	Cert, Key string
-	// ServerName is the DNS name or IP address that the control plane's
-	// certificate must be for; empty means the host of Params.XDSAddr.
+	// ServerName is the DNS name or IP address that the control plane's certificate
+	// must contain; empty means the host of Params.XDSAddr.
 	ServerName string
-	// CertFile and CAFile are where Envoy finds what Follow returns. With both
-	// empty, Envoy reads CA, Cert and Key once.
+	// CertFile and CAFile are where Envoy finds what Follow returns. If both are empty,
+	// Envoy reads CA, Cert and Key once.
 	CertFile, CAFile string
 }
 
@@ -29,11 +29,11 @@ const (
 	authoritySecret   = "gatehouse_xds_ca"
 )
 
-// tlsContext is TLS as the template needs it.
+// tlsContext is TLS in the form that the template needs.
 type tlsContext struct {
 	TLS
-	// Name is what the certificate must be for, and SANType what kind of name it
-	// is. SNI is empty where Name is an address (RFC 6066).
+	// Name is the name that the certificate must contain, and SANType its type. SNI is
+	// empty if Name is an address (RFC 6066).
 	Name, SANType, SNI string
 	Follow             bool
 }
@@ -71,10 +71,10 @@ const secretType = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v
 // object is a JSON object.
 type object = map[string]any
 
-// Follow returns the content of the files, in JSON, through which an Envoy follows
-// the certificates of the connection to its control plane: it reads the PEM files
-// again when a file is moved into their directory. certificate, for TLS.CertFile, is
-// nil if the Envoy has none; authorities is for TLS.CAFile. xdsAddr is as in Params.
+// Follow returns the content of the files, in JSON, through which an Envoy watches the
+// certificates of the connection to its control plane: it reads the PEM files again
+// when a file is moved into their directory. certificate, for TLS.CertFile, is nil if
+// the Envoy has none; authorities is for TLS.CAFile. xdsAddr is as in Params.
 func Follow(t TLS, xdsAddr string) (certificate, authorities []byte, err error) {
 	xds, err := parseAddress(xdsAddr)
 	if err != nil {

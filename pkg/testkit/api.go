@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// API makes calls of the REST API at URL, http://HOST:PORT. Each has a
-// connection of its own, so that a restart of the program is not seen.
+// API calls the REST API at URL, http://HOST:PORT. Each call uses its own connection,
+// so that a restart of the program does not show.
 type API struct {
 	URL string
 	// Socket is the path of a Unix socket to call instead of the URL's host.
@@ -26,7 +26,7 @@ type Answer struct {
 	Body   string
 }
 
-// Do sends a request. An empty contentType sends no such header.
+// Do sends a request. If contentType is empty, it sends no such header.
 func (a API) Do(ctx context.Context, method, path, contentType, body string) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -38,17 +38,17 @@ func (a API) Do(ctx context.Context, method, path, contentType, body string) (An
 	return a.Send(req)
 }
 
-// Get reads.
+// Get sends a GET request.
 func (a API) Get(ctx context.Context, path string) (Answer, error) {
 	return a.Do(ctx, http.MethodGet, path, "", "")
 }
 
-// Delete deletes.
+// Delete sends a DELETE request.
 func (a API) Delete(ctx context.Context, path string) (Answer, error) {
 	return a.Do(ctx, http.MethodDelete, path, "", "")
 }
 
-// Post sends a form with fields of the form Name=value; without any, nothing.
+// Post sends a form with fields of the form Name=value; without any, an empty body.
 func (a API) Post(ctx context.Context, path string, fields ...string) (Answer, error) {
 	if len(fields) == 0 {
 		return a.Do(ctx, http.MethodPost, path, "", "")
@@ -61,10 +61,10 @@ func (a API) Post(ctx context.Context, path string, fields ...string) (Answer, e
 	return a.Do(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", form.Encode())
 }
 
-// Send sends one request on a connection of its own and follows no redirect.
+// Send sends one request on its own connection and follows no redirect.
 func Send(req *http.Request) (Answer, error) { return API{}.Send(req) }
 
-// Send sends one request, through the socket if there is one.
+// Send sends one request, through the socket if Socket is set.
 func (a API) Send(req *http.Request) (Answer, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 	if a.Socket != "" {

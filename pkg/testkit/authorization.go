@@ -23,9 +23,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// AuthServer is an authorization server over HTTP and over gRPC (envoy.service.auth.v3). It lets a
-// request pass as x-user alice, unless a header of the request says otherwise: X-Deny is the status
-// that it answers with, X-Delay how long it waits, X-Answer a header of its answer, "name=value".
+// AuthServer is an authorization server over HTTP and over gRPC (envoy.service.auth.v3). It allows
+// a request as x-user alice, unless a header of the request says otherwise: X-Deny is the status of
+// its answer, X-Delay how long it waits, X-Answer a header of its answer, "name=value".
 type AuthServer struct {
 	// HTTP and GRPC are the ports on 127.0.0.1.
 	HTTP, GRPC int
@@ -36,7 +36,7 @@ type AuthServer struct {
 	list []AuthRequest
 }
 
-// AuthRequest is what the server was asked.
+// AuthRequest is a request that the server received.
 type AuthRequest struct {
 	// Protocol is http or grpc.
 	Protocol, Method, Host, Path, Body string
@@ -66,13 +66,13 @@ func StartAuthServer() (*AuthServer, error) {
 	return s, nil
 }
 
-// Close cuts all connections and ends the server.
+// Close closes all connections and stops the server.
 func (s *AuthServer) Close() error {
 	s.grpc.Stop()
 	return s.http.Close()
 }
 
-// Asked returns what the server was asked since the last call, in order.
+// Asked returns the requests that the server received since the last call, in order.
 func (s *AuthServer) Asked() []AuthRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *AuthServer) Asked() []AuthRequest {
 	return list
 }
 
-// verdict is what becomes of a request.
+// verdict is the decision about a request.
 type verdict struct {
 	status  int
 	headers http.Header

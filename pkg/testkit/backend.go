@@ -24,24 +24,23 @@ import (
 // BackendHeader names the backend in its answers.
 const BackendHeader = "X-Backend"
 
-// HealthPath is the path of a backend that tells its health, see SetHealthy.
+// HealthPath is the path for health checks of a backend; see SetHealthy.
 const HealthPath = "/healthz"
 
-// BackendOptions say what a backend speaks. The zero value is HTTP/1.1 in the
-// clear on 127.0.0.1.
+// BackendOptions configure a backend. The zero value is HTTP/1.1 without TLS on 127.0.0.1.
 type BackendOptions struct {
 	// IP is where it listens.
 	IP string
-	// Protocol is http, h2c, tls or h2, as Upstream_protocol.
+	// Protocol is http, h2c, tls or h2, as in Upstream_protocol.
 	Protocol string
-	// TLS replaces its TLS and its certificate; nil means one that it makes. It has to
-	// have a certificate.
+	// TLS replaces its TLS configuration and certificate; nil means a certificate that it
+	// makes. TLS must have a certificate.
 	TLS *tls.Config
 }
 
-// Backend answers every request with an Echo of it. The query parameters
-// delay=2s and status=503 delay the answer and set its status, each header=x-a:b
-// adds a header to it, and bytes=2000 as many blanks; a websocket gets back what it sends.
+// Backend answers every request with an Echo of it. The query parameters delay=2s and
+// status=503 delay the answer and set its status, each header=x-a:b adds a header to it,
+// and bytes=2000 as many spaces; a websocket echoes what it receives.
 type Backend struct {
 	Name string
 	IP   string
@@ -59,7 +58,7 @@ type Backend struct {
 	watch    chan<- *http.Request
 }
 
-// Echo is what a backend saw of a request.
+// Echo is a request as a backend received it.
 type Echo struct {
 	Backend, Method, Path, Host, Proto string
 	Headers                            http.Header
@@ -72,8 +71,7 @@ func StartBackend(name string, o BackendOptions) (*Backend, error) {
 	}
 	b := &Backend{Name: name, IP: o.IP, protocol: o.Protocol, tls: o.TLS}
 	for {
-		// Not a port of the system's choice, see firstPort: it has to be free
-		// for Restart.
+		// The system does not choose the port, see firstPort: it must be free for Restart.
 		var err error
 		if b.Port, err = FreePort(); err != nil {
 			return nil, err
@@ -81,7 +79,7 @@ func StartBackend(name string, o BackendOptions) (*Backend, error) {
 		switch err = b.start(); {
 		case err == nil:
 			return b, nil
-		case !errors.Is(err, syscall.EADDRINUSE): // or else somebody was faster
+		case !errors.Is(err, syscall.EADDRINUSE): // otherwise another process was faster
 			return nil, err
 		}
 	}
@@ -94,7 +92,7 @@ func (b *Backend) start() error {
 	}
 	config := &http.Server{
 		Handler: b, ReadHeaderTimeout: time.Minute, Protocols: &http.Protocols{},
-		ErrorLog: log.New(io.Discard, "", 0), // of clients that break off a handshake
+		ErrorLog: log.New(io.Discard, "", 0), // of clients that abort a handshake
 		ConnState: func(_ net.Conn, s http.ConnState) {
 			if s == http.StateActive {
 				b.touched.Add(1)
@@ -122,8 +120,8 @@ func (b *Backend) start() error {
 	return nil
 }
 
-// Certificate is what it shows over TLS, in PEM: its own authority, for
-// 127.0.0.1, ::1, example.com and *.example.com. Empty in the clear.
+// Certificate returns the certificate for TLS, in PEM: it is its own authority, for
+// 127.0.0.1, ::1, example.com and *.example.com. Empty without TLS.
 func (b *Backend) Certificate() string {
 	cert := b.server.Certificate()
 	if cert == nil {
@@ -132,29 +130,29 @@ func (b *Backend) Certificate() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}))
 }
 
-// Cut cuts all connections; it takes new ones.
+// Cut closes all connections; new ones are accepted.
 func (b *Backend) Cut() { b.server.CloseClientConnections() }
 
-// Close cuts all connections and ends the backend.
+// Close closes all connections and stops the backend.
 func (b *Backend) Close() {
 	b.server.CloseClientConnections()
 	b.server.Close()
 }
 
-// Stop takes no new connections, lets running requests end, and ends.
+// Stop accepts no new connections, lets running requests finish, and stops the backend.
 func (b *Backend) Stop() { b.server.Close() }
 
-// Requests counts what arrived, health checks aside.
+// Requests returns the number of requests, except health checks.
 func (b *Backend) Requests() int { return int(b.requests.Load()) }
 
-// Touched counts the connections on which a byte arrived after the handshake, and
-// those that became busy again.
+// Touched counts the connections on which data arrived after the handshake, and those that
+// became busy again.
 func (b *Backend) Touched() int { return int(b.touched.Load()) }
 
-// SetHealthy decides whether HealthPath answers 200, as at the start, or 503.
+// SetHealthy sets whether HealthPath answers 200, the default, or 503.
 func (b *Backend) SetHealthy(ok bool) { b.sick.Store(!ok) }
 
-// Watch sends each request to seen while there is room, before it is answered.
+// Watch sends each request to seen, unless that is full, before it is answered.
 func (b *Backend) Watch(seen chan<- *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

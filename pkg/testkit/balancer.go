@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Balancer is an address that leads to others: each connection to the next one that
-// accepts it, as a load balancer for TCP does.
+// Balancer forwards each connection to the next address that accepts it, as a TCP load
+// balancer does.
 type Balancer struct {
 	Addr string
 
@@ -34,14 +34,14 @@ func StartBalancer(addrs ...string) (*Balancer, error) {
 	return b, nil
 }
 
-// Close listens no longer, and returns when both ends of each connection have ended.
+// Close stops listening, and returns when both ends of each connection are closed.
 func (b *Balancer) Close() error {
 	err := b.listener.Close()
 	b.group.Wait()
 	return err
 }
 
-// lead connects a client with the first of some addresses that accepts it.
+// lead connects a client to the first of some addresses that accepts the connection.
 func (b *Balancer) lead(client net.Conn, addrs []string) {
 	defer func() { _ = client.Close() }()
 	for _, addr := range addrs {
@@ -50,7 +50,7 @@ func (b *Balancer) lead(client net.Conn, addrs []string) {
 			continue
 		}
 		b.group.Go(func() {
-			_, _ = io.Copy(server, client) // until one of them is gone
+			_, _ = io.Copy(server, client) // until one of them closes
 			_ = server.Close()
 		})
 		_, _ = io.Copy(client, server)

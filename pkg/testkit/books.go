@@ -54,10 +54,11 @@ service { name: "Books"
   method { name: "CheckBook" input_type: ".shop.Book" output_type: ".shop.Book" }
 }`
 
-// Books is a gRPC server with the service shop.Books, which has the http rules above. Book 404 is not there. A title is
-// as long as the id of its book, beyond 1000. delay_ms is how long an answer takes.
+// Books is a gRPC server with the service shop.Books, which has the http rules above. Book 404 does not exist. Beyond 1000,
+// the title of a book is as long as its id. delay_ms is how long an answer takes.
 type Books struct {
-	// Port and Calls are on 127.0.0.1, for HTTP/2 in the clear. Requests other than gRPC are answered on Port as by a Backend.
+	// Port and Calls are on 127.0.0.1, for HTTP/2 without TLS. On Port, other requests than gRPC are answered as by a
+	// Backend.
 	Port, Calls int
 
 	server *http.Server
@@ -94,13 +95,13 @@ func StartBooks() (*Books, error) {
 	return b, nil
 }
 
-// Close cuts all connections and ends the server.
+// Close closes all connections and stops the server.
 func (b *Books) Close() {
 	_ = b.server.Close()
 	b.calls.Stop()
 }
 
-// BooksSet is what protoc --include_imports --descriptor_set_out writes of shop/books.proto.
+// BooksSet returns what protoc --include_imports --descriptor_set_out writes for shop/books.proto.
 func BooksSet() []byte {
 	set := &descriptorpb.FileDescriptorSet{}
 	var add func(f protoreflect.FileDescriptor)
@@ -133,7 +134,7 @@ func booksFile() (*descriptorpb.FileDescriptorProto, error) {
 	return file, prototext.Unmarshal([]byte(booksProto), file)
 }
 
-// BooksMessage is a new message of shop/books.proto: Book, Query, Change or Page.
+// BooksMessage returns a new message of shop/books.proto: Book, Query, Change or Page.
 func BooksMessage(name protoreflect.Name) (*dynamicpb.Message, error) {
 	text, err := booksFile()
 	if err != nil {
@@ -178,7 +179,7 @@ func booksServer() (*grpc.Server, error) {
 			unary("AddBook", book.Type(), same), unary("ChangeBook", book.Type(), same), unary("MoveBook", change.Type(), same), unary("CheckBook", book.Type(), same),
 		},
 		Streams: []grpc.StreamDesc{{StreamName: "ListBooks", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			m := dynamicpb.NewMessage(query.Descriptor()) // a page is one without an id
+			m := dynamicpb.NewMessage(query.Descriptor()) // a page has no id
 			if err := stream.RecvMsg(m); err != nil {
 				return err
 			}
@@ -198,12 +199,12 @@ func booksServer() (*grpc.Server, error) {
 	return s, nil
 }
 
-// waitFor waits as long as a message says, whatever time its client has asked for.
+// waitFor waits as long as a message says, regardless of the client's timeout.
 func waitFor(m *dynamicpb.Message) {
 	<-time.After(time.Duration(numberOf(m, "delay_ms")) * time.Millisecond)
 }
 
-// numberOf is 0 for a message without the field.
+// numberOf returns a number; 0 for a message without the field.
 func numberOf(m *dynamicpb.Message, field protoreflect.Name) int64 {
 	f := m.Descriptor().Fields().ByName(field)
 	if f == nil {

@@ -15,16 +15,16 @@ import (
 	"strings"
 )
 
-// Browser is a scripted one: it keeps cookies as Chromium does, follows redirects
-// step by step, fills in forms, and remembers every request. It runs no scripts
-// and is for one goroutine.
+// Browser is a scripted browser: it keeps cookies as Chromium does, follows redirects
+// step by step, fills in forms, and remembers every request. It runs no scripts and is
+// for one goroutine.
 type Browser struct {
-	// Cookies are those that it keeps. A test may change them.
+	// Cookies are the cookies that it has. A test may change them.
 	Cookies Cookies
 	// Visits are all requests with their answers, oldest first.
 	Visits []Visit
-	// Connect says where it connects for a HOST:PORT of a URL; for those that are
-	// not there, to the port at 127.0.0.1.
+	// Connect maps the HOST:PORT of a URL to the address to connect to; the default is
+	// the port at 127.0.0.1.
 	Connect map[string]string
 
 	transport *http.Transport
@@ -40,23 +40,23 @@ type Visit struct {
 	Answer
 }
 
-// Request is one that a script or a person makes. The zero value of Method is GET.
+// Request is a request by a script or a person. The zero value of Method is GET.
 type Request struct {
 	Method, URL string
 	Header      http.Header
 	Form        url.Values
-	// Initiator is the host of the page that makes it; empty for an address that a
+	// Initiator is the host of the page that sends it; empty for an address that a
 	// person enters.
 	Initiator string
 }
 
-// maxRedirects is that of Chromium.
+// maxRedirects is the limit of Chromium.
 const maxRedirects = 20
 
-// ErrTooManyRedirects is what a browser says of an endless redirect.
+// ErrTooManyRedirects is the error for an endless redirect.
 var ErrTooManyRedirects = errors.New("too many redirects")
 
-// NewBrowser has one that trusts these authorities and no others. Close ends its
+// NewBrowser returns a browser that trusts only these authorities. Close closes its
 // connections.
 func NewBrowser(authorities ...*Authority) *Browser {
 	pool := x509.NewCertPool()
@@ -83,10 +83,10 @@ func NewBrowser(authorities ...*Authority) *Browser {
 	return b
 }
 
-// Close ends its connections.
+// Close closes its connections.
 func (b *Browser) Close() { b.transport.CloseIdleConnections() }
 
-// Clone is one with the same cookies and no past, on the same connections.
+// Clone returns a browser with the same cookies and no visits, on the same connections.
 func (b *Browser) Clone() *Browser {
 	return &Browser{Cookies: slices.Clone(b.Cookies), Connect: maps.Clone(b.Connect), transport: b.transport}
 }
@@ -97,7 +97,7 @@ func (b *Browser) Open(ctx context.Context, address string) (Visit, error) {
 	return b.Follow(ctx, Request{URL: address})
 }
 
-// Follow makes a request and those that the redirects ask for.
+// Follow sends a request, and follows its redirects.
 func (b *Browser) Follow(ctx context.Context, r Request) (Visit, error) {
 	for range maxRedirects {
 		v, err := b.Do(ctx, r)
@@ -116,8 +116,8 @@ func (b *Browser) Follow(ctx context.Context, r Request) (Visit, error) {
 	return b.Visits[len(b.Visits)-1], fmt.Errorf("opening %s: %w", r.URL, ErrTooManyRedirects)
 }
 
-// Do makes one request, with the cookies that belong to it, and keeps those that
-// the answer sets. It follows no redirect.
+// Do sends one request with its cookies, and stores those that the answer sets. It
+// follows no redirect.
 func (b *Browser) Do(ctx context.Context, r Request) (Visit, error) {
 	if r.Method == "" {
 		r.Method = http.MethodGet
@@ -140,7 +140,7 @@ func (b *Browser) Do(ctx context.Context, r Request) (Visit, error) {
 	return b.send(req, r)
 }
 
-// send adds the cookies that belong to a request.
+// send adds the cookies to a request and sends it.
 func (b *Browser) send(req *http.Request, r Request) (Visit, error) {
 	if sent := b.Cookies.sent(r.Method, req.URL, r.Initiator); len(sent) > 0 && req.Header.Get("Cookie") == "" {
 		req.Header.Set("Cookie", sent.header())
@@ -162,7 +162,7 @@ func (b *Browser) send(req *http.Request, r Request) (Visit, error) {
 	return v, nil
 }
 
-// Location is where a redirect leads; nil for an answer that is none.
+// Location returns the target of a redirect; nil for an answer that is not a redirect.
 func (v Visit) Location() (*url.URL, error) {
 	location := v.Header.Get("Location")
 	if v.Status < 300 || v.Status > 399 || location == "" {
@@ -192,9 +192,8 @@ func (b *Browser) Submit(ctx context.Context, page Visit, fields map[string]stri
 	return b.Follow(ctx, r)
 }
 
-// LogIn fills in the forms of an identity provider, from its first page on, until a
-// page of another host comes: name and password where they are asked for, and
-// consent.
+// LogIn fills in the forms of an identity provider, from its first page until a page of
+// another host: name and password where they are requested, and consent.
 func (b *Browser) LogIn(ctx context.Context, page Visit, name, password string) (Visit, error) {
 	provider := page.URL.Host
 	for range 5 {

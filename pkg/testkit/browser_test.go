@@ -17,7 +17,8 @@ import (
 
 func port(b *testkit.Backend) string { return strconv.Itoa(b.Port) }
 
-// site runs a server for every host, and returns a browser and its URL for a host.
+// site runs a server for all hosts, and returns a browser and a function that returns
+// its URL for a host.
 func site(handler http.HandlerFunc) (*testkit.Browser, func(host string) string) {
 	GinkgoHelper()
 	server := httptest.NewServer(handler)

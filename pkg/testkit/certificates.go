@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority of a test.
+// Authority is a certificate authority for tests.
 type Authority struct {
 	// PEM is its certificate.
 	PEM  string
@@ -26,8 +26,8 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// CertificateOptions say what a certificate is for. The zero value is one of an hour
-// with a key on P-256, for no name.
+// CertificateOptions describe a certificate. The zero value has a P-256 key and no
+// names, and expires in an hour.
 type CertificateOptions struct {
 	// Names are DNS names, wildcards and IP addresses.
 	Names []string
@@ -39,9 +39,9 @@ type CertificateOptions struct {
 	// NotBefore is the beginning of its validity; the zero value is two days ago.
 	// NotAfter is the end; the zero value is an hour from now.
 	NotBefore, NotAfter time.Time
-	// Client says that it is for clients.
+	// Client says that it is a client certificate.
 	Client bool
-	// Change makes anything else of it; nil changes nothing.
+	// Change changes the template in any other way; nil changes nothing.
 	Change func(*x509.Certificate)
 }
 
@@ -51,10 +51,11 @@ type Pair struct{ Cert, Key string }
 // NewAuthority makes a certificate authority.
 func NewAuthority(name string) (*Authority, error) { return newAuthority(name, nil) }
 
-// Authority makes an authority that this one has signed.
+// Authority makes an intermediate authority that this one has signed.
 func (a *Authority) Authority(name string) (*Authority, error) { return newAuthority(name, a) }
 
-// ReadAuthority reads the certificate of one, such as openssl makes. It issues nothing.
+// ReadAuthority reads the certificate of an authority, for example one made by openssl.
+// The result cannot issue certificates.
 func ReadAuthority(text string) (*Authority, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -158,14 +159,14 @@ func (a *Authority) Revoke(pairs ...Pair) (string, error) {
 	return toPEM("X509 CRL", der), nil
 }
 
-// Pool has the authority alone.
+// Pool returns a pool with only this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// TLS is the pair as Go's TLS takes it.
+// TLS returns the pair in the form of Go's TLS.
 func (p Pair) TLS() (tls.Certificate, error) { return tls.X509KeyPair([]byte(p.Cert), []byte(p.Key)) }
 
 func toPEM(kind string, der []byte) string {
@@ -175,7 +176,7 @@ func toPEM(kind string, der []byte) string {
 func serial() *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		panic(err) // the system has no randomness
+		panic(err) // the system has no random numbers
 	}
 	return n
 }

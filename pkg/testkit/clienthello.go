@@ -13,43 +13,43 @@ import (
 	"time"
 )
 
-// ClientHello is the first message of a TLS handshake, byte by byte as a test wants it:
-// with what no TLS library sends any more, or never did.
+// ClientHello is the first message of a TLS handshake, as a test builds it byte by byte:
+// with content that TLS libraries no longer send, or never did.
 type ClientHello struct {
-	// Version is the one in the message itself: 0x0300 is SSL 3.0, 0x0303 TLS 1.2 and
-	// everything later, which Versions name (extension supported_versions).
+	// Version is the version in the message itself: 0x0300 is SSL 3.0, 0x0303 TLS 1.2 and
+	// everything later, which Versions lists (extension supported_versions).
 	Version  uint16
 	Versions []uint16
-	// Ciphers, Groups, Compressions and ALPN are what the client can do; no Groups and no
-	// ALPN leave the extensions out, no Compressions means none but "none".
+	// Ciphers, Groups, Compressions and ALPN are the client's capabilities. Without Groups
+	// and ALPN their extensions are left out; without Compressions only "none" is offered.
 	Ciphers, Groups []uint16
 	Compressions    []byte
 	ALPN            []string
-	// ServerNames are the entries of the extension server_name; none leaves it out.
+	// ServerNames are the entries of the extension server_name; empty leaves it out.
 	ServerNames []string
-	// Extensions are more extensions, by type, each with its content.
+	// Extensions are additional extensions, by type, each with its content.
 	Extensions map[uint16][]byte
 }
 
-// ServerHello is what a server answers.
+// ServerHello is the answer of a server.
 type ServerHello struct {
 	// Alert is the description in an alert, such as 40 for handshake_failure; 0 if the
-	// server accepts. Closed says that it ended the connection without a word.
+	// server accepts. Closed says that it closed the connection without an alert.
 	Alert  byte
 	Closed bool
 	// Version and Cipher are the server's choice, and Group its choice for the key
-	// exchange; Retry says that it asks for a key of that group (TLS 1.3).
+	// exchange; Retry says that it requests a key of that group (TLS 1.3).
 	Version, Cipher, Group uint16
 	Retry                  bool
 	Compression            byte
-	// SessionID is the length of the session's ID, by which it could be resumed in TLS 1.2.
+	// SessionID is the length of the session's ID, by which TLS 1.2 could resume it.
 	SessionID  int
 	Extensions map[uint16][]byte
 	// Leaf is the server's certificate (TLS 1.2; later ones are encrypted).
 	Leaf *x509.Certificate
 }
 
-// Accepted reports whether the handshake would go on.
+// Accepted reports whether the handshake would continue.
 func (s ServerHello) Accepted() bool { return s.Alert == 0 && !s.Closed }
 
 // Types of extensions (IANA, TLS ExtensionType Values).
@@ -63,8 +63,7 @@ const (
 	extKeyShare          = 51
 )
 
-// Send makes a connection, sends the message and reads as much of the answer as is in
-// the clear.
+// Send opens a connection, sends the message and reads the unencrypted part of the answer.
 func (h ClientHello) Send(ctx context.Context, addr string) (ServerHello, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -124,7 +123,7 @@ func (h ClientHello) bytes() []byte {
 	}
 	if h.Versions != nil {
 		add(extSupportedVersions, sized(1, uint16s(h.Versions)))
-		add(extKeyShare, sized(2, nil)) // the server says which one it wants
+		add(extKeyShare, sized(2, nil)) // the server chooses one
 	}
 	if h.Version >= 0x0303 {
 		// ECDSA with P-256, 384 and 521, RSA-PSS, RSA, Ed25519, and SHA-1 with both.
@@ -139,7 +138,7 @@ func (h ClientHello) bytes() []byte {
 	return append([]byte{1}, sized(3, body)...)
 }
 
-// sized puts the length of a content before it, in so many bytes.
+// sized prefixes a content with its length, in a number of bytes.
 func sized(bytes int, content []byte) []byte {
 	length := binary.BigEndian.AppendUint32(nil, uint32(len(content))) //nolint:gosec // a few kilobytes
 	return append(length[4-bytes:], content...)
@@ -152,7 +151,7 @@ func uint16s(list []uint16) (out []byte) {
 	return out
 }
 
-// errShort is an answer that ends within a message.
+// errShort means that an answer ends within a message.
 var errShort = errors.New("the server's answer ends within a message")
 
 func readServerHello(r io.Reader) (ServerHello, error) {
@@ -187,11 +186,11 @@ func readServerHello(r io.Reader) (ServerHello, error) {
 	}
 }
 
-// Random of a ServerHello that is a HelloRetryRequest (RFC 8446 section 4.1.3), its
-// first bytes.
+// The first bytes of Random in a ServerHello that is a HelloRetryRequest (RFC 8446 section
+// 4.1.3).
 const retryRandom = "\xcf\x21\xad\x74\xe5\x9a\x61\x11"
 
-// message reads a handshake message; done says that nothing more comes in the clear.
+// message reads a handshake message; done says that the rest is encrypted.
 func (s *ServerHello) message(kind byte, body []byte) (done bool, err error) {
 	switch {
 	case kind == 12 && len(body) > 3 && body[0] == 3: // ServerKeyExchange, a named curve

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Cookie is one that a browser keeps.
+// Cookie is a cookie that a browser keeps.
 type Cookie struct {
-	// Set is what the server said, with its attributes.
+	// Cookie is the server's cookie, with its attributes.
 	http.Cookie
-	// Host is where it came from; with a Domain, that domain.
+	// Host is the host that set it or, with a Domain, that domain.
 	Host string
-	// HostOnly says that other hosts of the domain do not get it.
+	// HostOnly says that other hosts of the domain do not receive it.
 	HostOnly bool
 
 	expires time.Time
 }
 
-// Cookies are those that a browser keeps, in the order in which they came.
+// Cookies are the cookies of a browser, in the order in which they were set.
 type Cookies []Cookie
 
 // maxCookie is the longest pair of name and value that browsers keep.
 const maxCookie = 4096
 
-// Named are those with a name that starts with a prefix.
+// Named returns those with a name that starts with a prefix.
 func (c Cookies) Named(prefix string) Cookies {
 	return slices.DeleteFunc(slices.Clone(c), func(k Cookie) bool { return !strings.HasPrefix(k.Name, prefix) })
 }
 
-// store takes what an answer sets: as Chromium does, nothing that is too long, and
-// nothing that is Secure from a URL that is not.
+// store adds the cookies that an answer sets: as in Chromium, none that is too long,
+// and no Secure one from a URL that is not secure.
 func (c Cookies) store(u *url.URL, header http.Header) Cookies {
 	for _, line := range header.Values("Set-Cookie") {
 		set, err := http.ParseSetCookie(line)
@@ -64,8 +64,8 @@ func (c Cookies) store(u *url.URL, header http.Header) Cookies {
 	return c
 }
 
-// sent are those that go with a request. initiator is the host of the page that
-// makes it; empty for an address that a person enters.
+// sent returns the cookies for a request. initiator is the host of the page that sends
+// it; empty for an address that a person enters.
 func (c Cookies) sent(method string, u *url.URL, initiator string) Cookies {
 	crossSite := initiator != "" && site(initiator) != site(u.Hostname())
 	safe := method == http.MethodGet || method == http.MethodHead
@@ -84,7 +84,7 @@ func (c Cookies) sent(method string, u *url.URL, initiator string) Cookies {
 	return sent
 }
 
-// header is the value of the header Cookie.
+// header returns the value of the header Cookie.
 func (c Cookies) header() string {
 	pairs := make([]string, len(c))
 	for i, k := range c {
@@ -114,7 +114,8 @@ func within(host, domain string) bool {
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }
 
-// site is the registrable domain, for domains below one label: the hosts of tests.
+// site returns the registrable domain, for domains directly below a top-level label:
+// the hosts of tests.
 func site(host string) string {
 	labels := strings.Split(host, ".")
 	return strings.Join(labels[max(0, len(labels)-2):], ".")

@@ -16,9 +16,9 @@ type Envoy struct {
 	Admin API
 }
 
-// StartEnvoy runs an Envoy with what "gatehouse bootstrap" prints for a proxy
-// and a control plane, and returns when it has its configuration. dir is an
-// empty directory. Its admin endpoint is a socket there, which has all paths.
+// StartEnvoy runs an Envoy with the output of "gatehouse bootstrap" for a proxy and a
+// control plane, and returns when it has its configuration. dir is an empty directory.
+// Its admin endpoint is a socket there, with all paths.
 func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
 	socket := filepath.Join(dir, "admin.sock")
 	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-socket", socket)
@@ -28,7 +28,7 @@ func StartEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error)
 	return RunEnvoy(ctx, dir, bootstrap)
 }
 
-// StartEnvoyOnPort is the same with the admin endpoint on a port.
+// StartEnvoyOnPort is StartEnvoy with the admin endpoint on a port.
 func StartEnvoyOnPort(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
 	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-addr", "127.0.0.1:0")
 	if err != nil {
@@ -41,8 +41,8 @@ func StartEnvoyOnPort(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, 
 // StartStrictEnvoy refuses.
 const LargeExpression = "/item/[a-z]{1,64}/[0-9a-f]{40}"
 
-// StartStrictEnvoy is the same as StartEnvoy with an Envoy that takes smaller regular
-// expressions only than Gatehouse's bootstrap says.
+// StartStrictEnvoy is StartEnvoy with a smaller limit for regular expressions than in
+// Gatehouse's bootstrap.
 func StartStrictEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, error) {
 	const generous, strict = "re2.max_program_size.error_level: 10000", "re2.max_program_size.error_level: 100"
 	bootstrap, err := PrintBootstrap(ctx, proxy, xdsAddr, "--admin-socket", filepath.Join(dir, "admin.sock"))
@@ -55,8 +55,8 @@ func StartStrictEnvoy(ctx context.Context, dir, proxy, xdsAddr string) (*Envoy, 
 	return RunEnvoy(ctx, dir, strings.Replace(bootstrap, generous, strict, 1))
 }
 
-// RunEnvoy runs an Envoy with any bootstrap that has an admin endpoint, and
-// returns when it has its configuration. dir is an empty directory, args are more
+// RunEnvoy runs an Envoy with any bootstrap that has an admin endpoint, and returns
+// when it has its configuration. dir is an empty directory; args are additional
 // arguments.
 func RunEnvoy(ctx context.Context, dir, bootstrap string, args ...string) (*Envoy, error) {
 	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
@@ -92,7 +92,7 @@ func RunEnvoy(ctx context.Context, dir, bootstrap string, args ...string) (*Envo
 	return e, nil
 }
 
-// PrintBootstrap returns what "gatehouse bootstrap" prints, with more arguments.
+// PrintBootstrap returns the output of "gatehouse bootstrap" with additional arguments.
 func PrintBootstrap(ctx context.Context, proxy, xdsAddr string, more ...string) (string, error) {
 	p, err := SpawnGatehouse(nil, append([]string{"bootstrap", "--proxy", proxy, "--xds-addr", xdsAddr}, more...)...)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 type form struct {
 	method string
 	action *url.URL
-	// values are what is filled in already, and the first button that submits it.
+	// values are the prefilled values, and the first button that submits the form.
 	values url.Values
-	// name and password are the fields for those; empty where it has none.
+	// name and password are the fields for them; empty if the form has none.
 	name, password string
 }
 

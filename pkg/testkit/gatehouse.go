@@ -16,15 +16,15 @@ type Gatehouse struct {
 	API API
 	// XDSAddr is where Envoys connect, HOST:PORT.
 	XDSAddr string
-	// Admin is the admin port, where there is one.
+	// Admin is the admin port, if there is one.
 	Admin API
-	// Debug is the debug server, where there is one, at the path of its profiles.
+	// Debug is the debug server, if there is one, at the path of its profiles.
 	Debug API
 }
 
-// StartGatehouse runs the program until it says that it is up. Give
-// --api-addr and --xds-addr port 0 unless a test needs to know them before.
-// env are variables of the form NAME=value.
+// StartGatehouse runs the program until it logs that it is up. Use port 0 in --api-addr
+// and --xds-addr unless a test must know them before. env are variables of the form
+// NAME=value.
 func StartGatehouse(ctx context.Context, env []string, args ...string) (*Gatehouse, error) {
 	p, err := SpawnGatehouse(env, args...)
 	if err != nil {
@@ -37,8 +37,8 @@ func StartGatehouse(ctx context.Context, env []string, args ...string) (*Gatehou
 	return g, nil
 }
 
-// SpawnGatehouse runs the program and waits for nothing, for example because
-// it is expected to refuse.
+// SpawnGatehouse runs the program without waiting, for example because it is expected
+// to fail.
 func SpawnGatehouse(env []string, args ...string) (*Process, error) {
 	path, err := Binary("gatehouse")
 	if err != nil {
@@ -63,8 +63,8 @@ func (g *Gatehouse) readAddresses() error {
 	return nil
 }
 
-// Records returns the records of the log with that message. The log has to be
-// JSON, which it is unless the arguments say otherwise.
+// Records returns the log records with that message. The log must be JSON, which is the
+// default.
 func (g *Gatehouse) Records(msg string) []map[string]any {
 	var list []map[string]any
 	for _, line := range g.Stderr.Lines() {
@@ -76,7 +76,7 @@ func (g *Gatehouse) Records(msg string) []map[string]any {
 	return list
 }
 
-// WaitReady returns when GET /ready says 200.
+// WaitReady returns when GET /ready answers 200.
 func (g *Gatehouse) WaitReady(ctx context.Context) error {
 	return g.await(ctx, "gatehouse is ready", func() error {
 		a, err := g.API.Get(ctx, "/ready")

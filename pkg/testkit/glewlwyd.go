@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// Glewlwyd is a running identity provider of another make than OIDCProvider. Its
-// login page is a script, so Glewlwyd.LogIn takes the place of Browser.LogIn. It
-// demands a nonce of every client.
+// Glewlwyd is a running identity provider, another implementation than OIDCProvider.
+// Its login page is a script, so use Glewlwyd.LogIn instead of Browser.LogIn. It
+// requires a nonce from every client.
 type Glewlwyd struct {
 	*Process
 	// Issuer is https://localhost:PORT/api/oidc.
@@ -28,14 +28,14 @@ type Glewlwyd struct {
 	Authority *Authority
 }
 
-// GlewlwydUser is somebody who can log in. Groups are a claim of the id_token.
+// GlewlwydUser is a user who can log in. Groups are a claim of the id_token.
 type GlewlwydUser struct {
 	Name, Password, Email string
 	Groups                []string
 }
 
 // StartGlewlwyd runs one on a free port with clients and users, and returns when it
-// answers. A client has one URI to return to after a sign-out at most. dir is an empty
+// answers. A client has at most one URI for redirects after a sign-out. dir is an empty
 // directory.
 func StartGlewlwyd(ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users []GlewlwydUser) (*Glewlwyd, error) {
 	port, err := FreePort()
@@ -116,7 +116,8 @@ database = { type = "sqlite3" path = "%[3]s/db" };
 	return nil
 }
 
-// parameters are those of the provider, with every field that its API demands.
+// parameters returns the settings of the provider, with every field that its API
+// requires.
 func (g *Glewlwyd) parameters() (map[string]any, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -147,7 +148,7 @@ func (g *Glewlwyd) parameters() (map[string]any, error) {
 	}, nil
 }
 
-// setUp makes the provider, its users and its clients.
+// setUp creates the provider, its users and its clients.
 func (g *Glewlwyd) setUp(ctx context.Context, admin *Browser, clients []OIDCClient, users []GlewlwydUser) error {
 	parameters, err := g.parameters()
 	if err != nil {
@@ -186,13 +187,13 @@ func (g *Glewlwyd) setUp(ctx context.Context, admin *Browser, clients []OIDCClie
 	return nil
 }
 
-// glewlwydCall is one of its API.
+// glewlwydCall is one call of its API.
 type glewlwydCall struct {
 	method, path string
 	body         map[string]any
 }
 
-// LogIn does what the script of the login page does, and follows the way back to
+// LogIn does what the script of the login page does, and follows the redirects back to
 // the client.
 func (g *Glewlwyd) LogIn(ctx context.Context, b *Browser, page Visit, name, password string) (Visit, error) {
 	q := page.URL.Query()

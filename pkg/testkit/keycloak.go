@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Keycloak is a running identity provider of a third make. Browser.LogIn fills in its
-// pages. It starts in a minute, so only `make test-idp` runs it.
+// Keycloak is a running identity provider, a third implementation. Browser.LogIn fills
+// in its pages. It takes a minute to start, so only `make test-idp` runs it.
 type Keycloak struct {
 	*Process
 	// Issuer is https://localhost:PORT/realms/shop.
@@ -28,7 +28,7 @@ type Keycloak struct {
 const keycloakAdmin = "admin"
 
 // StartKeycloak runs one on a free port, with clients and users, and returns when it
-// answers. Claims of users that are lists of strings, by the name groups, are those of
+// answers. Users' claims that are lists of strings, with the name groups, are also in
 // the id_token. dir is an empty directory.
 func StartKeycloak(ctx context.Context, dir string, authority *Authority, clients []OIDCClient, users map[string]OIDCUser) (*Keycloak, error) {
 	port, err := FreePort()
@@ -49,7 +49,7 @@ func StartKeycloak(ctx context.Context, dir string, authority *Authority, client
 	if err != nil {
 		return nil, err
 	}
-	// exec in the script makes the process Java's own.
+	// exec in the script replaces the shell with Java.
 	env := []string{
 		"JAVA_OPTS_KC_HEAP=-Xms64m -Xmx512m",
 		"KC_BOOTSTRAP_ADMIN_USERNAME=" + keycloakAdmin, "KC_BOOTSTRAP_ADMIN_PASSWORD=" + keycloakAdmin,
@@ -91,7 +91,7 @@ func (k *Keycloak) token(ctx context.Context, admin *Browser) (string, error) {
 	return t.Token, nil
 }
 
-// realm is what Keycloak calls all of it.
+// realm returns Keycloak's object with the clients and users.
 func realm(clients []OIDCClient, users map[string]OIDCUser) map[string]any {
 	r := map[string]any{"realm": "shop", "enabled": true, "sslRequired": "none"}
 	var list []any

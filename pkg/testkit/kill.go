@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// Kill ends the backend as the death of its process would: its connections
-// are reset, in the middle of requests too, and new ones are refused until
-// Restart.
+// Kill stops the backend as the death of its process would: its connections are reset,
+// even in the middle of requests, and new ones are refused until Restart.
 func (b *Backend) Kill() {
 	b.listener.kill()
 	b.server.Close()
 }
 
-// Restart brings a backend back, after Kill or Close, on the same port.
+// Restart restarts a backend, after Kill or Close, on the same port.
 func (b *Backend) Restart() error { return b.start() }
 
-// mortalListener knows its connections, to reset them all.
+// mortalListener keeps its connections, to reset them all.
 type mortalListener struct {
 	net.Listener
 	mu    sync.Mutex
@@ -63,13 +62,13 @@ func (c *mortalConn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset closes without the handshake of an orderly end.
+// reset closes without an orderly shutdown.
 func (c *mortalConn) reset() error {
 	return errors.Join(c.Conn.(*net.TCPConn).SetLinger(0), c.Conn.Close())
 }
 
 func (l *mortalListener) kill() {
-	_ = l.Close() // Restart says whether the port is free
+	_ = l.Close() // Restart reports whether the port is free
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dead = true

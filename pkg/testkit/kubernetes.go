@@ -14,35 +14,32 @@ import (
 	"time"
 )
 
-// KubernetesOptions say how a Kubernetes differs from the usual one. The zero value
-// is a usual one.
+// KubernetesOptions say how a Kubernetes differs from the default.
 type KubernetesOptions struct {
-	// Audit writes each request to the file AuditLog, with who, what and when
-	// (level Metadata).
+	// Audit writes each request to the file AuditLog: who, what and when (level
+	// Metadata).
 	Audit bool
-	// Args are more arguments of kube-apiserver. A flag that is here and among
-	// those of this package counts as here.
+	// Args are additional arguments of kube-apiserver. They override the flags of this
+	// package.
 	Args []string
 }
 
 // Kubernetes is a running kube-apiserver with its etcd: the API, its validation,
-// admission (Pod Security too) and RBAC are real. Nothing else runs: no node, and
-// none of the controllers, so that Pods are not started, a namespace that is deleted
-// stays Terminating, nothing is collected for its owner, Services get no
-// EndpointSlices, and namespaces no service account default (Pods need none, because
-// the admission plugin ServiceAccount is off). A test writes what it needs of that.
-// Its methods are for one goroutine; those that ask the API, and ServiceAccount and
-// User, are for many.
+// admission (including Pod Security) and RBAC are real. Nothing else runs: no node, and
+// none of the controllers. So Pods are not started, a deleted namespace stays
+// Terminating, owned objects are not garbage-collected, Services get no EndpointSlices,
+// and namespaces no service account default (Pods need none, because the admission
+// plugin ServiceAccount is off). A test writes what it needs of these. Its methods are
+// for one goroutine, except those that call the API, ServiceAccount and User.
 type Kubernetes struct {
-	// Server is the process of kube-apiserver, for Freeze and Thaw. It is another
-	// one after Start.
+	// Server is the process of kube-apiserver, for Freeze and Thaw. Start replaces it.
 	Server *Process
 	// URL is the address of the API, https://127.0.0.1:PORT.
 	URL string
-	// Kubeconfig is the path of a file with the rights of a cluster's administrator.
+	// Kubeconfig is the path of a file with the permissions of a cluster administrator.
 	Kubeconfig string
-	// AuditLog is the path of the log that KubernetesOptions.Audit asks for, one
-	// JSON object a line.
+	// AuditLog is the path of the log for KubernetesOptions.Audit, one JSON object per
+	// line.
 	AuditLog string
 
 	dir       string
@@ -53,8 +50,8 @@ type Kubernetes struct {
 }
 
 // StartKubernetes runs etcd and kube-apiserver on free ports and returns when the API
-// is ready, which takes some seconds: suites share one, and take a namespace for each
-// spec. dir is an empty directory. End ends it.
+// is ready, which takes some seconds: suites share one, and use a namespace for each
+// spec. dir is an empty directory. End stops it.
 func StartKubernetes(ctx context.Context, dir string, o KubernetesOptions) (*Kubernetes, error) {
 	ports, err := freePorts(3)
 	if err != nil {
@@ -81,7 +78,7 @@ func StartKubernetes(ctx context.Context, dir string, o KubernetesOptions) (*Kub
 	return k, nil
 }
 
-// Start brings the API back after Stop, on its port and with its data.
+// Start restarts the API after Stop, on its port and with its data.
 func (k *Kubernetes) Start(ctx context.Context) error {
 	path, err := Binary("kubernetes/kube-apiserver")
 	if err != nil {
@@ -97,11 +94,10 @@ func (k *Kubernetes) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop takes the API away, at once: its connections are reset. Its data stays, for
-// Start.
+// Stop stops the API immediately: its connections are reset. Its data stays, for Start.
 func (k *Kubernetes) Stop() error { return k.Server.Kill() }
 
-// End ends everything. Its files are the test's to remove.
+// End stops everything. The test removes its files.
 func (k *Kubernetes) End() error {
 	k.client.CloseIdleConnections()
 	var errs []error
@@ -147,7 +143,7 @@ func (k *Kubernetes) makeKeys() error {
 	return k.writeKubeconfig(k.Kubeconfig, certificateUser(admin))
 }
 
-// clientPair is the certificate of a user in groups.
+// clientPair returns the certificate of a user in groups.
 func (k *Kubernetes) clientPair(user string, groups ...string) (Pair, error) {
 	return k.authority.Issue(CertificateOptions{
 		Subject: user, Client: true, NotAfter: time.Now().Add(24 * time.Hour),
@@ -160,7 +156,7 @@ func (k *Kubernetes) startEtcd(ctx context.Context, clients, peers string) error
 	if err != nil {
 		return err
 	}
-	// It is faster without fsync; what a power failure leaves is no matter here.
+	// It is faster without fsync; a power failure does not matter here.
 	k.etcd, err = startProcess(path, nil, "--name=test", "--data-dir="+filepath.Join(k.dir, "etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+clients, "--advertise-client-urls="+clients,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=test="+peers)
@@ -182,7 +178,7 @@ func (k *Kubernetes) serverArgs(etcd string, port int, o KubernetesOptions) ([]s
 		"--client-ca-file=" + in("ca.crt"), "--tls-cert-file=" + in("server.crt"), "--tls-private-key-file=" + in("server.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + in("accounts.crt"), "--service-account-signing-key-file=" + in("accounts.key"),
-		// A test that stops it does not wait for requests that go on.
+		// A test that stops it does not wait for running requests.
 		"--shutdown-delay-duration=0s",
 	}
 	if o.Audit {
@@ -194,7 +190,7 @@ func (k *Kubernetes) serverArgs(etcd string, port int, o KubernetesOptions) ([]s
 	return append(args, o.Args...), nil
 }
 
-// get asks for an address that has to answer 200.
+// get requests an address that must answer 200.
 func get(ctx context.Context, client *http.Client, url string) (err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

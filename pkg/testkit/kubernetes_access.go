@@ -13,28 +13,28 @@ import (
 	"strings"
 )
 
-// KubernetesRule is a right, as a rule of RBAC.
+// KubernetesRule is a permission, as an RBAC rule.
 type KubernetesRule struct {
-	// Namespace is where the right holds; empty means everywhere, and for what is in
-	// no namespace.
+	// Namespace is where the permission applies; empty means everywhere, including
+	// objects without a namespace.
 	Namespace string
 	// Groups are the API groups; none means the core group.
 	Groups []string
-	// Resources are such as secrets, or gatewayhosts/status.
+	// Resources are resources such as secrets, or gatewayhosts/status.
 	Resources []string
 	// Names are those of the objects; none means all.
 	Names []string
 	Verbs []string
 }
 
-// Kubectl runs kubectl as the administrator and returns what it prints. An error has
-// what it says.
+// Kubectl runs kubectl as the administrator and returns its output. An error contains
+// the error output.
 func (k *Kubernetes) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return k.kubectl(ctx, "", args...)
 }
 
-// Apply gives YAML documents to kubectl apply, with more arguments such as
-// --server-side or --dry-run=server, and returns what it prints.
+// Apply passes YAML documents to kubectl apply, with additional arguments such as
+// --server-side or --dry-run=server, and returns its output.
 func (k *Kubernetes) Apply(ctx context.Context, yaml string, args ...string) (string, error) {
 	return k.kubectl(ctx, yaml, append([]string{"apply", "-f", "-"}, args...)...)
 }
@@ -47,7 +47,7 @@ func (k *Kubernetes) kubectl(ctx context.Context, stdin string, args ...string) 
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, append([]string{"--kubeconfig", k.Kubeconfig}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
-	// What it has discovered of one API is no matter to another.
+	// Discovery results of one API must not be used for another.
 	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(k.dir, "kubectl-cache"))
 	cmd.SysProcAttr = sysProcAttr()
 	if err := cmd.Run(); err != nil {
@@ -56,7 +56,7 @@ func (k *Kubernetes) kubectl(ctx context.Context, stdin string, args ...string) 
 	return stdout.String(), nil
 }
 
-// Namespace makes a namespace, with labels such as
+// Namespace creates a namespace with labels such as
 // pod-security.kubernetes.io/enforce=restricted.
 func (k *Kubernetes) Namespace(ctx context.Context, name string, labels ...string) error {
 	if _, err := k.Kubectl(ctx, "create", "namespace", name); err != nil {
@@ -69,8 +69,8 @@ func (k *Kubernetes) Namespace(ctx context.Context, name string, labels ...strin
 	return err
 }
 
-// User returns the path of a kubeconfig for a user with these rights and no others.
-// The user's name is new.
+// User returns the path of a kubeconfig for a user with only these permissions. The
+// user's name is new.
 func (k *Kubernetes) User(ctx context.Context, name string, rules ...KubernetesRule) (string, error) {
 	pair, err := k.clientPair(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func (k *Kubernetes) User(ctx context.Context, name string, rules ...KubernetesR
 	return path, k.writeKubeconfig(path, certificateUser(pair))
 }
 
-// ServiceAccount makes a service account where there is none, gives it these rights,
-// beside those that it has, and returns the path of a kubeconfig with a token of it.
+// ServiceAccount creates a service account unless it exists, adds these permissions to
+// those that it has, and returns the path of a kubeconfig with its token.
 func (k *Kubernetes) ServiceAccount(ctx context.Context, namespace, name string, rules ...KubernetesRule) (string, error) {
 	if _, err := k.Apply(ctx, manifest("v1", "ServiceAccount", namespace, name, nil), "--server-side"); err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func (k *Kubernetes) ServiceAccount(ctx context.Context, namespace, name string,
 	return path, k.writeKubeconfig(path, map[string]any{"token": strings.TrimSpace(token)})
 }
 
-// grant makes a role and its binding for each namespace that the rules name.
+// grant creates a role and its binding for each namespace in the rules.
 func (k *Kubernetes) grant(ctx context.Context, name string, subject map[string]any, rules []KubernetesRule) error {
 	byNamespace := map[string][]map[string]any{}
 	for _, r := range rules {
@@ -132,7 +132,7 @@ func (k *Kubernetes) grant(ctx context.Context, name string, subject map[string]
 	return nil
 }
 
-// manifest is an object as JSON, which is YAML.
+// manifest returns an object as JSON, which is also YAML.
 func manifest(apiVersion, kind, namespace, name string, fields map[string]any) string {
 	metadata := map[string]any{"name": name}
 	if namespace != "" {
@@ -145,12 +145,12 @@ func manifest(apiVersion, kind, namespace, name string, fields map[string]any) s
 	return toJSON(object) + "\n"
 }
 
-// certificateUser is a user of a kubeconfig.
+// certificateUser returns a user of a kubeconfig.
 func certificateUser(p Pair) map[string]any {
 	return map[string]any{"client-certificate-data": []byte(p.Cert), "client-key-data": []byte(p.Key)}
 }
 
-// writeKubeconfig writes a kubeconfig in JSON, which is YAML; bytes are in base64.
+// writeKubeconfig writes a kubeconfig in JSON, which is also YAML; bytes are in base64.
 func (k *Kubernetes) writeKubeconfig(path string, user map[string]any) error {
 	text := toJSON(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
@@ -166,7 +166,7 @@ func (k *Kubernetes) writeKubeconfig(path string, user map[string]any) error {
 	return nil
 }
 
-// httpClient asks the API as the one whose certificate it is.
+// httpClient returns a client of the API that authenticates with a certificate.
 func (k *Kubernetes) httpClient(p Pair) (*http.Client, error) {
 	cert, err := p.TLS()
 	if err != nil {
@@ -180,7 +180,7 @@ func (k *Kubernetes) httpClient(p Pair) (*http.Client, error) {
 func toJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // only texts and maps of them are given
+		panic(err) // the values are only texts and maps of them
 	}
 	return string(b)
 }

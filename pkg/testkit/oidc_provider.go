@@ -26,52 +26,52 @@ type OIDCProvider struct {
 	Authority *Authority
 }
 
-// OIDCSettings are what a provider has and what can be changed while it runs. The
-// zero value of a field changes nothing.
+// OIDCSettings are the settings of a provider that can be changed while it runs. A zero
+// field changes nothing.
 type OIDCSettings struct {
 	Clients []OIDCClient        `json:"clients,omitempty"`
 	Users   map[string]OIDCUser `json:"users,omitempty"`
-	// Consent says that a client asks once for the user's consent.
+	// Consent says that a client requests the user's consent once.
 	Consent *bool `json:"consent,omitempty"`
-	// TTL is how long an AccessToken, IdToken or RefreshToken is valid, in seconds; an
-	// hour, an hour and a day without.
+	// TTL is how long an AccessToken, IdToken or RefreshToken is valid, in seconds; by
+	// default an hour, an hour and a day.
 	TTL map[string]int `json:"ttl,omitempty"`
-	// RotateRefreshTokens says that each is good for one use.
+	// RotateRefreshTokens says that each can be used once.
 	RotateRefreshTokens *bool `json:"rotate_refresh_tokens,omitempty"`
-	// Faults are answers that are not the usual ones, by path.
+	// Faults are special answers, by path.
 	Faults map[string]OIDCFault `json:"faults,omitempty"`
 	// Keys is "rotate" (a new key signs, the old ones stay published) or "replace".
 	Keys string `json:"keys,omitempty"`
 }
 
-// OIDCClient is one that may ask for logins.
+// OIDCClient is a client that may start logins.
 type OIDCClient struct {
 	ID                     string   `json:"client_id"`
 	Secret                 string   `json:"client_secret"`
 	RedirectURIs           []string `json:"redirect_uris"`
 	PostLogoutRedirectURIs []string `json:"post_logout_redirect_uris,omitempty"`
-	// GrantTypes are authorization_code and refresh_token; the first without.
+	// GrantTypes are authorization_code and refresh_token; the default is the first
+	// alone.
 	GrantTypes []string `json:"grant_types,omitempty"`
-	// Algorithm signs its id_tokens; RS256 without, or ES256.
+	// Algorithm signs its id_tokens: RS256, the default, or ES256.
 	Algorithm string `json:"id_token_signed_response_alg,omitempty"`
 }
 
-// OIDCUser is somebody who can log in. Claims are in the id_token.
+// OIDCUser is a user who can log in. Claims are in the id_token.
 type OIDCUser struct {
 	Password string         `json:"password"`
 	Claims   map[string]any `json:"claims,omitempty"`
 }
 
-// OIDCFault is an answer that comes late, or in place of the usual one if it has a
-// Status.
+// OIDCFault is an answer that is delayed or, with a Status, replaces the usual one.
 type OIDCFault struct {
 	Status            int    `json:"status,omitempty"`
 	Body              string `json:"body,omitempty"`
 	DelayMilliseconds int    `json:"delay,omitempty"`
 }
 
-// OIDCRequest is one that a provider has answered. Scheme is that of its Authorization,
-// such as Basic.
+// OIDCRequest is a request that a provider has answered. Scheme is that of its
+// Authorization, such as Basic.
 type OIDCRequest struct{ Method, Path, Query, Scheme string }
 
 // StartOIDCProvider runs one on a free port and returns when it answers. dir is an
@@ -88,8 +88,7 @@ func StartOIDCProvider(ctx context.Context, dir string, authority *Authority, s 
 	return p, p.Restart(ctx, dir)
 }
 
-// Restart runs it again on its port once it has ended, with new keys and no
-// sessions.
+// Restart runs it again on its port once it has stopped, with new keys and no sessions.
 func (p *OIDCProvider) Restart(ctx context.Context, dir string) error {
 	node, err := Binary("oidc-provider/node")
 	if err != nil {
@@ -135,7 +134,7 @@ func (p *OIDCProvider) configure(dir string, s OIDCSettings) error {
 	return nil
 }
 
-// Change replaces those settings that are not zero. Sessions stay.
+// Change replaces the settings that are not zero. Sessions stay.
 func (p *OIDCProvider) Change(ctx context.Context, s OIDCSettings) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -145,7 +144,8 @@ func (p *OIDCProvider) Change(ctx context.Context, s OIDCSettings) error {
 	return err
 }
 
-// Requests are those that it has answered or is about to, oldest first.
+// Requests returns the requests that it has answered or is about to answer, oldest
+// first.
 func (p *OIDCProvider) Requests(ctx context.Context) ([]OIDCRequest, error) {
 	text, err := p.control(ctx, http.MethodGet, "")
 	if err != nil {

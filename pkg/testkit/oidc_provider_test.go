@@ -16,16 +16,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// verifier is what a client proves to a provider that it began the login (PKCE).
+// verifier proves to a provider that the client began the login (PKCE).
 const verifier = "a-verifier-of-at-least-43-characters-is-needed"
 
-// relyingParty is a client written by hand, against which providers are tried.
+// relyingParty is a handwritten client, for tests of the providers.
 type relyingParty struct {
 	issuer, id, secret, callback string
 	scope, prompt                string
 }
 
-// begin is where it sends the browser.
+// begin returns the URL to which it sends the browser.
 func (r relyingParty) begin(endpoint string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{
@@ -38,7 +38,7 @@ func (r relyingParty) begin(endpoint string) string {
 	return endpoint + "?" + q.Encode()
 }
 
-// tokens are what a provider gives for a code or a refresh token.
+// tokens are the provider's answer to a code or a refresh token.
 type tokens struct {
 	ID      string `json:"id_token"`
 	Refresh string `json:"refresh_token"`
@@ -59,7 +59,7 @@ func (r relyingParty) ask(ctx context.Context, b *testkit.Browser, endpoint stri
 	return t
 }
 
-// claims are those of an id_token, with the key's id.
+// claims returns the claims of an id_token, with the key's id.
 func claims(token string) (payload map[string]any, kid string) {
 	GinkgoHelper()
 	parts := strings.Split(token, ".")
@@ -106,7 +106,7 @@ var _ = Describe("npm's oidc-provider", func() {
 		DeferCleanup(b.Close)
 		return b
 	}
-	// login is a whole one, up to the tokens.
+	// login is a complete login, up to the tokens.
 	login := func(ctx context.Context, b *testkit.Browser, r relyingParty) tokens {
 		GinkgoHelper()
 		page, err := b.Open(ctx, r.begin(p.Issuer+"/auth"))

@@ -8,17 +8,16 @@ import (
 	"syscall"
 )
 
-// Ports that are chosen before somebody listens lie below the range from which
-// Linux takes the local ports of connections (ip_local_port_range), so that no
-// connection takes one in the meantime.
+// Ports that are chosen before they are used are below the range from which Linux takes
+// the local ports of connections (ip_local_port_range), so that no connection takes one
+// in the meantime.
 const (
 	firstPort = 20_000
 	lastPort  = 32_000
 )
 
-// FreePort returns a TCP port of 127.0.0.1 on which nobody listens. No other
-// caller gets it as long as this process lives, not in another process either:
-// suites run at the same time.
+// FreePort returns a TCP port of 127.0.0.1 without a listener. No other caller gets it
+// while this process lives, even in another process: suites run at the same time.
 func FreePort() (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(lastPort-firstPort) //nolint:gosec // no secret
@@ -36,7 +35,7 @@ func FreePort() (int, error) {
 	return 0, errors.New("looking for a free port: 100 tries found none")
 }
 
-// reserve takes the UDP port of the same number, which nobody uses, until the
+// reserve binds the UDP port with the same number, which nothing uses, until the
 // process ends.
 func reserve(port int) error {
 	c, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -59,7 +58,7 @@ func reserve(port int) error {
 	return errors.Join(err, failed)
 }
 
-// freePorts returns n of them.
+// freePorts returns n free ports.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

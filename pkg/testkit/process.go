@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Process is a program that was started. Its methods are for many goroutines.
+// Process is a program that was started. It is safe for concurrent use.
 type Process struct {
 	Stdout, Stderr *Output
 
 	cmd    *exec.Cmd
 	exited chan struct{}
-	// shown is closed when a terminal has shown everything; nil without one.
+	// shown is closed when a terminal has shown all output; nil without one.
 	shown <-chan struct{}
 }
 
@@ -43,25 +43,24 @@ func (o *Output) String() string {
 	return o.buf.String()
 }
 
-// Lines returns the lines that are complete.
+// Lines returns the complete lines.
 func (o *Output) Lines() []string {
 	lines := strings.Split(o.String(), "\n")
 	return lines[:len(lines)-1]
 }
 
-// startProcess runs a program with more environment variables. Those of the
-// program itself that the test's own environment has are left out.
+// startProcess runs a program with additional environment variables. It removes
+// Gatehouse's own variables from the test's environment.
 func startProcess(path string, env []string, args ...string) (*Process, error) {
 	return startProcessWith(path, append(ownEnviron(), env...), args...)
 }
 
-// ownEnviron is the test's own environment without the program's variables.
+// ownEnviron returns the test's environment without Gatehouse's variables.
 func ownEnviron() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GATEHOUSE_") })
 }
 
-// startProcessWith runs a program with these environment variables and no
-// others.
+// startProcessWith runs a program with only these environment variables.
 func startProcessWith(path string, env []string, args ...string) (*Process, error) {
 	p := newProcess(path, env, args...)
 	return p, p.start()
@@ -73,7 +72,7 @@ func newProcess(path string, env []string, args ...string) *Process {
 	p.cmd.Env = env
 	p.cmd.Stdout, p.cmd.Stderr = p.Stdout, p.Stderr
 	p.cmd.SysProcAttr = sysProcAttr()
-	// A child of the process may hold its output open a little longer.
+	// A child of the process may keep its output open a little longer.
 	p.cmd.WaitDelay = 5 * time.Second
 	return p
 }
@@ -95,7 +94,8 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Wait returns the exit code once the process has ended; -1 means by a signal.
+// Wait returns the exit code once the process has ended; -1 means that a signal ended
+// it.
 func (p *Process) Wait(ctx context.Context) (int, error) {
 	select {
 	case <-p.exited:
@@ -108,7 +108,7 @@ func (p *Process) Wait(ctx context.Context) (int, error) {
 	}
 }
 
-// Signal sends a signal; a process that has ended is fine.
+// Signal sends a signal. It does nothing if the process has ended.
 func (p *Process) Signal(s syscall.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signalling %s: %w", p.cmd.Path, err)
@@ -124,7 +124,7 @@ func (p *Process) Stop(ctx context.Context) (int, error) {
 	return p.Wait(ctx)
 }
 
-// Kill ends the process without a chance to clean up (kill -9).
+// Kill kills the process without a chance to clean up (kill -9).
 func (p *Process) Kill() error {
 	if err := p.Signal(syscall.SIGKILL); err != nil {
 		return err
@@ -133,8 +133,7 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Freeze stops the process in its tracks, with its connections open, until
-// Thaw or Kill.
+// Freeze suspends the process, with its connections open, until Thaw or Kill.
 func (p *Process) Freeze() error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -142,10 +141,10 @@ func (p *Process) Freeze() error {
 	return awaitStopped(p.Pid())
 }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func (p *Process) Thaw() error { return p.Signal(syscall.SIGCONT) }
 
-// await asks until there is an answer, the process ends or ctx does.
+// await calls ask until it succeeds, the process ends or ctx does.
 func (p *Process) await(ctx context.Context, what string, ask func() error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

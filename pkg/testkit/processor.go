@@ -17,9 +17,9 @@ import (
 )
 
 // Processor is an external processor (envoy.service.ext_proc.v3). It sets x-processed in requests and
-// x-done in answers, and makes their bodies upper case. A header of the request says more: X-Deny is
-// the status of an answer of its own, 500 an error; X-Delay is how long it waits, X-Set a header that
-// it sets in the request, "name=value".
+// x-done in answers, and converts their bodies to upper case. Headers of the request change that:
+// X-Deny is the status of an answer of its own, 500 an error; X-Delay is how long it waits, X-Set a
+// header that it sets in the request, "name=value".
 type Processor struct {
 	// Port is on 127.0.0.1.
 	Port int
@@ -43,7 +43,7 @@ func StartProcessor() (*Processor, error) {
 	return p, nil
 }
 
-// Close cuts all connections and ends the processor.
+// Close closes all connections and stops the processor.
 func (p *Processor) Close() { p.server.Stop() }
 
 type processorCalls struct{}

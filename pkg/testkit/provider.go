@@ -12,30 +12,30 @@ import (
 	"sync"
 )
 
-// Keys of providers: on P-256 (RFC 7517 appendix A.1) and on Curve25519 (RFC 8037
-// appendix A.2).
+// Keys of providers: P-256 (RFC 7517 appendix A.1) and Curve25519 (RFC 8037 appendix
+// A.2).
 const (
 	KeyP256    = `{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","use":"sig","kid":"1"}`
 	KeyEd25519 = `{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`
 )
 
-// documentPath is where discovery documents are.
+// documentPath is the path of discovery documents.
 const documentPath = "/.well-known/openid-configuration"
 
-// Provider says of itself what a spec wants it to: a discovery document and keys, over
-// TLS. Nobody can log in there.
+// Provider publishes what a spec sets: a discovery document and keys, over TLS. Nobody
+// can log in there.
 type Provider struct {
 	*httptest.Server
 	Authority *Authority
-	// Asked has the requests.
+	// Asked receives the requests.
 	Asked chan *http.Request
 
 	mu    sync.Mutex
 	paths map[string]http.HandlerFunc
 }
 
-// StartProvider starts one that behaves well, with a certificate; the caller closes it.
-// Without names that is for localhost and 127.0.0.1.
+// StartProvider starts a correct provider, with a certificate; the caller closes it.
+// Without names, the certificate is for localhost and 127.0.0.1.
 func StartProvider(o CertificateOptions) (*Provider, error) {
 	if o.Names == nil {
 		o.Names = []string{"localhost", "127.0.0.1"}
@@ -72,14 +72,14 @@ func StartProvider(o CertificateOptions) (*Provider, error) {
 	return p, nil
 }
 
-// Port is where it listens, on 127.0.0.1.
+// Port returns its port on 127.0.0.1.
 func (p *Provider) Port() int { return p.Listener.Addr().(*net.TCPAddr).Port }
 
-// Issuer is what the provider calls itself.
+// Issuer returns the provider's issuer.
 func (p *Provider) Issuer() string { return fmt.Sprintf("https://localhost:%d", p.Port()) }
 
-// Document is a discovery document with the endpoints of this provider. fields are names
-// and values that take the place of its own.
+// Document returns a discovery document with the endpoints of this provider. fields are
+// names and values that replace its own.
 func (p *Provider) Document(issuer string, fields ...string) string {
 	doc := map[string]any{
 		"issuer": issuer, "authorization_endpoint": p.Issuer() + "/auth", "token_endpoint": p.Issuer() + "/token",
@@ -92,17 +92,17 @@ func (p *Provider) Document(issuer string, fields ...string) string {
 	return string(text)
 }
 
-// Handle answers at a path; nil means that nothing is there.
+// Handle sets the handler of a path; nil removes it.
 func (p *Provider) Handle(path string, h http.HandlerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.paths[path] = h
 }
 
-// HandleDocument answers where the discovery document is.
+// HandleDocument sets the handler of the discovery document.
 func (p *Provider) HandleDocument(h http.HandlerFunc) { p.Handle(documentPath, h) }
 
-// Serve answers a text at a path.
+// Serve answers a path with a text.
 func (p *Provider) Serve(path, text string) {
 	p.Handle(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }

@@ -15,17 +15,17 @@ import (
 // RatelimitOptions say how the rate-limit engine runs. XDSAddr and RedisAddr
 // are required.
 type RatelimitOptions struct {
-	// XDSAddr is where its limits come from, RedisAddr where it counts, HOST:PORT.
+	// XDSAddr is the source of its limits, RedisAddr where it counts, HOST:PORT.
 	XDSAddr, RedisAddr string
-	// NodeID is its xDS node; empty means the one of ratelimit/ratelimit.env.
+	// NodeID is its xDS node; empty means that of ratelimit/ratelimit.env.
 	NodeID string
-	// Env are more settings of the form NAME=value. They win.
+	// Env are additional settings of the form NAME=value. They override others.
 	Env []string
 }
 
 // Ratelimit is a running rate-limit engine, with the settings of
-// ratelimit/ratelimit.env and ports of its own. End it with Kill: after
-// SIGTERM it goes on while it waits for its first limits or for Redis.
+// ratelimit/ratelimit.env and its own ports. Stop it with Kill: after SIGTERM it
+// continues while it waits for its first limits or for Redis.
 type Ratelimit struct {
 	*Process
 	// Addr is its gRPC service for Envoy, HOST:PORT.
@@ -34,14 +34,14 @@ type Ratelimit struct {
 	Metrics API
 	// Health is at /healthcheck, and the same service as JSON at /json.
 	Health API
-	// Debug has the limits in force at /rlconfig.
+	// Debug has the limits in effect at /rlconfig.
 	Debug API
 
 	env []string
 }
 
-// StartRatelimit runs the engine and returns when it is ready, see WaitReady.
-// The control plane has to be there.
+// StartRatelimit runs the engine and returns when it is ready; see WaitReady. The
+// control plane must be running.
 func StartRatelimit(ctx context.Context, o RatelimitOptions) (*Ratelimit, error) {
 	r, err := SpawnRatelimit(o)
 	if err != nil {
@@ -53,8 +53,8 @@ func StartRatelimit(ctx context.Context, o RatelimitOptions) (*Ratelimit, error)
 	return r, nil
 }
 
-// SpawnRatelimit runs the engine and waits for nothing, for example because it
-// is there before the control plane is.
+// SpawnRatelimit runs the engine without waiting, for example because it starts before
+// the control plane.
 func SpawnRatelimit(o RatelimitOptions) (*Ratelimit, error) {
 	env, err := ratelimitSettings()
 	if err != nil {
@@ -77,20 +77,19 @@ func SpawnRatelimit(o RatelimitOptions) (*Ratelimit, error) {
 	return r, r.Respawn()
 }
 
-// Respawn runs it again, at the same addresses, once it has ended. It waits for
-// nothing.
+// Respawn runs it again, at the same addresses, once it has stopped. It does not wait.
 func (r *Ratelimit) Respawn() error {
 	path, err := Binary("ratelimit")
 	if err != nil {
 		return err
 	}
-	// Nothing of the test's environment: its settings have names like PORT.
+	// Without the test's environment: its settings have names like PORT.
 	r.Process, err = startProcessWith(path, r.env)
 	return err
 }
 
-// WaitReady returns when it answers Envoy and says that it is well: it has
-// limits, which may be none, and Redis.
+// WaitReady returns when it answers Envoy and reports that it is healthy: it has
+// limits, possibly none, and Redis.
 func (r *Ratelimit) WaitReady(ctx context.Context) error {
 	return r.await(ctx, "the rate-limit engine is ready", func() error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr)
@@ -108,7 +107,7 @@ func (r *Ratelimit) WaitReady(ctx context.Context) error {
 	})
 }
 
-// ratelimitSettings are the lines of ratelimit/ratelimit.env.
+// ratelimitSettings returns the lines of ratelimit/ratelimit.env.
 func ratelimitSettings() ([]string, error) {
 	root, err := moduleRoot()
 	if err != nil {

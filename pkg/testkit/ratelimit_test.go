@@ -45,8 +45,8 @@ var _ = Describe("Redis", func() {
 	}, SpecTimeout(time.Minute))
 })
 
-// redis returns the first line of the answer to a command; a quarter of a
-// second is all that it waits.
+// redis returns the first line of the answer to a command; it waits at most a quarter
+// of a second.
 func redis(r *testkit.Redis, command string) (string, error) {
 	conn, err := net.Dial("tcp", r.Addr) //nolint:noctx // on loopback
 	if err != nil {
@@ -103,7 +103,7 @@ var _ = Describe("The rate-limit engine", func() {
 		Expect(store.Kill()).To(Succeed())
 		Expect(store.Restart(ctx)).To(Succeed())
 		Expect(r.WaitReady(ctx)).To(Succeed())
-		Eventually(func() (ratelimitv3.RateLimitResponse_Code, error) { // the first may meet a connection that is gone
+		Eventually(func() (ratelimitv3.RateLimitResponse_Code, error) { // the first may use a connection that is closed
 			return call(ctx, "shop", "remote_address", "10.0.0.1")
 		}).Should(Equal(ratelimitv3.RateLimitResponse_OK))
 	}, SpecTimeout(time.Minute))
@@ -115,8 +115,8 @@ var _ = Describe("The rate-limit engine", func() {
 		call := dialRatelimit(r.Addr)
 		Expect(call(ctx, "shop", "k", "a")).To(Equal(ratelimitv3.RateLimitResponse_OK))
 
-		// The cache would answer every refusal with the same again: put back
-		// what it took, under its version.
+		// The cache would answer every refusal with the same response: restore what it
+		// accepted, under its version.
 		plane.onNack = func() { plane.serve("v1", good) }
 		second := domain("shop", rate("j", 1))
 		second.Name = "second"
@@ -135,7 +135,7 @@ var _ = Describe("The rate-limit engine", func() {
 		Expect(dialRatelimit(r.Addr)(ctx, "shop", "k", "a")).To(Equal(ratelimitv3.RateLimitResponse_OK))
 
 		many := domain("shop", rate("last", 1))
-		for i := range 6000 { // without a rate, for it to be quick
+		for i := range 6000 { // without a rate, which is faster
 			many.Descriptors = append(many.Descriptors, &rlsconf.RateLimitDescriptor{Key: "k", Value: fmt.Sprintf("%01000d", i)})
 		}
 		plane.serve("v2", many)
@@ -171,12 +171,12 @@ var _ = Describe("The rate-limit engine", func() {
 	})
 })
 
-// ratelimitPlane is a control plane that serves an engine its limits.
+// ratelimitPlane is a control plane that sends an engine its limits.
 type ratelimitPlane struct {
 	addr string
 	// nacks are the reasons of refusals.
 	nacks chan string
-	// onNack is called for each; set it before the first.
+	// onNack is called for each refusal; set it before the first.
 	onNack func()
 
 	cache cachev3.SnapshotCache
@@ -195,7 +195,7 @@ func startRatelimitPlane() *ratelimitPlane {
 			if r.GetErrorDetail() != nil {
 				select {
 				case p.nacks <- r.GetErrorDetail().GetMessage():
-				default: // a storm, and the count is beyond all bounds already
+				default: // there are too many, and the count exceeds every bound already
 				}
 				p.onNack()
 			}
@@ -227,12 +227,13 @@ func domain(name string, descriptors ...*rlsconf.RateLimitDescriptor) *rlsconf.R
 	return &rlsconf.RateLimitConfig{Name: name, Domain: name, Descriptors: descriptors}
 }
 
-// rate is so and so many a day: no window ends during a test, save at midnight.
+// rate returns a limit per day: no window ends during a test, except at midnight.
 func rate(key string, perDay uint32) *rlsconf.RateLimitDescriptor {
 	return &rlsconf.RateLimitDescriptor{Key: key, RateLimit: &rlsconf.RateLimitPolicy{Unit: rlsconf.RateLimitUnit_DAY, RequestsPerUnit: perDay}}
 }
 
-// dialRatelimit returns how to ask an engine about one descriptor of one entry.
+// dialRatelimit returns a function that asks an engine about one descriptor with one
+// entry.
 func dialRatelimit(addr string) func(ctx context.Context, domain, key, value string) (ratelimitv3.RateLimitResponse_Code, error) {
 	GinkgoHelper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Redis is a running Redis server that keeps nothing on disk.
+// Redis is a running Redis server that stores nothing on disk.
 type Redis struct {
 	*Process
 	// Addr is where it listens, HOST:PORT.
@@ -30,7 +30,7 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 	return r, r.Restart(ctx)
 }
 
-// Restart brings it back on its port once it has ended, with no keys.
+// Restart starts it again on its port once it has stopped, with no keys.
 func (r *Redis) Restart(ctx context.Context) error {
 	path, err := Binary("redis-server")
 	if err != nil {

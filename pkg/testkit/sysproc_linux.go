@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// sysProcAttr ends the child when the test's process ends without having
-// stopped it.
+// sysProcAttr kills the child when the test's process ends without having stopped it.
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // awaitStopped returns when all threads of a child have stopped: after SIGSTOP

@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// SpawnOnTerminal is SpawnGatehouse with both outputs on one terminal. What it
-// shows is in Stdout; lines end in \n there.
+// SpawnOnTerminal is SpawnGatehouse with both outputs on one terminal. Stdout has the
+// terminal's output, with lines that end in
+// .
 func SpawnOnTerminal(env []string, args ...string) (*Process, error) {
 	path, err := Binary("gatehouse")
 	if err != nil {
@@ -32,7 +33,7 @@ func SpawnOnTerminal(env []string, args ...string) (*Process, error) {
 		for {
 			n, err := screen.Read(buffer)
 			_, _ = p.Stdout.Write([]byte(strings.ReplaceAll(string(buffer[:n]), "\r\n", "\n")))
-			if err != nil { // EIO: nobody has the terminal open any more
+			if err != nil { // EIO: no process has the terminal open anymore
 				return
 			}
 		}
@@ -45,8 +46,7 @@ func SpawnOnTerminal(env []string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// openTerminal makes a pseudoterminal: what is written to terminal can be read
-// from screen.
+// openTerminal makes a pseudoterminal: output to terminal can be read from screen.
 func openTerminal() (screen, terminal *os.File, err error) {
 	const (
 		unlock = 0x40045431 // TIOCSPTLCK

@@ -28,7 +28,7 @@ func NewTokenIssuer(issuer, keyID string) *TokenIssuer {
 	return &TokenIssuer{issuer, keyID, key}
 }
 
-// JWKS is the key set with the public key.
+// JWKS returns the key set with the public key.
 func (i *TokenIssuer) JWKS() string {
 	point, err := i.key.PublicKey.ECDH()
 	if err != nil {
@@ -38,14 +38,14 @@ func (i *TokenIssuer) JWKS() string {
 	return fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":%q,"x":%q,"y":%q}]}`, i.KeyID, Base64(b[1:33]), Base64(b[33:]))
 }
 
-// Token signs a token of the issuer that ends in an hour; claims win.
+// Token signs a token of the issuer that expires in an hour; claims override others.
 func (i *TokenIssuer) Token(claims map[string]any) string {
 	all := map[string]any{"iss": i.Issuer, "exp": time.Now().Add(time.Hour).Unix()}
 	maps.Copy(all, claims)
 	return i.Sign(map[string]any{"alg": "ES256", "typ": "JWT", "kid": i.KeyID}, all)
 }
 
-// Sign signs what is given, whatever it says.
+// Sign signs any header and claims.
 func (i *TokenIssuer) Sign(header, claims map[string]any) string {
 	text := TokenPart(header) + "." + TokenPart(claims)
 	sum := sha256.Sum256([]byte(text))
@@ -59,7 +59,7 @@ func (i *TokenIssuer) Sign(header, claims map[string]any) string {
 	return text + "." + Base64(signature)
 }
 
-// TokenPart is one part of a token.
+// TokenPart returns one part of a token.
 func TokenPart(value map[string]any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -68,5 +68,5 @@ func TokenPart(value map[string]any) string {
 	return Base64(text)
 }
 
-// Base64 is the form of base64 that tokens are in.
+// Base64 encodes in the form of base64 that tokens use.
 func Base64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

@@ -14,52 +14,52 @@ import (
 	"time"
 )
 
-// TrafficOptions say what to send. Addr is required.
+// TrafficOptions describe the traffic. Addr is required.
 type TrafficOptions struct {
 	// Addr is HOST:PORT of the gateway, Host the Host header (default Addr),
 	// Path the target (default /), Cookie the header of that name (default none).
 	Addr, Host, Path, Cookie string
-	// Rate is the number of requests per second, over Connections connections
-	// that are kept alive. 0 means 1000 and 20.
+	// Rate is the number of requests per second, over Connections keep-alive connections. 0 means 1000
+	// and 20.
 	Rate, Connections int
-	// TLS makes it HTTPS: each connection is made for the host of its first request,
-	// and another one for a request for another host. ServerName is not used.
+	// TLS uses HTTPS: each connection is opened for the host of its first request, and another one for
+	// a request to another host. ServerName is not used.
 	TLS *tls.Config
-	// Fresh makes a connection for each request.
+	// Fresh opens a connection for each request.
 	Fresh bool
-	// Method, Body and Lines are those of a Target.
+	// Method, Body and Lines are as in Target.
 	Method, Body string
 	Lines        []string
-	// Next says where each request goes, in place of Host, Path, Cookie, Method, Body and Lines. It and
-	// Judge are called by many goroutines.
+	// Next returns the target of each request, instead of Host, Path, Cookie, Method, Body and Lines.
+	// Next and Judge must be safe for concurrent use.
 	Next func() Target
-	// Judge says what is wrong with an answer, in place of "status 200 is
-	// right". The body may be kept.
+	// Judge returns an error for a wrong answer, instead of "status 200 is right". It may keep the
+	// body.
 	Judge func(Exchange) error
 }
 
-// Target is where a request goes, with the header Cookie if that is not empty.
+// Target describes a request. Cookie is the header, if it is not empty.
 type Target struct {
 	Host, Path, Cookie string
-	// Method is GET if it is empty, and Body comes with its Content-Length if it is not.
+	// Method defaults to GET. A Body is sent with its Content-Length, if it is not empty.
 	Method, Body string
-	// Lines are more headers, of the form "Name: value".
+	// Lines are additional headers, of the form "Name: value".
 	Lines []string
 }
 
-// Exchange is a request that was answered in full.
+// Exchange is a request with its complete answer.
 type Exchange struct {
 	Target
 	Sent, Done time.Time
 	Status     int
-	// Backend is what BackendHeader says, Location the header of that name.
+	// Backend is the value of BackendHeader, Location the header of that name.
 	Backend, Location string
 	Body              []byte
 	Header            http.Header
 }
 
-// Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it
-// tries nothing again: what a client could see counts.
+// Traffic sends requests at a fixed rate until Stop. Unlike an http.Client it does not retry: it counts
+// what a client would see.
 type Traffic struct {
 	opts   TrafficOptions
 	began  time.Time
@@ -71,19 +71,19 @@ type Traffic struct {
 	running map[*keptConn]time.Time // requests, by when they were sent
 }
 
-// Report is what became of the requests.
+// Report sums up the requests.
 type Report struct {
-	// Requests counts those that ended, one way or the other.
+	// Requests counts those that ended, with success or not.
 	Requests int
 	// Backends counts the right answers with status 200 by BackendHeader.
 	Backends map[string]int
-	// Failures are those that were not answered, or not as they should be.
+	// Failures are those without an answer, or with a wrong one.
 	Failures []Failure
-	// Slowest is the longest time to an answer, and Took that of all.
+	// Slowest is the longest time to an answer, and Took the total.
 	Slowest, Took time.Duration
 }
 
-// Failure is a request that got no answer, or not the right one.
+// Failure is a request without an answer, or with a wrong one.
 type Failure struct {
 	// At is the time since the start of the traffic.
 	At     time.Duration
@@ -101,7 +101,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// StartTraffic begins to send.
+// StartTraffic starts the traffic.
 func StartTraffic(o TrafficOptions) *Traffic {
 	if o.Host == "" {
 		o.Host = o.Addr
@@ -139,14 +139,14 @@ func needOK(e Exchange) error {
 	return nil
 }
 
-// Stop lets running requests end and reports.
+// Stop lets running requests finish and returns the report.
 func (t *Traffic) Stop() Report {
 	t.cancel()
 	t.group.Wait()
 	return t.Report()
 }
 
-// Report is what there is so far.
+// Report returns the report so far.
 func (t *Traffic) Report() Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,8 +160,8 @@ func (t *Traffic) Report() Report {
 	return r
 }
 
-// run sends over one connection at a time, at fixed times. What is late is
-// sent at once, and not at all where it is later than a second.
+// run sends over one connection at a time, at fixed times. A late request is sent immediately, or not
+// at all if it is more than a second late.
 func (t *Traffic) run(ctx context.Context, next time.Time, interval time.Duration) {
 	c := &keptConn{opts: t.opts}
 	defer c.close()
@@ -195,8 +195,7 @@ func (t *Traffic) begin(c *keptConn) time.Time {
 	return t.running[c]
 }
 
-// Oldest is when the oldest request was sent that has not ended; now where
-// there is none.
+// Oldest returns when the oldest running request was sent; now if there is none.
 func (t *Traffic) Oldest() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,13 +223,12 @@ func (t *Traffic) note(c *keptConn, e Exchange, err error) {
 	}
 }
 
-// keptConn is a connection that is opened again where the gateway asked to
-// close it, or after an error.
+// keptConn is a connection that is reopened after an error, or if the gateway asked to close it.
 type keptConn struct {
 	opts TrafficOptions
 	conn net.Conn
 	read *bufio.Reader
-	host string // that conn was made for
+	host string // for which conn was opened
 }
 
 func (c *keptConn) close() {
@@ -248,7 +246,7 @@ func (c *keptConn) dial(host string, limit time.Duration) (err error) {
 	} else {
 		config := c.opts.TLS.Clone()
 		config.ServerName, _, _ = strings.Cut(host, ":")
-		var conn *tls.Conn // an interface of a nil pointer is not nil
+		var conn *tls.Conn // an interface with a nil pointer is not nil
 		if conn, err = tls.DialWithDialer(dialer, "tcp", c.opts.Addr, config); err == nil {
 			c.conn = conn
 		}

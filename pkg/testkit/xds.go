@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// XDSClient is an Envoy as a control plane sees one: a stream of the delta
-// protocol. Its methods are for many goroutines.
+// XDSClient acts as an Envoy towards a control plane: it has a stream of the delta
+// protocol. It is safe for concurrent use.
 type XDSClient struct {
 	conn   *grpc.ClientConn
 	rpc    discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
@@ -24,7 +24,7 @@ type XDSClient struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	sending sync.Mutex // one Send at a time, as gRPC demands
+	sending sync.Mutex // one Send at a time, as gRPC requires
 
 	mu        sync.Mutex
 	resources map[string]map[string]*discoveryv3.Resource
@@ -32,19 +32,18 @@ type XDSClient struct {
 	err       error
 }
 
-// XDSResponse is a response that waits for its answer: Ack or Nack, now or
-// later.
+// XDSResponse is a response that needs an answer, Ack or Nack, now or later.
 type XDSResponse struct {
 	*discoveryv3.DeltaDiscoveryResponse
 	client *XDSClient
 }
 
-// DialXDS connects under a node id. answer gets each response, in order, on
+// DialXDS connects under a node id. answer is called with each response, in order, on
 // one goroutine; nil acknowledges everything. Without options, such as credentials, the
-// connection is plain text. Close ends the client.
+// connection has no TLS. Close closes the client.
 func DialXDS(addr, node string, answer func(*XDSResponse), options ...grpc.DialOption) (*XDSClient, error) {
 	if answer == nil {
-		answer = func(r *XDSResponse) { _ = r.Ack() } // an error is the stream's, see Wait
+		answer = func(r *XDSResponse) { _ = r.Ack() } // an error ends the stream, see Wait
 	}
 	conn, err := grpc.NewClient(addr, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 	if err != nil {
@@ -72,17 +71,17 @@ func (x *XDSClient) Close() error {
 	return x.conn.Close()
 }
 
-// Ended is closed when the stream has ended. Err says how.
+// Ended is closed when the stream has ended. Err returns how.
 func (x *XDSClient) Ended() <-chan struct{} { return x.done }
 
-// Err is how the stream ended; nil while it has not.
+// Err returns how the stream ended; nil while it is open.
 func (x *XDSClient) Err() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.err
 }
 
-// Subscribe asks for resources of a type; no names means all.
+// Subscribe subscribes to resources of a type; no names means all.
 func (x *XDSClient) Subscribe(typeURL string, names ...string) error {
 	return x.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names})
 }
@@ -95,13 +94,13 @@ func (x *XDSClient) Send(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return x.rpc.Send(req)
 }
 
-// Ack takes the resources of the response.
+// Ack acknowledges the resources of the response.
 func (r *XDSResponse) Ack() error {
 	r.client.apply(r.DeltaDiscoveryResponse)
 	return r.client.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()})
 }
 
-// Nack refuses the response; what the client has stays.
+// Nack refuses the response; the client keeps what it has.
 func (r *XDSResponse) Nack(text string) error {
 	return r.client.Send(&discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce(),
@@ -109,16 +108,16 @@ func (r *XDSResponse) Nack(text string) error {
 	})
 }
 
-// Resources returns the resources of a type that were acknowledged and not removed,
-// by name.
+// Resources returns the acknowledged resources of a type that were not removed, by
+// name.
 func (x *XDSClient) Resources(typeURL string) map[string]*discoveryv3.Resource {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return maps.Clone(x.resources[typeURL])
 }
 
-// Wait returns when the resources of a type are as ok wants, and with an error
-// when the stream or ctx ends before.
+// Wait returns when ok accepts the resources of a type, or with an error when the
+// stream or ctx ends before.
 func (x *XDSClient) Wait(ctx context.Context, typeURL string, ok func(map[string]*discoveryv3.Resource) bool) error {
 	for {
 		x.mu.Lock()
@@ -171,7 +170,7 @@ func (x *XDSClient) apply(resp *discoveryv3.DeltaDiscoveryResponse) {
 	x.signal()
 }
 
-// signal is called with mu held.
+// signal requires mu.
 func (x *XDSClient) signal() {
 	close(x.changed)
 	x.changed = make(chan struct{})

@@ -12,8 +12,8 @@ const (
 	// version is the PostgreSQL that hack/postgres.sh fetches.
 	version = "18.4"
 
-	// BinVariable names the environment variable that overrides where initdb
-	// and postgres are looked for.
+	// BinVariable names the environment variable that overrides the directory of initdb
+	// and postgres.
 	BinVariable = "GATEHOUSE_TEST_POSTGRES_BIN"
 
 	// nobody is the user that the server runs as when the tests run as root.
@@ -42,7 +42,7 @@ func findBin() (string, error) {
 	return dir, hasServer(dir, "fetch it with hack/postgres.sh, or run make test, which does")
 }
 
-// Program is the path of a program that comes with the server, such as pg_dump.
+// Program returns the path of a program that comes with the server, such as pg_dump.
 func Program(name string) (string, error) {
 	dir, err := findBin()
 	return filepath.Join(dir, name), err
@@ -57,7 +57,7 @@ func hasServer(dir, hint string) error {
 	return nil
 }
 
-// share lets another user into dir: temporary directories are closed to
+// share makes dir accessible to another user: temporary directories are closed to
 // others, all the way up to the system's own.
 func share(dir string) error {
 	for p := dir; p != filepath.Clean(os.TempDir()) && p != filepath.Dir(p); p = filepath.Dir(p) {
@@ -75,7 +75,7 @@ func share(dir string) error {
 	return nil
 }
 
-// reachable reports whether every user may enter dir.
+// reachable reports whether every user can enter dir.
 func reachable(dir string) bool {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -93,8 +93,8 @@ func reachable(dir string) bool {
 	}
 }
 
-// reachableBin returns bin, or a copy of its installation within dir when
-// others may not enter it, as in a checkout below root's home.
+// reachableBin returns bin, or a copy of its installation within dir if others cannot
+// enter it, as in a checkout below root's home.
 func reachableBin(bin, dir string) (string, error) {
 	if reachable(bin) {
 		return bin, nil

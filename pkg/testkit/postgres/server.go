@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PasswordUser is the one role that has to give its password; a test creates it
-// with the password it likes. Every other role is let in.
+// PasswordUser is the only role that must send its password; a test creates it with a
+// password. Every other role is trusted.
 const PasswordUser = "with_password"
 
 // Server is a running PostgreSQL. Its methods are for one goroutine.
@@ -154,7 +154,7 @@ func (s *Server) exec(ctx context.Context, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// URL is the address of a database, for the superuser postgres.
+// URL returns the address of a database, for the superuser postgres.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
@@ -167,8 +167,8 @@ func (s *Server) CreateDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
-// Stop ends the server and returns when it is gone; connections are cut. The
-// data stays. A server that is not running is fine.
+// Stop stops the server and returns when it has exited; connections are closed. The
+// data stays. It does nothing if the server is not running.
 func (s *Server) Stop() error {
 	if s.cmd == nil {
 		return nil
@@ -188,8 +188,8 @@ func (s *Server) Stop() error {
 	return errors.New("stopping PostgreSQL: it does not end")
 }
 
-// Crash ends the server as a crash would, and starts it on the same port: tables
-// without a write-ahead log are empty then.
+// Crash stops the server as a crash would, and starts it on the same port: tables
+// without a write-ahead log are then empty.
 func (s *Server) Crash(ctx context.Context) error {
 	// "Immediate shutdown", which needs recovery.
 	if err := s.cmd.Process.Signal(syscall.SIGQUIT); err != nil {

@@ -2,8 +2,8 @@ package postgres
 
 import "syscall"
 
-// sysProcAttr drops root, which PostgreSQL refuses to run as, and ends the
-// server when the test's process ends without having stopped it.
+// sysProcAttr drops root, which PostgreSQL refuses to run as, and kills the server when
+// the test's process ends without having stopped it.
 func sysProcAttr(uid int) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if uid != 0 {
