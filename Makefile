@@ -95,12 +95,12 @@ providers: ## fetch the identity providers of the tests to bin/oidc-provider and
 	@hack/glewlwyd.sh
 
 .PHONY: chromium
-chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium, which Debian has (350 MB, so CI does not)
+chromium: build envoy providers ## run the specs of HTTPS and logins with a headless Chromium from Debian (350 MB, so not in CI)
 	@hack/chromium.sh
 	go test -tags chromium ./test/clients -count=1 -ginkgo.focus Chromium
 
 .PHONY: test-idp
-test-idp: build envoy ## run the specs of logins with Keycloak too, which needs Maven and Java 17 (330 MB and minutes, so CI does not)
+test-idp: build envoy ## run the specs of logins with Keycloak, too; needs Maven and Java 17 (330 MB and minutes, so not in CI)
 	@hack/keycloak.sh
 	go test -tags idp ./pkg/testkit ./test/e2e -count=1 -timeout 30m -ginkgo.focus Keycloak
 
@@ -123,12 +123,12 @@ demo-oidc: build envoy ## run a gateway with a login, its own identity provider 
 	@exec bin/demo-oidc $(ARGS)
 
 .PHONY: notices
-notices: build ratelimit ## write bin/notices: the licences of what the programs of the images hold
+notices: build ratelimit ## write bin/notices: the licenses of everything in the images' programs
 	hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt
 	hack/notices.sh bin/ratelimit bin/notices/ratelimit.txt ratelimit
 
 .PHONY: image-files
-image-files: build envoy ## put together in bin/image what the images hold
+image-files: build envoy ## collect the contents of the images in bin/image
 	@hack/image.sh
 
 .PHONY: image
@@ -145,7 +145,7 @@ test: build envoy postgres redis ratelimit kubernetes schemathesis clients provi
 	@echo "make test: everything passed"
 
 .PHONY: test-images
-test-images: ## build the images and run them in a Docker engine of their own, or in that of DOCKER_HOST (needs root; minutes)
+test-images: ## build the images and run them in a Docker engine of their own, or in the one at DOCKER_HOST (needs root; minutes)
 	@hack/docker.sh run $(MAKE) --no-print-directory test-images-here
 
 .PHONY: test-images-here
@@ -154,7 +154,7 @@ test-images-here: image image-control-plane # in the engine that docker finds
 	@echo "make test-images: everything passed"
 
 .PHONY: test-cluster
-test-cluster: image-files ratelimit redis postgres ## run the specs of Kubernetes on a real node, which it starts (needs root; minutes)
+test-cluster: image-files ratelimit redis postgres ## start a real Kubernetes node and run the specs of the cluster on it (needs root; minutes)
 	@hack/cluster.sh check
 	@hack/cluster-image.sh bin/cluster gatehouse control-plane ratelimit redis postgres echo
 	@go test -tags cluster -c -o bin/cluster/specs ./test/cluster
@@ -162,32 +162,32 @@ test-cluster: image-files ratelimit redis postgres ## run the specs of Kubernete
 	@echo "make test-cluster: everything passed"
 
 .PHONY: test-unit
-test-unit: ## run the tests that start no other program
+test-unit: ## run the tests that start no other programs
 	go test -race $(UNIT)
 
 .PHONY: golden
-golden: ## write the golden files again and delete stale ones
+golden: ## regenerate the golden files and delete stale ones
 	go test ./pkg/build -run TestBuild -count=1 -update
 
 .PHONY: chart-docs
-chart-docs: kubernetes ## write the table of values in the README of the Helm chart again
+chart-docs: kubernetes ## regenerate the table of values in the README of the Helm chart
 	go test ./test/chart -run TestChart -count=1 -ginkgo.focus 'in its README' -update
 
 .PHONY: crds
-crds: ## write the CustomResourceDefinitions and the generated Go code again, from api/gateway
+crds: ## regenerate the CustomResourceDefinitions and the generated Go code from api/gateway
 	@hack/crds.sh
 
 .PHONY: types
-types: ## write what repeats the types of filters and global configs in pkg/model: schemas, a table, the CustomResourceDefinitions
+types: ## regenerate what repeats the types of filters and global configs in pkg/model: schemas, a table, the CustomResourceDefinitions
 	go run ./hack/configtypes
 	@hack/crds.sh
 
 .PHONY: endpoints
-endpoints: ## write docs/endpoints.md again, from the specs of the REST API
+endpoints: ## regenerate docs/endpoints.md from the specs of the REST API
 	go test ./pkg/rest -run TestREST -count=1 -update
 
 .PHONY: mutants
-mutants: ## break the code in one place at a time, and see that the specs notice (three hours; ARGS="-sample 150", ARGS="plan-3 server pkg/rest")
+mutants: ## break the code in one place at a time, and check that the specs fail (three hours; ARGS="-sample 150", ARGS="plan-3 server pkg/rest")
 	@go run ./hack/mutants $(ARGS)
 
 .PHONY: profile
@@ -195,14 +195,14 @@ profile: build envoy ## show where CPU time and memory go while 5,000 routes are
 	@hack/profile.sh $(ARGS)
 
 .PHONY: bench
-bench: build envoy redis ratelimit ## measure beside a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
+bench: build envoy redis ratelimit ## measure next to a bare go-control-plane, a hand-written Envoy configuration and no rate limit (half an hour; ARGS="--only rps")
 	hack/bench.sh $(ARGS)
 
 # A fuzzer that minimizes each input for long finds less.
 FUZZ := -run '^$$' -fuzzminimizetime 10x -fuzztime 2m
 
 .PHONY: soak
-soak: build envoy postgres redis ratelimit providers ## run for long what make test runs for short: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (about an hour)
+soak: build envoy postgres redis ratelimit providers ## run longer what make test runs briefly: the simulated Envoy, explain, the two rate-limit engines and their faults, the tables of attacks, 50 clients, storms of changes, filters in all combinations, floods of handshakes, logins that come and go, the fuzzers (about an hour)
 	GATEHOUSE_TEST_SEEDS=100000 go test ./pkg/xds/plan -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./test/explain -count=1 -timeout 2h -ginkgo.timeout 2h
 	GATEHOUSE_TEST_SEEDS=5000 go test ./pkg/crd -count=1 -timeout 1h -ginkgo.focus random
@@ -232,6 +232,6 @@ lint: tools ## check the code, its formatting, go.mod and the scripts
 	@hack/lint.sh
 
 .PHONY: clean
-clean: ## remove what was built; fetched programs stay
+clean: ## remove build results; fetched programs stay
 	rm -f bin/gatehouse bin/ratelimit bin/demo-oidc
 	go clean -testcache

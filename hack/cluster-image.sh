@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes images of containers from files that are built or fetched already: one layer,
-# without an engine, a registry and a base image. hack/cluster.sh loads them.
+# Makes images of containers from files that were already built or fetched: one layer,
+# without an engine, a registry or a base image. hack/cluster.sh loads them.
 #
 # usage: hack/cluster-image.sh DIR NAME...     writes DIR/NAME.tar
 #
@@ -9,9 +9,9 @@
 # ratelimit: what ratelimit/Dockerfile builds (make ratelimit), gatehouse-ratelimit:local
 # redis, postgres: the servers of the tests (make redis postgres), localhost/redis:local,
 #   localhost/postgres:local; users 10003 and 10004; PostgreSQL's directory is /data, its
-#   user gatehouse, who gives no password
+#   user gatehouse, which needs no password
 # echo: the backend of test/cluster, localhost/echo:local; user 10005
-# pause, coredns: of the node (hack/kubernetes.sh all), localhost/pause:1, localhost/coredns:1
+# pause, coredns: for the node (hack/kubernetes.sh all), localhost/pause:1, localhost/coredns:1
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 root=$(gatehouse_root)
@@ -25,7 +25,8 @@ put() {
 	cp -a "$@" "$to"
 }
 
-# with_libraries ROOT PROGRAM... copies what this machine's loader would load.
+# with_libraries ROOT PROGRAM... copies programs with the libraries that this machine's loader
+# would load.
 with_libraries() {
 	local to=$1 library
 	shift
@@ -35,7 +36,7 @@ with_libraries() {
 	done
 }
 
-# image NAME UID ENTRYPOINT CMD TAGS ENV adds config and manifest to the layer that is in
+# image NAME UID ENTRYPOINT CMD TAGS ENV adds config and manifest to the layer in
 # $work/layer.tar, and writes the image. TAGS and ENV are lists of words.
 image() {
 	local arch sum
@@ -52,14 +53,14 @@ image() {
 	mv "$work/image.tar" "$to/$1.tar"
 }
 
-# words WORD... prints them as a list in JSON.
+# words WORD... prints the words as a JSON list.
 words() {
 	local list
 	list=$(printf '"%s", ' "$@")
 	[ $# -gt 0 ] && echo "[${list%, }]" || echo "[]"
 }
 
-# layer DIR... makes the layer of what is in the directories.
+# layer DIR... makes the layer from the contents of the directories.
 layer() {
 	local dir
 	rm -f "$work/layer.tar"
@@ -69,7 +70,7 @@ layer() {
 	done
 }
 
-# of_gatehouse NAME CMD DIR... is an image of the gateway's.
+# of_gatehouse NAME CMD DIR... writes an image of the gateway.
 of_gatehouse() {
 	local name=$1 command=$2 repository=gatehouse data=/var/lib/gatehouse
 	shift 2
@@ -117,7 +118,7 @@ make_image() {
 	pause | coredns)
 		put "$files" /usr/local/bin "bin/kubernetes/$1"
 		layer "$files"
-		# CoreDNS has the port 53.
+		# CoreDNS uses port 53.
 		image "$1" "$([ "$1" = pause ] && echo 65535 || echo 0)" "/usr/local/bin/$1" "" "localhost/$1:1" ""
 		;;
 	*) fail "hack/cluster-image.sh does not know $1; see its first lines" ;;

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Runs a Kubernetes of one node for the specs: the real kubelet, containerd, kube-proxy
-# and cluster DNS, beside the control plane of Kubernetes. Its programs are those of
-# hack/kubernetes.sh, and packages of Debian 12 that are unpacked and not installed.
+# and cluster DNS, and the control plane of Kubernetes. Its programs are those of
+# hack/kubernetes.sh, and Debian 12 packages that are unpacked, not installed.
 # It needs root, no registry and no network. All of it is in namespaces of its own
 # (network, mounts, processes): nothing of the machine changes, nodes do not disturb
 # each other, and everything goes with their first process. Outside are only its
 # directory and its cgroups.
 #
-# usage: hack/cluster.sh run COMMAND [ARG...]     run COMMAND beside a new node, which ends with it
+# usage: hack/cluster.sh run COMMAND [ARG...]     run COMMAND next to a new node, which stops with it
 #        hack/cluster.sh up                       start a node, print its directory
-#        hack/cluster.sh exec DIR COMMAND...      run COMMAND beside that node
-#        hack/cluster.sh node DIR COMMAND...      run COMMAND in all namespaces of it (ctr, nft, ip)
-#        hack/cluster.sh load DIR IMAGE.tar...    give it images
-#        hack/cluster.sh down DIR                 end it, remove its directory
-#        hack/cluster.sh check                    only say whether this machine can run one
+#        hack/cluster.sh exec DIR COMMAND...      run COMMAND next to that node
+#        hack/cluster.sh node DIR COMMAND...      run COMMAND in all its namespaces (ctr, nft, ip)
+#        hack/cluster.sh load DIR IMAGE.tar...    load images into it
+#        hack/cluster.sh down DIR                 stop it, remove its directory
+#        hack/cluster.sh check                    only check whether this machine can run one
 #
-# Beside a node means in its network, with its kubectl and helm in PATH, KUBECONFIG, and
+# Next to a node means in its network, with its kubectl and helm in PATH, KUBECONFIG, and
 # its directory in GATEHOUSE_TEST_CLUSTER. The node is 10.99.0.2. The exit code is that of
-# COMMAND, or 3 where this machine cannot run a node.
+# COMMAND, or 3 if this machine cannot run a node.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 name=node1
@@ -54,7 +54,7 @@ pinned() {
 	esac
 }
 
-# cannot ends the script when the machine, and not the project, is in the way.
+# cannot exits because of the machine rather than the project.
 cannot() {
 	log "no node of Kubernetes can be started here: $*"
 	exit 3
@@ -63,12 +63,12 @@ cannot() {
 unpack() {
 	log "fetching containerd and the network tools of the node"
 	unpack_pinned_debs "$1" < <(pinned)
-	# Of iproute2 only ip: the libraries of the others are many.
+	# Of iproute2 only ip: the others need many libraries.
 	find "$1/out/bin" "$1/out/sbin" -type f ! -name ip -delete
 	complete_programs "$1"
 }
 
-# check ends the script where a node cannot run.
+# check exits if this machine cannot run a node.
 check() {
 	local group=gatehouse-check-$$ at
 	[ "$(id -u)" = 0 ] || cannot "it needs root"
@@ -85,37 +85,38 @@ check() {
 
 # fetch sets programs, the directory of the packages, and builds the others.
 fetch() {
-	# The directory's name is the stamp: other versions go into another one.
+	# The directory's name depends on the versions: other versions go into another directory.
 	programs=$root/bin/tools/node-$(pinned | sha256sum | cut -c 1-12)
 	install_once "$programs" unpack
 	"$root/hack/kubernetes.sh" all
 }
 
-# started PID prints when the process started, which tells it from a later one with its number.
+# started PID prints when the process started, which distinguishes it from a later one with the same
+# number.
 started() {
 	sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 20
 }
 
-# first sets init, the first process of the node in dir, and fails when it has ended.
+# first sets init, the first process of the node in dir, and fails if it has exited.
 first() {
 	local start
 	[ -s "$dir/init" ] && read -r init start <"$dir/init" && [ "$(started "$init")" = "$start" ]
 }
 
-# inside COMMAND... runs it in all namespaces of the node.
+# inside COMMAND... runs a command in all namespaces of the node.
 inside() {
 	nsenter -t "$init" --net --mount --pid --uts --ipc -- env -u KUBECONFIG \
 		PATH="$programs/usr/sbin:$programs/usr/bin:$programs/sbin:$programs/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
 		LD_LIBRARY_PATH="$(libraries_of "$programs")" XTABLES_LIBDIR="$(echo "$programs"/usr/lib/*-linux-gnu/xtables)" "$@"
 }
 
-# beside COMMAND... runs it in the network of the node.
+# beside COMMAND... runs a command in the network of the node.
 beside() {
 	GATEHOUSE_TEST_CLUSTER=$dir KUBECONFIG=$dir/admin.kubeconfig PATH=$bin:$PATH \
 		nsenter -t "$init" --net -- env -u HTTP_PROXY -u HTTPS_PROXY -u http_proxy -u https_proxy "$@"
 }
 
-# cgroups prints the directories that the node's cgroups are in, one for each hierarchy.
+# cgroups prints the directories of the node's cgroups, one for each hierarchy.
 cgroups() {
 	local hierarchy
 	if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
@@ -127,11 +128,11 @@ cgroups() {
 	done
 }
 
-# make_cgroups makes them, with every controller and processor.
+# make_cgroups creates them, with every controller and processor.
 make_cgroups() {
 	local at file
 	for at in $(cgroups); do
-		[ "${at%/*}" != /sys/fs/cgroup/unified ] || continue # version 2 beside version 1: runc makes its own
+		[ "${at%/*}" != /sys/fs/cgroup/unified ] || continue # version 2 next to version 1: runc creates its own
 		mkdir -p "$at" || cannot "the cgroup $at cannot be made"
 		for file in cpuset.cpus cpuset.mems; do
 			if [ -f "$at/$file" ] && [ -f "${at%/*}/$file" ]; then cat "${at%/*}/$file" >"$at/$file"; fi
@@ -144,8 +145,8 @@ make_cgroups() {
 	done
 }
 
-# make_namespaces starts the first process of the node: with the script, where it is to
-# end with it, however that ends.
+# make_namespaces starts the first process of the node. Except in mode up, it is killed when the
+# script ends, however that happens.
 make_namespaces() {
 	local with=() outer end=$((SECONDS + 10))
 	[ "$1" = up ] || with=(setpriv --pdeathsig KILL)
@@ -161,7 +162,7 @@ make_namespaces() {
 		cannot "the namespaces cannot be set up: $(tail -n 1 "$dir/logs/namespaces.log")"
 }
 
-# launch NAME COMMAND... starts a program in the node. Its process here ends with it.
+# launch NAME COMMAND... starts a program in the node. Its process here exits with it.
 launch() {
 	local program=$1
 	shift
@@ -169,8 +170,8 @@ launch() {
 	running[$program]=$!
 }
 
-# await WHAT COMMAND... waits until COMMAND succeeds, for 3 minutes at most and only as
-# long as all programs run.
+# await WHAT COMMAND... waits until COMMAND succeeds, for at most 3 minutes and only while all
+# programs run.
 await() {
 	local what=$1 end=$((SECONDS + 180)) program
 	shift
@@ -183,8 +184,8 @@ await() {
 	done
 }
 
-# load IMAGE... gives the node images. The tool reads standard input: the node does not
-# see what is mounted later.
+# load IMAGE... loads images into the node. The tool reads standard input, because the node does not
+# see later mounts.
 load() {
 	local image
 	for image; do
@@ -201,7 +202,7 @@ start() {
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/gatehouse-cluster.XXXXXX")
 	group=$(basename "$dir")
 	mkdir "$dir"/{etc,logs,images}
-	# Snapshots of containers are overlays, which cannot lie on an overlay.
+	# Snapshots of containers are overlays, which cannot be on an overlay.
 	if [ "$(stat -f -c %T "$dir")" = overlayfs ]; then echo native; else echo overlayfs; fi >"$dir/snapshotter"
 	make_cgroups
 	make_namespaces "$1"
@@ -260,7 +261,7 @@ start_node() {
 	launch kube-proxy "$bin/kube-proxy" --config="$dir/etc/proxy.yaml"
 }
 
-# stop ends the node in dir, with all its processes, and removes what it has left.
+# stop stops the node in dir with all its processes, and removes what it has left.
 stop() {
 	local at end=$((SECONDS + 20)) failed=
 	group=$(basename "$dir")
@@ -278,7 +279,7 @@ stop() {
 	[ -z "$failed" ] || fail "not everything of the node in $dir could be removed; what is above says why"
 }
 
-# given DIR takes the directory of a node that runs.
+# given DIR sets dir to the directory of a running node.
 given() {
 	dir=$1
 	programs=$root/bin/tools/node-$(pinned | sha256sum | cut -c 1-12)

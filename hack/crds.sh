@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what is made of api/gateway: the CustomResourceDefinitions in
-# charts/gatehouse/crds, zz_generated.deepcopy.go beside the types, and
+# Generates from api/gateway the CustomResourceDefinitions in
+# charts/gatehouse/crds, zz_generated.deepcopy.go next to the types, and
 # docs/kubernetes-fields.md.
 #
 # usage: hack/crds.sh          writes them
@@ -20,7 +20,7 @@ if [ "${1:-}" != --check ]; then
 	generate
 	exit
 fi
-# A module of the same name with nothing but the types.
+# A module of the same name with only the types.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch"/{api,docs}

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Runs a Docker engine of its own for the specs of the images: Debian 12's packages,
-# unpacked and not installed, with data, sockets and networks that no other engine
-# shares. It needs root, and leaves nothing behind. Where DOCKER_HOST is set, that
+# unpacked, not installed, with data, sockets and networks that no other engine
+# shares. It needs root, and leaves nothing behind. If DOCKER_HOST is set, that
 # engine is used and none is started.
 #
-# usage: hack/docker.sh run COMMAND [ARG...]   run COMMAND beside an engine
+# usage: hack/docker.sh run COMMAND [ARG...]   run COMMAND with a new engine
 #        hack/docker.sh start                  start an engine, print its DOCKER_HOST
 #        hack/docker.sh stop DOCKER_HOST       stop that engine
 #        hack/docker.sh fetch                  only fetch the programs, print their directory
 #
 # COMMAND finds the engine by DOCKER_HOST and its client by PATH. The exit code is
-# that of COMMAND, or 3 where no engine can be started on this machine.
+# that of COMMAND, or 3 if no engine can be started on this machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=20.10.24
@@ -38,7 +38,7 @@ pinned() {
 	esac
 }
 
-# cannot ends the script when the machine, and not the project, is in the way.
+# cannot exits because of the machine rather than the project.
 cannot() {
 	log "no Docker engine can be started here: $*; set DOCKER_HOST to use one that runs"
 	exit 3
@@ -55,17 +55,17 @@ unpack() {
 fetch() {
 	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
 		cannot "it comes from the packages of Debian 12, and apt-get or dpkg-deb is missing"
-	# The directory's name is the stamp: another version goes into another one.
+	# The directory's name contains the version: another version goes into another directory.
 	install_once "$(gatehouse_root)/bin/tools/docker-$version" unpack
 	echo "$(gatehouse_root)/bin/tools/docker-$version"
 }
 
-# alive PID says whether the process runs.
+# alive PID succeeds if the process runs.
 alive() {
 	[ -r "/proc/$1/stat" ] && ! grep -qF ') Z ' "/proc/$1/stat"
 }
 
-# belongs PID DIR says whether it runs and is of the engine in DIR.
+# belongs PID DIR succeeds if the process runs and belongs to the engine in DIR.
 belongs() {
 	alive "$1" && tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null | grep -qF "$2/"
 }
@@ -78,8 +78,8 @@ launch() {
 	echo $! >"$dir/$name.started"
 }
 
-# await DIR NAME COMMAND... waits until COMMAND succeeds, for 60 s at most and only
-# as long as the daemon runs.
+# await DIR NAME COMMAND... waits until COMMAND succeeds, for at most 60 s and only while the
+# daemon runs.
 await() {
 	local dir=$1 name=$2 end=$((SECONDS + 60)) reason
 	shift 2
@@ -103,7 +103,7 @@ start() {
 	export LD_LIBRARY_PATH XTABLES_LIBDIR
 	LD_LIBRARY_PATH=$(libraries_of "$programs")
 	XTABLES_LIBDIR=$(echo "$programs"/usr/lib/*-linux-gnu/xtables)
-	# A containerd of its own: dockerd would use that of the machine if one runs.
+	# Its own containerd: dockerd would otherwise use that of the machine, if one runs.
 	cat >"$dir/containerd.toml" <<-END
 		version = 2
 		root = "$dir/containerd/root"
@@ -114,8 +114,8 @@ start() {
 	END
 	launch "$dir" containerd containerd --config "$dir/containerd.toml"
 	await "$dir" containerd test -S "$dir/containerd.sock"
-	# No bridge and no rules of the firewall: containers use the host's network, or
-	# networks that are made for them. Their ports are published by docker-proxy.
+	# No bridge and no firewall rules: containers use the host's network, or networks that
+	# are created for them. docker-proxy publishes their ports.
 	echo "{}" >"$dir/daemon.json" # not that of /etc
 	launch "$dir" dockerd dockerd --host "unix://$dir/docker.sock" --containerd "$dir/containerd.sock" \
 		--data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/docker.pid" --config-file "$dir/daemon.json" \
@@ -125,7 +125,7 @@ start() {
 	echo "$dir"
 }
 
-# stop DIR ends the engine in DIR with its containers, and removes DIR.
+# stop DIR stops the engine in DIR with its containers, and removes DIR.
 stop() {
 	local dir=$1 name pid mount end
 	if [ -S "$dir/docker.sock" ]; then
@@ -148,7 +148,7 @@ stop() {
 	rm -rf --one-file-system "$dir"
 }
 
-# run COMMAND... runs it beside an engine, which ends with it.
+# run COMMAND... runs a command with an engine, which stops with it.
 run() {
 	local dir programs code=0
 	if [ -n "${DOCKER_HOST:-}" ]; then

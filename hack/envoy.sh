@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts the pinned Envoy at bin/envoy. Does nothing when it is there; safe when
-# run twice at once. The version must be the one in envoy/bootstrap.go.
+# Puts the pinned Envoy at bin/envoy. Does nothing if it exists; may run twice at the
+# same time. The version must be the one in envoy/bootstrap.go.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=1.39.3
@@ -25,7 +25,8 @@ unpack() {
 }
 
 root=$(gatehouse_root)
-# The directory's name is the stamp: another version goes into another one.
+# The directory's name contains the version: another version goes into another
+# directory.
 dir=$root/bin/tools/envoy-$version
 install_once "$dir" unpack
 [ "$dir/envoy" -ef "$root/bin/envoy" ] || ln -f "$dir/envoy" "$root/bin/envoy"

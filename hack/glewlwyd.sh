@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Puts Glewlwyd, the second identity provider of the tests, at bin/glewlwyd, as the
-# packages of Debian 12 have it: downloaded with apt-get, unpacked, and not
-# installed, so nothing of the machine changes and nobody has to be root. Glewlwyd and
-# the libraries that it is made of are checked against the sums below; other libraries
-# that the machine lacks come from Debian as they are, checked by apt's signatures.
-# Does nothing when it is there; safe when run twice at once.
+# Puts Glewlwyd, the second identity provider of the tests, at bin/glewlwyd, from the
+# packages of Debian 12: downloaded with apt-get, unpacked, and not installed, so that
+# the machine does not change and root is not required. Glewlwyd and its own libraries
+# are checked against the sums below; other libraries that the machine lacks come from
+# Debian, checked by apt's signatures. Does nothing if it exists; may run twice at the
+# same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=2.7.5-3+deb12u1
@@ -42,7 +42,7 @@ pinned() {
 	esac
 }
 
-# package_of LIBRARY prints the package that has one which the machine lacks.
+# package_of LIBRARY prints the package of a library that the machine lacks.
 package_of() {
 	case $1 in
 	libcbor.so.0.8) echo libcbor0.8 ;;
@@ -57,13 +57,13 @@ package_of() {
 	esac
 }
 
-# lacking DIR lists the libraries that what is in DIR needs and the machine lacks.
+# lacking DIR lists the libraries that the programs in DIR need and the machine lacks.
 lacking() {
 	find "$1/usr/bin" "$1/usr/lib" -type f \( -name glewlwyd -o -name '*.so*' \) -exec env LD_LIBRARY_PATH="$(echo "$1"/usr/lib/*-linux-gnu)" ldd {} + 2>/dev/null |
 		awk '/=> not found/ { print $1 }' | sort -u
 }
 
-# unpack SCRATCH leaves it in SCRATCH/out.
+# unpack SCRATCH leaves Glewlwyd in SCRATCH/out.
 unpack() {
 	local scratch=$1 package library
 	local -A got=()
@@ -83,7 +83,8 @@ unpack() {
 
 need_command apt-get "Glewlwyd comes from the packages of Debian 12: run the tests on Debian 12, or in a container of it"
 need_command dpkg-deb "install dpkg"
-# The directory's name is the stamp: another version goes into another one.
+# The directory's name contains the version: another version goes into another
+# directory.
 dir=$(gatehouse_root)/bin/tools/glewlwyd-$version
 install_once "$dir" unpack
 ln -sfn "tools/${dir##*/}" "$(gatehouse_root)/bin/glewlwyd"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Puts together what the images hold, in bin/image: the programs, which are there
-# already, the C library that Envoy needs and the certificate authorities, both from
-# pinned packages of Debian 12, the licences, and for each image an SBOM of all that.
-# The Dockerfile only copies.
+# Collects the contents of the images in bin/image: the programs, which must exist, the
+# C library that Envoy needs and the certificate authorities, both from pinned packages
+# of Debian 12, the licenses, and for each image an SBOM of all these. The Dockerfile
+# only copies them.
 #
-# DEBIAN_MIRROR is for a machine whose apt-get lacks these packages, or that has
-# none: the URL of a mirror with the directories debian and debian-security.
+# DEBIAN_MIRROR is for a machine without apt-get, or whose apt-get lacks these packages:
+# the URL of a mirror with the directories debian and debian-security.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
-# pinned prints package, version, sha256 and the place in Debian's archives of each.
-# A new version is in "apt-cache show PACKAGE" on an updated Debian 12.
+# pinned prints package, version, sha256 and the path in Debian's archives of each.
+# "apt-cache show PACKAGE" on an updated Debian 12 shows a new version.
 pinned() {
 	printf '%s %s %s %s\n' ca-certificates '20250419~deb12u2' b9f76b5271a7ac373fd5e7e1b5b826a71ddd702b42a0d104955ecb1acfffc94b \
 		debian-security/pool/updates/main/c/ca-certificates/ca-certificates_20250419~deb12u2_all.deb
@@ -23,8 +23,8 @@ pinned() {
 	esac
 }
 
-# fetch SCRATCH PACKAGE VERSION PLACE leaves the package in SCRATCH/debs, with apt-get
-# where that has it, else from DEBIAN_MIRROR.
+# fetch SCRATCH PACKAGE VERSION PLACE leaves the package in SCRATCH/debs, from apt-get
+# if that has it, otherwise from DEBIAN_MIRROR.
 fetch() {
 	if command -v apt-get >/dev/null && (download_deb "$1" "$2=$3") >/dev/null 2>&1; then
 		return 0
@@ -36,7 +36,7 @@ fetch() {
 		fail "DEBIAN_MIRROR does not have $2 $3; check the network, or choose the version of today in hack/image.sh"
 }
 
-# extract DEB DIR unpacks a package; a machine without dpkg has ar.
+# extract DEB DIR unpacks a package; without dpkg it uses ar.
 extract() {
 	if command -v dpkg-deb >/dev/null; then
 		dpkg-deb -x "$1" "$2"
@@ -59,7 +59,8 @@ unpack() {
 	done < <(pinned)
 }
 
-# described PACKAGE ROOT tells scanners of images which package of Debian is in ROOT.
+# described PACKAGE ROOT records, for scanners of images, which Debian package is in
+# ROOT.
 described() {
 	local version place
 	read -r _ version _ place < <(pinned | grep "^$1 ")
@@ -68,7 +69,7 @@ described() {
 	install -D -m 644 "$packages/$1/usr/share/doc/$1/copyright" "$2/usr/share/doc/$1/copyright"
 }
 
-# with_envoy ROOT has Envoy, and of the C library what Envoy names.
+# with_envoy ROOT adds Envoy, and the parts of the C library that Envoy needs.
 with_envoy() {
 	local name path
 	install -D -m 755 bin/envoy "$1/usr/local/bin/envoy"
@@ -87,7 +88,7 @@ with_envoy() {
 	install -D -m 644 LICENSE "$1/usr/share/doc/envoy/LICENSE"
 }
 
-# with_gatehouse ROOT has the gateway's program and what it reads of the system.
+# with_gatehouse ROOT adds the gateway's program and the system files that it reads.
 with_gatehouse() {
 	install -D -m 755 bin/gatehouse "$1/usr/local/bin/gatehouse"
 	install -D -m 644 -t "$1/usr/share/doc/gatehouse" LICENSE bin/notices/gatehouse.txt
@@ -103,14 +104,14 @@ umask 022 # another user reads the files
 for program in gatehouse envoy; do
 	[ -x "bin/$program" ] || fail "bin/$program is not there; run make build envoy"
 done
-# The directory's name is the stamp: other versions go into another one.
+# The directory's name depends on the versions: other versions go into another directory.
 packages=bin/tools/image-$(pinned | sha256sum | cut -c 1-12)
 install_once "$packages" unpack
 hack/notices.sh bin/gatehouse bin/notices/gatehouse.txt . hack/notices/swagger-ui.txt
 rm -rf bin/image
 with_envoy bin/image/envoy
 with_gatehouse bin/image/gatehouse
-# A new volume takes owner and mode of this directory.
+# A new volume gets the owner and the mode of this directory.
 install -d -m 750 bin/image/data/gatehouse
 for image in standalone control-plane; do
 	parts=(bin/image/gatehouse)

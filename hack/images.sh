@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Builds what the local stack would pull from a registry, from Debian's packages
-# and one Go module, with the tags of docker-compose.yaml: make up IMAGES=local. And
-# Docker Compose, where Docker has none. What is there is left alone.
+# Builds the images that the local stack would pull from a registry, from Debian's
+# packages and one Go module, with the tags of docker-compose.yaml: make up
+# IMAGES=local. And Docker Compose, if Docker has none. Existing images are left alone.
 #
-# usage: hack/images.sh [NAME...]     postgres redis nginx prometheus dex; all without
+# usage: hack/images.sh [NAME...]     postgres redis nginx prometheus dex; default: all
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
 docker=${DOCKER:-docker}
 
-# tag NAME prints the image that docker-compose.yaml gives to it.
+# tag NAME prints the image's name in docker-compose.yaml.
 tag() {
 	awk -v name="$1" '$1 == "image:" { n = $2; sub(/:[^:]*$/, "", n); sub(/.*\//, "", n); if (n == name) { print $2; exit } }' docker-compose.yaml
 }
 
-# build NAME builds its image.
+# build NAME builds an image.
 build() {
 	local name=$1 image=$2 context=hack/images/$1
 	log "building $image"
@@ -24,7 +24,7 @@ build() {
 		mkdir "$context"
 		cp hack/images/dex/Dockerfile bin/dex "$context"
 	fi
-	# The packages come over the network of this machine, by its settings.
+	# The packages come over the network of this machine, with its settings.
 	"$docker" build --network host --quiet --build-arg BASE="$base" -t "$image" "$context" >"$scratch/$name.log" 2>&1 || {
 		cat "$scratch/$name.log" >&2
 		fail "$image could not be built; what is above says why"
@@ -37,7 +37,7 @@ scratch=$(mktemp -d)
 # shellcheck disable=SC2064
 trap "rm -rf '$scratch'" EXIT
 
-# Compilers keep the processors busy, and packages the network: all at once.
+# Compilers use the processors, and packages the network: all run at the same time.
 waiting=()
 if ! "$docker" compose version >/dev/null 2>&1 && [ ! -x bin/docker-compose ]; then
 	log "Docker has no Compose here: building bin/docker-compose, which takes some minutes"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the Kubernetes of the tests into bin/kubernetes from the Go modules that are
-# pinned in hack/kubernetes/go.mod. Does nothing for programs that are there; safe when
-# run twice at once. The first time takes minutes.
+# pinned in hack/kubernetes/go.mod. Does nothing for existing programs; may
+# run twice at the same time. The first time takes minutes.
 #
 # usage: hack/kubernetes.sh            the API server, etcd, kubectl, helm and controller-gen
-#        hack/kubernetes.sh all        the programs of a whole node, too (hack/cluster.sh)
+#        hack/kubernetes.sh all        also the programs of a complete node (hack/cluster.sh)
 #        hack/kubernetes.sh NAME...    these programs
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -24,13 +24,13 @@ package_path() {
 	esac
 }
 
-# version_of MODULE prints the version that go.mod has.
+# version_of MODULE prints the version in go.mod.
 version_of() {
 	awk -v module="$1" '$1 == module { print $2; exit }' "$module/go.mod"
 }
 
-# compile DIR NAME... leaves programs in DIR. One call of the compiler for all of them:
-# what they share is compiled once, and one is linked while another is compiled.
+# compile DIR NAME... leaves programs in DIR. One call of the compiler builds all of them:
+# shared packages are compiled once, and one program is linked while another is compiled.
 compile() {
 	local dir=$1 version name packages=() versions=k8s.io/component-base/version
 	shift
@@ -47,7 +47,7 @@ compile() {
 	[ ! -e "$dir/server" ] || mv "$dir/server" "$dir/etcd" # Go names a program by its package
 }
 
-# missing NAME... sets missing to those that are not there.
+# missing NAME... sets missing to the programs that do not exist.
 missing() {
 	local name
 	missing=()
@@ -63,7 +63,8 @@ esac
 for name; do
 	package_path "$name" >/dev/null
 done
-# The directory's name is the stamp: programs of other modules go into another one.
+# The directory's name contains a hash of the modules: programs of other modules go into
+# another directory.
 stamp=$(cat "$module"/go.{mod,sum} "$module"/*/*.go | sha256sum | cut -c 1-12)
 have=$bin/cache/$stamp
 mkdir -p "$have"
@@ -71,7 +72,7 @@ missing "$@"
 if [ ${#missing[@]} -gt 0 ]; then
 	(
 		flock 9
-		missing "$@" # another script may have built them
+		missing "$@" # another script may have built them meanwhile
 		[ ${#missing[@]} -gt 0 ] || exit 0
 		scratch=$(mktemp -d "$bin/cache/new.XXXXXX")
 		# shellcheck disable=SC2064

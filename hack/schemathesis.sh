@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Puts schemathesis, which checks a running API against its OpenAPI document,
-# at bin/schemathesis. It comes from the Python package index with everything
-# that it needs, each file checked against hack/schemathesis.txt. Does nothing
-# when it is there; safe when run twice at once.
+# Puts schemathesis, which checks a running API against its OpenAPI document, at
+# bin/schemathesis. It comes from the Python package index with its dependencies, each
+# file checked against hack/schemathesis.txt. Does nothing if it exists; may run twice
+# at the same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 root=$(gatehouse_root)
@@ -22,10 +22,11 @@ install() {
 		fail "pip could not install what hack/schemathesis.txt lists; check the network and pip's index settings (pip config list), then try again"
 }
 
-# The directory's name is the stamp: another list goes into another one.
+# The directory's name contains a hash of the list: another list goes into another
+# directory.
 dir=$root/bin/tools/schemathesis-$(sha256sum "$requirements" | cut -c 1-12)
 install_once "$dir" install
-# The environment was moved after it was made, so its own scripts do not work.
+# The environment was moved after it was created, so its own scripts do not work.
 printf '#!/bin/sh\nexec "%s/bin/python" -m schemathesis.cli "$@"\n' "$dir" >"$root/bin/schemathesis.$$"
 chmod 755 "$root/bin/schemathesis.$$"
 mv "$root/bin/schemathesis.$$" "$root/bin/schemathesis"

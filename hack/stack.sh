@@ -4,8 +4,8 @@
 #
 # usage: hack/stack.sh up|down|logs [ARG...]
 #
-# STACK_ENV names the file with its settings, which the first `up` writes; without
-# it that is .env at the top of the checkout. PROFILES lists profiles to add: oidc,
+# STACK_ENV names the file with its settings, which the first `up` writes; the default
+# is .env at the top of the checkout. PROFILES lists profiles to add: oidc,
 # observe.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$(gatehouse_root)"
@@ -35,8 +35,7 @@ random() {
 	openssl rand -hex 24
 }
 
-# default_settings prints every setting. The environment wins where a value is not
-# random.
+# default_settings prints every setting. The environment overrides values that are not random.
 default_settings() {
 	cat <<-END
 		STACK_NAME=${STACK_NAME:-gatehouse}
@@ -56,7 +55,7 @@ default_settings() {
 	END
 }
 
-# write_settings writes the file of settings, or adds those that it lacks.
+# write_settings writes the file of settings, or adds missing settings to it.
 write_settings() {
 	local volume line
 	if [ ! -e "$settings" ]; then
@@ -75,22 +74,22 @@ write_settings() {
 	done < <(default_settings)
 }
 
-# read_settings sets the variables of the file. Those of the environment do not count.
+# read_settings sets the variables of the file. Those of the environment are ignored.
 read_settings() {
 	[ -e "$settings" ] || fail "$settings is missing: the stack was never started here, or it was started with another STACK_ENV"
 	set -a
 	# shellcheck disable=SC1090
 	. "$(realpath "$settings")"
 	set +a
-	# Prometheus reads Envoy's statistics at its admin port, which else is not there.
+	# Prometheus reads Envoy's statistics at its admin port, which is otherwise closed.
 	unset STACK_ADMIN_SOCKET STACK_ADMIN_ADDR STACK_DRAIN_TIME
 	case " ${PROFILES:-} " in
 	*" observe "*) export STACK_ADMIN_SOCKET='' STACK_ADMIN_ADDR=0.0.0.0:9001 STACK_DRAIN_TIME=0s ;;
 	esac
 }
 
-# put FILE writes what it reads, in one step, unless the file has it. The containers
-# have users of their own: the directory above keeps those of this machine out.
+# put FILE writes its input in one step, unless the file has it. The containers run as users of
+# their own: the directory above blocks those of this machine.
 put() {
 	cat >"$1.new"
 	if cmp -s "$1.new" "$1"; then
@@ -102,7 +101,7 @@ put() {
 	changed+=" $1"
 }
 
-# make_directories makes those of the files that the containers are given.
+# make_directories creates the directories of the files for the containers.
 make_directories() {
 	local dir
 	mkdir -p "$STACK_DIR"
@@ -113,7 +112,7 @@ make_directories() {
 	done
 }
 
-# authority NAME makes an authority, or renews what ends soon.
+# authority NAME makes an authority, or renews certificates that expire soon.
 authority() {
 	local dir=$STACK_DIR/pki/$1
 	mkdir -p "$STACK_DIR/pki"
@@ -124,15 +123,15 @@ authority() {
 	fi
 }
 
-# certificate AUTHORITY FILE WHAT [ARG...] issues FILE.crt, unless it is there.
+# certificate AUTHORITY FILE WHAT [ARG...] issues FILE.crt, unless it exists.
 certificate() {
 	local dir=$STACK_DIR/pki/$1 file=$2
 	shift 2
 	[ -e "$dir/$file.crt" ] || bin/gatehouse pki issue "$dir" "$@" --file "$file" >/dev/null
 }
 
-# give AUTHORITY FILE DIR puts a pair, the authority and what it revoked into DIR: the
-# certificate last, as what follows the files expects it.
+# give AUTHORITY FILE DIR copies a pair, the authority and its revocation list into DIR: the
+# certificate last, as programs that watch the files expect.
 give() {
 	local from=$STACK_DIR/pki/$1 to=$STACK_DIR/tls/$3
 	put "$to/ca.crt" <"$from/ca.crt"
@@ -141,7 +140,7 @@ give() {
 	put "$to/tls.crt" <"$from/$2.crt"
 }
 
-# make_certificates makes three authorities: each proves one thing only.
+# make_certificates makes three authorities, each for one purpose only.
 make_certificates() {
 	authority xds # the control plane, and its Envoys and rate-limit engine
 	certificate xds server server --host gatehouse
@@ -165,7 +164,7 @@ make_certificates() {
 	give web login dex
 }
 
-# write_files writes the files that the containers are given.
+# write_files writes the files for the containers.
 write_files() {
 	local file
 	make_directories
@@ -201,8 +200,8 @@ configure() {
 	esac
 }
 
-# make_dex_database makes the database of the OpenID provider: one that loses its keys
-# locks everybody out until the gateway asks for new ones.
+# make_dex_database creates the database of the OpenID provider: a provider that loses its keys
+# locks everybody out until the gateway fetches the new ones.
 make_dex_database() {
 	"${compose[@]}" exec -T postgres psql --quiet --username gatehouse --dbname gatehouse --set ON_ERROR_STOP=1 >/dev/null <<-END ||
 		SELECT 'CREATE ROLE dex LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dex') \\gexec
@@ -246,7 +245,7 @@ secret() {
 	bin/gatehouse secret set "$@" --server "http://127.0.0.1:$STACK_API_PORT" --token-file "$STACK_DIR/secrets/api-token" >/dev/null
 }
 
-# configure_login makes the service that asks for a login, unless it is there.
+# configure_login creates the service that requires a login, unless it exists.
 configure_login() {
 	if api /service/app >/dev/null 2>&1; then
 		return 0
@@ -260,7 +259,7 @@ configure_login() {
 	api '/proxy/edge/service/app?wait=applied' -X POST >/dev/null
 }
 
-# token_of_prometheus makes a viewer's token, unless there is one that works.
+# token_of_prometheus creates a viewer's token, unless a working one exists.
 token_of_prometheus() {
 	local file=$STACK_DIR/secrets/prometheus-token answer
 	if [ -e "$file" ] && curl -sS -f -o /dev/null -H @<(printf 'Authorization: Bearer %s\n' "$(cat "$file")") "http://127.0.0.1:$STACK_API_PORT/metrics" 2>/dev/null; then
@@ -271,8 +270,8 @@ token_of_prometheus() {
 	sed 's/.*"token":"\([^"]*\)".*/\1/' <<<"$answer" | put "$file"
 }
 
-# restart_readers SERVICE... restarts those of the running services that read their
-# certificates only when they start, if these are new.
+# restart_readers SERVICE... restarts those of the running services that read their certificates
+# only when they start, if these are new.
 restart_readers() {
 	local service
 	for service in redis ratelimit dex; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the pinned development tools into bin/tools. Does nothing for those
-# that are there; safe when run twice at once.
+# Builds the pinned development tools into bin/tools. Does nothing for existing tools;
+# may run twice at the same time.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # build PACKAGE VERSION SCRATCH leaves the program in SCRATCH/out.

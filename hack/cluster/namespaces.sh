@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sets up the namespaces of a node; hack/cluster.sh runs it in them. What is mounted
-# and set here is seen by the node alone.
+# Sets up the namespaces of a node; hack/cluster.sh runs it in them. The node alone sees
+# these mounts and settings.
 #
-# usage: hack/cluster/namespaces.sh NAME ADDRESS DIR...   DIR: what the node has to see below /var/lib
+# usage: hack/cluster/namespaces.sh NAME ADDRESS DIR...   DIR: what the node must see below /var/lib
 set -euo pipefail
 
 name=$1
@@ -10,7 +10,7 @@ address=$2
 shift 2
 
 hostname "$name"
-mount --make-rshared / # what kubelet mounts reaches containers
+mount --make-rshared / # mounts of the kubelet reach containers
 mount -t proc proc /proc
 
 # The programs of a node have fixed places: these are new and empty.
@@ -32,7 +32,7 @@ done
 mount -t tmpfs tmpfs /var/log
 mkdir -p /var/log/containers /var/log/pods /var/lib/cni /var/lib/kubelet
 
-# kubelet sets these for the whole machine: it finds them set already.
+# kubelet sets these for the whole machine: it finds them already set.
 for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
 	kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
 	file=/proc/sys/${setting%=*}
@@ -44,8 +44,8 @@ for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/p
 	fi
 done
 
-# A bridge without ports has the address of the node, for kernels without dummy devices.
-# The default route leads nowhere; there has to be one for addresses to be chosen.
+# A bridge without ports has the address of the node, for kernels without dummy devices. The default
+# route leads nowhere; without one, no source address can be chosen.
 ip link set lo up
 ip link add node0 type bridge
 ip address add "$address/24" dev node0

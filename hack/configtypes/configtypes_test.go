@@ -54,7 +54,7 @@ type Days struct {
 type Unit = string
 `
 
-// schemaOf returns the schemas that the types of the example get, and the error.
+// schemaOf returns the schemas for the types of the example, and the error.
 func schemaOf(text string) (string, error) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -103,7 +103,7 @@ var _ = Describe("What repeats the types of filters and global configs", func() 
 	})
 })
 
-// examples are those of a type, as JSON.
+// examples returns those of a type, as JSON.
 func (s *source) examples(t configType) (list []model.JSON) {
 	GinkgoHelper()
 	forms := []*goType{t.spec}

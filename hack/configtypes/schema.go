@@ -12,7 +12,7 @@ import (
 
 const schemas = "#/components/schemas/"
 
-// order lists the keywords of a schema as they are written.
+// order lists the keywords of a schema in the order of writing.
 func order() []string {
 	return []string{
 		"description", "$ref", "allOf", "anyOf", "type", "format", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum",
@@ -23,7 +23,7 @@ func order() []string {
 // writer makes schemas of Go types.
 type writer struct {
 	*source
-	// due are the types that have to have a schema of their own, in the order in which they are met.
+	// due are the types that need a schema of their own, in the order in which they occur.
 	due []string
 }
 
@@ -54,7 +54,7 @@ func (s *source) openAPI(filters, globals []configType) (map[string]string, erro
 	return sections, err
 }
 
-// anyOf is the line that names the schemas of types, and text.
+// anyOf returns the line that names the schemas of types, and text.
 func (w *writer) anyOf(types []configType) string {
 	var refs []string
 	for _, t := range types {
@@ -74,7 +74,7 @@ func (w *writer) meet(name string) {
 	}
 }
 
-// schema is that of a Go type with its comment.
+// schema returns the schema of a Go type with its comment.
 func (w *writer) schema(e ast.Expr, d doc) (*yaml.Node, error) {
 	all := map[string]*yaml.Node{}
 	if d.keywords["anyOf"] == nil && d.keywords["$ref"] == nil {
@@ -82,7 +82,7 @@ func (w *writer) schema(e ast.Expr, d doc) (*yaml.Node, error) {
 			return nil, err
 		}
 	}
-	if ref := all["$ref"]; ref != nil && (d.description != "" || len(d.keywords) > 0) { // nothing may stand beside it
+	if ref := all["$ref"]; ref != nil && (d.description != "" || len(d.keywords) > 0) { // no keyword is allowed next to it
 		all = map[string]*yaml.Node{"allOf": {Kind: yaml.SequenceNode, Content: []*yaml.Node{mapping("$ref", ref)}}}
 	}
 	if d.description != "" {
@@ -94,7 +94,7 @@ func (w *writer) schema(e ast.Expr, d doc) (*yaml.Node, error) {
 	return fields(all), nil
 }
 
-// ofType puts into all what a Go type says.
+// ofType adds the keywords of a Go type to all.
 func (w *writer) ofType(e ast.Expr, d doc, all map[string]*yaml.Node) error {
 	var err error
 	switch t := e.(type) {
@@ -177,7 +177,7 @@ func (w *writer) properties(t *ast.StructType, to *yaml.Node) (required []string
 	return required, nil
 }
 
-// fields is a mapping in the order of the keywords.
+// fields returns a mapping in the order of the keywords.
 func fields(all map[string]*yaml.Node) *yaml.Node {
 	m := mapping()
 	for _, name := range order() {
@@ -213,7 +213,7 @@ func list(texts []string) *yaml.Node {
 	return n
 }
 
-// show writes a mapping as a block that is indented: what is short in one line.
+// show writes a mapping as an indented block, with short parts in one line.
 func show(m *yaml.Node, indent int) (string, error) {
 	m.Style = 0
 	for i := 1; i < len(m.Content); i += 2 {

@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// source is what a Go package declares.
+// source is the declarations of a Go package.
 type source struct {
 	types map[string]*goType
-	// values are constants by name, and the texts of functions that return a list of them.
+	// values are constants by name, and the texts of functions that return a list of texts.
 	values map[string]*yaml.Node
 }
 
@@ -135,7 +135,7 @@ func texts(e ast.Expr) *yaml.Node {
 	return list
 }
 
-// literal is a literal of Go in YAML, where it reads the same.
+// literal returns a Go literal as YAML, in which it has the same form.
 func literal(lit *ast.BasicLit) *yaml.Node {
 	var n yaml.Node
 	if yaml.Unmarshal([]byte(lit.Value), &n) != nil || n.Kind != yaml.DocumentNode {
@@ -186,7 +186,7 @@ func (s *source) readDoc(group *ast.CommentGroup) (doc, error) {
 	return d, nil
 }
 
-// resolved puts the values of constants in place of their names.
+// resolved replaces the names of constants with their values.
 func (s *source) resolved(n *yaml.Node) *yaml.Node {
 	if known := s.values[n.Value]; known != nil && n.Kind == yaml.ScalarNode {
 		return known

@@ -1,5 +1,5 @@
 // Command crddocs writes docs/kubernetes-fields.md from the CustomResourceDefinitions:
-// every field with its type, its default and what it means.
+// every field with its type, its default and its description.
 //
 // usage: crddocs CRD.yaml... > docs/kubernetes-fields.md
 package main
@@ -55,7 +55,7 @@ func write(w io.Writer, files []string) error {
 	return nil
 }
 
-// rows are those of the fields below a place.
+// rows returns the rows of the fields below a place.
 func rows(at string, s apiextensionsv1.JSONSchemaProps) string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -101,7 +101,7 @@ func typeOf(s apiextensionsv1.JSONSchemaProps) string {
 	return s.Type
 }
 
-// cutDefault takes the sentence "Default: ..." out of a description.
+// cutDefault removes the sentence "Default: ..." from a description and returns it.
 func cutDefault(text string) (rest, standard string) {
 	before, after, found := strings.Cut(text, "Default: ")
 	if !found {

@@ -1,5 +1,5 @@
-// Command demo-oidc runs a gateway with a service that asks for a login, and an identity
-// provider with two users, on this machine until Ctrl-C. What it stores is thrown away.
+// Command demo-oidc runs a gateway with a service that requires a login, and an identity
+// provider with two users, on this machine until Ctrl-C. Its data is deleted at the end.
 //
 // Usage: make demo-oidc [ARGS="--https-port 9443"]
 package main
@@ -46,14 +46,14 @@ func main() {
 	}
 }
 
-// demo is what runs.
+// demo has the running programs and their addresses.
 type demo struct {
 	out io.Writer
 	// api, http, https and admin are HOST:PORT.
 	api, http, https, xds, admin string
 	listenIP                     string
 	dir                          string
-	// host is that of the service, home its address.
+	// host is the host of the service, home its address.
 	host, home string
 	idp        *testkit.OIDCProvider
 	gateway    *testkit.Gatehouse
@@ -81,7 +81,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, d.end(context.WithoutCancel(ctx))) }()
 	if err := d.start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // somebody has ended it
+			return nil // the user has stopped it
 		}
 		return err
 	}
@@ -104,7 +104,7 @@ func (d *demo) print(format string, args ...any) {
 func (d *demo) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	// The gateway would say so of the HTTPS port only once a service has a certificate.
+	// The gateway would report the HTTPS port only once a service has a certificate.
 	for _, p := range []struct{ flag, port string }{{"http-port", d.http}, {"https-port", d.https}} {
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(d.listenIP, p.port))
 		if err != nil {
@@ -142,8 +142,8 @@ func (d *demo) start(ctx context.Context) error {
 	return d.awaitLogin(ctx, authority)
 }
 
-// awaitLogin asks for the service until it asks for a login. The identity provider may
-// take its time.
+// awaitLogin sends requests to the service until it requires a login. The identity
+// provider may need some time.
 func (d *demo) awaitLogin(ctx context.Context, authority *testkit.Authority) error {
 	b := testkit.NewBrowser(authority)
 	defer b.Close()
@@ -257,7 +257,7 @@ The API is at http://%[6]s/. docs/login.md explains all of it. Ctrl-C ends the d
 		d.home, password, d.idp.Issuer, filepath.Join(d.dir, "ca.pem"), curl, d.api)
 }
 
-// end ends what was started.
+// end stops what was started.
 func (d *demo) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()

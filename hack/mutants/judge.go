@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// verdict is what became of a mutant.
+// verdict is the result of a mutant.
 type verdict string
 
 const (
 	caught   verdict = "caught"
-	hangs    verdict = "hangs" // caught too: the specs did not end in time, and do without it
+	hangs    verdict = "hangs" // also caught: the specs do not end in time, but do without the mutant
 	survived verdict = "SURVIVED"
 	stale    verdict = "STALE" // the text is not in the file, or more than once
 	broken   verdict = "BROKEN"
@@ -29,13 +29,13 @@ type judge struct {
 	timeout time.Duration
 	out     io.Writer
 	verbose bool
-	// sound says of each package that was tried what is wrong with its specs
-	// without a mutant.
+	// sound has, for each package that was tried, what is wrong with its specs without
+	// a mutant.
 	sound map[string]error
 }
 
-// try runs all mutants, prints what becomes of each, and returns how many are
-// caught. It ends early with ctx.
+// try runs all mutants, prints the result of each, and returns how many are caught. It
+// stops early with ctx.
 func (j *judge) try(ctx context.Context, list []mutant) (int, error) {
 	n := 0
 	for _, m := range list {
@@ -59,7 +59,7 @@ func (j *judge) try(ctx context.Context, list []mutant) (int, error) {
 }
 
 // one tries a mutant. all are the mutants of this run, whose specs are tried together
-// without a mutant. The error is not the mutant's.
+// without a mutant. The error is not about the mutant.
 func (j *judge) one(ctx context.Context, m mutant, all []mutant) (v verdict, why string, err error) {
 	if why := staleness(j.shop.dir, m); why != "" {
 		return stale, why, nil
@@ -93,7 +93,7 @@ func (j *judge) one(ctx context.Context, m mutant, all []mutant) (v verdict, why
 	return survived, "", nil
 }
 
-// staleness says why a mutant cannot be made any more; empty when it can.
+// staleness says why a mutant cannot be applied anymore; empty if it can.
 func staleness(root string, m mutant) string {
 	text, err := os.ReadFile(filepath.Join(root, m.file))
 	if err != nil {
@@ -109,8 +109,8 @@ func staleness(root string, m mutant) string {
 	}
 }
 
-// check reports what is wrong with the specs of a package that the mutants use:
-// they must pass without one, and soon enough to tell when one hangs.
+// check reports what is wrong with the specs of a package that the mutants use: they
+// must pass without a mutant, and fast enough to detect one that hangs.
 func (j *judge) check(ctx context.Context, dir string, all []mutant) error {
 	if err, ok := j.sound[dir]; ok {
 		return err
@@ -150,7 +150,7 @@ func (j *judge) pass(ctx context.Context, dir string, focuses []string) error {
 	return nil
 }
 
-// failure is the name of the spec that failed, or the end of what was printed.
+// failure returns the name of the spec that failed, or the end of the output.
 func failure(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	for _, line := range lines {

@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run does what args say in the module of the working directory.
+// run executes args in the module of the working directory.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(out)

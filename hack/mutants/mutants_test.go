@@ -37,7 +37,7 @@ func Down(n int) {
 func Unseen() int { return 1 }
 `
 
-// The flags are those that ginkgo has.
+// The flags are those of ginkgo.
 const specsOfCode = `package calc
 
 import ("flag"; "testing")
@@ -108,7 +108,7 @@ var _ = Describe("the mutants", func() {
 		Expect(exec.Command("git", "init", "--quiet", root).Run()).To(Succeed())
 		GinkgoT().Chdir(root)
 	})
-	// files says what is where.
+	// files returns the contents of files by name.
 	files := func(dir string) map[string]string {
 		GinkgoHelper()
 		all := map[string]string{}

@@ -13,7 +13,7 @@ import (
 
 // mutant is one change that breaks a rule.
 type mutant struct {
-	id     string // of the table and its place in it, such as "plan-3"
+	id     string // table and place in it, such as "plan-3"
 	file   string // from the root of the module
 	breaks string
 	specs  []specs
@@ -53,7 +53,7 @@ func readTables(dir string) ([]mutant, error) {
 // parseTable reads the mutants of a table. An empty line ends one.
 func parseTable(name, text string) ([]mutant, error) {
 	var list []mutant
-	first := 0 // line of the mutant that is read
+	first := 0 // line of the current mutant
 	var lines []string
 	for i, line := range append(strings.Split(text, "\n"), "") {
 		switch {
@@ -110,8 +110,8 @@ func parseMutant(lines []string) (mutant, error) {
 	return m, nil
 }
 
-// choose returns the mutants that one of the words means: an id, a table, or a
-// part of the file's path. No words mean all.
+// choose returns the mutants that one of the words selects: an id, a table, or a part
+// of the file's path. No words select all.
 func choose(all []mutant, words []string) ([]mutant, error) {
 	if len(words) == 0 {
 		return all, nil

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// workshop is the copy of a work tree that the mutants live in.
+// workshop is the copy of a work tree in which the mutants are applied.
 type workshop struct {
 	dir  string
 	bins string // compiled specs
 }
 
-// passable lets other users go through, and see nothing: the database server of
-// the specs, which does not run as root.
+// passable lets other users pass through but list nothing: the database server of the specs does not run as root.
 const passable = 0o711
 
-// copyTree copies what git knows or would add to an empty directory. bin/ becomes a link to that of the work tree.
+// copyTree copies the files that git tracks or would add to an empty directory. bin/ becomes a link to that of the
+// work tree.
 func copyTree(ctx context.Context, root, dir string) error {
 	list, err := exec.CommandContext(ctx, "git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
@@ -81,7 +81,7 @@ func newWorkshop(ctx context.Context, root string) (*workshop, error) {
 
 func (w *workshop) close() error { return os.RemoveAll(filepath.Dir(w.dir)) }
 
-// change replaces the text of a mutant and returns what undoes it.
+// change applies a mutant and returns a function that undoes it.
 func (w *workshop) change(m mutant) (undo func() error, err error) {
 	path := filepath.Join(w.dir, m.file)
 	text, err := os.ReadFile(path)
@@ -96,15 +96,13 @@ func (w *workshop) change(m mutant) (undo func() error, err error) {
 	return func() error { return write(string(text)) }, write(strings.Replace(string(text), m.old, m.new, 1))
 }
 
-// compile builds the specs of a package and returns the program. What the
-// compiler says is in the error.
+// compile builds the specs of a package and returns the program. The error contains the compiler's output.
 func (w *workshop) compile(ctx context.Context, dir string) (string, error) {
 	bin := filepath.Join(w.bins, strings.ReplaceAll(dir, "/", "-"))
 	if err := os.MkdirAll(w.bins, 0o700); err != nil {
 		return "", err
 	}
-	// Without the path of the copy in them, the packages of the last run are
-	// still in the build cache.
+	// Without the path of the copy in them, the packages of the last run are still in the build cache.
 	out, err := w.run(ctx, w.dir, "go", "test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", bin, "./"+dir)
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -112,8 +110,7 @@ func (w *workshop) compile(ctx context.Context, dir string) (string, error) {
 	return bin, nil
 }
 
-// test runs compiled specs until the first fails. Of several focuses each is
-// met.
+// test runs compiled specs until the first failure. Several focuses are combined.
 func (w *workshop) test(ctx context.Context, bin, dir string, focuses ...string) (out string, err error) {
 	args := []string{"-ginkgo.fail-fast", "-ginkgo.no-color"}
 	for _, focus := range focuses {
@@ -124,7 +121,7 @@ func (w *workshop) test(ctx context.Context, bin, dir string, focuses ...string)
 	return w.run(ctx, filepath.Join(w.dir, dir), bin, args...)
 }
 
-// run runs a program; it and all that it started end with ctx.
+// run runs a program; it and all that it started are killed with ctx.
 func (w *workshop) run(ctx context.Context, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir

@@ -1,8 +1,8 @@
 // Command sbom writes the bill of materials of an image, in the format of CycloneDX
-// 1.5, to its standard output. It looks at the files that the image consists of: a
-// program of Go says itself of which modules it was made, Envoy says its version, and
-// dpkg's notes say which package of Debian a library comes from. A file of which it does
-// not know whence it is, is an error.
+// 1.5, to its standard output. It reads the files that the image consists of: a
+// Go program lists its own modules, Envoy prints its version, and
+// dpkg's records say which Debian package a library comes from. A file of unknown origin
+// is an error.
 //
 // usage: go run ./hack/sbom IMAGE DIRECTORY [DIRECTORY]
 package main
@@ -42,8 +42,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// The parts of CycloneDX 1.5 that are needed,
-// https://cyclonedx.org/docs/1.5/json/.
+// The parts of CycloneDX 1.5 that are used, https://cyclonedx.org/docs/1.5/json/.
 type (
 	bom struct {
 		Format       string       `json:"bomFormat"`
@@ -117,7 +116,7 @@ func describe(image string, dirs []string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// add finds out whence a file is.
+// add determines the origin of a file.
 func (inv *inventory) add(dir, path string) error {
 	file := filepath.Join(dir, path)
 	switch {
@@ -131,12 +130,12 @@ func (inv *inventory) add(dir, path string) error {
 		return inv.addDebian(dir, "ca-certificates", path)
 	case strings.HasPrefix(path, "usr/share/doc/"), strings.HasPrefix(path, "var/lib/dpkg/status.d/"),
 		slices.Contains([]string{"etc/passwd", "etc/group", "etc/nsswitch.conf"}, path):
-		return nil // words about the others, written when the image is made
+		return nil // texts about the other files, written when the image is built
 	}
 	return fmt.Errorf("%s: no rule says where it comes from; add one to hack/sbom", path)
 }
 
-// addGo adds a program of Go, and the modules that it says it holds.
+// addGo adds a Go program, and the modules that it lists.
 func (inv *inventory) addGo(file, path string) error {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -173,8 +172,8 @@ func (inv *inventory) addGo(file, path string) error {
 	return nil
 }
 
-// addEnvoy adds Envoy, which says its version:
-// "envoy  version: <commit>/1.39.3/Clean/RELEASE/BoringSSL".
+// addEnvoy adds Envoy, which prints its version: "envoy  version:
+// <commit>/1.39.3/Clean/RELEASE/BoringSSL".
 func (inv *inventory) addEnvoy(file, path string) error {
 	out, err := exec.CommandContext(context.Background(), file, "--version").Output() //nolint:gosec // what is to be described
 	if err != nil {
@@ -192,7 +191,7 @@ func (inv *inventory) addEnvoy(file, path string) error {
 	}, file, path)
 }
 
-// addDebian adds a file of a package of Debian, which dpkg's notes in dir describe.
+// addDebian adds a file of a Debian package, which dpkg's records in dir describe.
 func (inv *inventory) addDebian(dir, name, path string) error {
 	status, err := os.ReadFile(filepath.Join(dir, "var/lib/dpkg/status.d", name))
 	if err != nil {
@@ -210,8 +209,8 @@ func (inv *inventory) addDebian(dir, name, path string) error {
 	return inv.note(component{Ref: ref, Type: "library", Name: name, Version: fields["Version"], PURL: ref}, filepath.Join(dir, path), path)
 }
 
-// note adds a component that a file consists of, or the file to the one that is there.
-// Only a component of a single file has a hash.
+// note adds a component with a file, or adds the file to an existing component. Only a
+// component of a single file has a hash.
 func (inv *inventory) note(c component, file, path string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-{{/* The beginning of the names of all objects: short enough for every end. */}}
+{{/* The prefix of the names of all objects: short enough for every suffix. */}}
 {{- define "gatehouse.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 30 | trimSuffix "-" }}
@@ -52,7 +52,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- default (printf "%s-control-plane" (include "gatehouse.fullname" .)) .Values.controlPlane.serviceAccount.name }}
 {{- end }}
 
-{{/* Proxies as YAML: each with all keys of .Values.envoy, of which its own win. */}}
+{{/* Proxies as YAML: each with all keys of .Values.envoy, which its own keys override. */}}
 {{- define "gatehouse.proxies" -}}
 {{- $list := list }}
 {{- $names := dict }}
@@ -66,7 +66,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- toYaml $list }}
 {{- end }}
 
-{{/* Names of proxies, with commas: the first is the default. */}}
+{{/* Names of proxies, comma-separated: the first is the default. */}}
 {{- define "gatehouse.proxyNames" -}}
 {{- $names := list }}
 {{- range .Values.proxies }}{{ $names = append $names .name }}{{ end }}
@@ -87,7 +87,7 @@ app.kubernetes.io/part-of: gatehouse
 {{- end }}
 {{- end }}
 
-{{/* Names of the control plane that its certificate has, as a list in YAML. */}}
+{{/* Names of the control plane in its certificate, as a YAML list. */}}
 {{- define "gatehouse.hosts" -}}
 {{- $full := include "gatehouse.fullname" . }}
 {{- $hosts := list "localhost" }}
@@ -111,18 +111,18 @@ app.kubernetes.io/part-of: gatehouse
 {{- default (printf "%s-secret-key" (include "gatehouse.fullname" .)) .Values.rest.secretKey.existingSecret }}
 {{- end }}
 
-{{/* Whether the engine of the chart has the Redis of the chart. */}}
+{{/* Whether the engine of the chart uses the Redis of the chart. */}}
 {{- define "gatehouse.redis" -}}
 {{- if and .Values.ratelimit.enabled .Values.redis.enabled }}true{{ end }}
 {{- end }}
 
-{{/* What every pod has. (dict "root" $ "part" ... "v" values "user" 10001) */}}
+{{/* The fields of every pod. (dict "root" $ "part" ... "v" values "user" 10001) */}}
 {{- define "gatehouse.pod" -}}
 {{- with .root.Values.images.pullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-# Variables of Services would be taken for settings.
+# Environment variables of Services would be read as settings.
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
@@ -196,7 +196,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Metadata of the pods of a part: nothing that another version of the chart changes, which would restart them. */}}
+{{/* Metadata of the pods of a part: without anything that differs between versions of the chart, which would restart them. */}}
 {{- define "gatehouse.podMetadata" -}}
 labels:
   {{- include "gatehouse.selector" . | nindent 2 }}
@@ -217,7 +217,7 @@ metadata:
   {{- include "gatehouse.metadata" . | nindent 2 }}
 spec:
   maxUnavailable: {{ .max }}
-  # A pod that is not ready serves nobody, and must not hold up a drain.
+  # A pod that is not ready serves nobody, and must not block a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:

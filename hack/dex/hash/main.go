@@ -1,5 +1,5 @@
-// Command hash prints the bcrypt hash of a password, its standard input, as Dex's
-// configuration has it.
+// Command hash prints the bcrypt hash of a password, which it reads from its standard
+// input, as Dex's configuration needs it.
 package main
 
 import (

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a database in an empty volume, then runs what it is told to.
+# Creates a database in an empty volume, then runs its arguments.
 set -euo pipefail
 
 if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
@@ -8,7 +8,7 @@ if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
 	install -d -m 0700 "$PGDATA"
 	initdb --username="$user" --pwfile="$POSTGRES_PASSWORD_FILE" --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 >&2
 	echo "host all all all scram-sha-256" >>"$PGDATA/pg_hba.conf"
-	# On the Unix socket only: nobody takes it for the server.
+	# Only on the Unix socket: clients must not take it for the server.
 	pg_ctl -o "-c listen_addresses=''" -w start >&2
 	[ "${POSTGRES_DB:-$user}" = postgres ] || createdb --username="$user" "${POSTGRES_DB:-$user}"
 	pg_ctl -m fast -w stop >&2
