@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// changes is how many changes a spec makes: GATEHOUSE_TEST_CHANGES, or what
-// fits beside the other tests.
+// changes is how many changes a spec makes: GATEHOUSE_TEST_CHANGES, or a number that
+// suits a run with the other tests.
 func changes() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_CHANGES")); err == nil {
 		return n
@@ -24,8 +24,7 @@ func changes() int {
 	return 120
 }
 
-// slowLink is an address that leads to another, where everything that comes
-// back is late.
+// slowLink returns an address that forwards to another; the answers are delayed.
 func slowLink(to string, delay time.Duration) string {
 	GinkgoHelper()
 	l, err := new(net.ListenConfig).Listen(limit(), "tcp", "127.0.0.1:0")
@@ -69,7 +68,7 @@ func slowLink(to string, delay time.Duration) string {
 	return l.Addr().String()
 }
 
-// applied makes a write that has to be live when it is answered.
+// applied makes a write that must be live when it is answered.
 func applied(api testkit.API, method, path string, fields ...string) {
 	GinkgoHelper()
 	body := ""
@@ -89,7 +88,7 @@ var _ = Describe("?wait=applied", func() {
 		addUpstream(g.API, one)
 		addUpstream(g.API, two)
 		post(g.API, "/upstream", "Upstream_name=turn", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(one.Port))
-		// A host that never gets ready: it must not matter to the others.
+		// A host that never becomes ready must not affect the others.
 		hole := holeInTheGround()
 		post(g.API, "/upstream", "Upstream_name=hanging", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(hole),
 			"Upstream_hc_path=/", "Upstream_hc_timeoutseconds=10", "Upstream_hc_intervalseconds=10")
@@ -109,8 +108,8 @@ var _ = Describe("?wait=applied", func() {
 		post(g.API, "/proxy/gw/service/stuck")
 		total := changes()
 		for i := range total {
-			// Envoys of one name share the port, each request on a connection
-			// of its own: any of them may get it.
+			// Envoys with the same name share the port, and each request uses its own
+			// connection: any of them may receive it.
 			switch now := []*testkit.Backend{two, one}[i/4%2]; i % 4 {
 			case 0:
 				applied(g.API, http.MethodPatch, "/upstream/turn", "Upstream_port="+strconv.Itoa(now.Port))
@@ -190,7 +189,7 @@ var _ = Describe("?wait=applied where no Envoy is connected", func() {
 	})
 })
 
-// holeInTheGround is a port that takes connections and never answers.
+// holeInTheGround returns a port that accepts connections and never answers.
 func holeInTheGround() int {
 	GinkgoHelper()
 	l, err := new(net.ListenConfig).Listen(limit(), "tcp", "127.0.0.1:0")

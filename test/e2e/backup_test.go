@@ -21,7 +21,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
-// run runs a command that calls no server to its end.
+// run runs a command that calls no server, and waits for its end.
 func run(env []string, args ...string) (code int, stdout, stderr string) {
 	GinkgoHelper()
 	p, err := testkit.SpawnGatehouse(env, args...)
@@ -33,7 +33,7 @@ func run(env []string, args ...string) (code int, stdout, stderr string) {
 	return code, p.Stdout.String(), p.Stderr.String()
 }
 
-// program runs a program that comes with PostgreSQL, as the hint of an error says.
+// program runs a program of PostgreSQL, as the hint of an error says.
 func program(line string) {
 	GinkgoHelper()
 	_, hint, _ := strings.Cut(strings.TrimSuffix(line, ")"), "(run: ")
@@ -60,7 +60,7 @@ var _ = Describe("Backup and restore", func() {
 		GinkgoHelper()
 		return start(nil, append([]string{"serve", "--data-dir", dir, "--api-addr", api, "--xds-addr", xds}, more...)...)
 	}
-	// configure has upstream "shop" lead to blue, for an Envoy.
+	// configure routes an Envoy's requests to blue through upstream "shop".
 	configure := func(g *testkit.Gatehouse) {
 		GinkgoHelper()
 		gw = gateway{g.API, freePort()}
@@ -261,7 +261,7 @@ $`, file, dir))
 		Expect(line).To(Equal("gatehouse: gatehouse restore is for SQLite; PostgreSQL has a program of its own " +
 			"(run: pg_restore --clean --if-exists --no-owner --single-transaction --dbname='" + url + "' " + dump + ")"))
 		program(line)
-		gw.expect("shop.example", "/", "blue")                  // from the next look at the database on
+		gw.expect("shop.example", "/", "blue")                  // after the next read of the database
 		for _, plane := range []*testkit.Gatehouse{second, g} { // the Envoy is connected to one
 			for _, to := range []*testkit.Backend{green, blue} {
 				a := patch(plane.API, "/upstream/shop", "Upstream_ip="+to.IP, "Upstream_port="+strconv.Itoa(to.Port))

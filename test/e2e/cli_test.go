@@ -20,7 +20,7 @@ type cli struct {
 
 func cliOf(g *testkit.Gatehouse) cli { return cli{g.API.URL, GinkgoT().TempDir()} }
 
-// run runs a command to its end.
+// run runs a command and waits for its end.
 func (c cli) run(args ...string) (code int, stdout, stderr string) {
 	GinkgoHelper()
 	p, err := testkit.SpawnGatehouse([]string{"GATEHOUSE_SERVER=" + c.server, "XDG_CONFIG_HOME=" + c.home}, args...)
@@ -31,7 +31,7 @@ func (c cli) run(args ...string) (code int, stdout, stderr string) {
 	return code, p.Stdout.String(), p.Stderr.String()
 }
 
-// good runs a command that has to succeed.
+// good runs a command that must succeed.
 func (c cli) good(args ...string) string {
 	GinkgoHelper()
 	code, stdout, stderr := c.run(args...)

@@ -18,11 +18,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// clients are how many write and read at once.
+// clients is how many clients write and read at the same time.
 const clients = 50
 
-// clientsFor is how long they do: GATEHOUSE_TEST_CLIENTS, a duration, or what
-// fits beside other tests.
+// clientsFor is how long they run: GATEHOUSE_TEST_CLIENTS, a duration, or one that
+// suits a run with other tests.
 func clientsFor() time.Duration {
 	d, err := time.ParseDuration(os.Getenv("GATEHOUSE_TEST_CLIENTS"))
 	if err != nil {
@@ -80,7 +80,7 @@ type crew struct {
 	stale     int
 	revisions []int64
 	counted   [counters]int
-	// wrong are the first answers that should not be.
+	// wrong are the first wrong answers.
 	wrong []string
 }
 
@@ -92,8 +92,8 @@ func (c *crew) fail(format string, args ...any) {
 	}
 }
 
-// call makes a call whose answer has to have one of the statuses. What it
-// changed is noted.
+// call makes a call whose answer must have one of the statuses. It records what the
+// call changed.
 func (c *crew) call(method, path, body, ifMatch string, statuses ...int) (status int, header http.Header, text string) {
 	req, err := http.NewRequestWithContext(context.Background(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *crew) createUpstream(name string, statuses ...int) (status int) {
 	return c.create("/upstream", "Upstream_name="+name+"&Upstream_ip=192.0.2.1&Upstream_port=80&Upstream_weight=0", statuses...)
 }
 
-// prepare makes what they share.
+// prepare creates what they share.
 func (c *crew) prepare() {
 	for n := range counters {
 		c.createUpstream(counterName(n))
@@ -154,7 +154,7 @@ func (c *crew) prepare() {
 	c.create("/proxy/gw/service/shop", "")
 }
 
-// stored is an upstream as it is read.
+// stored is an upstream as the API returns it.
 type stored struct {
 	Port   int `json:"upstream_port"`
 	Weight int `json:"upstream_weight"`
@@ -201,7 +201,7 @@ func (m *member) act() {
 	}
 }
 
-// own makes, changes and deletes what no other client touches.
+// own creates, changes and deletes objects that no other client uses.
 func (m *member) own() {
 	name := fmt.Sprintf("own-%d-%d", m.n, m.done)
 	m.createUpstream(name)
@@ -229,7 +229,7 @@ func (m *member) count() {
 	}
 }
 
-// half changes one field while another client changes another of the same
+// half changes one field while another client changes a different one of the same
 // object.
 func (m *member) half() {
 	name := fmt.Sprintf("pair-%d", m.n/2)
@@ -242,7 +242,7 @@ func (m *member) half() {
 	}
 }
 
-// compete makes and deletes what others make and delete.
+// compete creates and deletes objects that others create and delete, too.
 func (m *member) compete() {
 	name := fmt.Sprintf("race-%d", m.dice.IntN(3))
 	if m.createUpstream(name, http.StatusConflict) == http.StatusConflict {

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// connectedWith runs an Envoy of proxy gw with more arguments for its bootstrap.
+// connectedWith runs an Envoy of proxy gw with additional arguments for its bootstrap.
 func connectedWith(xdsAddr string, more ...string) *testkit.Envoy {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -24,7 +24,7 @@ func connectedWith(xdsAddr string, more ...string) *testkit.Envoy {
 	return e
 }
 
-// ownAddress is an address of this machine that is not its loopback.
+// ownAddress returns an address of this machine that is not a loopback address.
 func ownAddress() string {
 	GinkgoHelper()
 	list, err := net.InterfaceAddrs()

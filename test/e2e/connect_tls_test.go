@@ -12,15 +12,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// mustRun runs a command of the program, which has to succeed.
+// mustRun runs a command of the program that must succeed.
 func mustRun(args ...string) {
 	GinkgoHelper()
 	code, _, stderr := run(nil, args...)
 	Expect(code).To(BeZero(), stderr)
 }
 
-// authorityDir is a directory of "gatehouse pki" with a certificate for the control plane
-// and one for proxy gw.
+// authorityDir returns a directory of "gatehouse pki" with a certificate for the control
+// plane and one for proxy gw.
 func authorityDir() string {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), "pki")
@@ -42,7 +42,8 @@ func provenPlane(dir string) (*testkit.Gatehouse, gateway) {
 	return g, gw
 }
 
-// serials are the serial numbers of the certificates that an Envoy shows its control plane.
+// serials returns the serial numbers of the certificates that an Envoy presents to its
+// control plane.
 func serials(admin testkit.API) (list []string) {
 	GinkgoHelper()
 	var answer struct {
@@ -62,7 +63,7 @@ func serials(admin testkit.API) (list []string) {
 	return list
 }
 
-// stat is one statistic of an Envoy.
+// stat returns one statistic of an Envoy.
 func stat(admin testkit.API, name string) func() string {
 	return func() string { return read(admin, "/stats?filter=^"+name+"$") }
 }

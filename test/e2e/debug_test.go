@@ -25,7 +25,7 @@ func listeningOn(pid int) (addrs []string) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	Expect(err).NotTo(HaveOccurred())
 	for _, file := range files {
-		if to, err := os.Readlink(file); err == nil { // else it was closed meanwhile
+		if to, err := os.Readlink(file); err == nil { // otherwise it was closed meanwhile
 			sockets[to] = true
 		}
 	}
@@ -43,7 +43,7 @@ func listeningOn(pid int) (addrs []string) {
 	return addrs
 }
 
-// unzipped is the content of a profile, in which functions have their names.
+// unzipped returns the content of a profile, in which functions have their names.
 func unzipped(profile string) string {
 	GinkgoHelper()
 	r, err := gzip.NewReader(strings.NewReader(profile))
@@ -81,7 +81,7 @@ var _ = Describe("The debug server", func() {
 			Expect(a.Status).To(Equal(http.StatusNotFound), path)
 		}
 
-		// A sample comes each 10 ms of CPU time: write until one meets the program.
+		// A sample is taken every 10 ms of CPU time: write until one hits the program.
 		ctx, stop := context.WithCancel(limit())
 		done := make(chan struct{})
 		DeferCleanup(func() { stop(); <-done })

@@ -66,7 +66,7 @@ var _ = Describe("gatehouse standalone --demo", func() {
 	})
 })
 
-// boxed are the lines of the box at the end of a text.
+// boxed returns the lines of the box at the end of a text.
 func boxed(text string) []string {
 	GinkgoHelper()
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -134,7 +134,7 @@ var _ = Describe("gatehouse standalone --demo on a terminal", func() {
 	})
 })
 
-// shellCurl runs a curl line as a user would, pasted into a shell.
+// shellCurl runs a curl line as a user who pastes it into a shell.
 func shellCurl(line string) (string, error) {
 	out, err := exec.CommandContext(limit(), "sh", "-c", "curl -sS "+line).Output()
 	return string(out), err

@@ -26,7 +26,7 @@ var _ = Describe("The edge", func() {
 	It("does not believe a client about its address", func() {
 		_, gw, _ := shop()
 		echo := gw.get("shop.example", "/", "X-Forwarded-For: 9.9.9.9").Echo
-		// Behind what the client says stands what the gateway saw.
+		// After what the client sent comes what the gateway saw.
 		Expect(echo.Headers.Get("X-Forwarded-For")).To(MatchRegexp(`^9\.9\.9\.9,[0-9a-f.:]+$`))
 		Expect(echo.Headers.Get("X-Request-Id")).NotTo(BeEmpty())
 	})

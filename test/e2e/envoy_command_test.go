@@ -26,7 +26,7 @@ type commanded struct {
 }
 
 // command runs "gatehouse envoy" for proxy gw, with an admin socket, until the end of the
-// spec. It may have nothing to write to but that socket.
+// spec. It has no temporary directory to write to.
 func command(xdsAddr string, more ...string) *commanded {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -38,7 +38,7 @@ func command(xdsAddr string, more ...string) *commanded {
 	return &commanded{p, testkit.API{URL: "http://envoy", Socket: socket}}
 }
 
-// state is what the admin endpoint answers to /ready, or why it does not.
+// state returns the answer of the admin endpoint to /ready, or the error.
 func (c *commanded) state() string {
 	a, err := c.admin.Get(limit(), "/ready")
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *commanded) state() string {
 	return strings.TrimSpace(a.Body)
 }
 
-// programOf is the file that a process runs.
+// programOf returns the file that a process runs.
 func programOf(pid int) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -56,7 +56,7 @@ func programOf(pid int) string {
 	return filepath.Base(path)
 }
 
-// slow sends a request that takes its time, and returns its answer when there is one.
+// slow sends a slow request, and returns its answer on a channel.
 func slow(gw gateway, b *testkit.Backend, delay string) <-chan string {
 	GinkgoHelper()
 	answer, before := make(chan string, 1), b.Requests()
@@ -211,7 +211,7 @@ var _ = Describe("gatehouse envoy", func() {
 	)
 })
 
-// childOf is the process that another one has started.
+// childOf returns the child of a process.
 func childOf(parent int) int {
 	GinkgoHelper()
 	found, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
@@ -239,8 +239,8 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 		gw = gateway{g.API, freePort()}
 		specificationCalls(through(g.API), backend("blue"), "Http_port="+strconv.Itoa(gw.port), "Listen_ip=127.0.0.1")
 	})
-	// open opens a connection and sends something; hear returns its first line, or
-	// what became of it.
+	// open opens a connection and sends a text; hear returns its first line, or what
+	// happened to it.
 	open := func(text string) net.Conn {
 		GinkgoHelper()
 		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(gw.port))
@@ -277,7 +277,7 @@ var _ = Describe("The limits of an Envoy elsewhere", func() {
 	It("answers 503 or closes connections near --max-heap, and recovers", func() {
 		e := connectedWith(g.XDSAddr, "--max-heap", "16MiB")
 		gw.expect("shop.example", "/", "blue")
-		// Each makes Envoy keep most of a request's head, for which it waits 10 s.
+		// Each makes Envoy buffer most of a request's head, for which it waits 10 s.
 		half := "GET / HTTP/1.1\r\nHost: shop.example\r\nX-Long: " + strings.Repeat("a", 50_000)
 		var hogs []net.Conn
 		heard := map[string]int{}

@@ -73,7 +73,7 @@ var _ = Describe("What explain says of the health of upstreams", func() {
 		gw := gateway{g.API, port}
 		gw.expect("shop.example", "/", "blue")
 		Eventually(func() map[string]string {
-			gw.get("shop.example", "/") // Envoy counts from its first report on
+			gw.get("shop.example", "/") // Envoy counts from its first report
 			return health(g.API)
 		}).Should(Equal(map[string]string{"blue": "answering"}))
 	})

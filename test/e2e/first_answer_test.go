@@ -26,8 +26,8 @@ func specificationCalls(call func(path string, fields ...string) string, b *test
 	Expect(call("/proxy/gw/service/shop")).To(Equal(`{"data":{"insert_core_db_proxy_service":{"affected_rows":1}}}`))
 }
 
-// expectDump compares the dump of the service with that of the specification;
-// only the timestamp is not known beforehand.
+// expectDump compares the dump of the service with that of the specification; only the
+// timestamp is not known in advance.
 func expectDump(dump string, b *testkit.Backend) {
 	GinkgoHelper()
 	var parsed struct {
@@ -46,7 +46,7 @@ func expectDump(dump string, b *testkit.Backend) {
 		`],"route_filters":[]}],"service_secrets":[],"service_filters":[]}]}}`))
 }
 
-// through makes calls with an HTTP client.
+// through returns a function that makes calls with an HTTP client.
 func through(api testkit.API) func(path string, fields ...string) string {
 	return func(path string, fields ...string) string {
 		GinkgoHelper()
@@ -116,7 +116,7 @@ var _ = Describe("A request through Envoy", func() {
 		addService(g.API, "green", "green.example", "green")
 		addProxy(g.API, "twins", shared, "blue")
 		addProxy(g.API, "single", own, "green")
-		// Two Envoys on one machine share the port: the kernel deals out the
+		// Two Envoys on one machine share the port: the kernel distributes the
 		// connections.
 		first, second, single := envoyFor("twins", g.XDSAddr), envoyFor("twins", g.XDSAddr), envoyFor("single", g.XDSAddr)
 
@@ -135,7 +135,7 @@ var _ = Describe("A request through Envoy", func() {
 	})
 })
 
-// requestsSeen counts the requests that an Envoy got on its HTTP listener.
+// requestsSeen returns the number of requests on an Envoy's HTTP listener.
 func requestsSeen(e *testkit.Envoy) int {
 	GinkgoHelper()
 	stat := read(e.Admin, "/stats?filter=^http.http.downstream_rq_total$")

@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The rest is in test/policies.
+// Other specs of headers are in test/policies.
 var _ = Describe("A filter that changes headers", func() {
 	It("removes one that the backend sends, and explain tells of it", func() {
 		_, gw, _ := shop()

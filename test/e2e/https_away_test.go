@@ -16,8 +16,8 @@ import (
 
 var _ = Describe("HTTPS under handshakes while the control plane is away", func() {
 	// plane runs a control plane and an Envoy of its own, with a certificate for
-	// asked.test that the Envoy has and one for known.test that it has not asked for.
-	// What the Envoy is told may come late.
+	// asked.test that the Envoy has, and one for known.test that it has not requested.
+	// Answers to the Envoy may be delayed.
 	plane := func(xds string, late time.Duration) (s *secured, admin testkit.API, again func(xds string)) {
 		GinkgoHelper()
 		dir := GinkgoT().TempDir()
@@ -50,7 +50,7 @@ var _ = Describe("HTTPS under handshakes while the control plane is away", func(
 		s, admin, _ := plane("127.0.0.1:0", 0)
 		secrets, memory := secretsOf(admin), []int{allocated(admin)}
 		total := handshakes() / 10
-		for range 2 { // what is allocated once is there before the second time
+		for range 2 { // one-time allocations are made before the second time
 			before := s.usual("asked.test", func() bool { return false })
 			Expect(s.Freeze()).To(Succeed())
 			DeferCleanup(s.Thaw)

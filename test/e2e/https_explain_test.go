@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// certificateUses are the conditions of a secret that say for which names its certificate
-// answers, each with its message.
+// certificateUses returns the conditions of a secret that list the names for which its
+// certificate is presented, each with its message.
 func certificateUses(body string) (list []string) {
 	GinkgoHelper()
 	var answer struct {

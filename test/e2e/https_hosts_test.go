@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// tlsHosts is how many hosts have a certificate: GATEHOUSE_TEST_TLS_HOSTS, or what fits
-// beside the other tests.
+// tlsHosts is how many hosts have a certificate: GATEHOUSE_TEST_TLS_HOSTS, or a number
+// that suits a run with the other tests.
 func tlsHosts() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_TLS_HOSTS")); err == nil {
 		return n
@@ -26,7 +26,7 @@ func tlsHosts() int {
 	return 40
 }
 
-// populate makes hosts h0.test, h1.test and so on, each with a certificate.
+// populate creates hosts h0.test, h1.test and so on, each with a certificate.
 func (s secured) populate(hosts int) {
 	GinkgoHelper()
 	var secrets, services []map[string]any
@@ -51,7 +51,7 @@ func (s secured) populate(hosts int) {
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 }
 
-// answersTo is the status of an answer over HTTPS; 0 means that there was none.
+// answersTo returns the status of an answer over HTTPS; 0 means that there was none.
 func (s secured) answersTo(host string) int {
 	conn, err := s.shake(host)
 	if err != nil {

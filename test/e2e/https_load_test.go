@@ -18,8 +18,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// handshakes is how many names a flood makes up: GATEHOUSE_TEST_HANDSHAKES, or what
-// fits beside the other tests.
+// handshakes is how many random names a flood uses: GATEHOUSE_TEST_HANDSHAKES, or a
+// number that suits a run with the other tests.
 func handshakes() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_HANDSHAKES")); err == nil {
 		return n
@@ -27,7 +27,7 @@ func handshakes() int {
 	return 1500
 }
 
-// without trusts what it is shown.
+// without accepts any certificate.
 func without(c *tls.Config) { c.InsecureSkipVerify = true }
 
 // flood makes handshakes, each for another name, and counts those that succeed and
@@ -58,14 +58,14 @@ func (s secured) flood(total int, name func(int) string) (good int, errs map[str
 	return good, errs
 }
 
-// shake makes a handshake as one of very many.
+// shake makes one of very many handshakes.
 func (s secured) shake(name string) (net.Conn, error) {
 	config := &tls.Config{ServerName: name, InsecureSkipVerify: true} //nolint:gosec // of a test's own server
 	return tls.DialWithDialer(&net.Dialer{Timeout: time.Minute}, "tcp", s.addr(), config)
 }
 
 // usual is the median time of a handshake and a request for a host, while a condition
-// holds, at least once.
+// is true, at least once.
 func (s secured) usual(host string, while func() bool) time.Duration {
 	GinkgoHelper()
 	var took []time.Duration
@@ -91,7 +91,7 @@ func secretsOf(admin testkit.API) int {
 	return n
 }
 
-// allocated is the memory that an Envoy uses, in bytes.
+// allocated returns the memory that an Envoy uses, in bytes.
 func allocated(admin testkit.API) int {
 	GinkgoHelper()
 	var memory struct {
@@ -108,7 +108,7 @@ var _ = Describe("HTTPS under handshakes with names that clients make up", func(
 		admin := adminOf(s.Gatehouse)
 		count := 20
 		before := s.usual("shop.test", func() bool { count--; return count > 0 })
-		s.flood(200, func(i int) string { return fmt.Sprintf("first%d.example", i) }) // what is allocated once
+		s.flood(200, func(i int) string { return fmt.Sprintf("first%d.example", i) }) // one-time allocations
 		secrets, memory := secretsOf(admin), allocated(admin)
 
 		total := handshakes()

@@ -24,7 +24,7 @@ import (
 )
 
 // rotations is how many certificates a spec adds, changes and removes:
-// GATEHOUSE_TEST_CERTIFICATES, or what fits beside the other tests.
+// GATEHOUSE_TEST_CERTIFICATES, or a number that suits a run with the other tests.
 func rotations() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_CERTIFICATES")); err == nil {
 		return n
@@ -34,13 +34,14 @@ func rotations() int {
 
 func (s secured) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.httpsPort)) }
 
-// trusting is what a client that trusts the authority wants.
+// trusting returns the TLS configuration of a client that trusts the authority.
 func (s secured) trusting() *tls.Config {
 	return &tls.Config{RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12}
 }
 
-// secureTraffic sends requests over HTTPS until the end of the spec, most over kept
-// connections and one in ten over a new one, and stop says whether all were answered.
+// secureTraffic sends requests over HTTPS until the end of the spec, most over
+// keep-alive connections and one in ten over a new one. stop checks that all were
+// answered.
 func (s secured) secureTraffic(rate int, next func() testkit.Target) (stop func()) {
 	options := testkit.TrafficOptions{Addr: s.addr(), TLS: s.trusting(), Rate: rate * 9 / 10, Next: next}
 	kept := testkit.StartTraffic(options)
@@ -59,7 +60,7 @@ func (s secured) secureTraffic(rate int, next func() testkit.Target) (stop func(
 	}
 }
 
-// openOnes are an HTTP/2 connection with requests on it, and one of a websocket.
+// openOnes are an HTTP/2 connection with requests, and a websocket connection.
 type openOnes struct {
 	client *http.Client
 	url    string
@@ -87,7 +88,7 @@ func (s secured) openOnes(host string) *openOnes {
 	return o
 }
 
-// expectOpen sends something over both, which are still the ones that they were.
+// expectOpen sends a message over both, which must be the same connections as before.
 func (o *openOnes) expectOpen() {
 	GinkgoHelper()
 	req, err := http.NewRequestWithContext(limit(), http.MethodGet, o.url, http.NoBody)
@@ -110,7 +111,7 @@ func (o *openOnes) expectOpen() {
 	Expect(string(back)).To(Equal(message))
 }
 
-// expectShown makes a connection, at once, and looks at the certificate.
+// expectShown opens a connection once, and checks the certificate.
 func (s secured) expectShown(host string, pair testkit.Pair, change ...func(*tls.Config)) {
 	GinkgoHelper()
 	conn, err := s.handshake(host, change...)
@@ -121,14 +122,14 @@ func (s secured) expectShown(host string, pair testkit.Pair, change ...func(*tls
 	Expect(bytes.Equal(shown.Raw, block.Bytes)).To(BeTrue(), "%s is shown a certificate for %v", host, shown.DNSNames)
 }
 
-// expectRefused makes a connection, at once, and is refused.
+// expectRefused opens a connection once, which must be refused.
 func (s secured) expectRefused(host string) {
 	GinkgoHelper()
 	_, err := s.handshake(host, without)
 	Expect(err).To(MatchError(ContainSubstring("handshake failure")), host)
 }
 
-// rotate puts another certificate in the place of one.
+// rotate replaces a certificate with another.
 func (s secured) rotate(secret string, o testkit.CertificateOptions) testkit.Pair {
 	GinkgoHelper()
 	pair, err := s.authority.Issue(o)
@@ -140,7 +141,8 @@ func (s secured) rotate(secret string, o testkit.CertificateOptions) testkit.Pai
 	return pair
 }
 
-// listenerChanges are the counters of an Envoy that move with any change of a listener.
+// listenerChanges returns the counters of an Envoy that increase with any change of a
+// listener.
 func listenerChanges(admin testkit.API) string {
 	GinkgoHelper()
 	stats := read(admin, "/stats?filter=^listener_manager[.]listener_(added|modified|removed|in_place_updated|create)")

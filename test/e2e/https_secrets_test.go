@@ -31,9 +31,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
-// keyMarkers are texts of which one is found wherever a private key is written: its
-// secret number as bytes or in hexadecimal, and pieces of its base64, as in PEM, and of
-// the base64 of its PEM, however they are aligned.
+// keyMarkers returns texts, one of which is found wherever a private key is written:
+// its secret number as bytes or in hexadecimal, and pieces of its base64, as in PEM,
+// and of the base64 of its PEM, however they are aligned.
 func keyMarkers(pair testkit.Pair) []string {
 	GinkgoHelper()
 	block, _ := pem.Decode([]byte(pair.Key))
@@ -78,7 +78,8 @@ func leaks(places map[string]string, markers []string) (list []string) {
 	return list
 }
 
-// readsOf are the paths of the API that are read and end, with the names of objects.
+// readsOf returns the paths of the API that can be read and end, with the names of
+// objects.
 func readsOf(api testkit.API, names map[string][]string) (paths []string) {
 	GinkgoHelper()
 	for _, match := range regexp.MustCompile(`(?m)^  (/\S*):\n(?:    (?:parameters:|  ).*\n)*    get:`).FindAllStringSubmatch(read(api, "/openapi.yaml"), -1) {
@@ -101,7 +102,7 @@ func readsOf(api testkit.API, names map[string][]string) (paths []string) {
 	return slices.DeleteFunc(paths, func(path string) bool { return path == "/events" })
 }
 
-// answersOf are the answers to reads of these paths, as JSON and as YAML.
+// answersOf returns the answers to reads of these paths, as JSON and as YAML.
 func answersOf(api testkit.API, paths []string) map[string]string {
 	GinkgoHelper()
 	answers := map[string]string{}
@@ -118,7 +119,7 @@ func answersOf(api testkit.API, paths []string) map[string]string {
 	return answers
 }
 
-// processTexts are the arguments and the environment of the program.
+// processTexts returns the arguments and the environment of the program.
 func processTexts(g *testkit.Gatehouse) map[string]string {
 	GinkgoHelper()
 	texts := map[string]string{}
@@ -130,7 +131,7 @@ func processTexts(g *testkit.Gatehouse) map[string]string {
 	return texts
 }
 
-// eventsOf collects what GET /events says, until stop.
+// eventsOf collects the output of GET /events until stop.
 func eventsOf(api testkit.API) (stop func() string) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -152,7 +153,7 @@ func eventsOf(api testkit.API) (stop func() string) {
 	}
 }
 
-// filesIn are the files below a directory.
+// filesIn returns the files below a directory.
 func filesIn(dir string) map[string]string {
 	GinkgoHelper()
 	files := map[string]string{}
@@ -167,7 +168,7 @@ func filesIn(dir string) map[string]string {
 	return files
 }
 
-// dumpOf is what the tables of a database hold, as text.
+// dumpOf returns the contents of the tables of a database, as text.
 func dumpOf(url string) map[string]string {
 	GinkgoHelper()
 	conn, err := pgx.Connect(limit(), url)
@@ -189,7 +190,7 @@ func dumpOf(url string) map[string]string {
 	return dump
 }
 
-// adminTexts are what an Envoy's admin endpoint shows, with what a path is answered.
+// adminTexts returns what an Envoy's admin endpoint shows, by path.
 func adminTexts(what string, admin testkit.API) map[string]string {
 	GinkgoHelper()
 	texts := map[string]string{}
@@ -205,7 +206,7 @@ func adminTexts(what string, admin testkit.API) map[string]string {
 	return texts
 }
 
-// secretive has pairs in every place that takes one, and writes that are refused.
+// secretive has pairs in every place that can have one, and writes that are refused.
 type secretive struct {
 	secured
 	pairs   []testkit.Pair
@@ -294,8 +295,9 @@ func (s *secretive) write(tls *testkit.Backend) {
 	s.form(200, "POST", "/revision/1/rollback?dry_run=true")
 }
 
-// searched runs a gateway that says all that it can. base and temp are where it writes
-// files, and dump is what its database holds, if that is in no file of it.
+// searched runs a gateway with the most verbose settings. base and temp are where it
+// writes files, and dump is the content of its database, if that is not in one of its
+// files.
 func searched(onPostgres bool, args ...string) (s *secretive, base, temp string, dump func() map[string]string) {
 	GinkgoHelper()
 	base, temp, dump = GinkgoT().TempDir(), GinkgoT().TempDir(), func() map[string]string { return nil }
@@ -375,7 +377,7 @@ var _ = DescribeTable("No private key is in anything that can be read", func(onP
 	Entry("with Postgres", true),
 )
 
-// revisionsOf are the numbers of all revisions.
+// revisionsOf returns the numbers of all revisions.
 func revisionsOf(api testkit.API) (numbers []string) {
 	GinkgoHelper()
 	for _, match := range regexp.MustCompile(`"revision":(\d+)`).FindAllStringSubmatch(read(api, "/revision?limit=1000"), -1) {

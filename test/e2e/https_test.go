@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// secured is a gateway with HTTPS, and an authority whose certificates it shows.
+// secured is a gateway with HTTPS, and the authority of its certificates.
 type secured struct {
 	gateway
 	*testkit.Gatehouse
@@ -62,7 +62,7 @@ func (s secured) serve(name, fqdn string, names ...string) {
 	}
 }
 
-// handshake connects as a client that asks for a name.
+// handshake connects as a client with a server name.
 func (s secured) handshake(sni string, change ...func(*tls.Config)) (*tls.Conn, error) {
 	config := &tls.Config{ServerName: sni, RootCAs: s.authority.Pool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	for _, c := range change {
@@ -196,7 +196,7 @@ var _ = Describe("HTTPS", func() {
 			"for servers": showing(s.authority, testkit.CertificateOptions{Names: []string{"bank.test"}}),
 		} {
 			conn, err := s.handshake("bank.test", change, func(c *tls.Config) { c.NextProtos = nil })
-			if err == nil { // TLS 1.3 tells the client later
+			if err == nil { // in TLS 1.3 the client learns of it later
 				_, err = io.ReadAll(conn)
 				_ = conn.Close()
 			}
@@ -300,7 +300,7 @@ var _ = Describe("HTTPS", func() {
 	})
 
 	It("shows the ECDSA one of two certificates to a client that can take it, however long they are valid", func() {
-		// Clients that cannot are in test/clients: Go has no way to be one.
+		// Clients that cannot are in test/clients: Go cannot be one.
 		s, _ := secure()
 		s.serve("shop", "shop.test", "shop.test")
 		s.issue("shop-rsa", testkit.CertificateOptions{Names: []string{"shop.test"}, RSA: true, NotAfter: time.Now().Add(24 * time.Hour)})

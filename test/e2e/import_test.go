@@ -25,7 +25,7 @@ paths:
     post: {operationId: addUser, responses: {'201': {description: ok}}}
 `
 
-// usersLater is the same with another list of operations.
+// usersLater is a later version with another list of operations.
 const usersLater = `openapi: 3.1.0
 info: {title: Users, version: "2"}
 servers: [{url: https://users.example.com/v1}]
@@ -35,7 +35,7 @@ paths:
     post: {operationId: addUser, responses: {'201': {description: ok}}}
 `
 
-// attestationsAPI has two paths that differ in the name of a parameter only, as
+// attestationsAPI has two paths that differ only in the name of a parameter, as
 // GitHub's own document has, and two that really are the same.
 const attestationsAPI = `{"openapi": "3.0.3",
 "info": {"title": "Attestations", "version": "1"},

@@ -13,14 +13,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// inTemp are the arguments of a gateway, and the environment that gives it a
-// directory for temporary files of its own.
+// inTemp returns the arguments of a gateway, and the environment with its own directory
+// for temporary files.
 func inTemp(temp string) (env, args []string) {
 	GinkgoHelper()
 	return []string{"TMPDIR=" + temp}, standaloneArgs(GinkgoT().TempDir(), freePort())
 }
 
-// entries are the names in a directory, as a shell's * does not show them all.
+// entries returns the names in a directory, including those that a shell's * omits.
 func entries(dir string) []string {
 	GinkgoHelper()
 	list, err := os.ReadDir(dir)
@@ -81,7 +81,7 @@ var _ = Describe("The directory for temporary files", func() {
 	})
 })
 
-// warnings are what a program has logged that is more than information.
+// warnings returns the log records of a program above level info.
 func warnings(g *testkit.Gatehouse) []string {
 	GinkgoHelper()
 	var list []string

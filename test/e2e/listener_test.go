@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// siteDocument is a configuration that says nothing of the listener.
+// siteDocument returns a configuration without the listener.
 func siteDocument(b *testkit.Backend) string {
 	return fmt.Sprintf(`version: 1
 upstreams:
@@ -28,7 +28,7 @@ proxies:
 }
 
 var _ = Describe("The listener of a standalone gateway", func() {
-	// listener is where the API says that it is.
+	// listener returns the listener's address according to the API.
 	listener := func(g *testkit.Gatehouse) string {
 		GinkgoHelper()
 		proxy := read(g.API, "/proxy/gw")

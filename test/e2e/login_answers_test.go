@@ -21,14 +21,15 @@ type loginSite struct {
 	address string
 }
 
-// oidcFilter is the configuration of a login; fields are more of it.
+// oidcFilter returns the configuration of a login; fields are additional fields.
 func (l loginSite) oidcFilter(secret string, fields ...string) string {
 	return `Filter_config={"client_id":"shop","client_secret":"` + secret + `","cookie_secret":"cookies","upstream":"idp",` +
 		strings.Join(append(fields, ""), ",") +
 		`"authorization_endpoint":"` + l.idp.Issuer + `/auth","token_endpoint":"` + l.idp.Issuer + `/token","redirect_uri":"/callback","logout_uri":"/logout"}`
 }
 
-// loginGateway is a gateway with an identity provider and a service without a login yet.
+// loginGateway returns a gateway with an identity provider and a service without a
+// login.
 func loginGateway(ctx context.Context, args ...string) loginSite {
 	GinkgoHelper()
 	s, _ := secure(args...)
@@ -59,7 +60,7 @@ func (l loginSite) browser() *testkit.Browser {
 	return b
 }
 
-// logIn opens a page and logs anna in; what comes back is the last page.
+// logIn opens a page, logs anna in, and returns the last page.
 func (l loginSite) logIn(ctx context.Context, b *testkit.Browser) testkit.Visit {
 	GinkgoHelper()
 	page, err := b.Open(ctx, l.address+"/deep?a=1")
@@ -70,7 +71,7 @@ func (l loginSite) logIn(ctx context.Context, b *testkit.Browser) testkit.Visit 
 	return back
 }
 
-// beSafe checks that an answer has nothing of the request but its ID.
+// beSafe checks that an answer contains nothing of the request except its ID.
 func beSafe(v testkit.Visit) {
 	GinkgoHelper()
 	Expect(v.Header.Get("Cache-Control")).To(Equal("no-store"))

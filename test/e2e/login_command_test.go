@@ -11,14 +11,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// loginTest is what gatehouse login test prints.
+// loginTest is the output of gatehouse login test.
 type loginTest struct {
 	URL   string
 	OK    bool
 	Steps []struct{ Step, Result, Message, Advice string }
 }
 
-// results are the results of the steps, by their names.
+// results returns the results of the steps, by their names.
 func (t loginTest) results() map[string]string {
 	all := map[string]string{}
 	for _, s := range t.Steps {
@@ -27,7 +27,7 @@ func (t loginTest) results() map[string]string {
 	return all
 }
 
-// of is what a step says and advises.
+// of returns the message and the advice of a step.
 func (t loginTest) of(step string) string {
 	for _, s := range t.Steps {
 		if s.Step == step {
@@ -52,7 +52,7 @@ var _ = Describe("gatehouse login test", func() {
 	var s secured
 	var idp *testkit.OIDCProvider
 	var home string
-	// staff makes the login of service shop, with changes of its configuration.
+	// staff returns the login of service shop, with changes of its configuration.
 	staff := func(change map[string]any) {
 		GinkgoHelper()
 		config := map[string]any{

@@ -15,15 +15,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// discovering is a login at an identity provider that is known by its issuer.
+// discovering is a login at an identity provider that is configured by its issuer.
 type discovering struct {
 	secured
 	idp *testkit.OIDCProvider
 	dir string
 }
 
-// discover starts a gateway and a provider, and adds a login at it to the service shop.
-// The last write has been waited for.
+// discover starts a gateway and a provider, and adds a login to the service shop. It
+// waits for the last write.
 func discover(ctx SpecContext, args ...string) discovering {
 	GinkgoHelper()
 	s, _ := secure(args...)
@@ -44,12 +44,12 @@ func discover(ctx SpecContext, args ...string) discovering {
 	return d
 }
 
-// config is the configuration of the login with an issuer.
+// config returns the configuration of the login with an issuer.
 func (d discovering) config(issuer string) string {
 	return fmt.Sprintf(`{"client_id": "shop", "client_secret": "s3cret", "cookie_secret": "cookies", "upstream": "idp", "issuer": %q, "redirect_uri": "/callback"}`, issuer)
 }
 
-// shop is a URL of the service.
+// shop returns a URL of the service.
 func (d discovering) shop(path string) string {
 	return "https://shop.test:" + strconv.Itoa(d.httpsPort) + path
 }
@@ -126,7 +126,7 @@ var _ = Describe("A login with an issuer", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return visit.Status
 		}
-		// By itself the provider is asked after 4.5 minutes.
+		// Without that, the next request to the provider is after 4.5 minutes.
 		Eventually(func() int { return status(b) }).WithTimeout(time.Minute).Should(Equal(http.StatusOK))
 		Expect(status(old)).To(Equal(http.StatusOK))
 		Expect(read(d.api, "/proxy/gw/xds?type=extension")).To(MatchRegexp(`(?s)kid.*kid`), "both keys")

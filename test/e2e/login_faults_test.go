@@ -16,12 +16,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// faulty is a gateway whose service shop asks for a login at a provider that can
+// faulty is a gateway whose service shop requires a login at a provider that can
 // misbehave, and whose service open does not.
 type faulty struct {
 	secured
 	idp *testkit.Provider
-	// host is what Envoys have of the service open, and listener of the listeners.
+	// host is what Envoys have for the service open, and listener what they have for
+	// listeners.
 	host, listener string
 }
 
@@ -56,13 +57,13 @@ func (f *faulty) config(issuer, upstream string) string {
 	return string(text)
 }
 
-// use makes the login one at another issuer, and waits for that as a user does.
+// use switches the login to another issuer, and waits as a user does.
 func (f *faulty) use(issuer, upstream string) {
 	GinkgoHelper()
 	applied(f.api, http.MethodPatch, "/filter/staff", "Filter_config="+url.QueryEscape(f.config(issuer, upstream)))
 }
 
-// served is what Envoys have of the service open, and of the listeners.
+// served returns what Envoys have for the service open, and for the listeners.
 func (f *faulty) served() (host, listener string) {
 	GinkgoHelper()
 	var routes struct {
@@ -86,8 +87,8 @@ func (f *faulty) served() (host, listener string) {
 	return host, read(f.api, "/proxy/gw/xds?type=listener")
 }
 
-// expect compares what a user meets at shop and what its status and that of the filter
-// say; nothing else may be different.
+// expect compares what a user sees at shop, and what its status and that of the filter
+// report; nothing else may have changed.
 func (f *faulty) expect(status int, words string) {
 	GinkgoHelper()
 	for _, path := range []string{"/service/shop", "/filter/staff"} {
@@ -165,7 +166,7 @@ var _ = Describe("A provider of a login", func() {
 		other, expired, elsewhere := provider(testkit.CertificateOptions{}),
 			provider(testkit.CertificateOptions{NotAfter: time.Now().Add(-time.Hour)}), provider(testkit.CertificateOptions{Names: []string{"a.example"}})
 		post(f.api, "/secret", "Secret_name=elsewhere-ca", "Secret_cert="+elsewhere.Authority.PEM)
-		// An authority is not looked at when it is stored beside what it signs.
+		// An authority is not checked when it is stored together with what it signs.
 		post(f.api, "/secret", "Secret_name=expired-ca", "Secret_cert="+expired.Authority.PEM)
 		for _, c := range []struct {
 			at     *testkit.Provider

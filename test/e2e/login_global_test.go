@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// everywhere makes a globalconfig_oauth with the fields of the specification, and these.
+// everywhere creates a globalconfig_oauth with the fields of the specification, and
+// these.
 func (l *loginLab) everywhere(name, client string, fields map[string]any) {
 	GinkgoHelper()
 	login := map[string]any{

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// limitOfKeys is more than the time between two questions for keys (providers.Times).
+// limitOfKeys is more than the time between two requests for keys (providers.Times).
 const limitOfKeys = 30 * time.Second
 
 var _ = Describe("A login whose id_token is signed with a key that is not known", func() {

@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// idp is the identity provider of all specs of logins: one process, which each spec
-// gives its clients.
+// idp is the identity provider of all specs of logins: one process, to which each spec
+// adds its clients.
 var idp *testkit.OIDCProvider
 
 // startProvider runs it until the end of the suite.
@@ -36,15 +36,14 @@ func startProvider() {
 	DeferCleanup(func() { Expect(idp.Kill()).To(Succeed()) })
 }
 
-// loginLab is a gateway with HTTPS in front of blue, whose upstream idp is the
-// provider.
+// loginLab is a gateway with HTTPS in front of blue, whose upstream idp is the provider.
 type loginLab struct {
 	secured
 	blue    *testkit.Backend
 	clients []testkit.OIDCClient
 }
 
-// oddSecret has characters that a form has to encode.
+// oddSecret has characters that a form must encode.
 const oddSecret = "se:cret/+basic %&%41"
 
 // cookieKey is a key for the HMAC of cookies.
@@ -65,12 +64,12 @@ func newLoginLab(args ...string) *loginLab {
 	return l
 }
 
-// at is a URL of a host of the gateway.
+// at returns a URL of a host of the gateway.
 func (l *loginLab) at(host, path string) string {
 	return "https://" + host + ":" + strconv.Itoa(l.httpsPort) + path
 }
 
-// register makes a client of the provider, for hosts of the gateway.
+// register creates a client of the provider, for hosts of the gateway.
 func (l *loginLab) register(id string, hosts ...string) {
 	GinkgoHelper()
 	c := testkit.OIDCClient{ID: id, Secret: oddSecret, GrantTypes: []string{"authorization_code", "refresh_token"}}
@@ -82,7 +81,7 @@ func (l *loginLab) register(id string, hosts ...string) {
 	Expect(idp.Change(limit(), testkit.OIDCSettings{Clients: l.clients})).To(Succeed())
 }
 
-// filter makes a login filter with these fields and those that each needs.
+// filter creates a login filter with these fields and the required ones.
 func (l *loginLab) filter(name, client string, fields map[string]any) {
 	GinkgoHelper()
 	config := map[string]any{
@@ -101,8 +100,8 @@ func (l *loginLab) filter(name, client string, fields map[string]any) {
 	post(l.api, "/filter", "Filter_name="+name, "Filter_type=http_filter_oidc", "Filter_config="+string(text))
 }
 
-// protect makes a service for a host, with a certificate, a client and a login filter,
-// all of one name, and waits until a login begins there.
+// protect creates a service for a host, with a certificate, a client and a login filter
+// of the same name, and waits until a login starts there.
 func (l *loginLab) protect(name, host string, fields map[string]any) {
 	GinkgoHelper()
 	l.serve(name, host, host)
@@ -112,7 +111,8 @@ func (l *loginLab) protect(name, host string, fields map[string]any) {
 	l.awaitLogin(host)
 }
 
-// awaitLogin waits until a login begins at a host: before, the provider may not be known.
+// awaitLogin waits until a login starts at a host: until then, the provider may be
+// unknown.
 func (l *loginLab) awaitLogin(host string) {
 	GinkgoHelper()
 	Eventually(func() (string, error) {
@@ -121,14 +121,14 @@ func (l *loginLab) awaitLogin(host string) {
 	}).Should(HavePrefix(idp.Issuer + "/auth?"))
 }
 
-// browser has no cookies.
+// browser returns a browser without cookies.
 func (l *loginLab) browser() *testkit.Browser {
 	b := testkit.NewBrowser(l.authority, idp.Authority)
 	DeferCleanup(b.Close)
 	return b
 }
 
-// open opens a page, and logs a user in if the provider asks for that.
+// open opens a page, and logs a user in if the provider requires it.
 func (l *loginLab) open(b *testkit.Browser, host, path, user string) testkit.Visit {
 	GinkgoHelper()
 	v, err := b.Open(limit(), l.at(host, path))
@@ -141,7 +141,7 @@ func (l *loginLab) open(b *testkit.Browser, host, path, user string) testkit.Vis
 	return v
 }
 
-// loggedIn is a browser in which a user has logged in at hosts.
+// loggedIn returns a browser in which a user has logged in at hosts.
 func (l *loginLab) loggedIn(user string, hosts ...string) *testkit.Browser {
 	GinkgoHelper()
 	b := l.browser()
@@ -152,7 +152,7 @@ func (l *loginLab) loggedIn(user string, hosts ...string) *testkit.Browser {
 	return b
 }
 
-// ask makes one request of a browser; header has Name: value pairs.
+// ask sends one request of a browser; header has Name: value pairs.
 func (l *loginLab) ask(b *testkit.Browser, method, host, path string, header ...string) testkit.Visit {
 	GinkgoHelper()
 	v, err := b.Do(limit(), testkit.Request{Method: method, URL: l.at(host, path), Header: headers(header...)})
@@ -169,7 +169,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-// echo is what the backend saw of a request.
+// echo returns the request as the backend received it.
 func echo(v testkit.Visit) testkit.Echo {
 	GinkgoHelper()
 	var e testkit.Echo
@@ -178,7 +178,7 @@ func echo(v testkit.Visit) testkit.Echo {
 	return e
 }
 
-// visits are the paths of a host that a browser asked for, with the statuses.
+// visits returns the paths of a host that a browser requested, with the statuses.
 func visits(b *testkit.Browser, port int) []string {
 	var list []string
 	for _, v := range b.Visits {
@@ -189,7 +189,7 @@ func visits(b *testkit.Browser, port int) []string {
 	return list
 }
 
-// calls counts the requests that the provider has had for a path.
+// calls returns how many requests the provider has received for a path.
 func calls(path string) int {
 	GinkgoHelper()
 	list, err := idp.Requests(limit())
@@ -203,7 +203,7 @@ func calls(path string) int {
 	return n
 }
 
-// set are the cookies that an answer sets, by the name before its suffix; it fails where
+// set returns the cookies that an answer sets, by the name before its suffix; it fails if
 // two suffixes differ.
 func set(v testkit.Visit) map[string]*http.Cookie {
 	GinkgoHelper()
@@ -211,7 +211,7 @@ func set(v testkit.Visit) map[string]*http.Cookie {
 	for _, line := range v.Header.Values("Set-Cookie") {
 		c, err := http.ParseSetCookie(line)
 		Expect(err).NotTo(HaveOccurred(), line)
-		// Envoy adds to those of a flow .FLOW, and sets them without it too.
+		// Envoy adds .FLOW to those of a flow, and also sets them without it.
 		name, rest, _ := strings.Cut(c.Name, "-")
 		suffix, flow, _ := strings.Cut(rest, ".")
 		suffixes[suffix] = true
@@ -225,7 +225,7 @@ func set(v testkit.Visit) map[string]*http.Cookie {
 	return cookies
 }
 
-// query are the parameters of where an answer redirects to.
+// query returns the parameters in the target of a redirect.
 func query(v testkit.Visit) url.Values {
 	GinkgoHelper()
 	to, err := v.Location()
@@ -234,8 +234,8 @@ func query(v testkit.Visit) url.Values {
 	return to.Query()
 }
 
-// raw sends a GET request with headers as they are, over HTTP/1.1, and returns the
-// first line of the answer.
+// raw sends a GET request with unchanged headers, over HTTP/1.1, and returns the first
+// line of the answer.
 func (l *loginLab) raw(host, target string, header ...string) string {
 	GinkgoHelper()
 	conn, err := l.handshake(host, func(c *tls.Config) { c.NextProtos = nil })

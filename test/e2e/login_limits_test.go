@@ -32,7 +32,7 @@ var _ = Describe("A limit by a claim of a login", func() {
 		for _, user := range []string{"anna", "ben"} {
 			b := l.browser()
 			By("each user has five requests: " + user)
-			for range 7 { // logins that begin are not counted
+			for range 7 { // starts of logins are not counted
 				_, err := b.Do(ctx, testkit.Request{URL: l.address + "/deep"})
 				Expect(err).NotTo(HaveOccurred())
 			}

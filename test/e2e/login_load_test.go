@@ -18,8 +18,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// logins is how often a login is added, changed or removed: GATEHOUSE_TEST_LOGINS, or what
-// fits beside the other tests.
+// logins is how often a login is added, changed or removed: GATEHOUSE_TEST_LOGINS, or a
+// number that suits a run with the other tests.
 func logins() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_LOGINS")); err == nil {
 		return n
@@ -27,14 +27,14 @@ func logins() int {
 	return 30
 }
 
-// loginKills is after how many changes the control plane is killed once more.
+// loginKills is the number of changes after which the control plane is killed again.
 const loginKills = 40
 
-// outcome is an answer to a request without a session: what, and of a login with which
-// client, scopes and redirect_uri the browser is sent away.
+// outcome is an answer to a request without a session: its kind and, for a redirect to a
+// login, the client, scopes and redirect_uri.
 type outcome struct{ what, client, scope, redirect string }
 
-// outcomeOf says what an answer is. Of a redirect elsewhere it is the whole of it.
+// outcomeOf returns the kind of an answer. For another redirect it is the complete answer.
 func outcomeOf(e testkit.Exchange, issuer string) outcome {
 	to, err := url.Parse(e.Location)
 	switch {
@@ -49,16 +49,16 @@ func outcomeOf(e testkit.Exchange, issuer string) outcome {
 	return outcome{what: fmt.Sprintf("status %d of %q to %q: %s", e.Status, e.Backend, e.Location, e.Body)}
 }
 
-// spell is a time in which an answer is right. A zero to means that it lasts.
+// spell is a period in which an answer is right. A zero to means that it lasts.
 type spell struct {
 	outcome
 	from, to time.Time
 }
 
-// visited is a host that comes and goes.
+// visited is a host that is added and removed.
 type visited struct {
 	name, issuer, redirect string
-	idp                    string // the part of the configuration that says where the provider is
+	idp                    string // the part of the configuration that names the provider
 	api                    testkit.API
 	number                 int // of its filter
 	config                 map[string]any
@@ -67,7 +67,7 @@ type visited struct {
 	spells []spell
 }
 
-// becomes makes a call, after which, and during which, the answer is another one.
+// becomes makes a call that changes the answer; during the call both are right.
 func (v *visited) becomes(next outcome, call func()) {
 	v.mu.Lock()
 	v.spells = append(v.spells, spell{outcome: next, from: time.Now()})
@@ -94,7 +94,7 @@ func (v *visited) judge(e testkit.Exchange) error {
 	return fmt.Errorf("%s: %+v, sent %s, done %s, of %+v", v.name, is, e.Sent.Format(time.StampMicro), e.Done.Format(time.StampMicro), v.spells[max(0, len(v.spells)-3):])
 }
 
-// asking is the answer of the login as it is configured.
+// asking returns the answer of the login as it is configured.
 func (v *visited) asking() outcome {
 	scope := "openid"
 	if more, _ := v.config["scopes"].([]string); len(more) > 0 {
@@ -105,7 +105,7 @@ func (v *visited) asking() outcome {
 
 func (v *visited) filter() string { return fmt.Sprintf("%s-%d", v.name, v.number) }
 
-// text is the configuration of the filter.
+// text returns the configuration of the filter.
 func (v *visited) text() string {
 	GinkgoHelper()
 	text, err := json.Marshal(v.config)
@@ -134,7 +134,7 @@ func (v *visited) change(field string, value any) {
 	v.becomes(v.asking(), func() { applied(v.api, http.MethodPatch, "/filter/"+v.filter(), "Filter_config="+v.text()) })
 }
 
-// document applies one with the service and its filter.
+// document applies a document with the service and its filter.
 func (v *visited) document() {
 	GinkgoHelper()
 	text, err := json.Marshal(map[string]any{
@@ -148,8 +148,8 @@ func (v *visited) document() {
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 }
 
-// loginChange is one kind of change. What is right before it is right until the call has
-// returned, and what is right after it from the call on.
+// loginChange is one kind of change. The earlier answer is right until the call has
+// returned, and the later one from the start of the call.
 type loginChange struct {
 	name string
 	make func(*visited)
@@ -265,8 +265,8 @@ func newLoginLoad(ctx SpecContext) *loginLoad {
 	return l
 }
 
-// providers are the parts of configurations that say where the provider is, by what
-// becomes of the id_token.
+// providers returns the parts of configurations that name the provider, by what happens to
+// the id_token.
 func (l *loginLoad) providers() map[string]string {
 	return map[string]string{
 		"verified": `"issuer":"` + l.idp.Issuer + `"`,
@@ -294,7 +294,7 @@ func (l *loginLoad) logIn(ctx context.Context, service string) string {
 	return back.Sent.Get("Cookie")
 }
 
-// steady is traffic to a host that stays, with one answer that is right.
+// steady is traffic to a host that stays, with one right answer.
 func (l *loginLoad) steady(service, cookie string, right outcome) *testkit.Traffic {
 	return testkit.StartTraffic(testkit.TrafficOptions{
 		Addr: l.addr(), TLS: l.trusting(), Rate: 90, Connections: 4, Host: l.host(service), Cookie: cookie,
@@ -307,7 +307,7 @@ func (l *loginLoad) steady(service, cookie string, right outcome) *testkit.Traff
 	})
 }
 
-// replace kills the control plane, and starts it again.
+// replace kills the control plane, and restarts it.
 func (l *loginLoad) replace() {
 	GinkgoHelper()
 	Expect(l.Kill()).To(Succeed())

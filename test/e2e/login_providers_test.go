@@ -11,18 +11,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// dialect is an identity provider of another make, and how to log in there.
+// dialect is another implementation of an identity provider, with its way to log in.
 type dialect struct {
 	issuer    string
 	port      int
 	authority *testkit.Authority
-	// authorize is what has to be written of the authorization endpoint, if anything.
+	// authorize is the authorization endpoint for the configuration, if it is needed.
 	authorize string
 	logIn     func(b *testkit.Browser, page testkit.Visit, name, password string) (testkit.Visit, error)
 }
 
-// speak goes through a login with a provider, whose user anna is in the group staff and
-// bert is not.
+// speak tests a login with a provider whose user anna is in the group staff and bert is
+// not.
 func speak(start func(client testkit.OIDCClient) dialect) {
 	GinkgoHelper()
 	s, _ := secure()
@@ -48,7 +48,7 @@ func speak(start func(client testkit.OIDCClient) dialect) {
 		b := testkit.NewBrowser(s.authority, d.authority)
 		DeferCleanup(b.Close)
 		var page testkit.Visit
-		Eventually(func() (port string, err error) { // the provider may take its time to answer
+		Eventually(func() (port string, err error) { // the provider may need some time to answer
 			page, err = b.Open(limit(), at("/deep?a=b"))
 			return page.URL.Port(), err
 		}).Should(Equal(strconv.Itoa(d.port)))

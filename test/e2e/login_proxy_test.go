@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// guarded is a gateway whose services ask for a login at a provider, by a global config
+// guarded is a gateway whose services require a login at a provider, by a global config
 // that is attached to no proxy yet.
 type guarded struct {
 	secured
@@ -21,7 +21,7 @@ type guarded struct {
 }
 
 // guard starts a gateway and a provider that knows the clients proxy and own. The
-// services shop, other (both with HTTPS) and news are there, the last one public.
+// services are shop, other (both with HTTPS) and news, which is public.
 func guard(ctx SpecContext) guarded {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -49,7 +49,7 @@ func guard(ctx SpecContext) guarded {
 	return g
 }
 
-// oauth is the configuration as in the specification. Its namespaces are those of a
+// oauth returns the configuration of the specification. Its namespaces are those of a
 // Kubernetes cluster.
 func (g guarded) oauth() string {
 	return fmt.Sprintf(`{
@@ -70,7 +70,7 @@ func (g guarded) addOwn() {
 		"cookie_secret": "hmac", "redirect_uri": "/own/callback", "authorization_endpoint": "%[1]s/auth", "token_endpoint": "%[1]s/token"}`, g.idp.Issuer))
 }
 
-// attach makes every service of the proxy ask for a login.
+// attach makes every service of the proxy require a login.
 func (g guarded) attach() {
 	GinkgoHelper()
 	post(g.api, "/globalconfig", "globalconfig_name=login", "globalconfig_type=globalconfig_oauth", "config="+g.oauth())
@@ -87,7 +87,7 @@ func (g guarded) browser() *testkit.Browser {
 	return b
 }
 
-// open opens a page as somebody without a session does who follows no redirect.
+// open opens a page without a session, and follows no redirect.
 func (g guarded) open(ctx SpecContext, address string, header ...string) testkit.Visit {
 	GinkgoHelper()
 	r := testkit.Request{URL: address, Header: http.Header{"Accept": {"text/html,*/*"}}}
@@ -99,7 +99,7 @@ func (g guarded) open(ctx SpecContext, address string, header ...string) testkit
 	return v
 }
 
-// logIn opens a page, and logs in unless the provider remembers who it is.
+// logIn opens a page, and logs in unless the provider still has a session.
 func (g guarded) logIn(ctx SpecContext, b *testkit.Browser, address string) testkit.Visit {
 	GinkgoHelper()
 	page, err := b.Open(ctx, address)
@@ -111,7 +111,7 @@ func (g guarded) logIn(ctx SpecContext, b *testkit.Browser, address string) test
 	return page
 }
 
-// expectAsked checks that a client is sent to the provider.
+// expectAsked checks that a client is redirected to the provider.
 func (g guarded) expectAsked(v testkit.Visit, client, scope, redirect string) {
 	GinkgoHelper()
 	Expect(outcomeOf(testkit.Exchange{Status: v.Status, Location: v.Header.Get("Location"), Body: []byte(v.Body)}, g.idp.Issuer)).
@@ -249,7 +249,8 @@ var _ = Describe("A globalconfig_oauth", func() {
 	})
 })
 
-// changeOthers makes twenty changes of what is beside the login, on its hosts and proxy.
+// changeOthers makes twenty changes of other objects than the login, on its hosts and
+// proxy.
 func (g guarded) changeOthers(round int) {
 	GinkgoHelper()
 	name := fmt.Sprintf("more%d", round)

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// told reads why logins fail at the service, from its status.
+// told returns why logins fail at the service, from its status.
 func (l loginSite) told(path string) (messages []string) {
 	GinkgoHelper()
 	var object struct {

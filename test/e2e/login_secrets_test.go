@@ -24,12 +24,12 @@ const (
 	markerCookie = "bWFya2VyLWNvb2tpZS1zZWNyZXQtb2YtMzItYnl0ZXM="
 )
 
-// encodings are the ways in which a secret may be written.
+// encodings returns the ways in which a secret may be written.
 func encodings(secret string) []string {
 	return []string{secret, base64.StdEncoding.EncodeToString([]byte(secret)), hex.EncodeToString([]byte(secret))}
 }
 
-// hmacKey is the key of the cookies of a login, as an Envoy gets it.
+// hmacKey returns the key of the cookies of a login, as an Envoy receives it.
 func hmacKey(login, client, provider string) string {
 	GinkgoHelper()
 	key, err := hkdf.Key(sha256.New, []byte(markerCookie), nil, strings.Join([]string{"gatehouse login cookies", login, client, provider}, "\x00"), sha256.Size)
@@ -37,8 +37,8 @@ func hmacKey(login, client, provider string) string {
 	return hex.EncodeToString(key)
 }
 
-// sessionSecrets are what only a browser and Envoy may have of a login: the code, the cookies,
-// and the tokens in them, which this backend is told.
+// sessionSecrets returns what only a browser and Envoy may have of a login: the code, the
+// cookies, and the tokens in them, which this backend receives.
 func sessionSecrets(b *testkit.Browser, back testkit.Visit) (list []string) {
 	GinkgoHelper()
 	for _, v := range b.Visits {

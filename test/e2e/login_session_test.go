@@ -19,7 +19,7 @@ var _ = Describe("The session of a login", Ordered, ContinueOnFailure, func() {
 			"scopes": []string{"offline_access"}, "authorization_endpoint": idp.Issuer + "/auth?prompt=consent", "claim_headers": map[string]string{"x-user": "email"},
 		}
 	}
-	// lasting changes how long the tokens of new sessions are valid.
+	// lasting sets how long the tokens of new sessions are valid.
 	lasting := func(seconds int) {
 		GinkgoHelper()
 		Expect(idp.Change(limit(), testkit.OIDCSettings{TTL: map[string]int{"AccessToken": seconds}})).To(Succeed())

@@ -33,8 +33,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// templates is how many redirects are made up: GATEHOUSE_TEST_TEMPLATES, or what fits
-// beside the other tests.
+// templates is how many random redirects are tried: GATEHOUSE_TEST_TEMPLATES, or a number
+// that suits a run with the other tests.
 func templates() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_TEMPLATES")); err == nil {
 		return n
@@ -45,7 +45,7 @@ func templates() int {
 // templatesOfOne is how many hosts one Envoy has, each with a redirect of its own.
 const templatesOfOne = 500
 
-// templateParts are what redirects are made of, and what may end an Envoy.
+// templateParts are parts of redirects, including some that might crash an Envoy.
 var templateParts = []string{ //nolint:gochecknoglobals // never written: a constant
 	"https://shop.example.com/callback", "http://127.0.0.1:8080/cb", "https://[2001:db8::1]:8443/cb", "/callback", "/a/b/c", "%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback",
 	"https://%REQ(:authority)%/oauth2/callback", "%REQ(x-forwarded-proto)%://a.example/cb",
@@ -58,8 +58,7 @@ var templateParts = []string{ //nolint:gochecknoglobals // never written: a cons
 	"\u00fc", "\u2028", "\u202e", "\U0001f511", "\ufffd", "e\u0301", "a", "Z", "9", "-", "_", "callback", "CallBack",
 }
 
-// template makes up a redirect: one that is good, or parts of several, with mistakes in
-// it.
+// template returns a random redirect: a valid one, or parts of several, with mistakes.
 func template(r *rand.Rand) string {
 	part := func() string { return templateParts[r.IntN(len(templateParts))] }
 	s := templateParts[r.IntN(8)]
@@ -83,10 +82,10 @@ func template(r *rand.Rand) string {
 			s += strings.Repeat([]string{"a", "/a", "%41", "a.", "%%"}[r.IntN(5)], r.IntN(300))
 		}
 	}
-	return strings.ToValidUTF8(s, "\ufffd") // as JSON has it
+	return strings.ToValidUTF8(s, "\ufffd") // as in JSON
 }
 
-// templated is a login with a redirect, and with URLs and a path that are made up, too.
+// templated returns a login with a redirect, and with random URLs and a random path.
 func templated(r *rand.Rand, redirect string) *model.Filter {
 	link := func(otherwise string) string {
 		s := "https://login.example.com:8443/a/b?c=d"
@@ -102,7 +101,8 @@ func templated(r *rand.Rand, redirect string) *model.Filter {
 	config := map[string]any{
 		"client_id": "shop", "client_secret": "open sesame", "cookie_secret": "cookies", "redirect_uri": redirect,
 		"authorization_endpoint": link("https://login.example.com/auth"),
-		// Nobody asks it: a name would have to be looked up, and TLS needs authorities.
+		// No request is sent there: a name would have to be resolved, and TLS needs
+		// authorities.
 		"token_endpoint": regexp.MustCompile(`^https?://[^/?#]*`).ReplaceAllString(link("https://login.example.com/token"), "http://127.0.0.1:9"),
 	}
 	if end := link(""); end != "" {
@@ -121,7 +121,7 @@ func templated(r *rand.Rand, redirect string) *model.Filter {
 	return f
 }
 
-// templatedHosts is the configuration of a proxy with a service for each login.
+// templatedHosts returns the configuration of a proxy with a service for each login.
 func templatedHosts(port int, logins []*model.Filter) model.Change {
 	proxy, cookies := model.NewProxy(), &model.Secret{Name: "cookies", Type: model.SecretGeneric, Value: "sealed:v1:x"}
 	proxy.Name, proxy.ListenIP, proxy.HTTPPort = "gw", "127.0.0.1", port
@@ -145,8 +145,8 @@ func templatedHosts(port int, logins []*model.Filter) model.Change {
 
 func hostOf(i int) string { return fmt.Sprintf("h%d.example", i) }
 
-// staticBootstrap is what an Envoy gets of a snapshot, as a file: so that it takes all of
-// it or none, and needs no control plane.
+// staticBootstrap returns a snapshot as a static bootstrap: Envoy accepts all of it or
+// none, and needs no control plane.
 func staticBootstrap(s *snapshot.Snapshot) string {
 	GinkgoHelper()
 	list := func(resources []*snapshot.Resource, into func() proto.Message) []json.RawMessage {
@@ -180,8 +180,8 @@ func staticBootstrap(s *snapshot.Snapshot) string {
 	return string(bootstrap)
 }
 
-// inline is a part of a configuration with its routes in it, and without what comes from
-// a control plane: secrets are found by their names, and no token is verified here.
+// inline returns a part of a configuration with its routes in it, and without references
+// to a control plane: secrets are found by their names, and no token is verified here.
 func inline(text, routes json.RawMessage) any {
 	GinkgoHelper()
 	var walk func(any) any
@@ -213,7 +213,7 @@ func inline(text, routes json.RawMessage) any {
 	return walk(v)
 }
 
-// expanded is what a redirect of a user means for a host, over plain HTTP.
+// expanded returns the URL that a user's redirect means for a host, over plain HTTP.
 func expanded(redirect, host string) string {
 	if strings.HasPrefix(redirect, "/") {
 		return "http://" + host + redirect
@@ -253,8 +253,8 @@ var _ = Describe("Redirects that are made up", func() {
 	})
 })
 
-// survives runs an Envoy with logins and asks each host for a page, for the path that
-// the provider sends users back to, and for the one that signs out.
+// survives runs an Envoy with logins and requests from each host a page, the path to
+// which the provider redirects users, and the path that signs out.
 func survives(logins []*model.Filter, redirects []string) {
 	GinkgoHelper()
 	port := freePort()

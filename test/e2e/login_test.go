@@ -45,7 +45,7 @@ var _ = Describe("A login", func() {
 	})
 })
 
-// trust makes the upstream of an identity provider, whose certificate is verified.
+// trust creates the upstream of an identity provider whose certificate is verified.
 func (s secured) trust(idp *testkit.OIDCProvider) {
 	GinkgoHelper()
 	post(s.api, "/secret", "Secret_name=idp-ca", "Secret_cert="+idp.Authority.PEM)

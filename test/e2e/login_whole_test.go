@@ -195,7 +195,7 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 	})
 })
 
-// hostCookies are those of one host.
+// hostCookies returns the cookies of one host.
 func hostCookies(b *testkit.Browser, host string) testkit.Cookies {
 	var list testkit.Cookies
 	for _, k := range b.Cookies {
@@ -206,7 +206,7 @@ func hostCookies(b *testkit.Browser, host string) testkit.Cookies {
 	return list
 }
 
-// cookiesFor is the Cookie header for the page / of a host.
+// cookiesFor returns the Cookie header for the page / of a host.
 func cookiesFor(b *testkit.Browser, host string) string {
 	var pairs []string
 	for _, k := range hostCookies(b, host) {

@@ -41,7 +41,7 @@ var _ = Describe("A database that was lost", func() {
 	BeforeEach(func() {
 		api, xds = fmt.Sprintf("127.0.0.1:%d", freePort()), fmt.Sprintf("127.0.0.1:%d", freePort())
 	})
-	// served runs a gateway that a shop's traffic flows through.
+	// served runs a gateway with the traffic of a shop.
 	served := func(dir string) (*testkit.Gatehouse, gateway, string) {
 		GinkgoHelper()
 		g := startOn(dir)
@@ -109,7 +109,7 @@ var _ = Describe("A database that was lost", func() {
 		ctx, dirOfEnvoy, fresh := limit(), GinkgoT().TempDir(), make(chan *testkit.Envoy, 1)
 		go func() {
 			defer GinkgoRecover()
-			e, err := testkit.StartEnvoy(ctx, dirOfEnvoy, "other", xds) // returns when it is answered
+			e, err := testkit.StartEnvoy(ctx, dirOfEnvoy, "other", xds) // returns once the Envoy has received an answer
 			Expect(err).NotTo(HaveOccurred())
 			fresh <- e
 		}()

@@ -13,8 +13,8 @@ import (
 var _ = Describe("A change of the configuration", func() {
 	DescribeTable("loses no request while a route moves between two upstreams 50 times", func(fields ...string) {
 		_, gw := standalone("--access-log", "off")
-		// Two names and three backends: a name that comes back means another
-		// backend than the last time.
+		// Two names and three backends: a name that is used again means another backend
+		// than the last time.
 		names := []string{"blue", "green"}
 		backends := []*testkit.Backend{backend("one"), backend("two"), backend("three")}
 		add := func(move int) (upstream string, b *testkit.Backend) {
@@ -37,8 +37,8 @@ var _ = Describe("A change of the configuration", func() {
 			remove(gw.api, link+old)
 			remove(gw.api, "/upstream/"+old)
 			old = upstream
-			// Half of the moves follow on one another before Envoy has the
-			// last one, half wait until all traffic has moved.
+			// Half of the moves follow each other before Envoy has the last one; half
+			// wait until all traffic has moved.
 			if move%2 == 0 {
 				Eventually(func() string { return served(traffic, b.Name) }).Should(Equal("only " + b.Name))
 			}
@@ -68,7 +68,7 @@ var _ = Describe("A change of the configuration", func() {
 	})
 })
 
-// served says whether one backend answered everything between two looks at the
+// served reports whether one backend answered everything between two looks at the
 // traffic.
 func served(t *testkit.Traffic, backend string) string {
 	const enough = 20

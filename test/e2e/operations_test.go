@@ -18,7 +18,8 @@ var _ = Describe("docs/operations.md", func() {
 		g, _, _ := shop()
 		stats := read(g.Admin, "/stats/prometheus")
 		for _, name := range names {
-			// Those of rate limits come with the first answer, see ratelimit_service_test.go.
+			// Those of rate limits exist from the first answer on; see
+			// ratelimit_service_test.go.
 			if !strings.HasPrefix(name, "envoy_cluster_ratelimit_") {
 				Expect(regexp.MatchString(`\b`+name+`[{=]`, stats)).To(BeTrue(), name)
 			}

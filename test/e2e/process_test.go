@@ -17,9 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// refuses runs the program, which has to end with that exit code and one line
-// for the user, which is returned. Records of the log aside, there is nothing
-// else on its outputs.
+// refuses runs the program, which must exit with that code and one line for the user,
+// and returns that line. Except for log records, there must be no other output.
 func refuses(code int, env []string, args ...string) string {
 	GinkgoHelper()
 	p, err := testkit.SpawnGatehouse(env, args...)
@@ -39,7 +38,7 @@ func refuses(code int, env []string, args ...string) string {
 	return lines[0]
 }
 
-// taken is an address that something else listens on.
+// taken returns an address that is in use.
 func taken() (addr, port string) {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(freePort()))
@@ -129,8 +128,8 @@ func none() []string { return nil }
 func words(list ...string) func() []string { return func() []string { return list } }
 
 var _ = Describe("A program that is told to end", func() {
-	// begin sends a request that runs for some time and returns when the
-	// backend has it.
+	// begin sends a request that runs for some time and returns when the backend has
+	// received it.
 	begin := func(gw gateway, blue *testkit.Backend, delay string) <-chan string {
 		GinkgoHelper()
 		answer, before := make(chan string, 1), blue.Requests()
@@ -169,7 +168,7 @@ var _ = Describe("A program that is told to end", func() {
 		answer := begin(gw, blue, "1m")
 
 		Expect(g.Signal(syscall.SIGTERM)).To(Succeed())
-		// It drains: new connections are refused, and the request runs on.
+		// It drains: new connections are refused, and the request continues.
 		Eventually(gw.answers).WithArguments("shop.example", "/").Should(ContainSubstring("connection refused"))
 		Expect(g.Exited()).NotTo(BeClosed())
 		Expect(g.Signal(syscall.SIGTERM)).To(Succeed())
@@ -192,7 +191,7 @@ var _ = Describe("A program that is told to end", func() {
 	})
 })
 
-// keptAlive is a connection on which a request was answered, and which is kept.
+// keptAlive returns a keep-alive connection on which a request was answered.
 func keptAlive(addr string) net.Conn {
 	GinkgoHelper()
 	conn, err := net.Dial("tcp", addr)

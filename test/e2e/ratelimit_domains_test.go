@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// ratesOf is rates of a domain.
+// ratesOf returns rates of a domain.
 func ratesOf(domain string, requests int, more string) string {
 	return fmt.Sprintf(`{"domain":%q%s,"descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":%d}}]}`,
 		domain, more, requests)
@@ -21,7 +21,8 @@ var _ = Describe("A filter that names a domain", func() {
 		GinkgoHelper()
 		post(gw.api, "/globalconfig", "globalconfig_name="+name, "globalconfig_type=globalconfig_ratelimit", "config="+config)
 	}
-	// addFilter makes a filter by client address in a domain; none is the default.
+	// addFilter creates a filter by client address in a domain; empty means the default
+	// domain.
 	addFilter := func(gw gateway, name, domain string) {
 		GinkgoHelper()
 		if domain != "" {

@@ -16,12 +16,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// perSecond is the example of the specification. A request for which the engine
-// was late gets 503, and so can be told from one that passed.
+// perSecond is the example of the specification. A request for which the engine was
+// late is answered with 503, which distinguishes it from an allowed one.
 const perSecond = `{"domain":"edge","on_error":"deny","descriptors":[{"key":"remote_address","rate_limit":{"unit":"second","requests_per_unit":5}}]}`
 
-// wholeWindows is how many each number of clients has to fill:
-// GATEHOUSE_TEST_WINDOWS, or what fits beside the other tests.
+// wholeWindows is how many windows each number of clients must fill:
+// GATEHOUSE_TEST_WINDOWS, or a number that suits a run with the other tests.
 func wholeWindows() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_WINDOWS")); err == nil {
 		return n
@@ -29,8 +29,8 @@ func wholeWindows() int {
 	return 2
 }
 
-// heard is an answer. The engine counted the request in a second from sent to
-// done: it has the same clock.
+// heard is an answer. The engine counted the request in a second between sent and done:
+// it has the same clock.
 type heard struct {
 	sent, done int64
 	status     int
@@ -38,27 +38,27 @@ type heard struct {
 	took       time.Duration
 }
 
-// windows are what answers under perSecond say of the seconds of the clock.
+// windows sums up answers under perSecond by the seconds of the clock.
 type windows struct {
-	// full are those in which 5 passed.
+	// full counts the windows in which 5 requests were allowed.
 	full int
-	// missing are requests that did not pass, in windows in which enough came.
+	// missing counts requests that were not allowed, in windows with enough requests.
 	missing int
-	// tooMany are those that passed though the window had let its 5 pass.
+	// tooMany are requests that were allowed in a window that had already allowed 5.
 	tooMany []heard
-	// late are those for which the engine was late.
+	// late counts the requests for which the engine was late.
 	late int
 }
 
-// judge finds out what passed in each window. What passes is told how many more
-// may: each window tells 4, 3, 2, 1 and 0, once each. So the answers that were
-// told a number have to fit different windows, each one of the few seconds in
-// which it may have been counted; and of the windows in which enough came, none
-// may be left without. (Where both can be had, they can be had together: the
+// judge finds out how many requests were allowed in each window. An allowed request is
+// answered with the remaining number: each window returns 4, 3, 2, 1 and 0, once each.
+// So the answers with the same number must fit different windows, each one of the few
+// seconds in which it may have been counted; and of the windows with enough requests,
+// none may be left without. (If both are possible, they are possible together: the
 // theorem of Mendelsohn and Dulmage.)
 func judge(answers []heard) (v windows) {
 	passed := map[string][]heard{}
-	came := map[int64]int{} // surely in that window
+	came := map[int64]int{} // certainly in that window
 	every := map[int64]bool{}
 	for _, a := range answers {
 		every[a.sent], every[a.done] = true, true
@@ -97,8 +97,8 @@ func judge(answers []heard) (v windows) {
 	return v
 }
 
-// fit gives as many windows as possible an answer of their own. That is done by
-// giving each, in order, the one that can wait the least.
+// fit assigns different answers to as many windows as possible. It gives each window,
+// in order, the answer that can wait the least.
 func fit(answers []heard, windows map[int64]bool) (used []int64, left []heard) {
 	answers = slices.SortedFunc(slices.Values(answers), func(a, b heard) int { return int(a.done - b.done) })
 	for _, w := range slices.Sorted(maps.Keys(windows)) {
@@ -111,8 +111,8 @@ func fit(answers []heard, windows map[int64]bool) (used []int64, left []heard) {
 	return used, answers
 }
 
-// afterRefusal are the requests of one client that passed after one was over the
-// limit, surely in the same second.
+// afterRefusal returns the requests of one client that were allowed after one was over
+// the limit, certainly in the same second.
 func afterRefusal(inOrder []heard) (list []heard) {
 	var over int64
 	for _, a := range inOrder {
@@ -126,7 +126,7 @@ func afterRefusal(inOrder []heard) (list []heard) {
 	return list
 }
 
-// record is what clients heard so far.
+// record is what clients have received so far.
 type record struct {
 	mu   sync.Mutex
 	list []heard
@@ -149,7 +149,7 @@ func (r *record) answers() []heard {
 	return slices.Clone(r.list)
 }
 
-// one sends a request over a connection that is kept.
+// one sends a request over a keep-alive connection.
 func (r *record) one(client *http.Client, gw gateway) error {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", gw.port), http.NoBody)
 	if err != nil {
@@ -169,8 +169,8 @@ func (r *record) one(client *http.Client, gw gateway) error {
 	return err
 }
 
-// hammer lets clients send until more windows were full than in what was heard
-// before, and adds to that.
+// hammer lets clients send until more windows were full than in the earlier answers,
+// and adds to those.
 func hammer(gw gateway, clients, more int, before []heard) []heard {
 	GinkgoHelper()
 	want := judge(before).full + more
@@ -205,9 +205,9 @@ func hammer(gw gateway, clients, more int, before []heard) []heard {
 	return r.answers()
 }
 
-// Clients send without a pause for some seconds, and every answer is judged.
-// Nothing depends on when they begin or on how fast the machine is, and nothing
-// is tried again: on a slow machine it takes longer until windows were filled.
+// Clients send without a pause for some seconds, and every answer is judged. Nothing
+// depends on when they start or on the speed of the machine, and nothing is retried: on
+// a slow machine it takes longer to fill the windows.
 var _ = Describe("A limit of 5 each second", func() {
 	DescribeTable("lets exactly 5 pass in each second of the clock, to 1, 10 and 64 clients", func(build func(string) *lab) {
 		l := build(perSecond)
@@ -261,7 +261,7 @@ var _ = Describe("A changed rate", func() {
 			a := l.gw.get("shop.example", "/")
 			took := time.Since(answered)
 			if a.Header.Get("x-ratelimit-limit") == "" && took >= patience {
-				late++ // the engine, and not the change
+				late++ // caused by the engine, not the change
 				continue
 			}
 			met, changed = append(met, took), append(changed, answered.Sub(began))

@@ -70,7 +70,7 @@ var _ = Describe("What explain says of rate limits", func() {
 		return list
 	}
 
-	// closing is a config whose one rule lets no such descriptor pass.
+	// closing returns a config whose only rule allows no such descriptor.
 	closing := func(d explain.Descriptor) string {
 		GinkgoHelper()
 		var rules []map[string]any

@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// faultRounds is how often each fault comes: GATEHOUSE_TEST_FAULTS, or once
-// beside the other tests.
+// faultRounds is how often each fault is caused: GATEHOUSE_TEST_FAULTS, or once in a
+// run with the other tests.
 func faultRounds() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_FAULTS")); err == nil {
 		return n
@@ -23,15 +23,15 @@ func faultRounds() int {
 	return 1
 }
 
-// observed is what requests met while something was away, and how long it took
-// from when it was back until the engine answered again.
+// observed is how requests were answered during a fault, and the time from the end of
+// the fault until the engine answered again.
 type observed struct {
 	answers map[string]int
 	took    []time.Duration
 	mended  []time.Duration
 }
 
-// observations are by fault, and become the table of docs/ratelimit-service.md.
+// observations are by fault; they become the table of docs/ratelimit-service.md.
 type observations map[string]*observed
 
 func (o observations) note(fault string, answers map[string]int, took []time.Duration, mended time.Duration) {
@@ -65,9 +65,9 @@ func (o observations) report(l *lab) {
 	AddReportEntry("late", fmt.Sprintf("%d requests without a fault", l.late))
 }
 
-// mended waits until the engine answers every request: 20 of a client one after
-// the other, and 20 four at a time. It says how long after something came back
-// the first of them was answered.
+// mended waits until the engine answers every request: 20 of a client one after the
+// other, and 20 four at a time. It returns the time from the end of the fault to the
+// first answer.
 func (l *lab) mended(back time.Time) (took time.Duration) {
 	GinkgoHelper()
 	from := l.newClient()
@@ -97,9 +97,9 @@ const (
 	countLost   = "200"
 )
 
-// suffer lets something break and mend, and says what a client that is over its
-// limit gets meanwhile, and another one after. Not the same one: what it asked
-// meanwhile may be counted late.
+// suffer causes a fault and ends it. It reports the answers to a client that is over
+// its limit during the fault, and to another client after it. It uses different clients
+// because requests during the fault may be counted late.
 func (l *lab) suffer(o observations, fault, want, after string, breaks, mends func()) {
 	GinkgoHelper()
 	By(fault)
@@ -174,14 +174,14 @@ var _ = Describe("With the stock engine", func() {
 			client := l.newClient()
 			Eventually(l.rate).WithPolling(time.Millisecond).WithArguments(client).Should(Equal(strconv.Itoa(most)))
 			o.note("Gatehouse away", answers, took, time.Since(back))
-			l.gets(spent, "200") // the 29 times that it was counted are fewer
+			l.gets(spent, "200") // its 29 counted requests are fewer
 			l.change(ownRates(5, "deny"))
 			l.limits()
 		}
 	})
 })
 
-// rate is the limit that an answer tells; empty for none.
+// rate returns the limit in an answer; empty for none.
 func (l *lab) rate(from string) (string, error) {
 	resp, err := sendFrom(l.gw, from, http.MethodGet, "/", "", "")
 	if err != nil {
@@ -203,7 +203,7 @@ var _ = Describe("With the engine of the gateway", func() {
 					Expect(l.plane.Freeze()).To(Succeed())
 				},
 				func() { Expect(l.plane.Thaw()).To(Succeed()) })
-			// Its Envoy ends with it.
+			// Its Envoy stops with it.
 			l.suffer(o, "gatehouse killed", "refused", countLost,
 				func() {
 					Expect(l.plane.Kill()).To(Succeed())

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("A limit by who asks", func() {
-	// engines are gateways that count themselves, and with the stock engine.
+	// engines are a gateway that counts itself, and one with the stock engine.
 	engines := []TableEntry{
 		Entry("in the same process", func() gateway { _, gw, _ := shop(); return gw }),
 		Entry("in the stock engine", func() gateway { return stockLab(rates(1000)).gw }),

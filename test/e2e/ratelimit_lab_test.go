@@ -15,25 +15,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// lab is a gateway whose only route is limited by client address, and what
-// counts for it.
+// lab is a gateway whose only route is limited by client address, with its engine.
 type lab struct {
 	gw gateway
-	// plane is the program, and args with what it is started again.
+	// plane is the program, and args are the arguments for its restart.
 	plane *testkit.Gatehouse
 	args  []string
-	// engine, redis and envoys are nil where the program counts itself.
+	// engine, redis and envoys are nil if the program counts itself.
 	engine *testkit.Ratelimit
 	redis  *testkit.Redis
 	envoys []*testkit.Envoy
 
 	addresses int
-	// late counts the requests that the engine did not answer in time, though
-	// nothing was broken.
+	// late counts the requests that the engine did not answer in time without a fault.
 	late int
 }
 
-// ownLab is a gateway that counts itself.
+// ownLab returns a gateway that counts itself.
 func ownLab(config string) *lab {
 	GinkgoHelper()
 	l := &lab{gw: gateway{port: freePort()}}
@@ -47,7 +45,7 @@ func ownLab(config string) *lab {
 	return l
 }
 
-// stockLab is a gateway of two Envoys for which the stock engine counts.
+// stockLab returns a gateway with two Envoys for which the stock engine counts.
 func stockLab(config string) *lab {
 	GinkgoHelper()
 	l := &lab{gw: gateway{port: freePort()}}
@@ -79,7 +77,7 @@ func (l *lab) startPlane() {
 	l.gw.api = l.plane.API
 }
 
-// limit puts a globalconfig_ratelimit in force.
+// limit creates a globalconfig_ratelimit, and waits until it is in effect.
 func (l *lab) limit(config string) {
 	GinkgoHelper()
 	l.gw.expect("shop.example", "/", "blue")
@@ -89,7 +87,7 @@ func (l *lab) limit(config string) {
 	applied(l.gw.api, http.MethodPost, "/service/shop/route/root/filter/limit")
 }
 
-// change changes it, and returns when the change is in force.
+// change changes it, and returns when the change is in effect.
 func (l *lab) change(config string) {
 	GinkgoHelper()
 	a, err := l.gw.api.Do(limit(), http.MethodPatch, "/globalconfig/rates?wait=applied&timeout=20s", "application/json", `{"config":`+config+`}`)
@@ -98,14 +96,14 @@ func (l *lab) change(config string) {
 	Expect(a.Body).NotTo(ContainSubstring("lagging"))
 }
 
-// newClient is an address that was not counted before.
+// newClient returns an address that was not counted before.
 func (l *lab) newClient() string {
 	l.addresses++
 	return fmt.Sprintf("127.0.%d.%d", 64+l.addresses/250, 1+l.addresses%250)
 }
 
-// answer is what a request got: its code, with "uncounted" where it passed and
-// no engine answered for it.
+// answer returns the status of an answer, with "uncounted" if the request was allowed
+// without an answer of the engine.
 func (l *lab) answer(from string) string {
 	resp, err := sendFrom(l.gw, from, http.MethodGet, "/", "", "")
 	switch {
@@ -119,16 +117,16 @@ func (l *lab) answer(from string) string {
 	return strconv.Itoa(resp.StatusCode)
 }
 
-// wasCounted tells whether the engine gave that answer.
+// wasCounted reports whether the engine gave that answer.
 func wasCounted(answer string) bool { return answer == "200" || answer == "429" }
 
-// patience is somewhat less than what Envoy waits for an engine: its timers are
-// not exact. A machine that is busy with other things can make an engine late
-// without any fault: such a request took longer, and is told apart by that.
+// patience is somewhat less than Envoy's timeout for an engine: its timers are not
+// exact. On a busy machine an engine can be late without a fault: such a request took
+// longer, which distinguishes it.
 const patience = 200 * time.Millisecond
 
-// asked4 sends requests, four at a time, and says what they got and how long
-// each took, in order. late are those that the engine did not answer in time.
+// asked4 sends requests, four at a time, and returns their answers and how long each
+// took, in order. late are those that the engine did not answer in time.
 func (l *lab) asked4(requests int, from string) (answers map[string]int, took []time.Duration, late int) {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -154,9 +152,8 @@ func (l *lab) asked4(requests int, from string) (answers map[string]int, took []
 	return answers, took, late
 }
 
-// limits says that a client that was not counted before is limited exactly. Of
-// a client for which the engine was late nobody can say, so the next one is
-// asked.
+// limits checks that a new client is limited exactly. If the engine was late for a
+// client, the result is not clear, and it tries the next one.
 func (l *lab) limits() (client string) {
 	GinkgoHelper()
 	for range 10 {
@@ -172,7 +169,7 @@ func (l *lab) limits() (client string) {
 	return ""
 }
 
-// gets says what a client gets, from an engine that is not late.
+// gets checks the answer to a client, from an engine that is not late.
 func (l *lab) gets(client, want string) {
 	GinkgoHelper()
 	for range 10 {
@@ -187,7 +184,7 @@ func (l *lab) gets(client, want string) {
 	Fail("the engine is late again and again")
 }
 
-// ms is a time for a table.
+// ms formats a time for a table.
 func ms(d time.Duration) string {
 	if d >= time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// countsView is what GET /proxy/gw/ratelimit says of one global config.
+// countsView is the answer of GET /proxy/gw/ratelimit for one global config.
 type countsView struct {
 	Counted bool
 	Note    string
@@ -49,8 +49,8 @@ func countsOf(api testkit.API) map[string]countsView {
 	return counts
 }
 
-// rows are the limits of a global config as text, with what they share their
-// numbers with: hits, near, over and shadow.
+// rows returns the limits of a global config as text, with those that share their
+// counts: hits, near, over and shadow.
 func rows(api testkit.API, config string) func() []string {
 	return func() (list []string) {
 		for _, l := range countsOf(api)[config].Limits {
@@ -61,7 +61,7 @@ func rows(api testkit.API, config string) func() []string {
 	}
 }
 
-// hit sends a request with the parts of one descriptor to an engine itself.
+// hit sends a request with the parts of one descriptor directly to an engine.
 func hit(engine *testkit.Ratelimit, times int, domain string, keysAndValues ...string) {
 	GinkgoHelper()
 	entries := []map[string]string{}
@@ -130,8 +130,8 @@ var _ = Describe("What the rate-limit service has counted", func() {
 		for range 13 {
 			gw.answers("shop.example", "/")
 		}
-		// The engine tells within a second. The 9th and 10th are near the limit of
-		// 10, the 5th that of 5.
+		// The engine reports within a second. The 9th and 10th are near the limit of
+		// 10, the 5th is near that of 5.
 		first := []string{"generic_key=all: 13 1 8 8", "remote_address: 13 2 3 0"}
 		Eventually(rows(gw.api, "rates")).Should(Equal(first))
 
@@ -168,7 +168,7 @@ which values`))
 	It("is that of the limit, whatever characters are in its names", func() {
 		g, one, _ := start(both)
 		const rate = `"rate_limit":{"unit":"week","requests_per_unit":1000}`
-		odd := map[string][]string{ // the path as it is shown, and what is sent
+		odd := map[string][]string{ // the path as it is shown, and as it is sent
 			`a.b=10.0.0.1`:              {"a.b", "10.0.0.1"},
 			`a.b=10.0.0.2`:              {"a.b", "10.0.0.2"},
 			`x:y|z=q"u\o` + "\n" + `te`: {"x:y|z", "q\"u\\o\nte"},
@@ -191,7 +191,7 @@ which values`))
 		addRates(g.API, "odd", `{"domain":"odd ö.:|\"","descriptors":[`+strings.Join(rules, ",")+`]}`)
 		addRates(g.API, "deep", `{"domain":"deep","descriptors":[{"key":"a","descriptors":[{"key":"b",`+rate+`,"descriptors":[
 			{"key":"c",`+rate+`},{"key":"d",`+rate+`}]},{"key":"e","descriptors":[{"key":"near_limit",`+rate+`}]}]},{"key":"a_b","value":"c",`+rate+`}]}`)
-		addProxy(g.API, "gw", freePort()) // without an Envoy, so that no wait is for one
+		addProxy(g.API, "gw", freePort()) // without an Envoy, so that nothing waits for one
 		var want []string
 		for i, path := range slices.Sorted(maps.Keys(odd)) {
 			hit(one, i+1, "1/odd ö-:|\"", odd[path]...)

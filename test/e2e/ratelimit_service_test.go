@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// ownRates is rates with what happens to requests without the engine.
+// ownRates returns rates with the behavior without the engine.
 func ownRates(requests int, onError string) string {
 	return fmt.Sprintf(`{"domain":"edge","on_error":%q,"descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":%d}}]}`,
 		onError, requests)
@@ -25,7 +25,7 @@ var _ = Describe("The rate-limit service", func() {
 		gw     gateway
 		envoys []*testkit.Envoy
 	)
-	// patch makes a change of the rates that has to be in force with the answer.
+	// patch changes the rates; the change must be in effect with the answer.
 	patch := func(config string) {
 		GinkgoHelper()
 		a, err := gw.api.Do(limit(), http.MethodPatch, "/globalconfig/rates?wait=applied&timeout=20s", "application/json", `{"config":`+config+`}`)
@@ -40,8 +40,8 @@ var _ = Describe("The rate-limit service", func() {
 		}
 		return seen
 	}
-	// start runs everything: the program, the engine with its Redis, two Envoys
-	// of one proxy, which find the engine at a name or an address of this machine.
+	// start runs everything: the program, the engine with its Redis, and two Envoys of
+	// one proxy, which reach the engine by a name or an address of this machine.
 	start := func(host, onError string) {
 		GinkgoHelper()
 		redis, err := testkit.StartRedis(limit(), GinkgoT().TempDir())
@@ -127,8 +127,8 @@ var _ = Describe("A gateway with --ratelimit-address", func() {
 	})
 })
 
-// asked is the line of an Envoy's statistics that says how often it asked the
-// engine; empty for never.
+// asked returns the line of an Envoy's statistics with its number of requests to the
+// engine; empty for none.
 func asked(e *testkit.Envoy) string {
 	GinkgoHelper()
 	a, err := e.Admin.Get(context.Background(), "/stats?usedonly&filter=gatehouse/ratelimit.upstream_rq_total")
@@ -136,7 +136,8 @@ func asked(e *testkit.Envoy) string {
 	return strings.TrimSpace(a.Body)
 }
 
-// unlimited is how many requests an Envoy let pass since the engine did not answer.
+// unlimited returns how many requests an Envoy allowed because the engine did not
+// answer.
 func unlimited(e *testkit.Envoy) int {
 	GinkgoHelper()
 	a, err := e.Admin.Get(context.Background(), "/stats/prometheus?usedonly&filter=failure_mode_allowed")

@@ -8,7 +8,7 @@ import (
 )
 
 var _ = Describe("A filter that states its own limit", func() {
-	// state makes a filter in the short form and attaches it to the route.
+	// state creates a filter in the short form and attaches it to the route.
 	state := func(gw gateway, name, config string) {
 		GinkgoHelper()
 		post(gw.api, "/filter", "Filter_name="+name, "Filter_type=route_filter_ratelimit", "Filter_config="+config)

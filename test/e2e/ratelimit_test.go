@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// rates is a globalconfig_ratelimit of one rule by client address. No spec meets
-// the end of a week, but by the rarest chance.
+// rates returns a globalconfig_ratelimit with one rule by client address. The end of a
+// week during a spec is very unlikely.
 func rates(requests int) string {
 	return fmt.Sprintf(`{"domain":"edge","descriptors":[{"key":"remote_address","rate_limit":{"unit":"week","requests_per_unit":%d}}]}`, requests)
 }
@@ -27,7 +27,8 @@ var _ = Describe("A rate limit", func() {
 		post(gw.api, "/service/shop/route/root/filter/limit?wait=applied")
 		return gw
 	}
-	// count sends requests from clients at once and counts the answers.
+	// count sends requests from several clients at the same time and counts the
+	// answers.
 	count := func(gw gateway, clients, each int) map[string]int {
 		var mu sync.Mutex
 		var group sync.WaitGroup

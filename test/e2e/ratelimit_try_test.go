@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// all is the list of a read.
+// all reads a list.
 func all(api testkit.API, path string, into any) {
 	GinkgoHelper()
 	var body struct{ Data map[string]json.RawMessage }
@@ -21,7 +21,7 @@ func all(api testkit.API, path string, into any) {
 }
 
 var _ = Describe("What a test of rate limits says", func() {
-	// hits are what every limit of the proxy has counted, by domain and path.
+	// hits returns the hits of every limit of the proxy, by domain and path.
 	hits := func(gw gateway) map[string]int {
 		GinkgoHelper()
 		var answer []struct {
@@ -42,7 +42,7 @@ var _ = Describe("What a test of rate limits says", func() {
 		}
 		return counts
 	}
-	// told are the hits that the test says a request would make.
+	// told returns the hits that the test predicts for a request.
 	told := func(gw gateway, method, target, header string) map[string]int {
 		GinkgoHelper()
 		query := url.Values{"url": {"http://shop.example" + target}, "method": {method}, "address": {"127.0.0.1"}}

@@ -20,8 +20,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// recipe is a section of a page of the documentation: a document, and what requests then
-// get.
+// recipe is a section of a page of the documentation: a document, and requests with their expected answers.
 type recipe struct{ name, document, requests string }
 
 var section = regexp.MustCompile("(?s)\n### ([^\n]+)\n.*?```yaml\n(.*?)```\n```requests\n(.*?)```")
@@ -39,14 +38,14 @@ func recipes(page string) []recipe {
 	return list
 }
 
-// wanted is a line of requests: "2 x POST /path from 127.0.0.2 with 10 bytes Name: value -> 200 name: value", with
-// any number of headers in the request. The header is that of the answer or, behind "seen", what the upstream saw. A
-// value that ends in "..." is its beginning; "none" means that it is not there.
+// wanted matches a line of requests: "2 x POST /path from 127.0.0.2 with 10 bytes Name: value -> 200 name: value",
+// with any number of headers in the request. The last header is that of the answer or, after "seen", that of the
+// request at the upstream. A value that ends in "..." is a prefix; "none" means that the header is missing.
 var wanted = regexp.MustCompile(`^(\d+) x (\S+) (\S+)(?: from (\S+))?(?: with (\d+) bytes)?((?: [\w-]+: .+?)?) +-> (\d+)(?: (seen )?([\w-]+): (.+))?$`)
 
 var headerName = regexp.MustCompile(`([\w-]+): `)
 
-// headersOf are the names in a text, each with its value behind.
+// headersOf returns the names in a text, each followed by its value.
 func headersOf(text string) (list []string) {
 	names := headerName.FindAllStringSubmatchIndex(text, -1)
 	for i, at := range names {
@@ -59,14 +58,15 @@ func headersOf(text string) (list []string) {
 	return list
 }
 
-// sendFrom sends a request from an address of this machine; empty means any. headers are names, each
-// with its value behind; an empty name is none.
+// sendFrom sends a request from an address of this machine; empty means any. headers are names, each followed by its
+// value; an empty name means no header.
 func sendFrom(gw gateway, from, method, target string, headers ...string) (*http.Response, error) {
 	resp, _, err := sendBody(gw, from, method, target, 0, headers...)
 	return resp, err
 }
 
-// sendBody sends a request with a body of some bytes, and returns what the backend saw of it, where one answered.
+// sendBody sends a request with a body of some bytes. It returns the request as the backend received it, if a
+// backend answered.
 func sendBody(gw gateway, from, method, target string, length int, headers ...string) (*http.Response, testkit.Echo, error) {
 	dialer, seen := &net.Dialer{}, testkit.Echo{}
 	if from != "" {
@@ -90,11 +90,11 @@ func sendBody(gw gateway, from, method, target string, length int, headers ...st
 	if err != nil {
 		return nil, seen, err
 	}
-	_ = json.NewDecoder(resp.Body).Decode(&seen) // else no backend answered
+	_ = json.NewDecoder(resp.Body).Decode(&seen) // otherwise no backend answered
 	return resp, seen, resp.Body.Close()
 }
 
-// recipePages are the pages with recipes, with the names of these and what the gateway is started with.
+// recipePages are the pages with recipes, with the names of the recipes and the arguments of the gateway.
 var recipePages = []struct {
 	page  string
 	names []string
@@ -124,7 +124,7 @@ var recipePages = []struct {
 	{page: "rbac.md", names: []string{"Readers and writers", "Staff writes"}},
 }
 
-// filterPages are the pages of docs/filters.md.
+// filterPages returns the pages of docs/filters.md.
 func filterPages() []string {
 	GinkgoHelper()
 	text, err := os.ReadFile("../../docs/filters.md")
@@ -146,7 +146,7 @@ var _ = Describe("The page of a filter", func() {
 			tried = append(tried, p.page)
 		}
 		for _, page := range filterPages() {
-			// The specs of test/newcomer run login.md; those of gRPC, in test/policies, have services that answer.
+			// The specs of test/newcomer run login.md; those of gRPC, in test/policies, have real services.
 			if !slices.Contains([]string{"login.md", "grpcweb.md", "grpcjson.md"}, page) {
 				Expect(tried).To(ContainElement(page))
 			}
@@ -163,7 +163,7 @@ var _ = Describe("The page of a filter", func() {
 
 var commands = regexp.MustCompile("(?s)\n```\n(A=http://127.0.0.1:1323\\b.*?)\n```\n")
 
-// tryCommands runs the first commands of a page. A request to the service may get any answer.
+// tryCommands runs the first commands of a page. The answer to a request to the service is not checked.
 func tryCommands(page string, args ...string) {
 	GinkgoHelper()
 	_, gw, _ := shop(args...)
@@ -184,7 +184,7 @@ func tryCommands(page string, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), "%s\n%s", script, out)
 }
 
-// tryRecipes has a spec for each recipe of a page.
+// tryRecipes adds a spec for each recipe of a page.
 func tryRecipes(page string, want []string, args ...string) {
 	It("has a recipe for each need", func() {
 		var names []string

@@ -39,7 +39,7 @@ func (i *installation) replica(args ...string) *testkit.Gatehouse {
 	return serve(append([]string{"--database-url", i.database.URL("gatehouse"), "--secret-key-file", i.key, "--access-log", "off"}, args...)...)
 }
 
-// exec runs a statement by hand, and count reads a number.
+// exec runs a statement on the database, and count reads a number.
 func (i *installation) exec(statement string) {
 	GinkgoHelper()
 	conn, err := pgx.Connect(limit(), i.database.URL("gatehouse"))
@@ -58,13 +58,13 @@ func (i *installation) count(question string) (n int64) {
 	return n
 }
 
-// silence has a replica that was killed be silent for so long.
+// silence makes a killed replica silent for some seconds.
 func (i *installation) silence(name string, seconds int) {
 	GinkgoHelper()
 	i.exec(fmt.Sprintf("UPDATE replica_report SET heard = clock_timestamp() - interval '%d s' WHERE replica = '%s'", seconds, name))
 }
 
-// nameOf is the name of a replica.
+// nameOf returns the name of a replica.
 func nameOf(g *testkit.Gatehouse) string {
 	GinkgoHelper()
 	var s struct{ Replica string }
@@ -73,7 +73,7 @@ func nameOf(g *testkit.Gatehouse) string {
 }
 
 // envoysOf lists the Envoys of gw that a replica knows, as state, or as replica: state
-// if they are another's.
+// if they are another replica's.
 func envoysOf(g *testkit.Gatehouse) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -111,7 +111,7 @@ func othersOf(g *testkit.Gatehouse) func() []string {
 	}
 }
 
-// lag is what a write with a wait says of an Envoy.
+// lag is a lagging Envoy in the answer to a write with a wait.
 type lag struct{ Proxy, Envoy, Replica, Reason, Message string }
 
 // lagging makes a write that waits, and returns what lags.
@@ -129,8 +129,8 @@ func lagging(api testkit.API, path, timeout string, fields ...string) []lag {
 	return body.Data.Lagging
 }
 
-// crossing is an address that leads to another one, which can be changed: connections
-// break then, as behind a load balancer.
+// crossing is an address that forwards to another one, which can be changed:
+// connections then break, as behind a load balancer.
 type crossing struct {
 	addr string
 	mu   sync.Mutex
@@ -183,7 +183,7 @@ func newCrossing(to string) *crossing {
 	return c
 }
 
-// turn leads to another address from now on.
+// turn forwards to another address from now on.
 func (c *crossing) turn(to string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *crossing) turn(to string) {
 }
 
 var _ = Describe("Two control planes on one PostgreSQL", func() {
-	// pair has an Envoy of gw at each of them.
+	// pair starts two replicas with an Envoy of gw at each.
 	pair := func() (i *installation, a, b *testkit.Gatehouse, envoyOfB *testkit.Envoy) {
 		GinkgoHelper()
 		i = newInstallation()
@@ -288,7 +288,7 @@ var _ = Describe("Two control planes on one PostgreSQL", func() {
 		Eventually(envoysOf(a)).Should(ConsistOf(nameOf(b) + ": current"))
 		name, weight := nameOf(b), 1
 		change := func(timeout string) []lag {
-			weight++ // what changes nothing waits for nothing
+			weight++ // a write without a change does not wait
 			return lagging(a.API, "/upstream/blue", timeout, fmt.Sprintf("Upstream_weight=%d", weight))
 		}
 		Expect(b.Kill()).To(Succeed())

@@ -22,7 +22,7 @@ type writer struct {
 	hosts []string // hosts all of whose calls were acknowledged
 }
 
-// run writes until the program is gone. Anything but 201 is a fault.
+// run writes until the program is gone. Any status except 201 is an error.
 func (w *writer) run(ctx context.Context) error {
 	for {
 		w.mu.Lock()
@@ -41,7 +41,7 @@ func (w *writer) run(ctx context.Context) error {
 		} {
 			a, err := w.api.Post(ctx, c.call, c.fields...)
 			if err != nil {
-				return nil // killed: what this call did is not known
+				return nil // killed: the result of this call is not known
 			}
 			if a.Status != http.StatusCreated {
 				return fmt.Errorf("POST %s: status %d: %s", c.call, a.Status, a.Body)
@@ -91,7 +91,7 @@ var _ = Describe("A control plane that is killed", func() {
 				Eventually(func() int { _, hosts := w.acknowledged(); return len(hosts) }).Should(BeNumerically(">=", 8*(life+1)))
 				Expect(g.Kill()).To(Succeed())
 				Expect(<-ended).To(Succeed())
-				// Nothing runs but Envoy.
+				// Only Envoy is running.
 				down := traffic.Report().Requests
 				Eventually(func() int { return traffic.Report().Requests }).Should(BeNumerically(">", down+100))
 

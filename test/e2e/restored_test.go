@@ -16,8 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
-// database is a PostgreSQL database that can be brought back to an older state
-// while programs use it, as pg_restore does.
+// database is a PostgreSQL database that can be restored to an older state while
+// programs use it, as pg_restore does.
 type database struct {
 	conn   *pgx.Conn
 	tables []string
@@ -86,7 +86,7 @@ var _ = Describe("After the restore of an older backup", func() {
 		blue, green *testkit.Backend
 	)
 
-	// The backup has upstream "shop" lead to blue, the database after it to green.
+	// In the backup upstream "shop" is blue, and in the database after it green.
 	BeforeEach(func() {
 		var url string
 		url, db = newDatabase()
@@ -123,7 +123,7 @@ var _ = Describe("After the restore of an older backup", func() {
 	It("serves it when more writes follow, fewer, or none", func() {
 		patch(g.API, "/service/shop?wait=applied", "fqdn=a.example")
 		db.restore()
-		gw.expect("shop.example", "/", "blue") // none, and the next look at the database
+		gw.expect("shop.example", "/", "blue") // no notification; the next read of the database
 		By("more")
 		db.restore()
 		a := patch(g.API, "/upstream/shop?wait=applied", "Upstream_weight=7")

@@ -20,16 +20,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// retryRoute is a route and what its retries are.
+// retryRoute is a route with its settings for retries.
 type retryRoute struct {
 	name, config string
 	upstreams    []string
-	// explained is what explain says of them; empty means none.
+	// explained is the explanation of explain; empty means none.
 	retries   int
 	explained string
 }
 
-// retryRoutes are a route of each kind of retries, for two upstreams.
+// retryRoutes returns a route for each kind of retries, for two upstreams.
 func retryRoutes(one, other string) []retryRoute {
 	const where = "connect-failure,refused-stream,reset-before-request"
 	lone, both := []string{one}, []string{one, other}
@@ -48,7 +48,7 @@ func retryRoutes(one, other string) []retryRoute {
 	}
 }
 
-// refusal is a backend that refuses every stream of HTTP/2.
+// refusal is a backend that refuses every HTTP/2 stream.
 type refusal struct {
 	port    int
 	refused atomic.Int64
@@ -114,7 +114,7 @@ func (r *refusal) serve(conn net.Conn) {
 
 var _ = Describe("The retries of a route", func() {
 	const host = "shop.example"
-	// retried counts the retries that the Envoy of a gateway has made.
+	// retried returns how many retries the Envoy of a gateway has made.
 	retried := func(g *testkit.Gatehouse) (n int) {
 		GinkgoHelper()
 		for line := range strings.Lines(read(adminOf(g), "/stats?filter=[.]upstream_rq_retry$")) {
@@ -206,7 +206,7 @@ var _ = Describe("The retries of a route", func() {
 		post(gw.api, "/upstream", "Upstream_name=ws", "Upstream_ip="+at.Hostname(), "Upstream_port="+at.Port())
 		routes := []retryRoute{{name: "default", upstreams: []string{"ws"}}, {name: "off", config: `{"retries":{"attempts":0}}`, upstreams: []string{"ws"}}}
 		addRoutes(gw, routes)
-		gw.expect(host, "/off/", strconv.Itoa(http.StatusBadRequest)) // it takes nothing but websockets
+		gw.expect(host, "/off/", strconv.Itoa(http.StatusBadRequest)) // it accepts only websockets
 		for _, r := range routes {
 			ws, err := openWebsocket(gw, "ws://"+host+"/"+r.name+"/")
 			Expect(err).NotTo(HaveOccurred())

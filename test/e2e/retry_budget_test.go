@@ -13,8 +13,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// failingTogether answers 503 to its first requests as soon as all of them are there. What comes after
-// them, which are retries, it holds until it is released.
+// failingTogether answers its first requests with 503 as soon as all of them have arrived. Later
+// requests, which are retries, wait until they are released.
 type failingTogether struct {
 	*httptest.Server
 	arrived, retries atomic.Int64
@@ -83,7 +83,7 @@ var _ = Describe("A retry budget", func() {
 		},
 		Entry("none", "0", "3", 40, 40),
 		Entry("a number, where the share is less", "1", "5", 5, 5),
-		// A quarter of the 40 requests, of which fewer are left with each answer.
+		// A quarter of the 40 requests, whose number decreases with each answer.
 		Entry("a share", "25", "0", 5, 10),
 	)
 })

@@ -19,7 +19,7 @@ type odd struct {
 	handle   func(n int64, w http.ResponseWriter, r *http.Request)
 }
 
-// shopWith is a gateway with a route / of this configuration to the backend, for shop.example.
+// shopWith returns a gateway with a route / of this configuration to the backend, for shop.example.
 func (o *odd) shopWith(config string) gateway {
 	GinkgoHelper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ var _ = Describe("retries.hedge", func() {
 		firstGone := make(chan struct{})
 		r, slow := hedging(config, http.MethodGet, func(n int64, w http.ResponseWriter, r *http.Request) {
 			if n == 1 {
-				<-r.Context().Done() // the gateway ends it when it has the other answer
+				<-r.Context().Done() // the gateway cancels it when it has the other answer
 				close(firstGone)
 				return
 			}

@@ -27,8 +27,8 @@ var _ = Describe("An upstream that was out of use for a moment", func() {
 		applied(g.API, http.MethodPost, link+"blue")
 		applied(g.API, http.MethodDelete, link+"one")
 		Expect(gw.answers("shop.example", "/")).To(Equal("blue"))
-		// Its backend moves to where the health check takes long; the old one is
-		// stopped.
+		// Its backend moves to an address where the health check is slow; the old one
+		// is stopped.
 		a, err := g.API.Do(limit(), http.MethodPatch, "/upstream/one", formType,
 			"Upstream_port="+strconv.Itoa(holeInTheGround())+"&Upstream_hc_path="+testkit.HealthPath+"&Upstream_hc_timeoutseconds=10")
 		Expect(err).NotTo(HaveOccurred())

@@ -12,17 +12,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// loneRetries is the setting of docs/routing.md for a lone upstream that
-// restarts within a second.
+// loneRetries is the setting of docs/routing.md for a single upstream that restarts
+// within a second.
 const loneRetries = `{"methods":["GET"],"retries":{"attempts":15,"backoff":"100ms","max_backoff":"400ms"}}`
 
-// soon is over after d, without a bound on what else goes on.
+// soon waits for d.
 func soon(d time.Duration) {
 	GinkgoHelper()
 	Eventually(time.After(d)).Should(Receive())
 }
 
-// ejected says whether Envoy has taken a backend out because it fails.
+// ejected reports whether Envoy has ejected a backend because it fails.
 func ejected(g *testkit.Gatehouse, b *testkit.Backend) bool {
 	GinkgoHelper()
 	clusters := read(adminOf(g), "/clusters")
@@ -40,7 +40,7 @@ var _ = Describe("A backend that dies", func() {
 		_, _ = fmt.Fprintln(GinkgoWriter, "traffic:", r)
 	}
 
-	// Those in flight fail where they may have been acted upon: see the table.
+	// Requests in flight fail if the backend may have processed them: see the table.
 	DescribeTable("is one of two, without health checks: at most 1 of 5,000 requests fails", func(config string, failInFlight bool) {
 		g, gw := standalone("--access-log", "off")
 		blue, green := backend("blue"), backend("green")
@@ -120,7 +120,7 @@ var _ = Describe("A backend that dies", func() {
 		addProxy(gw.api, "gw", gw.port, "shop")
 		gw.expect("shop.example", "/", "blue")
 
-		// As many connections as there are requests in the time without it.
+		// As many connections as there are requests during the outage.
 		traffic := testkit.StartTraffic(testkit.TrafficOptions{
 			Addr: fmt.Sprintf("127.0.0.1:%d", gw.port), Host: "shop.example", Connections: 1000,
 		})

@@ -25,7 +25,7 @@ var _ = Describe("Routing", Ordered, func() {
 		post(gw.api, "/proxy", "Name=gw")
 	})
 
-	// attach gives the service to the proxy; what is attached last is live last.
+	// attach attaches the service to the proxy; the last one attached is live last.
 	attach := func(services ...string) {
 		GinkgoHelper()
 		for _, s := range services {
@@ -53,7 +53,7 @@ var _ = Describe("Routing", Ordered, func() {
 		} {
 			Expect(gw.answers(host, "/")).To(Equal(want), host)
 		}
-		// The other specs want to see what no service answers.
+		// The other specs check what happens if no service matches.
 		remove(gw.api, "/proxy/gw/service/any")
 		gw.expect("else.example", "/", "404")
 	})
@@ -196,7 +196,7 @@ func openWebsocket(gw gateway, url string) (*websocket.Conn, error) {
 	return websocket.NewClient(config, conn)
 }
 
-// match is a request, and who has to answer it.
+// match is a request, and the backend that must answer it.
 type match struct {
 	method, target, header, want string
 }
@@ -213,8 +213,8 @@ var _ = Describe("Route_config", Ordered, func() {
 		post(gw.api, "/proxy", "Name=gw")
 	})
 
-	// route makes a service whose special route goes to blue, and everything
-	// else to green.
+	// route creates a service whose special route goes to blue, and everything else to
+	// green.
 	route := func(name, prefix, config string) (host string) {
 		GinkgoHelper()
 		addService(gw.api, name, name+".example", "green")

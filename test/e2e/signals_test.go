@@ -18,7 +18,7 @@ import (
 
 var _ = Describe("SIGHUP", func() {
 	BeforeEach(func() {
-		// Programs inherit an ignored signal, as that of nohup, but no handler.
+		// Programs inherit ignored signals, as from nohup, but no handlers.
 		handled := make(chan os.Signal, 1)
 		signal.Notify(handled, syscall.SIGHUP)
 		DeferCleanup(signal.Stop, handled)
@@ -46,7 +46,7 @@ var _ = Describe("SIGHUP", func() {
 	})
 
 	It("is ignored under nohup", func() {
-		signal.Ignore(syscall.SIGHUP) // as nohup does, and what is started inherits it
+		signal.Ignore(syscall.SIGHUP) // as nohup does; child processes inherit it
 		defer signal.Reset(syscall.SIGHUP)
 		g := serve()
 		Expect(g.Signal(syscall.SIGHUP)).To(Succeed())
@@ -103,7 +103,7 @@ var _ = Describe("A gateway whose log nobody reads any more", func() {
 		Expect(reader.Close()).To(Succeed())
 
 		api := testkit.API{URL: up.API}
-		for _, name := range []string{"a", "b", "c"} { // a line of the log each
+		for _, name := range []string{"a", "b", "c"} { // each logs a line
 			post(api, "/service", "Service_Name="+name, "fqdn="+name+".example")
 		}
 		Expect(read(api, "/service/c")).To(ContainSubstring("c.example"))

@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// registries are a gateway in front of what has escaped slashes in its paths.
+// registries returns a gateway in front of services with escaped slashes in their
+// paths.
 func registries() gateway {
 	GinkgoHelper()
 	_, gw, _ := shop()
@@ -18,8 +19,8 @@ func registries() gateway {
 	return gw
 }
 
-// set changes a field of the proxy, and returns when it is in force: once in a
-// thousand times, a worker of Envoy takes one more connection the old way.
+// set changes a field of the proxy, and returns when it is in effect: about once in a
+// thousand times, a worker of Envoy accepts one more connection with the old setting.
 func (g gateway) set(field, value, probe, want string, header ...string) {
 	GinkgoHelper()
 	a, err := g.api.Do(limit(), http.MethodPatch, "/proxy/gw?wait=applied", "application/json", fmt.Sprintf(`{%q:%q}`, field, value))
@@ -33,7 +34,7 @@ func (g gateway) set(field, value, probe, want string, header ...string) {
 	}).WithTimeout(10 * time.Second).Should(Equal(8))
 }
 
-// route is the one that explain finds.
+// route returns the route that explain finds.
 func (g gateway) route(target string) string {
 	GinkgoHelper()
 	return read(g.api, "/proxy/gw/explain?"+fields("url=http://shop.example"+target).Encode())
@@ -65,7 +66,7 @@ var _ = Describe("Escaped slashes", func() {
 		Expect(sees("/api/v4/projects/group%2Fproject?a=%2F")).To(Equal("/api/v4/projects/group%2Fproject?a=%2F"), "GitLab")
 		Expect(sees("/npm/a%5Cb%5cc")).To(Equal("/a%5Cb%5cc"))
 		Expect(sees("/a/%2e%2e/b%2fc")).To(Equal("/b%2fc"), "what else makes a path plain goes on")
-		// What docs/routing.md warns of.
+		// docs/routing.md warns of this.
 		Expect(sees("/npm/..%2fadmin")).To(Equal("/..%2fadmin"))
 
 		Expect(gw.route("/npm/@scope%2fname")).To(And(ContainSubstring(`"code":"forwarded"`), ContainSubstring(`"route":"npm"`), ContainSubstring(`"path":"/@scope%2fname"`)))

@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// slipped is what is written to the database past the program: to the row, and
-// to the change log, as a version of the program would that allows it.
+// slipped is written to the database without the program: to the row, and to the change
+// log, as a version of the program would that allows it.
 type slipped struct {
 	kind, name string
 	set        string         // of the row
@@ -26,7 +26,7 @@ type slipped struct {
 	where      string         // of the row
 }
 
-// slipIn writes behind the back of a program that runs.
+// slipIn writes to the database of a running program.
 func slipIn(dir string, list ...slipped) {
 	GinkgoHelper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "gatehouse.db")+"?_pragma=busy_timeout(10000)&_txlock=immediate&_time_format=sqlite")
@@ -60,18 +60,17 @@ func slipIn(dir string, list ...slipped) {
 	Expect(tx.Commit()).To(Succeed())
 }
 
-// badObject is one of those that are slipped in, and what comes of it.
+// badObject is one of those objects, with its effects.
 type badObject struct {
 	slipped
-	// path is the object that the status names, text a part of what it says of
-	// it.
+	// path is the object that the status names, text a part of its message.
 	path, text string
-	// refused says that it is Envoy that refuses it: an Envoy that has an earlier
-	// form keeps that, another answers 503. Else Gatehouse has seen it.
+	// refused says that Envoy refuses it: an Envoy that has an earlier version keeps
+	// that, another answers 503. Otherwise Gatehouse has detected it.
 	refused bool
-	// answer is what its host answers then.
+	// answer is the answer of its host then.
 	answer string
-	// mend is the write that releases it.
+	// mend is the write that repairs it.
 	mend []string // method, path, fields
 }
 
@@ -83,8 +82,7 @@ func ofNamed(kind, name, set string, fields map[string]any) slipped {
 	return slipped{kind, name, set, fields, "name = '" + name + "'"}
 }
 
-// badObjects are about the services and upstreams bad0 to bad9, and the secret
-// junk.
+// badObjects returns services and upstreams bad0 to bad9, and the secret junk.
 func badObjects() []badObject {
 	large := strings.Repeat("[a-z]{1,900}/", 12)
 	host := strings.Repeat("x", 1<<20) + "\n"
@@ -130,7 +128,7 @@ func badObjects() []badObject {
 	}
 }
 
-// told is what GET /status says of objects, by path.
+// told returns what GET /status reports about objects, by path.
 func told(api testkit.API) (conditions, refused map[string]string, state []string) {
 	GinkgoHelper()
 	var status struct {
@@ -278,7 +276,7 @@ var _ = Describe("Bad objects that were slipped past validation", func() {
 	})
 })
 
-// escaped is for applied, which sends fields as they are.
+// escaped encodes fields for applied, which sends them unchanged.
 func escaped(list []string) (out []string) {
 	for _, f := range list {
 		out = append(out, fields(f).Encode())

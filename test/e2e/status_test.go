@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// only is the only element of a read.
+// only returns the only element of a read.
 func only(api testkit.API, path string, into any) {
 	GinkgoHelper()
 	var body struct{ Data map[string][]json.RawMessage }
@@ -26,7 +26,7 @@ func only(api testkit.API, path string, into any) {
 	}
 }
 
-// holding lists the conditions of an object that hold.
+// holding lists the conditions of an object that are true.
 func holding(api testkit.API, path string) (codes []string) {
 	GinkgoHelper()
 	var object struct {
@@ -61,7 +61,7 @@ type seen struct {
 	Conditions   []struct{ Path, Code string }
 }
 
-// slip writes to the database of a control plane that does not run.
+// slip writes to the database of a stopped control plane.
 func slip(dir, statement string) {
 	GinkgoHelper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "gatehouse.db"))
@@ -88,7 +88,7 @@ var _ = Describe("The status", func() {
 		addRoute(g.API, "worse", "long", "/long", "", "blue")
 		addProxy(g.API, "gw", port, "good", "bad", "worse")
 		Expect(g.Stop(limit())).To(BeZero())
-		// What Envoy's own constraints do not see, and what they do.
+		// What Envoy's own constraints do not detect, and what they do.
 		slip(dir, `UPDATE route SET prefix = '/(' WHERE name = 'expr'`)
 		slip(dir, `UPDATE route SET config = '{"rewrite":{"host":"a\nb"}}' WHERE name = 'long'`)
 

@@ -10,8 +10,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// stormKind is a kind of change. make reports false when there is nothing that
-// it could change now.
+// stormKind is a kind of change. make returns false if there is currently nothing to
+// change.
 type stormKind struct {
 	name string
 	make func() (bool, error)
@@ -60,7 +60,7 @@ func (w *stormWriter) patch(u *stormUpstream, change func()) (applied bool, err 
 	return w.do(http.MethodPatch, "/upstream/"+u.name, formType, after.form().Encode(), func() { *u = after }, w.users(u)...)
 }
 
-// move takes a route from its upstreams to another.
+// move moves a route from its upstreams to another.
 func (w *stormWriter) move() (bool, error) {
 	h := w.host()
 	name, r := anyOf(w.rng, h.routes)
@@ -144,7 +144,7 @@ func (w *stormWriter) addRoute() (bool, error) {
 	name, r := w.name("r"), &stormRoute{path: w.newPath(), match: w.newMatch(), upstreams: map[string]*stormUpstream{}}
 	form := r.form()
 	form.Set("Route_Name", name)
-	// Until it has an upstream the route answers 503, so it takes nothing.
+	// Until it has an upstream the route answers 503, so it must match nothing.
 	r.off = true
 	form.Set("Route_config", string(r.json()))
 	if err := w.form(http.MethodPost, h.at()+"/route", form, func() { h.routes[name] = r }, h); err != nil {
@@ -238,15 +238,15 @@ func (w *stormWriter) weigh() (bool, error) {
 	return true, err
 }
 
-// serving are the upstreams in rotation, without one of them.
+// serving returns the upstreams in rotation, without one of them.
 func (w *stormWriter) serving(without *stormUpstream) map[string]*stormUpstream {
 	list := maps.Clone(w.ups)
 	maps.DeleteFunc(list, func(_ string, u *stormUpstream) bool { return u == without || u.weight == 0 })
 	return list
 }
 
-// spare reports whether every route can do without an upstream, and enough
-// others are there for new ones.
+// spare reports whether every route has another upstream, and there are enough others
+// for new routes.
 func (w *stormWriter) spare(u *stormUpstream) bool {
 	for _, h := range w.users(u) {
 		for _, r := range h.routes {
@@ -268,8 +268,8 @@ func (w *stormWriter) changePort() (bool, error) {
 	return true, err
 }
 
-// replaceBackend is what a deployment does: a new backend is started, all
-// traffic goes to it, the old one ends its requests and is stopped.
+// replaceBackend does what a deployment does: it starts a new backend, moves all
+// traffic there, and stops the old one after its requests have ended.
 func (w *stormWriter) replaceBackend() (bool, error) {
 	_, u := anyOf(w.rng, w.ups)
 	fresh, err := testkit.StartBackend(w.name("b"), testkit.BackendOptions{})

@@ -13,39 +13,39 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// storm knows what may be answered at every moment while the configuration
-// changes. From the moment that a change is asked for until it is known to be
-// applied the old answer and the new one are right; after that only the new.
+// storm knows the right answers at every moment while the configuration changes. From
+// the start of a change until it is known to be applied, the old answer and the new one
+// are right; after that only the new.
 type storm struct {
 	api testkit.API
-	// kills says that the control plane is killed now and then: calls are made
-	// again until they are answered, and Envoys may be away.
+	// kills says that the control plane is killed now and then: calls are repeated
+	// until they are answered, and Envoys may be disconnected.
 	kills bool
 	began time.Time
-	// oldest is when the oldest request was sent that is under way.
+	// oldest is when the oldest running request was sent.
 	oldest func() time.Time
 
 	mu      sync.Mutex
 	rng     *rand.Rand // of the traffic
 	hosts   []*stormHost
 	names   map[string]*history // by host name
-	sure    int                 // requests that had to be answered by a backend
-	open    int                 // those that might also meet a host that is not there
+	sure    int                 // requests that a backend had to answer
+	open    int                 // those that might also hit a host that does not exist
 	changes []stormChange
 }
 
 // stormHost is a service as it was last written.
 type stormHost struct {
 	service, fqdn string
-	old           string // its host name before, to which nobody answers
+	old           string // its previous host name, which no service answers
 	attached      bool
 	routes        map[string]*stormRoute
 }
 
-// stormRoute has a path that every kind of match takes for equal.
+// stormRoute has a path for which every kind of match means the same.
 type stormRoute struct {
 	path, match string
-	// off says that the route asks for another method than that of the traffic.
+	// off says that the route matches another method than that of the traffic.
 	off       bool
 	config    map[string]any
 	upstreams map[string]*stormUpstream
@@ -63,7 +63,7 @@ type stormUpstream struct {
 type history []expectation
 
 type expectation struct {
-	from, until time.Time // until is zero while it may still be so
+	from, until time.Time // until is zero while it may still be right
 	answers     map[string][]string
 }
 
@@ -74,8 +74,8 @@ type stormChange struct {
 	result     string
 }
 
-// answers says which backends may answer, by path; elsewhere those of "/".
-// Nobody answers where there are none.
+// answers returns the backends that may answer, by path; other paths are as "/". An
+// empty list means that none answers.
 func (h *stormHost) answers() map[string][]string {
 	if !h.attached {
 		return nil
@@ -101,15 +101,15 @@ func (e expectation) of(path string) []string {
 	return e.answers["/"]
 }
 
-// expect notes what may be answered from now on, too.
+// expect adds answers that are right from now on.
 func (s *storm) expect(name string, answers map[string][]string, now time.Time) {
 	if s.names[name] == nil {
-		s.names[name] = &history{{}} // so far there was nobody
+		s.names[name] = &history{{}} // so far there was none
 	}
 	*s.names[name] = append(*s.names[name], expectation{from: now, answers: answers})
 }
 
-// settle notes that a host name is served in its newest form only.
+// settle records that only the newest version of a host is served.
 func (s *storm) settle(name string, now time.Time) {
 	list := *s.names[name]
 	for i := range list[:max(len(list)-1, 0)] {
@@ -119,7 +119,7 @@ func (s *storm) settle(name string, now time.Time) {
 	}
 }
 
-// next says where the next request goes.
+// next returns the target of the next request.
 func (s *storm) next() testkit.Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +135,7 @@ func (s *storm) next() testkit.Target {
 	return t
 }
 
-// judge says whether an answer was right at some moment of the exchange.
+// judge checks that an answer was right at some moment of the exchange.
 func (s *storm) judge(e testkit.Exchange) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,8 +23,8 @@ const (
 	stormPause = time.Second * stormWriters / 10
 )
 
-// stormTime is how long a storm lasts: GATEHOUSE_TEST_STORM, or what fits beside
-// the other tests.
+// stormTime is how long a storm lasts: GATEHOUSE_TEST_STORM, or a time that suits a run
+// with the other tests.
 func stormTime() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("GATEHOUSE_TEST_STORM")); err == nil {
 		return d
@@ -32,8 +32,8 @@ func stormTime() time.Duration {
 	return 30 * time.Second
 }
 
-// kills is how often the control plane is killed: GATEHOUSE_TEST_KILLS, or what
-// fits beside the other tests.
+// kills is how often the control plane is killed: GATEHOUSE_TEST_KILLS, or a number
+// that suits a run with the other tests.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_KILLS")); err == nil {
 		return n
@@ -41,8 +41,8 @@ func kills() int {
 	return 3
 }
 
-// newStorm makes the objects of all writers. The seed of the specs is that of
-// all that is random.
+// newStorm creates the objects of all writers. All random values use the seed of the
+// specs.
 func newStorm(api testkit.API, port int) (*storm, []*stormWriter) {
 	GinkgoHelper()
 	seed := uint64(GinkgoRandomSeed())                                                                          //nolint:gosec // any number is a seed
@@ -94,8 +94,8 @@ func newStorm(api testkit.API, port int) (*storm, []*stormWriter) {
 	return s, writers
 }
 
-// rage lets the writers change things under traffic until end returns, and says
-// what came of it.
+// rage lets the writers change things under traffic until end returns, and reports the
+// result.
 func (s *storm) rage(gw gateway, writers []*stormWriter, end func()) {
 	GinkgoHelper()
 	for _, h := range s.hosts {
@@ -141,8 +141,8 @@ func (s *storm) rage(gw gateway, writers []*stormWriter, end func()) {
 	}
 }
 
-// expectOneOf waits until a GET request is answered by one of some backends, or
-// with 404 where there are none.
+// expectOneOf waits until one of some backends answers a GET request, or until the
+// answer is 404 if there are none.
 func (g gateway) expectOneOf(host, path string, backends []string) {
 	GinkgoHelper()
 	if len(backends) == 0 {
@@ -151,7 +151,7 @@ func (g gateway) expectOneOf(host, path string, backends []string) {
 	Eventually(g.answers).WithArguments(host, path).Should(BeElementOf(backends), host+path)
 }
 
-// expectEnd checks that the API has what was written, and Envoy what the API
+// expectEnd checks that the API has what was written, and that Envoy has what the API
 // has.
 func (s *storm) expectEnd(gw gateway, envoy *testkit.Envoy, writers []*stormWriter) {
 	GinkgoHelper()
@@ -166,7 +166,7 @@ func (s *storm) expectEnd(gw gateway, envoy *testkit.Envoy, writers []*stormWrit
 	}
 }
 
-// writtenLines is what the writers wrote, as text.
+// writtenLines returns what the writers wrote, as text.
 func writtenLines(writers []*stormWriter) (lines []string) {
 	for _, w := range writers {
 		for _, u := range w.ups {
@@ -190,7 +190,7 @@ func writtenLines(writers []*stormWriter) (lines []string) {
 	return lines
 }
 
-// storedLines is the same of what the API reads.
+// storedLines returns the same from the API.
 func storedLines(api testkit.API) (lines []string) {
 	GinkgoHelper()
 	list := func(path string, into any) {
@@ -249,8 +249,8 @@ func storedLines(api testkit.API) (lines []string) {
 	return lines
 }
 
-// wantedVersions are the versions that the API says Envoys should have, by type
-// and name.
+// wantedVersions returns the versions that Envoys should have according to the API, by
+// type and name.
 func wantedVersions(api testkit.API) map[string]string {
 	GinkgoHelper()
 	var body struct {
@@ -266,7 +266,7 @@ func wantedVersions(api testkit.API) map[string]string {
 	return versions
 }
 
-// envoyVersions are the versions that an Envoy uses.
+// envoyVersions returns the versions that an Envoy uses.
 func envoyVersions(envoy *testkit.Envoy) map[string]string {
 	GinkgoHelper()
 	type resource struct {

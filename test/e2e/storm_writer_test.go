@@ -16,8 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// stormWriter changes hosts and upstreams that nobody else changes, one call at
-// a time.
+// stormWriter changes hosts and upstreams that no other writer changes, one call at a
+// time.
 type stormWriter struct {
 	*storm
 	id    int
@@ -27,14 +27,14 @@ type stormWriter struct {
 	pool  []stormBackend
 	own   map[*testkit.Backend]bool // backends that the writer starts and stops
 	count int                       // for new names
-	kind  string                    // of the change under way
+	kind  string                    // of the current change
 	kinds map[string]int
 	turns []stormKind
-	// attaches says that the call puts a host back, which it is to be known of.
+	// attaches says that the call attaches a host again, which must be live afterwards.
 	attaches bool
 }
 
-// stormBackend is a backend and what it speaks.
+// stormBackend is a backend and its protocol.
 type stormBackend struct {
 	*testkit.Backend
 	protocol string
@@ -56,8 +56,8 @@ func (w *stormWriter) run(stop <-chan struct{}, mean time.Duration) error {
 	}
 }
 
-// change makes a change of the next kind that can be made. Each kind has its
-// turn, in a random order.
+// change makes a change of the next possible kind. Each kind has its turn, in a random
+// order.
 func (w *stormWriter) change() error {
 	const tries = 10
 	for {
@@ -80,8 +80,8 @@ func (w *stormWriter) change() error {
 	}
 }
 
-// do makes one call: change makes the model what it asks for, hosts are those
-// whose answers may be others then. applied says that they are so everywhere.
+// do makes one call. change updates the model, and hosts are those whose answers may
+// change. applied reports whether they have changed everywhere.
 func (w *stormWriter) do(method, path, contentType, body string, change func(), hosts ...*stormHost) (applied bool, err error) {
 	wait := w.rng.IntN(2) == 0 || w.kind == "backend replaced" || w.attaches
 	w.mu.Lock()
@@ -129,8 +129,8 @@ func (w *stormWriter) do(method, path, contentType, body string, change func(), 
 	return applied, err
 }
 
-// call makes a call until it is answered. What a control plane that was killed
-// had done already is not an error.
+// call makes a call until it is answered. It is not an error if a killed control plane
+// had already made the change.
 func (w *stormWriter) call(method, path, contentType, body string) (status int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
@@ -156,7 +156,7 @@ func (w *stormWriter) form(method, path string, fields url.Values, change func()
 	return err
 }
 
-// fields makes a form of name=value.
+// fields returns a form of name=value.
 func fields(pairs ...string) url.Values {
 	form := url.Values{}
 	for _, p := range pairs {
@@ -171,7 +171,7 @@ func (h *stormHost) route(name string) string   { return h.at() + "/route/" + na
 func (h *stormHost) proxied() string            { return "/proxy/gw" + h.at() }
 func (r *stormRoute) has(u *stormUpstream) bool { return r.upstreams[u.name] == u }
 
-// serving counts the upstreams that get traffic, without one of them.
+// serving returns how many upstreams get traffic, without one of them.
 func (r *stormRoute) serving(without *stormUpstream) (n int) {
 	for _, u := range r.upstreams {
 		if u != without && u.weight > 0 {
@@ -191,7 +191,7 @@ func (r *stormRoute) json() []byte {
 		config = map[string]any{}
 	}
 	config["match"] = r.match
-	if r.match == "regex" { // which cannot be rewritten so
+	if r.match == "regex" { // this match cannot be rewritten so
 		delete(config, "rewrite")
 	}
 	if r.off {
@@ -219,7 +219,7 @@ func (u *stormUpstream) form() url.Values {
 	return form
 }
 
-// document is what PUT /config takes of hosts and the writer's upstreams.
+// document returns a document for PUT /config with hosts and the writer's upstreams.
 func (w *stormWriter) document(hosts []*stormHost) string {
 	doc := map[string]any{"version": 1}
 	var upstreams, services []any
@@ -246,8 +246,8 @@ func (w *stormWriter) document(hosts []*stormHost) string {
 	return string(text)
 }
 
-// anyOf picks a value of a map, always the same for the same state of the
-// random numbers.
+// anyOf picks a value of a map, always the same for the same state of the random
+// numbers.
 func anyOf[T any](rng *rand.Rand, m map[string]T) (string, T) {
 	keys := slices.Sorted(maps.Keys(m))
 	key := keys[rng.IntN(len(keys))]
@@ -261,7 +261,7 @@ func (w *stormWriter) name(kind string) string {
 	return fmt.Sprintf("w%d-%s%d", w.id, kind, w.count)
 }
 
-// users are the hosts with a route that has an upstream.
+// users returns the hosts with a route to an upstream.
 func (w *stormWriter) users(u *stormUpstream) (list []*stormHost) {
 	for _, h := range w.mine {
 		for _, r := range h.routes {

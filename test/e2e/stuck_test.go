@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// mostSlower is how many times as long a change may take beside an upstream
-// that never gets ready: GATEHOUSE_TEST_RATIO, or what holds on a busy machine.
+// mostSlower is how many times longer a change may take next to an upstream that never
+// becomes ready: GATEHOUSE_TEST_RATIO, or a factor for a busy machine.
 func mostSlower() float64 {
 	if f, err := strconv.ParseFloat(os.Getenv("GATEHOUSE_TEST_RATIO"), 64); err == nil {
 		return f
@@ -25,8 +25,7 @@ var _ = Describe("An upstream that never gets ready", func() {
 		const rounds = 21
 		g := serve("--access-log", "off")
 		addUpstream(g.API, backend("blue"))
-		// Two Envoys side by side: one has to do with the stuck upstreams, one
-		// has not.
+		// Two Envoys side by side: one has the stuck upstreams, one does not.
 		sides := map[string]gateway{"calm": {g.API, freePort()}, "stuck": {g.API, freePort()}}
 		for name, gw := range sides {
 			addService(g.API, name, name+".example", "blue")
@@ -71,7 +70,7 @@ var _ = Describe("An upstream that never gets ready", func() {
 	})
 })
 
-// newRoute gives a service a route to a new upstream, and says how long it takes
+// newRoute adds to a service a route to a new upstream, and returns how long it takes
 // until that serves.
 func newRoute(gw gateway, service, name string) time.Duration {
 	GinkgoHelper()

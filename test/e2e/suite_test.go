@@ -19,14 +19,14 @@ import (
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// The machine may be busy with the other packages' tests.
+	// The machine may be busy with the tests of other packages.
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "End to end")
 }
 
-// The cleanups of an ordered container come after those of its specs, so the
-// suite is the smallest thing that can be judged.
+// The cleanups of an ordered container come after those of its specs, so the suite is
+// the smallest unit that can be checked.
 var _ = BeforeSuite(func() {
 	before := gleak.Goroutines()
 	DeferCleanup(func() {
@@ -42,8 +42,8 @@ func limit() context.Context {
 	return ctx
 }
 
-// start runs the program until it is ready. At the end of the spec it has to
-// obey SIGTERM, unless it has ended before.
+// start runs the program until it is ready. At the end of the spec it must obey
+// SIGTERM, unless it has ended before.
 func start(env []string, args ...string) *testkit.Gatehouse {
 	GinkgoHelper()
 	g, err := testkit.StartGatehouse(limit(), env, args...)
@@ -79,7 +79,7 @@ type gateway struct {
 	port int
 }
 
-// standaloneArgs are the arguments of a gateway on free ports.
+// standaloneArgs returns the arguments of a gateway on free ports.
 func standaloneArgs(dir string, port int) []string {
 	GinkgoHelper()
 	return []string{
@@ -109,7 +109,7 @@ func shop(args ...string) (*testkit.Gatehouse, gateway, *testkit.Backend) {
 	return g, gw, blue
 }
 
-// adminOf is the own admin endpoint of the Envoy that a gateway runs.
+// adminOf returns the admin endpoint of the Envoy that a gateway runs.
 func adminOf(g *testkit.Gatehouse) testkit.API {
 	GinkgoHelper()
 	Eventually(g.Records).WithArguments("envoy is ready").ShouldNot(BeEmpty())
@@ -147,7 +147,7 @@ func backendWith(name string, o testkit.BackendOptions) *testkit.Backend {
 	return b
 }
 
-// post makes a call that has to create something.
+// post makes a call that must create something.
 func post(api testkit.API, path string, fields ...string) testkit.Answer {
 	GinkgoHelper()
 	a, err := api.Post(limit(), path, fields...)
@@ -156,7 +156,7 @@ func post(api testkit.API, path string, fields ...string) testkit.Answer {
 	return a
 }
 
-// remove makes a call that has to delete something.
+// remove makes a call that must delete something.
 func remove(api testkit.API, path string) {
 	GinkgoHelper()
 	a, err := api.Delete(limit(), path)
@@ -164,7 +164,7 @@ func remove(api testkit.API, path string) {
 	Expect(a.Status).To(Equal(http.StatusOK), "DELETE %s: %s", path, a.Body)
 }
 
-// read makes a call that has to find something.
+// read makes a call that must find something.
 func read(api testkit.API, path string) string {
 	GinkgoHelper()
 	a, err := api.Get(limit(), path)
@@ -210,10 +210,10 @@ func addProxy(api testkit.API, name string, port int, services ...string) {
 	}
 }
 
-// reply is what came back through Envoy.
+// reply is an answer through Envoy.
 type reply struct {
 	testkit.Answer
-	// Echo is what the backend saw, where one answered.
+	// Echo is the request as the backend received it, if one answered.
 	Echo testkit.Echo
 }
 
@@ -236,7 +236,7 @@ func (g gateway) send(method, host, target string, header ...string) (reply, err
 	return r, err
 }
 
-// get sends a GET request and needs an answer, whatever it says.
+// get sends a GET request that must be answered.
 func (g gateway) get(host, target string, header ...string) reply {
 	GinkgoHelper()
 	r, err := g.send(http.MethodGet, host, target, header...)
@@ -244,8 +244,8 @@ func (g gateway) get(host, target string, header ...string) reply {
 	return r
 }
 
-// answers says who answers a GET request: the name of the backend, or the
-// status where none did.
+// answers returns who answers a GET request: the name of the backend, or the status if
+// there is none.
 func (g gateway) answers(host, target string, header ...string) string {
 	r, err := g.send(http.MethodGet, host, target, header...)
 	switch {
@@ -257,14 +257,13 @@ func (g gateway) answers(host, target string, header ...string) string {
 	return r.Header.Get(testkit.BackendHeader)
 }
 
-// expect waits until a GET request is answered so.
+// expect waits until a GET request is answered as wanted.
 func (g gateway) expect(host, target, want string) {
 	GinkgoHelper()
 	Eventually(g.answers).WithArguments(host, target).Should(Equal(want))
 }
 
-// traffic sends requests until the end of the spec, and stop says whether all
-// were answered.
+// traffic sends requests until the end of the spec; stop checks that all were answered.
 func (g gateway) traffic(host string, rate int) (t *testkit.Traffic, stop func()) {
 	t = testkit.StartTraffic(testkit.TrafficOptions{Addr: fmt.Sprintf("127.0.0.1:%d", g.port), Host: host, Rate: rate})
 	DeferCleanup(t.Stop)

@@ -24,7 +24,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// writeFile writes a file, and moves it to its place if it is to appear at once.
+// writeFile writes a file; with atOnce it moves a complete file to its place.
 func writeFile(path, content string, atOnce bool) {
 	GinkgoHelper()
 	Expect(os.MkdirAll(filepath.Dir(path), 0o700)).To(Succeed())
@@ -43,8 +43,8 @@ func swapLink(target, path string) {
 	Expect(os.Rename(path+".new", path)).To(Succeed())
 }
 
-// shown is the certificate that a new connection for a name gets, as the pair of ours that
-// has it; empty where there is none.
+// shown returns the certificate on a new connection for a name, as the pair that contains
+// it; empty if there is none.
 func (s secured) shown(name string) string {
 	conn, err := s.handshake(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s secured) shown(name string) string {
 	return string(conn.ConnectionState().PeerCertificates[0].Raw)
 }
 
-// raw is the leaf of a pair as shown has it.
+// raw returns the leaf of a pair as shown returns it.
 func raw(p testkit.Pair) string {
 	GinkgoHelper()
 	certificate, err := p.TLS()
@@ -63,7 +63,7 @@ func raw(p testkit.Pair) string {
 }
 
 // steady sends one request after another over one connection, until it is stopped; then no
-// request may have failed, and there may have been no other connection.
+// request may have failed, and no other connection may have been opened.
 func (s secured) steady(name, protocol string) (stop func()) {
 	var dials, requests atomic.Int64
 	transport := &http.Transport{
@@ -109,7 +109,7 @@ func (s secured) steady(name, protocol string) (stop func()) {
 	})
 }
 
-// wrongFiles are the messages of a secret's conditions of the directory.
+// wrongFiles returns the messages of a secret's conditions about the directory.
 func wrongFiles(api testkit.API, secret string) []string {
 	GinkgoHelper()
 	var a struct {
@@ -132,7 +132,7 @@ func wrongFiles(api testkit.API, secret string) []string {
 }
 
 var _ = Describe("--tls-dir", func() {
-	// answers is the status of a read.
+	// answers returns the status of a read.
 	answers := func(s secured, path string) func() int {
 		return func() int {
 			a, err := s.api.Get(limit(), path)
@@ -299,7 +299,7 @@ var _ = Describe("--tls-dir", func() {
 	})
 })
 
-// actors are who changed the secret shop, the first first.
+// actors returns who changed the secret shop, the first first.
 func actors(api testkit.API) []string {
 	GinkgoHelper()
 	var a struct {

@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("gatehouse token", func() {
 	var home string
-	// run runs a command that has a home of its own, and no database there.
+	// run runs a command with its own home directory, which has no database.
 	run := func(env []string, args ...string) (code int, stdout, stderr string) {
 		GinkgoHelper()
 		p, err := testkit.SpawnGatehouse(append(env, "HOME="+home, "XDG_DATA_HOME="+home+"/data", "XDG_CONFIG_HOME="+home+"/config"), args...)

@@ -20,8 +20,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// inFront runs a load balancer in front of what listens on a port, which adds
-// the address of its client to X-Forwarded-For.
+// inFront runs a load balancer in front of a port. It adds the address of its client to
+// X-Forwarded-For.
 func inFront(gw gateway) gateway {
 	GinkgoHelper()
 	target := &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", gw.port)}
@@ -42,9 +42,9 @@ func inFront(gw gateway) gateway {
 	return gateway{gw.api, port}
 }
 
-// trust sets the number of proxies in front of the gateway, and returns when it
-// is in force: once in a thousand times, a worker of Envoy takes one more
-// connection the old way after Envoy has acknowledged the listener.
+// trust sets the number of proxies in front of the gateway, and returns when it is in
+// effect: about once in a thousand times, a worker of Envoy accepts one more connection
+// with the old setting after Envoy has acknowledged the listener.
 func (g gateway) trust(hops int) {
 	GinkgoHelper()
 	a, err := g.api.Do(limit(), http.MethodPatch, "/proxy/gw?wait=applied", "application/json", fmt.Sprintf(`{"trusted_hops":%d}`, hops))
@@ -54,7 +54,7 @@ func (g gateway) trust(hops int) {
 	asked := 0
 	Eventually(func() (right int) {
 		for ; right < enough; right++ {
-			asked++ // another client each time, which its limit lets pass
+			asked++ // another client each time, within its limit
 			want := fmt.Sprintf("198.51.100.%d", asked)
 			way := "X-Forwarded-For: " + want + strings.Repeat(", 203.0.113.1", max(hops-1, 0))
 			if hops == 0 {
@@ -68,8 +68,8 @@ func (g gateway) trust(hops int) {
 	}).WithTimeout(time.Second).Should(Equal(enough))
 }
 
-// client is who the backend is told the client is, of a request on a connection
-// of its own.
+// client returns the client address that the backend receives, for a request on its own
+// connection.
 func (g gateway) client(header ...string) string {
 	GinkgoHelper()
 	return g.get("shop.example", "/", header...).Echo.Headers.Get("X-Envoy-External-Address")
@@ -84,8 +84,8 @@ var _ = Describe("Behind proxies", func() {
 		post(gw.api, "/service/shop/filter/limit?wait=applied")
 		return gw
 	}
-	// each sends 6 requests, each with another made-up address, from an address
-	// of this machine, and counts the answers.
+	// each sends 6 requests, each with another fake address, from an address of this
+	// machine, and counts the answers.
 	each := func(g gateway, from string, forwarded string) map[int]int {
 		GinkgoHelper()
 		seen := map[int]int{}
@@ -191,7 +191,7 @@ func newKeptClient(http2 bool) *keptClient {
 	return c
 }
 
-// ask says who the backend is told the client is.
+// ask returns the client address that the backend receives.
 func (c *keptClient) ask(port int) string {
 	GinkgoHelper()
 	req, err := http.NewRequestWithContext(limit(), http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", port), http.NoBody)

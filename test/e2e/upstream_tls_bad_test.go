@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// tlsLab is a gateway and an authority whose certificates its backends show. The
-// authority is stored as the secret "ca", and is that of the system.
+// tlsLab is a gateway and the authority of its backends' certificates. The authority is
+// stored as the secret "ca", and is also the system's.
 type tlsLab struct {
 	gateway
 	ca, other *testkit.Authority
@@ -41,7 +41,7 @@ func newTLSLab(args ...string) tlsLab {
 	return l
 }
 
-// issued is a certificate as Go's TLS takes it.
+// issued returns a certificate in the form of Go's TLS.
 func issued(a *testkit.Authority, o testkit.CertificateOptions) tls.Certificate {
 	GinkgoHelper()
 	pair, err := a.Issue(o)
@@ -51,7 +51,7 @@ func issued(a *testkit.Authority, o testkit.CertificateOptions) tls.Certificate 
 	return cert
 }
 
-// serving runs a backend that shows a certificate; change changes its TLS.
+// serving runs a backend with a certificate; change changes its TLS configuration.
 func serving(name, protocol string, cert tls.Certificate, change ...func(*tls.Config)) *testkit.Backend {
 	GinkgoHelper()
 	config := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
@@ -61,7 +61,7 @@ func serving(name, protocol string, cert tls.Certificate, change ...func(*tls.Co
 	return backendWith(name, testkit.BackendOptions{Protocol: protocol, TLS: config})
 }
 
-// reach makes a service in front of an upstream at an address.
+// reach creates a service in front of an upstream at an address.
 func (l tlsLab) reach(name, address string, port int, fields ...string) (host string) {
 	GinkgoHelper()
 	if !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "Upstream_protocol=") }) {
@@ -73,7 +73,7 @@ func (l tlsLab) reach(name, address string, port int, fields ...string) (host st
 	return name + ".example"
 }
 
-// failure is what the status says of an upstream that fails.
+// failure returns the status of a failing upstream.
 func (l tlsLab) failure(name string) (reason, message string) {
 	GinkgoHelper()
 	var answer struct {
@@ -98,7 +98,8 @@ func (l tlsLab) failure(name string) (reason, message string) {
 	return "", ""
 }
 
-// expectBad sees that requests get 503, and that explain and both statuses say why.
+// expectBad checks that requests are answered with 503, and that explain and both
+// statuses give the reason.
 func (l tlsLab) expectBad(name, reason, words string) {
 	GinkgoHelper()
 	l.expectBadAs("503", name, reason, words)
@@ -116,7 +117,7 @@ func (l tlsLab) expectBadAs(status, name, reason, words string) {
 	Expect(read(l.api, "/upstream/"+name)).To(And(ContainSubstring(`"code":"Failing","status":true,"message":"`), ContainSubstring(jsonText(words))))
 }
 
-// jsonText is a text as JSON has it in a string.
+// jsonText returns a text as it is in a JSON string.
 func jsonText(s string) string {
 	text, err := json.Marshal(s)
 	Expect(err).NotTo(HaveOccurred())
@@ -275,13 +276,13 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 		})
 		l.reach(name, "127.0.0.1", b.Port, "Upstream_protocol=h2")
 		l.expectBadAs(status, name, "no_http2", "it does not offer HTTP/2 in the TLS handshake (ALPN): use Upstream_protocol tls")
-		if protocols != nil { // else the backend takes the preface for a request of method PRI
+		if protocols != nil { // otherwise the backend reads the preface as a request with method PRI
 			Expect(b.Requests()).To(BeZero())
 			Expect(b.Touched()).To(BeZero(), "no preface of HTTP/2 after a handshake without it")
 		}
 	},
 		Entry("with HTTP/1.1 alone", "strict", "503", []string{"http/1.1"}),
-		// The connection is verified, and HTTP/2 goes over it: Envoy cannot ask for ALPN.
+		// The connection is verified and uses HTTP/2: Envoy cannot require ALPN.
 		Entry("with no protocol at all", "vague", "502", nil),
 	)
 

@@ -27,7 +27,7 @@ var _ = Describe("An upstream that asks for a client certificate", Ordered, func
 			post(l.api, "/secret", "Secret_name="+name, "Secret_cert="+pair.Cert, "Secret_key="+pair.Key)
 		}
 	})
-	// asking runs a backend that only clients of the authority reach.
+	// asking runs a backend that only accepts clients of the authority.
 	asking := func(name string, version uint16) *testkit.Backend {
 		GinkgoHelper()
 		return serving(name, "tls", issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}}), func(c *tls.Config) {
@@ -77,7 +77,7 @@ var _ = Describe("The authority and the client certificate of an upstream", func
 		var shown atomic.Pointer[tls.Certificate]
 		old := issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}})
 		shown.Store(&old)
-		var seen atomic.Pointer[string] // who the last new connection was from
+		var seen atomic.Pointer[string] // the client of the last new connection
 		b := serving("blue", "tls", old, func(c *tls.Config) {
 			c.Certificates = []tls.Certificate{old}
 			c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, clients
@@ -119,7 +119,7 @@ var _ = Describe("The authority and the client certificate of an upstream", func
 				applied(l.api, http.MethodPost, "/secret/ca/cert", "Secret_cert="+formText(step.authorities))
 				shown.Store(&step.shows)
 				applied(l.api, http.MethodPost, "/secret/pair/key", "Secret_cert="+formText(step.pair.Cert), "Secret_key="+formText(step.pair.Key))
-				// More requests at a time than ever before need a new connection.
+				// More concurrent requests than ever before need a new connection.
 				Eventually(func() string {
 					many++
 					l.burst(host, many)
@@ -134,18 +134,18 @@ var _ = Describe("The authority and the client certificate of an upstream", func
 	})
 })
 
-// formText is a text as a form has it.
+// formText returns a text as it is in a form.
 func formText(s string) string {
 	return strings.NewReplacer("+", "%2B", "/", "%2F", "=", "%3D", "\n", "%0A", " ", "%20").Replace(s)
 }
 
-// clusterVersion is the version of the only cluster of an upstream.
+// clusterVersion returns the version of the only cluster of an upstream.
 func clusterVersion(api testkit.API) string {
 	GinkgoHelper()
 	return read(api, "/proxy/gw/xds?type=cluster")
 }
 
-// burst sends requests at the same time, as many as it says, and waits for the answers.
+// burst sends many requests at the same time, and waits for the answers.
 func (l tlsLab) burst(host string, many int) {
 	GinkgoHelper()
 	var group sync.WaitGroup

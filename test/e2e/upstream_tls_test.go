@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// otherAuthority is a certificate authority that signed nothing, in PEM.
+// otherAuthority returns a certificate authority that signed nothing, in PEM.
 func otherAuthority() string {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -42,7 +42,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		post(gw.api, "/proxy", "Name=gw")
 	})
 
-	// reach makes a service in front of a backend, by address or DNS name.
+	// reach creates a service in front of a backend, by address or DNS name.
 	reach := func(name, address string, b *testkit.Backend, fields ...string) (host string) {
 		GinkgoHelper()
 		post(gw.api, "/upstream", append([]string{"Upstream_name=" + name, "Upstream_ip=" + address, "Upstream_port=" + strconv.Itoa(b.Port)}, fields...)...)
@@ -50,8 +50,8 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 		post(gw.api, "/proxy/gw/service/"+name)
 		return name + ".example"
 	}
-	// expectRefused waits for the answer of an Envoy that breaks off the
-	// handshake, so that the backend, which others reach, sees no request.
+	// expectRefused waits for the answer of an Envoy that aborts the handshake: the
+	// backend, which others reach, receives no request.
 	expectRefused := func(host string, b *testkit.Backend) {
 		GinkgoHelper()
 		before := b.Requests()
@@ -102,7 +102,7 @@ var _ = Describe("The certificate of a TLS backend", Ordered, func() {
 			Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 		}
 		change(otherAuthority())
-		gw.expect(host, "/", "secure") // over the connection that is there
+		gw.expect(host, "/", "secure") // over the existing connection
 		secure.Cut()
 		expectRefused(host, secure)
 		change(secure.Certificate())

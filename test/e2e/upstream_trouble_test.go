@@ -22,15 +22,15 @@ type trouble struct {
 	name string
 	// fields are the fields of the upstream except its name.
 	fields []string
-	// health and words are what is said of it by the own Envoy; elsewhere is what
-	// load reports tell of it.
+	// health and words are what the own Envoy's report says; elsewhere is what load
+	// reports say.
 	health, words, elsewhere string
 	// early says that this is known without a request.
 	early bool
 }
 
-// closing accepts connections and closes them after the first bytes; with hold
-// it keeps them instead, and says nothing.
+// closing accepts connections and closes them after the first bytes; with hold it keeps
+// them open instead, and sends nothing.
 func closing(hold bool) *net.TCPAddr {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func closing(hold bool) *net.TCPAddr {
 	return l.Addr().(*net.TCPAddr)
 }
 
-// troubles are the broken upstreams of a newcomer.
+// troubles returns the broken upstreams of a newcomer.
 func troubles() []trouble {
 	GinkgoHelper()
 	at := func(port int, more ...string) []string {
@@ -79,7 +79,7 @@ func troubles() []trouble {
 	}
 }
 
-// breakAll makes a service of each, for a host of its name.
+// breakAll creates a service for each, with a host of its name.
 func breakAll(api testkit.API, list []trouble) {
 	GinkgoHelper()
 	post(api, "/secret", "Secret_name=other", "Secret_cert="+otherAuthority())
@@ -92,7 +92,7 @@ func breakAll(api testkit.API, list []trouble) {
 	}
 }
 
-// saidOf is what explain says of the only upstream of a host.
+// saidOf returns what explain says about the only upstream of a host.
 func saidOf(api testkit.API, host string) string {
 	GinkgoHelper()
 	var answer struct {

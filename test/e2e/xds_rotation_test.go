@@ -15,7 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// followedEnvoy runs an Envoy whose bootstrap follows the files in a directory, which has its certificate.
+// followedEnvoy runs an Envoy whose bootstrap watches the files in a directory, which has its certificate.
 func (k *keyring) followedEnvoy(proxy, xdsAddr string) (dir string, e *testkit.Envoy) {
 	GinkgoHelper()
 	dir, sds := GinkgoT().TempDir(), GinkgoT().TempDir()
@@ -38,7 +38,7 @@ func (k *keyring) handOut(dir string, p testkit.Pair) {
 	}
 }
 
-// fleet are clients with a certificate each, connected at the same time.
+// fleet returns clients with a certificate each, connected at the same time.
 func (k *keyring) fleet(size int, addr, proxy string) []*testkit.XDSClient {
 	GinkgoHelper()
 	clients := make([]*testkit.XDSClient, size)

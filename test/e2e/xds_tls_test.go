@@ -46,7 +46,7 @@ func (k *keyring) write(name, content string) {
 	writeFile(k.path(name), content, true)
 }
 
-// renewServer gives the control plane a new certificate of its authority.
+// renewServer issues a new certificate of its authority to the control plane.
 func (k *keyring) renewServer() {
 	GinkgoHelper()
 	p, err := k.server.Issue(testkit.CertificateOptions{Names: []string{"127.0.0.1", "localhost"}})
@@ -55,7 +55,7 @@ func (k *keyring) renewServer() {
 	k.write("server.crt", p.Cert)
 }
 
-// args are the settings of a control plane with TLS.
+// args returns the settings of a control plane with TLS.
 func (k *keyring) args(more ...string) []string {
 	return append([]string{
 		"--xds-tls-cert", k.path("server.crt"), "--xds-tls-key", k.path("server.key"), "--xds-tls-client-ca", k.path("clients.crt"),
@@ -77,7 +77,7 @@ func (k *keyring) proxy(name string) testkit.Pair {
 	return k.issue(k.clients, testkit.CertificateOptions{URIs: []string{"spiffe://gatehouse/proxy/" + name}})
 }
 
-// credentials are those of a client with certificates; none means that it shows none.
+// credentials returns those of a client with certificates; without any, it presents none.
 func (k *keyring) credentials(pairs ...testkit.Pair) grpc.DialOption {
 	GinkgoHelper()
 	return grpc.WithTransportCredentials(credentials.NewTLS(k.config(pairs...)))
@@ -95,7 +95,8 @@ func (k *keyring) config(pairs ...testkit.Pair) *tls.Config {
 	return c
 }
 
-// dial opens a stream of a node and asks for its clusters. The certificates must be good for a handshake.
+// dial opens a stream of a node and subscribes to its clusters. The certificates must be valid for a
+// handshake.
 func (k *keyring) dial(addr, node string, pairs ...testkit.Pair) *testkit.XDSClient {
 	GinkgoHelper()
 	x, err := testkit.DialXDS(addr, node, nil, k.credentials(pairs...))
@@ -137,7 +138,7 @@ func (k *keyring) envoy(proxy, xdsAddr string, p testkit.Pair) *testkit.Envoy {
 	return e
 }
 
-// refusalsByReason are the lines of the log about refused clients, by reason.
+// refusalsByReason returns the log records about refused clients, by reason.
 func refusalsByReason(g *testkit.Gatehouse) map[string][]map[string]any {
 	lines := map[string][]map[string]any{}
 	for _, r := range g.Records("xds client refused") {

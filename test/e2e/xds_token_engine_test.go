@@ -9,7 +9,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// engineAt runs the stock rate-limit engine, with more settings, until the end of the spec.
+// engineAt runs the stock rate-limit engine, with additional settings, until the end of the
+// spec.
 func engineAt(xdsAddr, redisAddr string, env ...string) *testkit.Ratelimit {
 	GinkgoHelper()
 	e, err := testkit.SpawnRatelimit(testkit.RatelimitOptions{XDSAddr: xdsAddr, RedisAddr: redisAddr, Env: env})
@@ -31,7 +32,7 @@ func startRedis() *testkit.Redis {
 	return r
 }
 
-// engines are those that the status lists.
+// engines returns how many engines the status lists.
 func engines(api testkit.API) int {
 	GinkgoHelper()
 	return strings.Count(read(api, "/status"), `"state":"current"`)

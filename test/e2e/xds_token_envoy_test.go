@@ -13,15 +13,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// envoyWithToken starts an Envoy of a proxy with a token, and more arguments for its
+// envoyWithToken starts an Envoy of a proxy with a token, and additional arguments for its
 // bootstrap.
 func envoyWithToken(proxy, xdsAddr, token string, more ...string) (*testkit.Envoy, error) {
 	GinkgoHelper()
 	return envoyWithin(limit(), proxy, xdsAddr, token, more...)
 }
 
-// envoyWithin is envoyWithToken for one that may be refused, until ctx ends; an empty token
-// is none.
+// envoyWithin is envoyWithToken for an Envoy that may be refused, until ctx ends; an empty
+// token means none.
 func envoyWithin(ctx context.Context, proxy, xdsAddr, token string, more ...string) (*testkit.Envoy, error) {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -96,7 +96,7 @@ var _ = Describe("An Envoy with a token", func() {
 	})
 })
 
-// statOf is one statistic of an Envoy; "" if it has none of that name.
+// statOf returns one statistic of an Envoy; "" if there is none with that name.
 func statOf(e *testkit.Envoy, name string) string {
 	GinkgoHelper()
 	for line := range strings.Lines(read(e.Admin, "/stats?filter=^"+name+"$")) {

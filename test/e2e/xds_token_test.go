@@ -22,7 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// xdsToken makes a token of the xDS port, at /proxy/PROXY/token or /ratelimit/token.
+// xdsToken creates a token of the xDS port, at /proxy/PROXY/token or /ratelimit/token.
 func xdsToken(api testkit.API, path, name string) string {
 	GinkgoHelper()
 	var made struct{ Token string }
@@ -31,10 +31,10 @@ func xdsToken(api testkit.API, path, name string) string {
 	return made.Token
 }
 
-// xdsPort is a port of a control plane, and how it is reached.
+// xdsPort is a port of a control plane, with the credentials to connect.
 type xdsPort struct {
 	addr  string
-	creds credentials.TransportCredentials // nil: not encrypted
+	creds credentials.TransportCredentials // nil: without TLS
 }
 
 // The calls of the xDS port.
@@ -84,17 +84,17 @@ func (p xdsPort) ask(call, node string, md ...string) error {
 	}
 }
 
-// firstAnswer is what comes after the first message was sent. A stream that ended says why
-// only when it is read.
+// firstAnswer returns the answer to the first message. The error of a stream that has
+// ended shows only when it is read.
 func firstAnswer[M any](_ error, receive func() (M, error)) error {
 	_, err := receive()
 	return err
 }
 
-// bearer is the metadata of a token.
+// bearer returns the metadata of a token.
 func bearer(token string) []string { return []string{"authorization", "Bearer " + token} }
 
-// refusalsOf are the lines of the log about refused clients, without the time.
+// refusalsOf returns the log records about refused clients, without the time.
 func refusalsOf(g *testkit.Gatehouse) (list []string) {
 	for _, r := range g.Records("xds client refused") {
 		list = append(list, r["reason"].(string))
@@ -102,7 +102,7 @@ func refusalsOf(g *testkit.Gatehouse) (list []string) {
 	return list
 }
 
-// twoProxies makes the proxies edge and inner, a token for each, and one for the engine.
+// twoProxies creates the proxies edge and inner, a token for each, and one for the engine.
 func twoProxies(api testkit.API) (edge, inner, engine string) {
 	GinkgoHelper()
 	post(api, "/proxy", "Name=edge")

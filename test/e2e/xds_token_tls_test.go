@@ -40,13 +40,14 @@ func (d xdsPKI) run(args ...string) {
 
 func (d xdsPKI) file(name string) string { return filepath.Join(string(d), name) }
 
-// serve runs a control plane whose xDS port speaks TLS.
+// serve runs a control plane whose xDS port uses TLS.
 func (d xdsPKI) serve(args ...string) *testkit.Gatehouse {
 	GinkgoHelper()
 	return serve(append([]string{"--xds-tls-cert", d.file("server.crt"), "--xds-tls-key", d.file("server.key")}, args...)...)
 }
 
-// port is the xDS port of a control plane, for a client with the certificates of these names.
+// port returns the xDS port of a control plane, for a client with the certificates of these
+// names.
 func (d xdsPKI) port(g *testkit.Gatehouse, names ...string) xdsPort {
 	GinkgoHelper()
 	pem, err := os.ReadFile(d.file("ca.crt"))
@@ -62,7 +63,7 @@ func (d xdsPKI) port(g *testkit.Gatehouse, names ...string) xdsPort {
 	return xdsPort{g.XDSAddr, credentials.NewTLS(config)}
 }
 
-// xdsRefusals is how many clients of the xDS port were refused for a reason.
+// xdsRefusals returns how many clients of the xDS port were refused for a reason.
 func xdsRefusals(g *testkit.Gatehouse, reason string) int {
 	GinkgoHelper()
 	_, after, _ := strings.Cut(read(g.API, "/metrics"), `gatehouse_xds_refusals_total{reason="`+reason+`"} `)
@@ -126,7 +127,7 @@ var _ = Describe("The xDS port with TLS and tokens", func() {
 				if e != nil {
 					err = errors.Join(errors.New("it has a configuration"), e.Kill())
 				}
-				ended <- err.Error() // with what it logged
+				ended <- err.Error() // with what it has logged
 			}()
 			Eventually(xdsRefusals).WithArguments(g, c.reason).Should(BeNumerically(">=", before+4), "both streams, again and again")
 			cancel()
