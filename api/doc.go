@@ -1,5 +1,5 @@
 // Package api holds the contract of the REST API: the OpenAPI document, which
-// the program serves and which the tests of pkg/rest hold every answer to.
+// the program serves and against which the tests of pkg/rest check every answer.
 //
-// Invariants: what the document does not say, the API does not do.
+// Invariants: the API does nothing that the document does not describe.
 package api

@@ -1,8 +1,8 @@
 // Package compile turns the configuration into what each proxy must do: it
 // resolves references, orders routes, groups upstreams into clusters, and
-// replaces what cannot work by a fixed 503 with a condition that says why.
+// replaces what cannot work with a fixed 503 and a condition that says why.
 //
-// Invariants: every function is pure; the result depends on nothing but the
-// arguments and not on the order in which things were created, except where
-// that order is the rule.
+// Invariants: every function is pure; the result depends on the arguments only,
+// and not on the order in which objects were created, except where that order
+// is the rule.
 package compile

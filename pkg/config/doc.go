@@ -3,7 +3,7 @@
 // precedence defaults < file < environment < flags.
 //
 // Invariants: every setting has a flag, an environment variable and a key in
-// the file, all of the same name; a bad setting stops the start with one line
-// that says which, from where, and what is allowed; the password in a database
-// URL is never part of an error or of a Config that is printed.
+// the file, all of the same name; a bad setting ends the program at startup with
+// one line that says which, from where, and what is allowed; the password in a
+// database URL is never part of an error or of a printed Config.
 package config

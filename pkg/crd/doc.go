@@ -3,6 +3,6 @@
 // cluster.
 //
 // Invariants: no I/O; Import of what Export returned is the same configuration; what
-// Kubernetes cannot carry is an error that names it; no secret is written unless it was
-// asked for; the same document gives the same objects.
+// Kubernetes cannot represent is an error that names it; secrets are written only on
+// request; the same document gives the same objects.
 package crd

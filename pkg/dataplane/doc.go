@@ -1,7 +1,7 @@
-// Package dataplane connects an Envoy that is no part of this process to a control
-// plane: it checks the files with which the Envoy proves who it is, makes its
-// bootstrap, and starts it.
+// Package dataplane connects an Envoy outside the control plane's process: it checks
+// the files with which the Envoy proves its identity, makes its bootstrap, and starts
+// it.
 //
-// Invariants: a token is part of nothing but the bootstrap, never of an error; what
-// is started reads its bootstrap from memory, so that no file is left behind.
+// Invariants: a token is part of the bootstrap only, never of an error; the Envoy
+// reads its bootstrap from memory, so no file is left behind.
 package dataplane

@@ -1,7 +1,6 @@
-// Package form says which fields each kind of object has when it is sent, in a
-// form, in JSON or in a configuration document, and puts what was sent into
-// the object.
+// Package form defines the fields of each kind of object in forms, JSON and
+// configuration documents, and stores received values in the object.
 //
-// Invariants: the tables are the only place that knows the names of the fields;
-// every bad field is reported, not the first; nothing here reads or writes.
+// Invariants: only the tables know the names of the fields; every bad field is
+// reported, not only the first; no I/O.
 package form

@@ -1,6 +1,6 @@
-// Package grpcjson reads descriptor sets and their google.api.http rules, to tell which requests with JSON are calls of
-// gRPC. It takes nothing that Envoy's transcoder would refuse, and finds calls as that one does.
+// Package grpcjson reads descriptor sets and their google.api.http rules, to find which JSON requests are gRPC calls.
+// It accepts nothing that Envoy's transcoder would refuse, and matches calls as the transcoder does.
 //
-// Invariants: what is read does not depend on what is linked into the program, but for the http rules themselves; the
-// files of a set that it returns come after those that they import.
+// Invariants: the result does not depend on the descriptors linked into the program, except for the http rules
+// themselves; each file of a returned set follows its dependencies.
 package grpcjson

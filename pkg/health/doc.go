@@ -1,8 +1,7 @@
-// Package health decides what is said of an upstream's condition, from what is
-// known of it: the load reports of Envoys, and what the Envoy beside the program
-// says of itself.
+// Package health decides the health of an upstream from the load reports of
+// Envoys and from the counters of the program's own Envoy.
 //
-// Invariants: it is pure; what nobody has checked is never called healthy; a
-// reason is named only where Envoy has counted it; failures are forgotten after
-// a while, and at once when requests succeed again.
+// Invariants: it is pure; an unchecked upstream is never called healthy; a
+// reason is named only if Envoy has counted it; failures are forgotten after
+// a while, and immediately when requests succeed again.
 package health

@@ -1,6 +1,6 @@
-// Package logins says why logins fail, from the lines that an Envoy writes of them, and
-// counts it. It also reads which tokens lack a key.
+// Package logins counts why logins fail, from the lines that an Envoy writes about them. It
+// also reads which tokens have an unknown key.
 //
-// Invariants: what it keeps and says is from a fixed list of reasons, the names of objects
-// and the IDs of requests, and it is bounded. It has no clock.
+// Invariants: it stores and returns only reasons of a fixed list, names of objects and IDs of
+// requests; its memory is bounded. It has no clock.
 package logins

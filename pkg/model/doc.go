@@ -1,8 +1,7 @@
-// Package model holds the domain types of Gatehouse under the names that the
-// specification gives them, their validation, and the error type that every
-// layer speaks.
+// Package model holds the domain types of Gatehouse under the names of the
+// specification, their validation, and the error type that every layer uses.
 //
-// Invariants: an object is never modified once it has been handed on, so a
-// comparison of pointers answers "has this changed?"; a name is an identity
-// and never changes.
+// Invariants: an object is never modified once it has been passed on, so
+// comparing pointers shows whether it changed; a name is an identity and never
+// changes.
 package model

@@ -1,10 +1,10 @@
-// Package precheck compiles what a transaction has changed before it is stored,
-// so that what cannot become a working configuration is refused with the
-// reason, and what works but limits nothing is told.
+// Package precheck compiles what a transaction has changed before it is stored.
+// It refuses what cannot become a working configuration, with the reason, and
+// warns of what works but limits nothing.
 //
-// What was written is gathered with what it needs into a model.Config, whose
+// It collects the written objects and what they need in a model.Config, whose
 // trees go through the code of the build loop.
 //
 // Invariants: the work is in proportion to the change, not to the
-// configuration; what is deleted is not looked at.
+// configuration; deleted objects are not checked.
 package precheck

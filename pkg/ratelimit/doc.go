@@ -1,6 +1,6 @@
 // Package ratelimit turns global configs of the kind globalconfig_ratelimit
-// into what a rate-limit engine reads, and asks the upstream engine's own loader
-// whether it would take it. Both engines, the stock service and the embedded
+// into what a rate-limit engine reads, and checks the result with the upstream
+// engine's own loader. Both engines, the stock service and the embedded
 // one, get the same messages.
 //
 // Invariants: two global configs never share a counter, because the domain on

@@ -1,7 +1,7 @@
-// Package standalone makes a whole gateway out of a control plane: it starts,
-// watches and stops the Envoy beside it, and holds the demo.
+// Package standalone turns a control plane into a whole gateway: it starts,
+// watches and stops its Envoy, and holds the demo.
 //
-// Invariants: the Envoy never outlives the program, whichever way that ends;
-// what Envoy writes to its standard output (the access log) is passed on
-// untouched, and what it logs becomes records of the program's own log.
+// Invariants: the Envoy never outlives the program, however the program ends;
+// Envoy's standard output (the access log) is passed on unchanged, and Envoy's
+// log becomes records of the program's own log.
 package standalone

@@ -4,7 +4,7 @@
 // Invariants: every write that changes anything takes the next revision, in
 // order of commit and without a gap, and leaves an entry in the change log for
 // each object, in the same transaction; a signal on Changed carries no data, so
-// none can be lost.
+// no signal can be lost.
 //
-// Implementations are held to store/storetest.
+// Every implementation must pass store/storetest.
 package store

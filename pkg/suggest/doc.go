@@ -1,3 +1,2 @@
-// Package suggest finds the name that was probably meant where an unknown one
-// was given.
+// Package suggest finds the known name that is closest to an unknown one.
 package suggest

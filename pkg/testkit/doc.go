@@ -3,7 +3,7 @@
 // processes, backends, traffic, a scripted browser, and an xDS client.
 //
 // Invariants: a missing binary is an error that says how to build it, never a
-// skipped test; everything is on loopback; the one that starts something ends it,
-// and a child process ends with the test's process at the latest. What a test
-// is to judge is returned, so that it can be used without a test framework.
+// skipped test; everything is on loopback; whoever starts a process stops it,
+// and a child process ends with the test's process at the latest. Functions
+// return what a test judges, so that they work without a test framework.
 package testkit

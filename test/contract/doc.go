@@ -1,4 +1,4 @@
-// Package contract has schemathesis call a running program with what
-// api/openapi.yaml allows and with what it does not, and judge every answer by
-// that document.
+// Package contract runs schemathesis against a running program, with requests
+// that api/openapi.yaml allows and requests that it does not, and checks every
+// answer against that document.
 package contract

@@ -1,3 +1,3 @@
-// Package explain holds pkg/explain to a real Envoy: for generated
-// requests over generated configurations both have to choose the same route.
+// Package explain compares pkg/explain with a real Envoy: for generated requests
+// and configurations, both must choose the same route.
 package explain

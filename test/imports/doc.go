@@ -1,3 +1,3 @@
 // Package imports compares .golangci.yml with the table "Packages" of
-// ARCHITECTURE.md, which says what each package may import.
+// ARCHITECTURE.md, which lists what each package may import.
 package imports

@@ -1,3 +1,3 @@
-// Package keeper drives a real Envoy with logins that come and go, from snapshots that
-// are made by hand: the planner, its server and Envoy, without what makes snapshots.
+// Package keeper drives a real Envoy with logins that come and go, from handmade
+// snapshots: the planner, its server and Envoy, without the code that builds snapshots.
 package keeper

@@ -1,3 +1,3 @@
 // Package kubernetes has the specs of serve --mode kubernetes: the program, real Envoys, and a real kube-apiserver with its
-// etcd. Nothing stands in for the other parts of a cluster: what they would write, such as EndpointSlices, the specs do.
+// etcd. No other part of a cluster runs: the specs write what those parts would write, such as EndpointSlices.
 package kubernetes

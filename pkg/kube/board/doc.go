@@ -1,8 +1,8 @@
 // Package board is the board of pkg/replicas in Kubernetes: one ConfigMap for each replica, in one namespace.
 //
-// A ConfigMap belongs to the Pod of its replica and goes with it. Others are watched by a label, never all of the
-// namespace.
+// The Pod of a replica owns its ConfigMap, which is deleted with it. The ConfigMaps are watched by a label, never all
+// ConfigMaps of the namespace.
 //
-// Invariants: no clock but that of the reader is used: a replica lives while its ConfigMap changes. What is removed is
-// what was read, never what came in its place.
+// Invariants: only the reader's clock is used: a replica lives while its ConfigMap changes. Only the ConfigMap that was
+// read is removed, never one that has replaced it.
 package board

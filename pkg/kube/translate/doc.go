@@ -1,13 +1,13 @@
-// Package translate makes model objects of Kubernetes objects: GatewayHosts, RouteFilters
+// Package translate turns Kubernetes objects into model objects: GatewayHosts, RouteFilters
 // and GlobalConfigs, and the Services, EndpointSlices, Secrets and ReferenceGrants that they
-// lead to.
+// refer to.
 //
-// A World holds what Kubernetes has said. What changes in it is translated again, and only
-// that, and comes out as a Step: the operations that bring a store to what the objects say, the
-// endpoints of the upstreams, and what became of each object.
+// A World holds the objects received from Kubernetes. Only what changes in it is translated
+// again, and the result is a Step: the operations that bring a store in step with the objects,
+// the endpoints of the upstreams, and what became of each object.
 //
 // Invariants: no I/O, no clock; the same objects give the same result in whatever order they
-// came; what is wrong with an object closes what it would have opened and touches no other
-// object; every object that comes out is valid, and the operations of a Step keep the rules of
-// pkg/store in the order that they have.
+// arrive; a problem with an object closes what the object would have opened and affects no other
+// object; every resulting object is valid, and the operations of a Step, applied in their order,
+// keep the rules of pkg/store.
 package translate

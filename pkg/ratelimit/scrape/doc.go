@@ -1,11 +1,11 @@
-// Package scrape asks stock rate-limit engines what they have counted, by the
-// metrics that they have for Prometheus.
+// Package scrape reads what stock rate-limit engines have counted from their
+// Prometheus metrics.
 //
-// Invariants: nothing is asked but on demand, nothing is kept, and an answer
-// takes at most 2 seconds and a bounded amount of memory; numbers of several
-// engines are added, an engine that cannot be asked is named; what the engines'
-// metrics do not tell apart is not told apart here; no URL but those of the
-// settings is asked, and no redirection followed.
+// Invariants: it reads on demand only and stores nothing; an answer takes at
+// most 2 seconds and a bounded amount of memory; numbers of several engines are
+// added, and an unreachable engine is named; limits that share a metric of the
+// engines are not told apart; only URLs of the settings are called, and no
+// redirect is followed.
 //
 // Every goroutine ends before the call that started it.
 package scrape

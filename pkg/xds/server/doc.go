@@ -7,7 +7,7 @@
 // stream delays no other; a stream has two goroutines, one that receives and
 // one that does everything else.
 //
-// Rate-limit engines get their limits on the same port, with the older protocol:
-// one response for each version, and none after a refusal until the limits
-// change.
+// Rate-limit engines get their limits on the same port, with the older
+// state-of-the-world protocol: one response for each version, and none after a
+// refusal until the limits change.
 package server

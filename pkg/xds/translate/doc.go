@@ -3,7 +3,7 @@
 // in names.go, and the order of the HTTP filters is decided in
 // http_filters.go.
 //
-// Invariants: every function is pure. What is packed into an Any is checked with
-// Envoy's constraints first, and what they refuse is an error; the message that
-// is returned is checked by pkg/xds/snapshot.
+// Invariants: every function is pure. A message is checked with Envoy's
+// constraints before it is packed into an Any, and a violation is an error;
+// pkg/xds/snapshot checks the returned message.
 package translate

@@ -1,9 +1,8 @@
-// Command envoys is many Envoys as a control plane sees them: streams of the
-// delta protocol, each on a connection of its own. They ask for what an Envoy
-// asks for, acknowledge everything and keep nothing, so that little of what is
-// measured is theirs.
+// Command envoys simulates many Envoys as a control plane sees them: streams of
+// the delta protocol, each on its own connection. They request what an Envoy
+// requests, acknowledge everything and keep nothing, so that they add little to
+// what is measured.
 //
-// A text that the route configuration will hold is announced by POST
-// /expect?text=TEXT, before the change that brings it. GET /expected answers
-// when every stream was sent it.
+// POST /expect?text=TEXT announces a text that the next change adds to the route
+// configuration. GET /expected answers when every stream has received it.
 package main
