@@ -8,7 +8,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// A verdict of a condition is no, unknown or yes, in this order.
+// verdict is the value of a condition: no, unknown or yes, in this order.
 type verdict int
 
 const (

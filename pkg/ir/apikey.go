@@ -4,7 +4,7 @@ package ir
 type KeyAccess struct {
 	// Header is the name of the header that carries the key, in lower case.
 	Header string `json:"header"`
-	// Set is the name of the key set. Clients are the clients of it that are allowed; nil means
+	// Set is the name of the key set. Clients are its allowed clients; nil means
 	// all.
 	Set     string   `json:"set"`
 	Clients []string `json:"clients,omitempty"`

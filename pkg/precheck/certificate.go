@@ -135,8 +135,8 @@ func wrongSecret(path, sent string, of model.Key, names string, s *model.Secret,
 	}
 }
 
-// checkSecret refuses an expired certificate, and one that an object which names the
-// secret cannot use.
+// checkSecret refuses a certificate that is expired, or that an object naming the secret
+// cannot use.
 func (c checker) checkSecret(s *model.Secret, before model.Object) error {
 	was, _ := before.(*model.Secret)
 	if was != nil && was.Cert == s.Cert && was.IsPair() == s.IsPair() {

@@ -19,7 +19,7 @@ var _ = Describe("route configurations while changes keep coming", func() {
 		now      time.Time
 		revision int64
 		// takes is how long the Envoy reads a configuration, and until is when it has read
-		// it. nonce is that of the unanswered one.
+		// it. nonce is that of the pending response.
 		takes   time.Duration
 		answers time.Time
 		nonce   string

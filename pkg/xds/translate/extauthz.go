@@ -50,7 +50,7 @@ func extAuthzFilters(ir.Listener) []filterConfig {
 	return []filterConfig{{name: ExtAuthzFilter, config: config(false)}, {name: ExtAuthzAllowFilter, config: config(true)}}
 }
 
-// mutationRules set which headers a server's answer may change: none that frame a message or route it.
+// mutationRules set which headers a server's answer may change: no header that frames or routes a message.
 // Over gRPC, a server could otherwise change a request's length.
 func mutationRules() *mutationv3.HeaderMutationRules {
 	return &mutationv3.HeaderMutationRules{

@@ -28,7 +28,7 @@ type httpFilter struct {
 	listener func(ir.Listener) []filterConfig
 	// disabled means that the filter works only for hosts and routes that have a message for it. It is on every
 	// listener, so that no listener changes with them. If Envoy cannot read a message, it uses the listener's
-	// configuration, so that of a filter that protects something must deny.
+	// configuration, which must deny if the filter protects something.
 	disabled bool
 	// host and route return the messages of a host and of a route. A host's message applies to routes without their
 	// own.

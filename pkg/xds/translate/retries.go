@@ -28,7 +28,7 @@ func defaultConditions() []string {
 	return []string{"connect-failure", "refused-stream", "reset-before-request"}
 }
 
-// reset repeats requests that may have reached a backend.
+// reset is the condition that also repeats requests that may have reached a backend.
 const reset = "reset"
 
 // defaultRetries are the retries of all routes, as headers of the route
