@@ -70,7 +70,7 @@ func (l *rateLimits) servicesMoved(before, after map[string]struct{}) {
 }
 
 // limitsChanged records the services of a proxy with changed global configs whose
-// filters may have started or stopped to limit anything.
+// filters may limit nothing now, or something again.
 func (b *Build) limitsChanged(services map[string]struct{}, before, after limits.Proxy) {
 	first := !before.Default.SameShape(after.Default)
 	begun := (before.Default == nil) != (after.Default == nil)

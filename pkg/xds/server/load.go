@@ -24,8 +24,7 @@ const (
 	minReport = 2 * time.Second
 	maxReport = time.Minute
 	reportPer = 5 * time.Millisecond
-	// loadWindow is how long what was reported counts, or two reports where that
-	// is longer.
+	// loadWindow is how long a report counts, or two reports if that is longer.
 	loadWindow = 30 * time.Second
 	// maxLoads bounds the endpoints that are kept for one Envoy, maxAddress the
 	// address of each.

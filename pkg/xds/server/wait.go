@@ -69,8 +69,8 @@ func (s *Server) lookElsewhere(w *wait) (moved <-chan struct{}) {
 	return moved
 }
 
-// wait is one call of Wait. Streams report their Envoy's progress to it and never wait
-// for it.
+// wait is one call of Wait. mu guards its fields. Streams report their Envoy's progress
+// to it and never wait for it.
 type wait struct {
 	goals map[string]plan.Goal
 	done  chan struct{}
