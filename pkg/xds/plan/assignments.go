@@ -169,7 +169,7 @@ func (s *Stream) Serves(name string) bool {
 }
 
 // leaveUnassigned drops the answer that an assignment does not exist if the Envoy uses an older
-// version of the cluster: it would take the endpoints from that.
+// version of the cluster: the answer would remove the endpoints of that version.
 func (s *Stream) leaveUnassigned() {
 	s.endpoints.unknown = slices.DeleteFunc(s.endpoints.unknown, func(name string) bool {
 		h, ok := s.clusters.held.find(name)
