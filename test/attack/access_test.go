@@ -8,12 +8,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// accessTry is a request to a service where GET /public and what is below it is allowed, all is
-// but what is below /admin, or both.
+// accessTry is a request to a service where GET /public and everything below it is allowed, or
+// everything except what is below /admin, or both.
 type accessTry struct {
 	method, target string
 	headers        []string
-	// allowed and denied are the statuses with the one list and with the other.
+	// allowed and denied are the statuses with the first list and with the second.
 	allowed, denied int
 }
 
@@ -53,7 +53,7 @@ func accessTries() []accessTry {
 		{"GET", "/?x=/public", nil, 403, 200},
 		{"GET", "/public;/../admin", nil, 403, 403},
 		{"GET", "/public2", nil, 403, 200},
-		// What docs/rbac.md says of backends that read more into a path.
+		// What docs/rbac.md says about backends that interpret a path further.
 		{"GET", "/admin.", nil, 403, 200},
 		{"GET", "/admin.json", nil, 403, 200},
 		{"GET", "/admin%20", nil, 403, 200},

@@ -15,16 +15,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// What the specification names of the admin endpoint, and what only reads.
+// The paths that the specification names, and others that only read.
 var adminReads = []string{"/stats", "/stats?filter=http.http", "/ready", "/stats/prometheus", "/clusters", "/clusters?format=json", "/listeners", "/server_info", "/memory", "/certs"}
 
-// What Envoy itself would do with these is written beside them.
+// The comments say what Envoy itself would do.
 var adminEvil = []struct{ method, path string }{
-	{"POST", "/runtime_modify?ratelimit.http_filter_enabled=0"}, // no limits any more
-	{"POST", "/quitquitquit"},                                   // ends
+	{"POST", "/runtime_modify?ratelimit.http_filter_enabled=0"}, // no limits anymore
+	{"POST", "/quitquitquit"},                                   // stops Envoy
 	{"GET", "/config_dump"},                                     // shows what is confidential
-	{"POST", "/healthcheck/fail"},                               // out of the balancer
-	{"POST", "/drain_listeners"},                                // listens no more
+	{"POST", "/healthcheck/fail"},                               // removes it from the load balancer
+	{"POST", "/drain_listeners"},                                // stops listening
 	{"POST", "/stats/recentlookups/enable"},
 	{"POST", "/reset_counters"},
 	{"POST", "/cpuprofiler?enable=y"},
@@ -54,7 +54,7 @@ var adminEvil = []struct{ method, path string }{
 	{"GET", "/stats/"},
 	{"GET", "/statsx"},
 	{"GET", "/stats%20/config_dump"},
-	// The method that it is not for.
+	// A method that the path does not allow.
 	{"GET", "/logging?level=trace"},
 	{"POST", "/stats"},
 	{"PUT", "/logging?level=trace"},
@@ -97,11 +97,11 @@ var _ = Describe("The admin port", func() {
 				Expect(a.Status).To(Equal(http.StatusForbidden), "a page %s: %s: %s", p.name, path, a.Body)
 			}
 		}
-		// One that was not found to be of another site may not read either.
+		// A request that is not known to be from another site may not read either.
 		for _, host := range []string{"evil.example", "evil.example:9001", "127.0.0.1.evil.example", ""} {
 			for _, path := range []string{"/stats", "/clusters", "/config_dump", "/server_info"} {
 				a := try(ctx, gw.Admin, http.MethodGet, path, "", "Host: "+host)
-				if host != "" { // net/http sends the address then
+				if host != "" { // otherwise net/http sends the address
 					Expect(a.Status).To(Equal(http.StatusForbidden), "Host %q: %s", host, a.Body)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// body is one that a client may send, and what has to be said to it.
+// body is a request body, with the expected answer.
 type body struct {
 	name         string
 	method, path string
@@ -30,7 +30,7 @@ func fillUp(begin, text, end string, size int) func() string {
 	return func() string { return begin + strings.Repeat(text, (size-len(begin)-len(end))/len(text)) + end }
 }
 
-// config is a filter as JSON, with a configuration of some size.
+// config returns a filter as JSON, with a configuration of some size.
 func config(kind, begin, text, end string) func() string {
 	return func() string {
 		inner := fillUp(begin, text, end, megabyte-200)()
@@ -108,7 +108,7 @@ func objects() []body {
 	}
 }
 
-// peak is the most memory that the gateway has had since the last call, in MB.
+// peak returns the gateway's peak memory since the last call, in MB.
 func (t target) peak() int {
 	GinkgoHelper()
 	dir := "/proc/" + strconv.Itoa(t.Pid())
@@ -122,12 +122,12 @@ func (t target) peak() int {
 }
 
 var _ = Describe("A body", func() {
-	// A container of 512 MB has to stand it.
+	// A container of 512 MB must survive it.
 	const most = 420 // MB
 
 	var t target
 	BeforeEach(func(ctx SpecContext) {
-		GinkgoT().Setenv("GOMEMLIMIT", "358MiB") // what the program takes of 512 MB
+		GinkgoT().Setenv("GOMEMLIMIT", "358MiB") // the program's share of 512 MB
 		t = startTarget(ctx)
 	})
 

@@ -21,7 +21,7 @@ import (
 // limitBytes is the limit of the services that are attacked.
 const limitBytes = 20_000
 
-// gzipped packs texts, each into a member of its own.
+// gzipped compresses texts, each into its own member.
 func gzipped(texts ...string) string {
 	var b bytes.Buffer
 	for _, text := range texts {
@@ -32,7 +32,7 @@ func gzipped(texts ...string) string {
 	return b.String()
 }
 
-// deflated packs a text as zlib does (RFC 9110 section 8.4.1.2).
+// deflated compresses a text as zlib does (RFC 9110 section 8.4.1.2).
 func deflated(text string) string {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
@@ -44,9 +44,9 @@ func deflated(text string) string {
 // upload is a body that tries to get past a limit.
 type upload struct {
 	what, body string
-	// header has lines of the form "Name: value". Without a Content-Length, the body comes in chunks.
+	// header has lines of the form "Name: value". Without a Content-Length, the body is sent in chunks.
 	header []string
-	// limited and unpacked say what the backend gets where bodies are limited, and where they are unpacked too: the
+	// limited and unpacked say what the backend receives if bodies are limited, and if they are also unpacked: the
 	// number of bytes, or the status of a refusal.
 	limited, unpacked string
 }
@@ -79,7 +79,7 @@ func uploads() []upload {
 	}
 }
 
-// startCounter runs a backend that answers with the number of bytes that it got.
+// startCounter runs a backend that answers with the number of bytes that it received.
 func startCounter() *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
@@ -89,7 +89,7 @@ func startCounter() *httptest.Server {
 	return s
 }
 
-// addLimited makes a service whose bodies are limited, until the end of the spec.
+// addLimited creates a service with limited bodies, until the end of the spec.
 func addLimited(ctx context.Context, name, config string) {
 	GinkgoHelper()
 	gw.add(ctx, "/service", "Service_Name="+name, "fqdn="+name+".test")
@@ -100,10 +100,10 @@ func addLimited(ctx context.Context, name, config string) {
 	gw.link(ctx, "/service/"+name+"/filter/"+name+"?wait=applied")
 }
 
-// sendUpload sends a body with a client, and returns what the backend got, or the status.
+// sendUpload sends a body with a client, and returns what the backend received, or the status.
 func sendUpload(ctx context.Context, client *http.Client, method, host string, u upload) string {
 	GinkgoHelper()
-	body := io.MultiReader(strings.NewReader(u.body)) // of no known length
+	body := io.MultiReader(strings.NewReader(u.body)) // of unknown length
 	for _, h := range u.header {
 		if strings.HasPrefix(h, "Content-Length") {
 			body = strings.NewReader(u.body)
@@ -130,7 +130,7 @@ func sendUpload(ctx context.Context, client *http.Client, method, host string, u
 	return string(text)
 }
 
-// clients are some that send bodies, by their protocol.
+// clients returns clients that send bodies, by their protocol.
 func clients() map[string]*http.Client {
 	h2 := &http.Protocols{}
 	h2.SetUnencryptedHTTP2(true)

@@ -14,7 +14,7 @@ type page struct {
 	headers []string
 }
 
-// evilPages are those that may change nothing.
+// evilPages returns pages that must not change anything.
 func evilPages() []page {
 	return []page{
 		{"of another origin", []string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}},

@@ -16,7 +16,8 @@ import (
 type claimTry struct {
 	what  string
 	claim any
-	// status is that of the answer, and header what the backend sees where it is 200; nil means nothing.
+	// status is that of the answer, and header what the backend receives if it is 200; nil means
+	// nothing.
 	status int
 	header []string
 }

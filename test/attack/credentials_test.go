@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// credentialTry is a request to a service that asks for a key or a password.
+// credentialTry is a request to a service that requires a key or a password.
 type credentialTry struct {
 	what    string
 	headers []string
@@ -22,7 +22,7 @@ type credentialTry struct {
 
 func encoded(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// keyTries are requests to a service for the keys of partners, in x-api-key. Each key has its own name as its secret.
+// keyTries returns requests to a service for the keys of partners, in x-api-key. Each key's secret is its own name.
 func keyTries() []credentialTry {
 	good, other := encoded("partners/web:web"), encoded("staff/web:web")
 	return []credentialTry{
@@ -60,7 +60,7 @@ func keyTries() []credentialTry {
 	}
 }
 
-// passwordTries are requests to a service for the user ann.
+// passwordTries returns requests to a service for the user ann.
 func passwordTries() []credentialTry {
 	good := encoded("ann:correct-horse-battery")
 	basic := func(text string) []string { return []string{"Authorization: Basic " + encoded(text)} }
@@ -109,14 +109,14 @@ func passwordTries() []credentialTry {
 	}
 }
 
-// sha is a text as Envoy keeps it.
+// sha returns a text as Envoy stores it.
 func sha(text string) string {
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
 	return "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
 var _ = Describe("Credentials", func() {
-	// hold tries all of a table at a service; who passes is told to the backend, and nothing else is.
+	// hold tries everything in a table at a service; the backend learns only which client was allowed.
 	hold := func(ctx SpecContext, host, client string, tries []credentialTry) {
 		GinkgoHelper()
 		for _, t := range some(60, tries) {

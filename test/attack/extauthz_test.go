@@ -15,21 +15,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// authTry is a request that wants to get past an authorization server.
+// authTry is a request that tries to bypass an authorization server.
 type authTry struct {
 	method, path, body string
 	header             []string
-	// sees is the path that the server and the backend see; empty means that no backend is asked, and
-	// that status is the answer.
+	// sees is the path that the server and the backend receive; empty means that no backend receives
+	// the request, and that status is the answer.
 	sees   string
 	status int
-	// only is the protocol for which it is tried; empty means both.
+	// only is the only protocol for which it is tried; empty means both.
 	only string
 }
 
 func authTries() []authTry {
 	return []authTry{
-		// Who the client says it is.
+		// Headers with the client's identity.
 		{header: []string{"X-User: mallory"}, sees: "/"},
 		{header: []string{"x-user: mallory", "X-USER: mallory"}, sees: "/"},
 		{header: []string{"X-User: mallory", "Connection: x-user"}, sees: "/"},
@@ -37,7 +37,7 @@ func authTries() []authTry {
 		{header: []string{"X-User-Role: admin"}, sees: "/"},
 		{header: []string{"X-Envoy-Auth-Failure-Mode-Allowed: true", "X-Deny: 403"}, status: 403},
 		{header: []string{"X-Envoy-Auth-Partial-Body: true", "X-Deny: 403"}, status: 403},
-		// What the server answers with.
+		// Headers in the server's answer.
 		{header: []string{"X-Answer: Keep-Alive=timeout=5"}, sees: "/"},
 		{header: []string{"X-Answer: Content-Length=5"}, sees: "/", only: "grpc"},
 		{header: []string{"X-Answer: :path=/admin"}, sees: "/", only: "grpc"},
@@ -51,7 +51,7 @@ func authTries() []authTry {
 		{header: []string{"X-Deny: 302"}, status: 302},
 		{header: []string{"X-Deny: 407"}, status: 407},
 		{header: []string{"X-Answer: X-Envoy-Retry-On=5xx"}, sees: "/"},
-		// What it is asked about, and what the backend gets.
+		// The path that the server checks, and that the backend receives.
 		{path: "/a/../admin", sees: "/admin"},
 		{path: "//admin", sees: "/admin"},
 		{path: "/./admin/.", sees: "/admin/"},

@@ -12,11 +12,11 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// callTry is a request to a service that lets requests below /v1/books/1 pass, and makes calls of them.
+// callTry is a request to a service that allows requests below /v1/books/1, and converts them to calls.
 type callTry struct {
 	method, target, body string
 	headers              []string
-	// status is that of the answer, and says its body; empty means any.
+	// status is that of the answer, says a part of its body; empty means any.
 	status int
 	says   string
 }
@@ -56,9 +56,9 @@ func callTries() []callTry {
 		{target: "/v1/books/1", headers: []string{"X-Envoy-Original-Path: /shop.Books/AddBook", "X-Envoy-Original-Method: POST"}, status: 200, says: one},
 		{method: "POST", target: "/v1/books/1", headers: []string{"X-HTTP-Method-Override: GET"}, status: 404},
 		{method: "POST", target: "/v1/books/1", headers: []string{"Content-Type: application/grpc-web"}, body: "\x00\x00\x00\x00\x00", status: 404},
-		// What docs/grpcjson.md says of bodies.
+		// What docs/grpcjson.md says about bodies.
 		{method: "PUT", target: "/v1/books/1", body: `{"id":"1","id":"2"}`, status: 200, says: `{"id":"2"}`},
-		// What is no JSON, or more than that.
+		// Invalid JSON, or more than one value.
 		{method: "PUT", target: "/v1/books/1", body: deep, status: 400},
 		{method: "PUT", target: "/v1/books/1", body: strings.Repeat("[", 10_000), status: 400},
 		{method: "PUT", target: "/v1/books/1", body: `{"title":"\ud800"}`, status: 400},

@@ -16,18 +16,18 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// madeUp is the value that a client gives a header; own stands for one that the
-// gateway sets itself.
+// madeUp is the value that a client gives a header; own stands for one that the gateway
+// sets itself.
 const (
 	madeUp = "made-up"
 	own    = "own"
 )
 
-// headerTry is a header that a client sends, and what the upstream sees of it
-// with no trusted hops and with one; "" means nothing.
+// headerTry is a header that a client sends, and its value at the upstream with no
+// trusted hops and with one; "" means none.
 type headerTry struct{ name, direct, behind string }
 
-// headerTries are those that a backend, or Envoy itself, may believe.
+// headerTries returns headers that a backend, or Envoy itself, might trust.
 func headerTries() []headerTry {
 	list := []headerTry{
 		{"X-Envoy-Attempt-Count", "", ""},
@@ -45,7 +45,7 @@ func headerTries() []headerTry {
 		{"X-Real-Ip", "", madeUp},
 		{"X-Forwarded-Client-Cert", "", ""},
 		{"X-Request-Id", own, own},
-		// What goes on, and what docs/routing.md says of it.
+		// Headers that are passed on, and what docs/routing.md says about them.
 		{"X-Original-Url", madeUp, madeUp},
 		{"X-Rewrite-Url", madeUp, madeUp},
 		{"X-Http-Method-Override", madeUp, madeUp},
@@ -68,7 +68,7 @@ func headerTries() []headerTry {
 	return list
 }
 
-// seen says what became of a header, in the words of the table.
+// seen describes the values of a header in the words of the table.
 func seen(values []string) string {
 	switch {
 	case len(values) == 0:

@@ -11,9 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What has to come of a host.
+// The expected results for a host.
 const (
-	// same is the answer of the service whose host is meant.
+	// same is the answer of the service with that host.
 	same = -1
 	// sameUnsent is the answer of that service too, but 401 where it would send the client to log in: no login
 	// returns to such a host.
@@ -26,13 +26,13 @@ const (
 // the service.
 type hostTry struct {
 	name string
-	// lines are the first ones of a request in HTTP/1.1, or all headers but the
-	// usual of one in HTTP/2.
+	// lines are the first ones of an HTTP/1.1 request, or all headers except the usual
+	// ones of an HTTP/2 request.
 	lines []string
 	want  int
 }
 
-// host is a request with a Host header for each value.
+// host returns a request with a Host header for each value.
 func host(name string, want int, values ...string) hostTry {
 	t := hostTry{name, []string{"GET / HTTP/1.1"}, want}
 	for _, v := range values {
@@ -41,7 +41,7 @@ func host(name string, want int, values ...string) hostTry {
 	return t
 }
 
-// hosts are ways to write a host in HTTP/1.1.
+// hosts returns ways to write a host in HTTP/1.1.
 func hosts() []hostTry {
 	return append([]hostTry{
 		host("a trailing dot", same, "NAME."),
@@ -90,7 +90,7 @@ func hosts() []hostTry {
 		host("a dot alone", 400, "."),
 		host("a port alone", 400, ":80"),
 		host("no header", 400),
-		// Envoy makes one value of the two, so that every backend sees the one.
+		// Envoy combines the two into one value, so that every backend sees the same.
 		host("an empty header before", same, "", "NAME"),
 		host("an empty header behind", same, "NAME", ""),
 		host("an address", wider, "127.0.0.1"),
@@ -106,8 +106,8 @@ func hosts() []hostTry {
 	}, absoluteHosts()...)
 }
 
-// absoluteHosts have the host in the first line, which wins (RFC 9112 section
-// 3.2.2).
+// absoluteHosts have the host in the first line, which takes precedence (RFC 9112
+// section 3.2.2).
 func absoluteHosts() []hostTry {
 	return []hostTry{
 		{"an absolute URL", []string{"GET http://NAME/ HTTP/1.1", "Host: other.example"}, same},
@@ -125,7 +125,7 @@ func absoluteHosts() []hostTry {
 	}
 }
 
-// hosts2 are ways to write a host in HTTP/2.
+// hosts2 returns ways to write a host in HTTP/2.
 func hosts2() []hostTry {
 	return []hostTry{
 		{"a trailing dot", []string{":authority: NAME."}, same},
@@ -146,7 +146,7 @@ func hosts2() []hostTry {
 	}
 }
 
-// as puts a name into the lines.
+// as replaces NAME in the lines.
 func (t hostTry) as(name string) []string {
 	lines := make([]string, len(t.lines))
 	for i, l := range t.lines {
@@ -158,7 +158,7 @@ func (t hostTry) as(name string) []string {
 }
 
 var _ = Describe("A host", func() {
-	// guarded adds a service that a login closes and one whose limit is used up.
+	// guarded adds a service that a login closes, and one whose limit is used up.
 	guarded := func(ctx context.Context) {
 		GinkgoHelper()
 		gw.add(ctx, "/secret", "Secret_name=h", "Secret_value=0123456789abcdef0123456789abcdef")
@@ -179,7 +179,7 @@ var _ = Describe("A host", func() {
 				WithContext(ctx).MustPassRepeatedly(10).Should(Equal(status), "%s", name)
 		}
 	}
-	// verdict says in what an answer is wrong; "" if in nothing.
+	// verdict says what is wrong with an answer; "" if nothing is.
 	verdict := func(t hostTry, own, got int) string {
 		want := t.want
 		switch {

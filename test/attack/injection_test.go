@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("What a client sends", func() {
-	// on makes a service with a filter on it.
+	// on creates a service with a filter.
 	on := func(ctx context.Context, name, kind, config string) {
 		GinkgoHelper()
 		gw.add(ctx, "/filter", "Filter_name="+name, "Filter_type="+kind, "Filter_config="+config)
@@ -54,7 +54,7 @@ var _ = Describe("What a client sends", func() {
 		on(ctx, "chosen", "route_filter_host_rewrite", `{"from_header":"x-tenant"}`)
 		for value, host := range map[string]string{"a.test": "a.test", "%REQ(x-evil)%": "%REQ(x-evil)%", "a.test\tb": "", "a.test/../b": "", "a.test\rX-Admin: 1": ""} {
 			a := gw.raw(ctx, "GET / HTTP/1.1", "Host: chosen.test", "X-Evil: evil.test", "X-Tenant: "+value)
-			if host == "" { // the backend, which is not Envoy, refuses it
+			if host == "" { // the backend, rather than Envoy, refuses it
 				Expect(a.Status).To(Equal(http.StatusBadRequest), value)
 				continue
 			}

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// addressTry are headers of a client that says that it is 192.0.2.1, and is not.
+// addressTry are headers of a client that falsely claims the address 192.0.2.1.
 type addressTry struct {
 	headers []string
 	status  int

@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// hostileKeys is what an issuer answers in place of its keys, and what is said of it.
+// hostileKeys is the answer of an issuer instead of its keys, and what is reported about it.
 type hostileKeys struct {
 	what   string
 	answer http.HandlerFunc
@@ -40,7 +40,7 @@ func answer(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// hang answers nothing, or the beginning of something.
+// hang answers nothing, or only the beginning of an answer.
 func hang(begin string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if begin != "" {
@@ -95,7 +95,8 @@ func hostileAnswers(good string) []hostileKeys {
 	}
 }
 
-// startIssuer runs what answers for keys, behind the upstream "issuer", until the end of the spec.
+// startIssuer runs a server that answers requests for keys, behind the upstream "issuer", until
+// the end of the spec.
 func startIssuer(ctx SpecContext, answer http.HandlerFunc) {
 	GinkgoHelper()
 	s := httptest.NewServer(answer)
@@ -105,7 +106,7 @@ func startIssuer(ctx SpecContext, answer http.HandlerFunc) {
 	gw.add(ctx, "/upstream", "Upstream_name=issuer", "Upstream_ip="+at.Hostname(), "Upstream_port="+at.Port())
 }
 
-// addTokens makes a route of the service "keys" that asks for tokens whose keys are at a path.
+// addTokens creates a route of the service "keys" that requires tokens, with their keys at a path.
 func addTokens(ctx SpecContext, name string) {
 	GinkgoHelper()
 	gw.add(ctx, "/filter", "Filter_name="+name, "Filter_type=http_filter_jwt", `Filter_config={"issuer":"https://issuer.test","jwks_uri":"http://issuer.test/`+name+`","upstream":"issuer"}`)

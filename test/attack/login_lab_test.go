@@ -44,7 +44,7 @@ type loginTarget struct {
 	access, id, other string
 }
 
-// startLogins makes the services, until the end of the container.
+// startLogins creates the services, until the end of the container.
 func startLogins(ctx context.Context) *loginTarget {
 	GinkgoHelper()
 	var l loginTarget
@@ -100,7 +100,8 @@ func startLogins(ctx context.Context) *loginTarget {
 	return &l
 }
 
-// protect makes a service with a certificate and a login filter, all of one name.
+// protect creates a service with a certificate and a login filter, all with the same
+// name.
 func (l *loginTarget) protect(ctx context.Context, name, client, more string) {
 	GinkgoHelper()
 	pair, err := l.authority.Issue(testkit.CertificateOptions{Names: []string{name + ".test"}})
@@ -114,13 +115,13 @@ func (l *loginTarget) protect(ctx context.Context, name, client, more string) {
 	gw.link(ctx, "/proxy/gw/service/"+name+"?wait=applied")
 }
 
-// at is a URL of a host of the gateway.
+// at returns a URL of a host of the gateway.
 func (l *loginTarget) at(host, path string) string {
 	return "https://" + host + ":" + strconv.Itoa(gw.httpsPort) + path
 }
 
-// begin sends a browser to the provider, in the name of a client, and returns the URL
-// to which the provider sends it back.
+// begin sends a browser to the provider, on behalf of a client, and returns the URL to
+// which the provider redirects it.
 func (l *loginTarget) begin(ctx context.Context, b *testkit.Browser, address string) *url.URL {
 	GinkgoHelper()
 	callback := func(to *url.URL) bool { return to != nil && to.Port() == strconv.Itoa(gw.httpsPort) }
@@ -139,7 +140,7 @@ func (l *loginTarget) begin(ctx context.Context, b *testkit.Browser, address str
 	return nil
 }
 
-// tokens are those of anna, whom the provider remembers, for a client.
+// tokens returns anna's tokens for a client; the provider has a session of hers.
 func (l *loginTarget) tokens(ctx context.Context, client string) (access, id string) {
 	GinkgoHelper()
 	const verifier = "a-verifier-of-at-least-43-characters-is-needed"
@@ -163,8 +164,8 @@ func (l *loginTarget) tokens(ctx context.Context, client string) (access, id str
 	return t.Access, t.ID
 }
 
-// key is that of the HMAC over the cookies of a filter, as the gateway derives it (ADR
-// 0055).
+// key returns the key of the HMAC over the cookies of a filter, as the gateway derives it
+// (ADR 0055).
 func (l *loginTarget) key(filter, client string) string {
 	GinkgoHelper()
 	key, err := hkdf.Key(sha256.New, []byte(cookieKey), nil, "gatehouse login cookies\x00filter/"+filter+"\x00"+client+"\x00"+l.idp.Issuer, 32)
@@ -172,7 +173,7 @@ func (l *loginTarget) key(filter, client string) string {
 	return hex.EncodeToString(key)
 }
 
-// suffix ends the names of the cookies of a filter.
+// suffix returns the suffix of the names of a filter's cookies.
 func suffix(filter string) string {
 	sum := sha256.Sum256([]byte("filter/" + filter))
 	return "-" + hex.EncodeToString(sum[:4])
@@ -181,7 +182,7 @@ func suffix(filter string) string {
 // pair is a cookie.
 type pair struct{ name, value string }
 
-// session are the cookies of anna for a host, with names before their suffix.
+// session returns anna's cookies for a host, with names before their suffix.
 func (l *loginTarget) session(host string) []pair {
 	GinkgoHelper()
 	var list []pair
@@ -194,7 +195,7 @@ func (l *loginTarget) session(host string) []pair {
 	return list
 }
 
-// forge is a session of a filter that somebody makes who has a key and tokens.
+// forge returns a session of a filter, made by somebody who has a key and tokens.
 func forge(key, filter, authority, access, id string) []pair {
 	expires := strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(key))
@@ -205,7 +206,7 @@ func forge(key, filter, authority, access, id string) []pair {
 	}
 }
 
-// renamed are cookies under the names of another filter.
+// renamed returns cookies under the names of another filter.
 func renamed(cookies []pair, from, to string) []pair {
 	cookies = slices.Clone(cookies)
 	for i := range cookies {
@@ -214,7 +215,7 @@ func renamed(cookies []pair, from, to string) []pair {
 	return cookies
 }
 
-// with are cookies of which the one whose name begins so has another value.
+// with returns cookies in which the one whose name begins with name has another value.
 func with(cookies []pair, name, value string) []pair {
 	cookies = slices.Clone(cookies)
 	for i := range cookies {
@@ -225,14 +226,14 @@ func with(cookies []pair, name, value string) []pair {
 	return cookies
 }
 
-// without are cookies but those whose names begin so.
+// without returns cookies except those whose names begin with one of names.
 func without(cookies []pair, names ...string) []pair {
 	return slices.DeleteFunc(slices.Clone(cookies), func(c pair) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(c.name, name) })
 	})
 }
 
-// flipped is a text of which one byte is another, of the same alphabet.
+// flipped returns a text with one byte replaced, from the same alphabet.
 func flipped(s string, at int) string {
 	other := byte('A')
 	if s[at] == 'A' {
@@ -244,7 +245,7 @@ func flipped(s string, at int) string {
 	return s[:at] + string(other) + s[at+1:]
 }
 
-// send sends a request over a connection for a host, byte by byte. Without a line Host
+// send sends a request over a connection for a host, byte by byte. Without a Host line,
 // it is for that host.
 func (l *loginTarget) send(ctx context.Context, sni, first string, cookies []pair, lines ...string) testkit.Answer {
 	GinkgoHelper()
@@ -268,8 +269,8 @@ func (l *loginTarget) send(ctx context.Context, sni, first string, cookies []pai
 	return exchange(conn, append(all, lines...)...)
 }
 
-// outcome is what came of a request: "login" if it is sent to the provider, "page" if the
-// backend answered, else the status and where it is sent.
+// outcome describes an answer: "login" for a redirect to the provider, "page" if the
+// backend answered, otherwise the status and the redirect.
 func (l *loginTarget) outcome(a testkit.Answer) string {
 	location := a.Header.Get("Location")
 	switch {
@@ -283,7 +284,7 @@ func (l *loginTarget) outcome(a testkit.Answer) string {
 	return strconv.Itoa(a.Status)
 }
 
-// backendSaw is what the backend saw.
+// backendSaw returns the request as the backend received it.
 func backendSaw(a testkit.Answer) testkit.Echo {
 	GinkgoHelper()
 	var e testkit.Echo

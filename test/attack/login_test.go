@@ -22,7 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// sessionTry is a request with cookies, with what has to come of it.
+// sessionTry is a request with cookies and its expected outcome.
 type sessionTry struct {
 	what    string
 	host    string
@@ -31,7 +31,7 @@ type sessionTry struct {
 	want    string
 }
 
-// sessionTries are ways to be somebody without a login. a is the genuine session.
+// sessionTries returns ways to be somebody without a login. a is the genuine session.
 func (l *loginTarget) sessionTries(ctx context.Context) []sessionTry {
 	GinkgoHelper()
 	a, b, r := l.session("a.test"), l.session("b.test"), l.session("r.test")
@@ -99,7 +99,7 @@ func value(cookies []pair, name string) string {
 	return ""
 }
 
-// signed is the id_token of the user with claims of somebody else, signed by the
+// signed returns the user's id_token with claims of somebody else, signed by the
 // attacker: RS256 with the attacker's own key under the id of the provider's, or none.
 func (l *loginTarget) signed(alg string) string {
 	GinkgoHelper()
@@ -115,7 +115,8 @@ func (l *loginTarget) signed(alg string) string {
 	return input + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// confused is signed with an HMAC whose key is the provider's published key.
+// confused returns a token signed with an HMAC whose key is the provider's published
+// key.
 func (l *loginTarget) confused(ctx context.Context) string {
 	GinkgoHelper()
 	v, err := l.browser.Clone().Do(ctx, testkit.Request{URL: l.idp.Issuer + "/jwks"})
@@ -126,7 +127,7 @@ func (l *loginTarget) confused(ctx context.Context) string {
 	return input + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// claiming is what is signed: the genuine header with another algorithm, and the
+// claiming returns the text to sign: the genuine header with another algorithm, and the
 // genuine claims with another user.
 func (l *loginTarget) claiming(alg string) string {
 	GinkgoHelper()
@@ -147,16 +148,15 @@ func (l *loginTarget) claiming(alg string) string {
 	return strings.Join(encoded, ".")
 }
 
-// loginTry is a request that is written oddly, with what has to come of it without and
-// with a session.
+// loginTry is an unusual request, with its expected outcome without and with a session.
 type loginTry struct {
 	target      string
 	header      []string
 	want, known string
 }
 
-// loginTries are ways past a login. "page TARGET" is what the backend sees. PORT is
-// the gateway's.
+// loginTries returns ways to bypass a login. "page TARGET" is what the backend
+// receives. PORT is the gateway's.
 func loginTries() []loginTry {
 	const page, anna = "page ", " as anna@a.test"
 	return []loginTry{
@@ -201,7 +201,7 @@ func loginTries() []loginTry {
 		{"/secret", []string{"X-Http-Method-Override: OPTIONS"}, "login", page + "/secret" + anna},
 		{"/secret", []string{"X-User: root@a.test"}, "login", page + "/secret" + anna},
 		{"/secret", []string{"Origin: https://a.test", "Access-Control-Request-Method: GET"}, "login", page + "/secret" + anna},
-		// The session is one of the host as it is in the URL, with its port.
+		// The session is for the host as it is in the URL, with its port.
 		{"/", []string{"Host: a.test"}, "login", "login"},
 		{"/", []string{"Host: a.test:1"}, "login", "login"},
 		{"/", []string{"Host: A.test:PORT"}, "login", "login"},
@@ -415,8 +415,8 @@ var _ = Describe("A login", Ordered, ContinueOnFailure, func() {
 	}, SpecTimeout(2*time.Minute))
 })
 
-// callback begins a login at /deep of a host, logs anna in, and returns where the
-// provider sends the browser.
+// callback starts a login at /deep of a host, logs anna in, and returns the URL to
+// which the provider redirects the browser.
 func (l *loginTarget) callback(ctx context.Context, b *testkit.Browser, host string) *url.URL {
 	GinkgoHelper()
 	for _, c := range l.browser.Cookies {
@@ -427,7 +427,7 @@ func (l *loginTarget) callback(ctx context.Context, b *testkit.Browser, host str
 	return l.begin(ctx, b, l.at(host, "/deep"))
 }
 
-// stateWith is a state of Envoy's with another value of a field.
+// stateWith returns Envoy's state with another value of a field.
 func stateWith(state, field, value string) string {
 	GinkgoHelper()
 	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(state, "="))

@@ -12,8 +12,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// pagesConfig lets pages of https://a.test, and of hosts below b.test, read as their user. What is below /change may
-// be changed by pages of the host itself and of https://a.test:8443.
+// pagesConfig lets pages of https://a.test, and of hosts below b.test, read as their
+// user. Pages of the host itself and of https://a.test:8443 may change what is below
+// /change.
 const pagesConfig = `
 version: 1
 filters:
@@ -61,7 +62,7 @@ var _ = Describe("Pages of strangers", func() {
 		GinkgoHelper()
 		return try(ctx, base, method, path, "", append([]string{"Host: shop.test"}, headers...)...)
 	}
-	// allowed are the headers that let a page read.
+	// allowed returns the headers that let a page read.
 	allowed := func(a testkit.Answer) (names []string) {
 		for name := range a.Header {
 			if strings.HasPrefix(name, "Access-Control-") {
@@ -73,7 +74,7 @@ var _ = Describe("Pages of strangers", func() {
 
 	It("read nothing, and their preflights reach nothing that was not there", func(ctx SpecContext) {
 		const asks = "Access-Control-Request-Method: POST"
-		for _, page := range []string{"https://a.test", "https://x.b.test"} { // what strangers do not get
+		for _, page := range []string{"https://a.test", "https://x.b.test"} { // strangers do not receive these
 			for _, path := range []string{"/open", "/closed"} {
 				Expect(send(ctx, "GET", path, "Origin: "+page).Header.Get("Access-Control-Allow-Origin")).To(Equal(page), path)
 			}
@@ -122,7 +123,7 @@ var _ = Describe("Pages of strangers", func() {
 	}, NodeTimeout(2*time.Minute))
 })
 
-// strangersToChange claim to be pages that may ask for changes.
+// strangersToChange claim to be pages that may request changes.
 func strangersToChange() [][]string {
 	return [][]string{
 		{"Origin: null"}, {"Origin: null", "Referer: https://shop.test/"}, {"Origin: https://shop.test.evil.test"}, {"Origin: https://evilshop.test"},

@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// pathTry is a path that may lead past the route /admin, and what has to come
-// of it: guarded, a status, or the path that the backend sees.
+// pathTry is a path that may bypass the route /admin, and its expected result: guarded,
+// a status, or the path that the backend receives.
 type pathTry struct {
 	target string
 	want   string
@@ -38,7 +38,7 @@ func pathTries() []pathTry {
 		{"/x%2f..%2fadmin", "307"},
 		{"/x/..%5cadmin", "307"},
 		{"/admin%00", "400"},
-		// What docs/routing.md says of backends that read more into a path.
+		// What docs/routing.md says about backends that interpret a path further.
 		{"/Admin", "/Admin"},
 		{"/admin;x", "/admin;x"},
 		{"/%2561dmin", "/%2561dmin"},

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// preflightTry is a request that wants to pass for a preflight, which asks for no token.
+// preflightTry is a request that pretends to be a preflight, which needs no token.
 type preflightTry struct {
 	line    string
 	headers []string

@@ -18,10 +18,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// refused is what comes of a connection for which no certificate is shown.
+// refused is the result of a connection for which no certificate is presented.
 const refused = "refused"
 
-// nameTry is a connection for a server name (SNI), with what has to come of it.
+// nameTry is a connection for a server name (SNI), with its expected result.
 type nameTry struct {
 	what  string
 	names []string
@@ -29,7 +29,7 @@ type nameTry struct {
 	want string
 }
 
-// serverNames are ways to write a server name; more than one means several in one
+// serverNames returns ways to write a server name; more than one means several in one
 // extension.
 func serverNames() []nameTry {
 	long := strings.Repeat("a", 63) + "."
@@ -62,7 +62,7 @@ func serverNames() []nameTry {
 		{"brackets", []string{"[::1]"}, refused},
 		{"a port", []string{"open.test:443"}, refused},
 		{"a name of nobody", []string{"other.test"}, refused},
-		// Which is the service for every host; it has a certificate.
+		// This is the service for every host; it has a certificate.
 		{"none", nil, "any.test"},
 	}
 }
@@ -121,8 +121,8 @@ func startSecure(ctx context.Context) secureTarget {
 	return t
 }
 
-// shown is the first name in the certificate that is shown for server names, in TLS
-// 1.2, where it is in the clear.
+// shown returns the first name in the certificate that is presented for server names,
+// in TLS 1.2, where it is not encrypted.
 func (t secureTarget) shown(ctx context.Context, names []string) string {
 	GinkgoHelper()
 	answer, err := testkit.ClientHello{
@@ -150,23 +150,23 @@ var _ = Describe("A server name", func() {
 		By("and costs no connection to the control plane")
 		Expect(t.Records("envoy disconnected")).To(BeEmpty())
 		Expect(t.Stderr.String()).NotTo(ContainSubstring("invalid UTF-8"))
-		// It has learned of what comes after it, too.
+		// Envoy still receives later changes.
 		a, err := t.API.Post(ctx, "/service/open/route?wait=applied", "Route_Name=later", "Route_prefix=/later")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusCreated), a.Body)
 	}, SpecTimeout(2*time.Minute))
 })
 
-// requestTry is a request over a connection for a server name, with what has to come
-// of it: the backend that answers, or a status.
+// requestTry is a request over a connection for a server name, with its expected
+// result: the backend that answers, or a status.
 type requestTry struct {
 	what, name string
 	lines      []string
 	want       string
 }
 
-// requests are over connections in HTTP/1.1. Unless they say so, a client shows no
-// certificate.
+// requests returns requests over HTTP/1.1 connections. Unless they say otherwise, the
+// client presents no certificate.
 func requests() []requestTry {
 	get := func(what, name, want string, hosts ...string) requestTry {
 		t := requestTry{what, name, []string{"GET / HTTP/1.1"}, want}
@@ -208,7 +208,7 @@ func requests() []requestTry {
 	}
 }
 
-// requests2 are over connections in HTTP/2, for which lines are headers.
+// requests2 returns requests over HTTP/2 connections, where lines are headers.
 func requests2() []requestTry {
 	get := func(what, name, want string, headers ...string) requestTry {
 		return requestTry{what, name, append([]string{":method: GET", ":scheme: https", ":path: /"}, headers...), want}
@@ -230,7 +230,7 @@ func requests2() []requestTry {
 	}
 }
 
-// connect makes a TLS connection for a server name; "" is none.
+// connect opens a TLS connection for a server name; "" means none.
 func (t secureTarget) connect(ctx context.Context, name, protocol string, certificates ...tls.Certificate) net.Conn {
 	GinkgoHelper()
 	config := &tls.Config{ServerName: name, InsecureSkipVerify: name == "", RootCAs: t.authority.Pool(), NextProtos: []string{protocol}, Certificates: certificates} //nolint:gosec // for no name there is no certificate
@@ -240,7 +240,7 @@ func (t secureTarget) connect(ctx context.Context, name, protocol string, certif
 	return conn
 }
 
-// outcome is the backend that has answered, or the status.
+// outcome returns the backend that has answered, or the status.
 func outcome(a testkit.Answer) string {
 	switch a.Status {
 	case http.StatusOK:
@@ -294,7 +294,7 @@ var _ = Describe("A request over TLS", func() {
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 				config := &tls.Config{ServerName: name, RootCAs: t.authority.Pool(), MinVersion: version, MaxVersion: version}
 				conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", t.addr)
-				if err == nil { // TLS 1.3 tells the client later
+				if err == nil { // in TLS 1.3 the client learns of it later
 					_, _ = fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", name)
 					_, err = io.ReadAll(conn)
 					_ = conn.Close()
@@ -305,13 +305,13 @@ var _ = Describe("A request over TLS", func() {
 		Expect(t.bank.Requests()).To(BeZero())
 	}, SpecTimeout(time.Minute))
 
-	// Go writes neither of the two as a server name.
+	// Go sends neither of the two as a server name.
 	It("has no connection for a server name with a trailing dot, or an address", func(ctx SpecContext) {
 		t := startSecure(ctx)
 		for name, want := range map[string]bool{"open.test": true, "open.test.": false, "127.0.0.1": false, "bank.test.": false} {
 			cmd := exec.CommandContext(ctx, "openssl", "s_client", "-connect", t.addr, "-servername", name, "-quiet")
 			cmd.Stdin, cmd.WaitDelay = strings.NewReader("GET / HTTP/1.1\r\nHost: "+strings.TrimSuffix(name, ".")+"\r\nConnection: close\r\n\r\n"), 10*time.Second
-			out, _ := cmd.CombinedOutput() // it ends with 1 where it is refused
+			out, _ := cmd.CombinedOutput() // it exits with 1 if it is refused
 			Expect(strings.Contains(string(out), "HTTP/1.1 200")).To(Equal(want), "%s: %s", name, out)
 			Expect(strings.Contains(string(out), "HTTP/")).To(Equal(want), "%s: %s", name, out)
 		}

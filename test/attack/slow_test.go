@@ -15,8 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit/postgres"
 )
 
-// slowReader sends a request and takes the first bytes of the answer, if any
-// come; then nothing more. Its window is small.
+// slowReader sends a request and reads the first bytes of the answer, if any arrive;
+// then nothing more. Its window is small.
 type slowReader struct{ conn net.Conn }
 
 func startSlowReader(ctx context.Context, url, path string) slowReader {
@@ -34,7 +34,7 @@ func startSlowReader(ctx context.Context, url, path string) slowReader {
 	return slowReader{conn}
 }
 
-// status is the status of the answer; empty until it comes.
+// status returns the status of the answer; empty until it arrives.
 func (r slowReader) status() string {
 	GinkgoHelper()
 	Expect(r.conn.SetReadDeadline(time.Now().Add(20 * time.Millisecond))).To(Succeed())
@@ -46,7 +46,7 @@ func (r slowReader) status() string {
 	return strings.TrimPrefix(string(b[:n]), "HTTP/1.1 ")
 }
 
-// fill stores some 12 MB of configuration, more than lies in the buffers of a
+// fill stores about 12 MB of configuration, more than fits in the buffers of a
 // connection.
 func fill(ctx context.Context, t target) {
 	GinkgoHelper()

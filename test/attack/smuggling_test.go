@@ -13,14 +13,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// hidden is a request that a parser finds which ends the one before it too early.
+// hidden is a request that a parser finds if it ends the previous one too early.
 const hidden = "GET /hidden HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 
 // smuggling is a try: what it is, the status with which it is refused, and its bytes.
 type smuggling struct{ what, status, request string }
 
-// smuggled returns bytes of which two parsers can find the end of a request in two places. Whoever
-// passes them on lets a client put words into the next client's request.
+// smuggled returns bytes in which two parsers can find the end of a request in different places. A
+// proxy that forwards them lets a client inject text into the next client's request.
 func smuggled() []smuggling {
 	return []smuggling{
 		{"two kinds of length", "400", "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden},
@@ -63,7 +63,7 @@ var _ = Describe("A request that two parsers read differently", func() {
 	})
 })
 
-// everything sends bytes and returns what comes until the gateway closes the connection.
+// everything sends bytes and returns the answer until the gateway closes the connection.
 func everything(ctx context.Context, request string) string {
 	GinkgoHelper()
 	conn := gw.dial(ctx)
@@ -71,6 +71,6 @@ func everything(ctx context.Context, request string) string {
 	_, err := io.WriteString(conn, request)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(conn.SetReadDeadline(time.Now().Add(10 * time.Second))).To(Succeed())
-	answer, _ := io.ReadAll(conn) // that it is reset is as good as closed
+	answer, _ := io.ReadAll(conn) // a reset is as good as a close
 	return string(answer)
 }

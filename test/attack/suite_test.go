@@ -17,15 +17,14 @@ import (
 
 func TestAttack(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// The machine may be busy with the other packages' tests.
+	// The machine may be busy with the tests of other packages.
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "Attacks")
 }
 
-// target is the gateway that all specs attack. It has a service for every host,
-// "shop", with a route / to the backend "blue". A spec that adds objects removes
-// them again.
+// target is the gateway that all specs attack. It has a service for every host, "shop",
+// with a route / to the backend "blue". A spec that adds objects removes them again.
 type target struct {
 	*testkit.Gatehouse
 	// port is where Envoy listens.
@@ -41,7 +40,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	gw = startTarget(ctx)
 }, NodeTimeout(2*time.Minute))
 
-// Whatever was tried: the gateway runs, and serves.
+// After every attack the gateway still runs and serves.
 var _ = AfterEach(func(ctx SpecContext) {
 	Expect(gw.Exited()).NotTo(BeClosed(), gw.Stderr.String())
 	Expect(gw.Stderr.String()).NotTo(Or(ContainSubstring("goroutine "), ContainSubstring("panic"), ContainSubstring("DATA RACE")))
@@ -51,8 +50,8 @@ var _ = AfterEach(func(ctx SpecContext) {
 	Expect(a.Status).To(Equal(http.StatusOK))
 }, NodeTimeout(2*time.Minute))
 
-// startTarget starts a gateway on free ports, with more arguments, until the
-// end of the suite or of the spec that calls it.
+// startTarget starts a gateway on free ports, with additional arguments, until the end
+// of the suite or of the spec that calls it.
 func startTarget(ctx context.Context, args ...string) target {
 	GinkgoHelper()
 	t := startEmpty(ctx, nil, args...)
@@ -72,7 +71,7 @@ func startTarget(ctx context.Context, args ...string) target {
 	return t
 }
 
-// startEmpty starts one without any object.
+// startEmpty starts one without any objects.
 func startEmpty(ctx context.Context, env []string, args ...string) target {
 	GinkgoHelper()
 	port, err := testkit.FreePort()
@@ -97,8 +96,7 @@ func startEmpty(ctx context.Context, env []string, args ...string) target {
 
 func served(path string) string { return gw.served(path) }
 
-// served says which backend answers a GET request; what else happens, where
-// none does.
+// served returns the backend that answers a GET request, or what else happens.
 func (t target) served(path string) string {
 	a, err := testkit.API{URL: "http://127.0.0.1:" + strconv.Itoa(t.port)}.Get(context.Background(), path)
 	switch {
@@ -110,11 +108,11 @@ func (t target) served(path string) string {
 	return a.Header.Get(testkit.BackendHeader)
 }
 
-// all reports whether the tables are gone through as a whole.
+// all reports whether complete tables are tried.
 func all() bool { return os.Getenv("GATEHOUSE_TEST_ATTACKS") == "all" }
 
-// some are the rows of a table that this run tries: the first n of them, or all
-// of them in a long run. So the most telling ones come first.
+// some returns the rows of a table that this run tries: the first n of them, or all of
+// them in a long run. So the most important ones come first.
 func some[T any](n int, rows []T) []T {
 	if all() {
 		return rows
@@ -122,8 +120,7 @@ func some[T any](n int, rows []T) []T {
 	return rows[:min(n, len(rows))]
 }
 
-// try sends a request with headers of the form "Name: value"; Host is one of
-// them.
+// try sends a request with headers of the form "Name: value"; Host may be one of them.
 func try(ctx context.Context, base testkit.API, method, path, body string, headers ...string) testkit.Answer {
 	GinkgoHelper()
 	req, err := http.NewRequestWithContext(ctx, method, base.URL+path, strings.NewReader(body))
@@ -141,15 +138,15 @@ func try(ctx context.Context, base testkit.API, method, path, body string, heade
 	return a
 }
 
-// add makes an object, until the end of the spec.
+// add creates an object, until the end of the spec.
 func (t target) add(ctx context.Context, path string, fields ...string) {
 	GinkgoHelper()
 	_, name, _ := strings.Cut(fields[0], "=")
 	t.call(ctx, path, path+"/"+name, fields...)
 }
 
-// addService makes a service in front of blue, with a route /, until the end of
-// the spec.
+// addService creates a service in front of blue, with a route /, until the end of the
+// spec.
 func (t target) addService(ctx context.Context, name, fqdn string) {
 	GinkgoHelper()
 	t.add(ctx, "/service", "Service_Name="+name, "fqdn="+fqdn)
@@ -157,14 +154,14 @@ func (t target) addService(ctx context.Context, name, fqdn string) {
 	t.link(ctx, "/service/"+name+"/route/root/upstream/blue")
 }
 
-// link makes a link, until the end of the spec.
+// link creates a link, until the end of the spec.
 func (t target) link(ctx context.Context, path string) {
 	GinkgoHelper()
 	bare, _, _ := strings.Cut(path, "?")
 	t.call(ctx, path, bare)
 }
 
-// call makes what a call removes at the end of the spec.
+// call makes a call, and deletes what it created at the end of the spec.
 func (t target) call(ctx context.Context, path, made string, fields ...string) {
 	GinkgoHelper()
 	a, err := t.API.Post(ctx, path, fields...)

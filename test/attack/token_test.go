@@ -22,7 +22,7 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// tokenTry is a request with a token, and the status that comes of it.
+// tokenTry is a request with a token, and the expected status.
 type tokenTry struct {
 	what    string
 	path    string
@@ -30,8 +30,8 @@ type tokenTry struct {
 	want    int
 }
 
-// forger has what an attacker may know, and the issuer's keys, to sign what only is not meant
-// for here.
+// forger has what an attacker may know, and the issuer's keys, to sign tokens that are
+// genuine but not meant for this service.
 type forger struct {
 	issuer, other *testkit.TokenIssuer
 	rsa           *rsa.PublicKey
@@ -42,7 +42,7 @@ func (f forger) keys() string {
 	return fmt.Sprintf(`%s,{"kty":"RSA","kid":"rsa","n":%q,"e":"AQAB"}]}`, first, testkit.Base64(f.rsa.N.Bytes()))
 }
 
-// claims are those of a good token, with others.
+// claims returns the claims of a valid token, with changes.
 func (f forger) claims(others object) object {
 	all := object{"iss": f.issuer.Issuer, "aud": "shop", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix()}
 	for name, value := range others {
@@ -61,7 +61,7 @@ func (f forger) header(header object) []string {
 	return []string{"Authorization: Bearer " + f.issuer.Sign(header, f.claims(nil))}
 }
 
-// forged is signed with a key of the attacker, or with nothing.
+// forged returns a token signed with a key of the attacker, or not signed.
 func (f forger) forged(header object, sign func(text string) string) []string {
 	text := testkit.TokenPart(header) + "." + testkit.TokenPart(f.claims(nil))
 	return []string{"Authorization: Bearer " + text + "." + sign(text)}

@@ -17,7 +17,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// selves are ways to name the machine on which the gateway runs.
+// selves returns ways to name the machine on which the gateway runs.
 func selves() []string {
 	list := []string{
 		"127.0.0.1", "localhost", "0.0.0.0", "::1", "127.9.9.9", "::ffff:127.0.0.1", "LOCALHOST.", "x.localhost", "::", "0x7f000001", "ip6-localhost", "127.0.0.1.",
@@ -28,7 +28,7 @@ func selves() []string {
 	return list
 }
 
-// portOf is the port of HOST:PORT or a URL.
+// portOf returns the port of HOST:PORT or a URL.
 func portOf(at string) string {
 	GinkgoHelper()
 	if u, err := url.Parse(at); err == nil && u.Host != "" {
@@ -49,7 +49,7 @@ var _ = Describe("An upstream that leads to the gateway itself", func() {
 			for _, self := range some(6, selves()) {
 				a, err := gw.API.Post(ctx, "/upstream", "Upstream_name=self", "Upstream_ip="+self, "Upstream_port="+port)
 				Expect(err).NotTo(HaveOccurred())
-				if a.Status == http.StatusBadRequest { // which no upstream may have
+				if a.Status == http.StatusBadRequest { // no upstream may have it
 					Expect(a.Body).To(ContainSubstring("is not an IPv4 address"), self)
 					continue
 				}

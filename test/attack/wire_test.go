@@ -32,8 +32,8 @@ func (t target) dial(ctx context.Context) net.Conn {
 	return conn
 }
 
-// raw sends a request in HTTP/1.1 byte by byte, of which the lines are joined,
-// and reads the answer.
+// raw sends an HTTP/1.1 request byte by byte, with its lines joined, and reads the
+// answer.
 func (t target) raw(ctx context.Context, lines ...string) testkit.Answer {
 	GinkgoHelper()
 	conn := t.dial(ctx)
@@ -41,7 +41,7 @@ func (t target) raw(ctx context.Context, lines ...string) testkit.Answer {
 	return exchange(conn, lines...)
 }
 
-// exchange sends a request in HTTP/1.1 over a connection, and reads the answer.
+// exchange sends an HTTP/1.1 request over a connection, and reads the answer.
 func exchange(conn io.ReadWriter, lines ...string) testkit.Answer {
 	GinkgoHelper()
 	_, err := io.WriteString(conn, strings.Join(lines, "\r\n")+"\r\n\r\n")
@@ -57,8 +57,8 @@ func exchange(conn io.ReadWriter, lines ...string) testkit.Answer {
 	return testkit.Answer{Status: resp.StatusCode, Header: resp.Header, Body: string(body)}
 }
 
-// raw2 sends a request with exactly these headers, "name: value", in HTTP/2,
-// and reads the answer.
+// raw2 sends an HTTP/2 request with exactly these headers, "name: value", and reads the
+// answer.
 func (t target) raw2(ctx context.Context, headers ...string) testkit.Answer {
 	GinkgoHelper()
 	conn := t.dial(ctx)
@@ -66,7 +66,7 @@ func (t target) raw2(ctx context.Context, headers ...string) testkit.Answer {
 	return exchange2(conn, headers...)
 }
 
-// exchange2 sends a request in HTTP/2 over a connection, and reads the answer.
+// exchange2 sends an HTTP/2 request over a connection, and reads the answer.
 func exchange2(conn io.ReadWriter, headers ...string) testkit.Answer {
 	GinkgoHelper()
 	var block bytes.Buffer

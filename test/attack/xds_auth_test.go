@@ -19,22 +19,22 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// xdsAttempt is one way to ask for what is another's. It asks for edge with the delta
-// protocol unless it says otherwise.
+// xdsAttempt is one way to request another proxy's configuration. By default it requests that of
+// edge with the delta protocol.
 type xdsAttempt struct {
 	name string
-	// cert is what the client shows; nil is nothing.
+	// cert is the client's certificate; nil means none.
 	cert func(*xdsLab) *tls.Certificate
-	// md is metadata. TOKEN(name) in it is a token of the lab.
+	// md is metadata. TOKEN(name) in it stands for a token of the lab.
 	md         []string
 	call, node string
-	// code is how the call ends, reason what is logged and counted. For handshake the
-	// connection fails.
+	// code is how the call ends, reason what is logged and counted. For handshake the connection
+	// fails.
 	code   codes.Code
 	reason string
 }
 
-// handshake is the code of a call for which there is no connection.
+// handshake is the code of a call without a connection.
 const handshake = codes.Unavailable
 
 func forgedWith(names ...generalName) func(*xdsLab) *tls.Certificate {
@@ -49,7 +49,7 @@ func issued(name string) func(*xdsLab) *tls.Certificate {
 	return func(l *xdsLab) *tls.Certificate { return l.issued(name) }
 }
 
-// byOthers are certificates that the authority of the port has not issued, or would not.
+// byOthers returns certificates that the authority of the port has not issued, or would not issue.
 func byOthers() []xdsAttempt {
 	return []xdsAttempt{
 		{name: "no certificate", code: codes.Unauthenticated, reason: "none"},
@@ -88,7 +88,7 @@ func byOthers() []xdsAttempt {
 	}
 }
 
-// withOtherNames are certificates of the right authority that do not name edge.
+// withOtherNames returns certificates of the right authority that do not name edge.
 func withOtherNames() []xdsAttempt {
 	list := []xdsAttempt{{name: "the certificate of another proxy", cert: issued("inner")}, {name: "the engine's certificate", cert: issued("ratelimit")}}
 	list = append(list, xdsAttempt{name: "the engine's certificate for a proxy called ratelimit", cert: issued("ratelimit"), node: "ratelimit"})
@@ -113,7 +113,7 @@ func withOtherNames() []xdsAttempt {
 	return list
 }
 
-// withTokens are tokens that are not edge's.
+// withTokens returns tokens that are not edge's.
 func withTokens() []xdsAttempt {
 	list := []xdsAttempt{
 		{name: "garbage", md: []string{"authorization", "Bearer garbage"}},
@@ -145,7 +145,7 @@ func withTokens() []xdsAttempt {
 	)
 }
 
-// byOtherCalls are calls that are not an Envoy's for its own configuration.
+// byOtherCalls returns calls that are not an Envoy's for its own configuration.
 func byOtherCalls() (list []xdsAttempt) {
 	for _, path := range []string{
 		"/envoy.service.discovery.v3.AggregatedDiscoveryService/FetchAggregatedResources", "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters",
@@ -158,7 +158,7 @@ func byOtherCalls() (list []xdsAttempt) {
 			xdsAttempt{name: "with a proof " + path, call: path, cert: issued("edge"), code: codes.Unimplemented})
 	}
 	return append(list,
-		xdsAttempt{name: "a path that is none", call: "/", code: codes.Unimplemented}, // gRPC's own answer, of which no handler knows
+		xdsAttempt{name: "a path that is none", call: "/", code: codes.Unimplemented}, // gRPC's own answer, without a handler
 		xdsAttempt{name: "load reports without a proof", call: callLRS, code: codes.Unauthenticated, reason: "none"},
 		xdsAttempt{name: "load reports of another", call: callLRS, cert: issued("inner"), code: codes.PermissionDenied, reason: "proxy"},
 		xdsAttempt{name: "load reports of the engine", call: callLRS, cert: issued("ratelimit"), code: codes.PermissionDenied, reason: "proxy"},
@@ -197,7 +197,7 @@ func (l *xdsLab) try(ctx context.Context, a xdsAttempt, address string) (codes.C
 	return got.Code(), got.Message()
 }
 
-// expectClean checks that a text for a client or for the log tells nothing it should not.
+// expectClean checks that a text for a client or for the log reveals nothing it should not.
 func (l *xdsLab) expectClean(text string, what string) {
 	GinkgoHelper()
 	for name, token := range l.tokens {
@@ -210,7 +210,7 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 	var l *xdsLab
 	var edge xdsClient
 	addresses := 0
-	// nextAddress is a client's that nobody else has.
+	// nextAddress returns an address that no other client has.
 	nextAddress := func() string {
 		addresses++
 		return fmt.Sprintf("127.0.%d.%d", 1+addresses/200, 1+addresses%200)
@@ -225,7 +225,7 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 		edge.say(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterType, ResponseNonce: r.GetNonce()})
 	}, NodeTimeout(2*time.Minute))
 
-	// Whatever was tried: the others have what they had, and get what is new.
+	// After every attack the others have what they had, and receive what is new.
 	AfterEach(func(ctx SpecContext) {
 		Expect(l.Exited()).NotTo(BeClosed(), l.Stderr.String())
 		Expect(l.served("/")).To(Equal("blue"), "the Envoy of the gateway")
@@ -360,7 +360,7 @@ func resourceNames(r *discoveryv3.DeltaDiscoveryResponse) (names []string) {
 	return names
 }
 
-// say connects from an address, with TLS if there is a config, says something and returns what comes
+// say connects from an address, with TLS if there is a config, sends a text and returns the answer
 // until the port closes the connection.
 func (l *xdsLab) say(ctx context.Context, address string, config *tls.Config, text string) string {
 	GinkgoHelper()

@@ -14,11 +14,12 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// unproven is the most connections of one client that have proved nothing (pkg/xdsauth).
+// unproven is the maximum number of connections of one client that have not
+// authenticated (pkg/xdsauth).
 const unproven = 512
 
-// flood opens connections from an address, each with what begin does on it, until one is
-// closed at once or there are as many as it should open. It returns those that are open.
+// flood opens connections from an address and calls begin with each, until one is closed
+// immediately or their number is reached. It returns those that are open.
 func (l *xdsLab) flood(ctx context.Context, address string, most int, begin func(net.Conn) error) (open []net.Conn, refused int) {
 	GinkgoHelper()
 	for range most {
@@ -36,7 +37,7 @@ func (l *xdsLab) flood(ctx context.Context, address string, most int, begin func
 	return open, refused
 }
 
-// isClosed reports whether the port has closed a connection that it owes no answer.
+// isClosed reports whether the port has closed a connection on which no answer is due.
 func isClosed(conn net.Conn) bool {
 	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
 	for b := make([]byte, 1024); ; {
@@ -56,7 +57,7 @@ func countOpen(conns []net.Conn) (open int) {
 	return open
 }
 
-// descriptors is how many files and connections the program has open.
+// descriptors returns how many files and connections the program has open.
 func (l *xdsLab) descriptors() int {
 	GinkgoHelper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.Pid()))
@@ -67,7 +68,7 @@ func (l *xdsLab) descriptors() int {
 var _ = Describe("A flood of connections at the xDS port", func() {
 	var l *xdsLab
 	BeforeEach(func(ctx SpecContext) { l = startXDSLab(ctx) }, NodeTimeout(2*time.Minute))
-	// served is what another client gets on a new connection.
+	// served checks what another client receives on a new connection.
 	served := func(ctx context.Context, address string) {
 		GinkgoHelper()
 		conn := l.dial(address, l.issued("edge"))
@@ -120,7 +121,7 @@ var _ = Describe("A flood of connections at the xDS port", func() {
 			_, err := t.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 			return err
 		})
-		// Those that were opened long ago may be closed by now, and have made room.
+		// Those that were opened long ago may be closed by now, which makes room.
 		Expect(countOpen(conns)).To(BeNumerically("<=", unproven))
 		served(ctx, "127.0.9.2")
 	}, SpecTimeout(2*time.Minute))

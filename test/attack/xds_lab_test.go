@@ -36,16 +36,16 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// xdsLab is a gateway whose xDS port asks everybody for a proof. Beside the proxy gw, of its
-// own Envoy, it has the proxies edge and inner, each with a service and an upstream of that name.
+// xdsLab is a gateway whose xDS port requires authentication. In addition to the proxy gw, of its own
+// Envoy, it has the proxies edge and inner, each with a service and an upstream of that name.
 type xdsLab struct {
 	target
 	// dir is the directory of gatehouse pki.
 	dir string
 	ca  *x509.Certificate
 	key crypto.Signer
-	// tokens are by the name of their proxy; "ratelimit" is the engine's, "revoked" is
-	// one of edge that was revoked.
+	// tokens are by the name of their proxy; "ratelimit" is the engine's, "revoked" is a revoked one of
+	// edge.
 	tokens map[string]string
 }
 
@@ -109,7 +109,7 @@ func (l *xdsLab) pki(args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// token makes a token of the xDS port.
+// token creates a token of the xDS port.
 func (l *xdsLab) token(ctx context.Context, path, name string) string {
 	GinkgoHelper()
 	a, err := l.API.Post(ctx, path, "Token_name="+name)
@@ -120,7 +120,7 @@ func (l *xdsLab) token(ctx context.Context, path, name string) string {
 	return made.Token
 }
 
-// issued is a pair of gatehouse pki.
+// issued returns a pair of gatehouse pki.
 func (l *xdsLab) issued(name string) *tls.Certificate {
 	GinkgoHelper()
 	pair, err := tls.LoadX509KeyPair(l.path(name+".crt"), l.path(name+".key"))
@@ -137,8 +137,8 @@ type generalName struct {
 func uriName(text string) generalName { return generalName{6, text} }
 func dnsName(text string) generalName { return generalName{2, text} }
 
-// forged is a certificate with a key of its own, by the lab's authority, that is as good as
-// one for edge but for what change does to it; names replace the name of edge.
+// forged returns a certificate with its own key, by the lab's authority, that differs from a valid one for
+// edge only by change; names replace the name of edge.
 func (l *xdsLab) forged(change func(*x509.Certificate), names ...generalName) *tls.Certificate {
 	GinkgoHelper()
 	return forgeCertificate(l.ca, l.key, change, names...)
@@ -181,7 +181,7 @@ func alternativeNames(names []generalName) pkix.Extension {
 	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: value}
 }
 
-// tlsConfig is a client's that verifies the port, and shows cert if there is one, whatever
+// tlsConfig returns that of a client that verifies the port, and presents cert if it is not nil, whatever
 // authorities the port names.
 func (l *xdsLab) tlsConfig(cert *tls.Certificate) *tls.Config {
 	pool := x509.NewCertPool()
@@ -193,12 +193,12 @@ func (l *xdsLab) tlsConfig(cert *tls.Certificate) *tls.Config {
 	return c
 }
 
-// from is a dialer of a client on the loopback with an address of its own.
+// from returns a dialer of a client on the loopback with an address of its own.
 func from(address string) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 20 * time.Second}
 }
 
-// dial connects with a certificate, if there is one, from an address.
+// dial connects with a certificate, unless it is nil, from an address.
 func (l *xdsLab) dial(address string, cert *tls.Certificate) *grpc.ClientConn {
 	GinkgoHelper()
 	conn, err := grpc.NewClient("passthrough:///"+l.XDSAddr, grpc.WithTransportCredentials(credentials.NewTLS(l.tlsConfig(cert))),
@@ -217,8 +217,8 @@ const (
 	callSotW = "StreamAggregatedResources"
 )
 
-// ask makes a call under a node id and returns how it ended, or nil if there was a response. A call that is
-// none of the above is a path, called without streams.
+// ask makes a call under a node id and returns how it ended, or nil if there was a response. Any other call
+// than those above is a path, called without streams.
 func ask(ctx context.Context, conn *grpc.ClientConn, call, node string, md ...string) *status.Status {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, md...), 30*time.Second)
@@ -253,7 +253,7 @@ func ask(ctx context.Context, conn *grpc.ClientConn, call, node string, md ...st
 	return status.Convert(err)
 }
 
-// refusedFrom are the reasons in the lines of the log about a client address.
+// refusedFrom returns the reasons in the log records about a client address.
 func (l *xdsLab) refusedFrom(address string) (reasons []string) {
 	for _, r := range l.Records("xds client refused") {
 		if at := fmt.Sprint(r["address"]); strings.HasPrefix(at, address+":") || at == address {
@@ -263,7 +263,7 @@ func (l *xdsLab) refusedFrom(address string) (reasons []string) {
 	return reasons
 }
 
-// refusals is the counter of a reason.
+// refusals returns the counter of a reason.
 func (l *xdsLab) refusals(ctx context.Context, reason string) int {
 	GinkgoHelper()
 	return int(metric(ctx, l.target, regexp.QuoteMeta(`gatehouse_xds_refusals_total{reason="`+reason+`"}`)))

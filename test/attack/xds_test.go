@@ -28,7 +28,7 @@ const (
 	limitType    = "type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig"
 )
 
-// A name that no proxy has is none of these: its Envoy waits for it.
+// A name that no proxy has is not among these: its Envoy waits for it.
 var badNodes = []struct{ name, id string }{
 	{"of 254 bytes", strings.Repeat("a", 254)},
 	{"of a megabyte", strings.Repeat("a", 1<<20)},
@@ -41,7 +41,7 @@ var badNodes = []struct{ name, id string }{
 	{"that is no ASCII", "gẃ"},
 }
 
-// xdsClient is a stream that a spec says anything on.
+// xdsClient is a stream on which a spec can send anything.
 type xdsClient struct {
 	discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 	conn *grpc.ClientConn
@@ -62,10 +62,10 @@ func openStream(ctx context.Context, conn *grpc.ClientConn) xdsClient {
 	return xdsClient{s, conn}
 }
 
-// say sends a request; what is wrong with the stream comes out when it is read.
+// say sends a request; errors of the stream show when it is read.
 func (x xdsClient) say(req *discoveryv3.DeltaDiscoveryRequest) { _ = x.Send(req) }
 
-// end reads until the stream ends and returns how.
+// end reads until the stream ends and returns the status.
 func (x xdsClient) end() *status.Status {
 	for {
 		if _, err := x.Recv(); err != nil {
@@ -78,7 +78,7 @@ func firstRequest(node, typeURL string) *discoveryv3.DeltaDiscoveryRequest {
 	return &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node, Cluster: node}, TypeUrl: typeURL}
 }
 
-// manyNames are names of 100 bytes.
+// manyNames returns names of 100 bytes.
 func manyNames(n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -87,7 +87,7 @@ func manyNames(n int) []string {
 	return list
 }
 
-// logged counts the lines of the log with a message, and how long the longest is.
+// logged counts the log records with a message, and returns the length of the longest.
 func logged(t target, msg string) (lines, longest int) {
 	for _, line := range t.Stderr.Lines() {
 		if strings.Contains(line, `"msg":"`+msg+`"`) {
@@ -192,13 +192,13 @@ var _ = Describe("An xDS client", func() {
 				}
 			}
 		}()
-		// Others are served meanwhile.
+		// Others are still served.
 		a, err := gw.API.Post(ctx, "/service?wait=applied&timeout=10s", "Service_Name=meanwhile", "fqdn=meanwhile.example")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(201), a.Body)
 		_, err = gw.API.Delete(ctx, "/service/meanwhile")
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(func() error { // long enough for all of them, were they answered
+		Eventually(func() error { // long enough for all of them, if they were answered
 			_, err := gw.API.Get(ctx, "/status")
 			return err
 		}).Should(Succeed())
@@ -208,12 +208,12 @@ var _ = Describe("An xDS client", func() {
 	}, SpecTimeout(time.Minute))
 
 	It("leaves nothing, however many there are and whatever each says", func(ctx SpecContext) {
-		clients := 12 // they may keep nothing more than ten of them
+		clients := 12 // together they may keep nothing more than ten of them
 		if all() {
 			clients = 100
 		}
-		// A program whose heap nobody else fills. What it removes counts as gone at
-		// once, and the clients never answer that.
+		// A program whose heap nothing else fills. What it removes counts as gone
+		// immediately, and the clients never answer that.
 		t := startEmpty(ctx, nil, "--removal-grace", "1ms")
 		a, err := t.API.Post(ctx, "/service", "Service_Name=shop", "fqdn=*")
 		Expect(err).NotTo(HaveOccurred())
@@ -248,7 +248,7 @@ var _ = Describe("An xDS client", func() {
 		var few, many float64
 		attack(clients, func() { few = min(liveHeap(ctx, t), liveHeap(ctx, t), liveHeap(ctx, t)) })
 		attack(4*clients, func() {
-			// What is read and let go again is in the heap for a collection or two.
+			// Memory that was read and freed stays in the heap for a collection or two.
 			Eventually(func() float64 {
 				many = liveHeap(ctx, t)
 				return many
@@ -305,15 +305,14 @@ var _ = Describe("A client that plays a rate-limit engine", func() {
 	}, SpecTimeout(time.Minute))
 })
 
-// liveHeap is what the program's memory held at the last collection that came
-// after the call.
+// liveHeap returns the live heap of the program at the last collection after the call.
 func liveHeap(ctx context.Context, t target) float64 {
 	GinkgoHelper()
 	began := metric(ctx, t, "go_gc_duration_seconds_count")
 	document := map[string]any{"services": []map[string]string{{"name": "shop", "fqdn": "*"}}}
 	text, err := json.Marshal(document)
 	Expect(err).NotTo(HaveOccurred())
-	// What is read here is garbage afterwards, so that there is a collection.
+	// The answers become garbage, so that a collection follows.
 	Eventually(func() float64 {
 		_, err := t.API.Do(ctx, "PUT", "/config?dry_run=true", "application/json", string(text)+strings.Repeat(" ", 900<<10))
 		Expect(err).NotTo(HaveOccurred())

@@ -6,8 +6,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// accessLog measures what forms of the access log cost an Envoy that is
-// configured by hand.
+// accessLog measures the cost of forms of the access log in a hand-configured Envoy.
 func (l *lab) accessLog(ctx context.Context) ([]section, error) {
 	b, err := newBackend(ctx, true)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// alone is a `gatehouse standalone` with an empty store of its own, which
-// starts its Envoy itself.
+// alone is a `gatehouse standalone` with its own empty store, which starts its Envoy
+// itself.
 type alone struct {
 	program *process
 	caller
 	ports sidePorts
 }
 
-// startAlone returns when the program answers. Args are more of its flags.
+// startAlone returns when the program answers. args are additional flags.
 func (l *lab) startAlone(ctx context.Context, args ...string) (*alone, error) {
 	list, err := ports(5)
 	if err != nil {
@@ -34,7 +34,7 @@ func (l *lab) startAlone(ctx context.Context, args ...string) (*alone, error) {
 	return a, a.ready(ctx)
 }
 
-// pids are the program and its Envoy.
+// pids returns the program and its Envoy.
 func (a *alone) pids() ([]int, error) {
 	pid := a.program.cmd.Process.Pid
 	list, err := children(pid)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// childAttributes keeps Ctrl-C from the children, which this process ends
-// itself.
+// childAttributes keeps Ctrl-C from the children, which this process stops itself.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // nap sleeps for a short time.

@@ -20,8 +20,8 @@ type backend struct {
 	conns map[net.Conn]struct{} // nil: closed
 }
 
-// newBackend starts a backend. One that does not keep connections spares a
-// run with thousands of upstreams as many of them.
+// newBackend starts a backend. Without keep it closes each connection, which spares a
+// run with thousands of upstreams thousands of connections.
 func newBackend(ctx context.Context, keep bool) (*backend, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -55,7 +55,7 @@ var _ = Describe("The yardstick", func() {
 			titles = append(titles, s.Title)
 			Expect(out.String()).To(ContainSubstring("\n## " + s.Title + "\n"))
 			for _, row := range s.Rows {
-				// CPU time and memory are counted in steps that are too long here.
+				// CPU time and memory are counted in steps that are too large here.
 				if !strings.Contains(row.What, "CPU") && !strings.Contains(row.What, "memory") && row.Unit != "%" {
 					Expect(row.Gatehouse).To(BeNumerically(">", 0), "%s: %s", s.Title, row.What)
 				}

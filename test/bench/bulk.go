@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// What a bulk load has cost.
+// The costs of a bulk load.
 const (
 	bulkServed     = "until the last route answers"
 	bulkAnswered   = "until the last call is answered"
@@ -88,7 +88,7 @@ func (l *lab) bulkOnce(ctx context.Context, p *prepared, to *series) error {
 	}
 	answered := time.Since(began)
 	for _, r := range last {
-		// The pause keeps the asking out of Envoy's CPU time.
+		// The pause keeps the requests out of Envoy's CPU time.
 		if _, err := s.wire.until(ctx, requestFor(r), http.StatusOK, 5*time.Millisecond); err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (c yamlCalls) load(ctx context.Context, document []byte) error {
 	return c.send(ctx, http.MethodPut, "/config", "application/yaml", document)
 }
 
-// handed is when the newest route configuration was handed to gRPC.
+// handed returns when the newest route configuration was passed to gRPC.
 func (c gatehouseCalls) handed(ctx context.Context) (time.Time, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/status", nil)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 // rulesEach is how many rules a rate-limit global config has.
 const rulesEach = 20
 
-// domains measures what many rate-limit global configs cost, beside one: the
-// engines, and a change of one rate until it is in force.
+// domains measures the cost of many rate-limit global configs compared with one: the
+// engines, and a change of one rate until it is in effect.
 func (l *lab) domains(ctx context.Context) ([]section, error) {
 	many := l.opts.domains
 	engine, err := l.embeddedEngine(ctx)
@@ -64,7 +64,7 @@ type limited struct {
 	stock *stockEngine
 }
 
-// memory is what the program and the stock engine hold, in MB.
+// memory returns the memory of the program and the stock engine, in MB.
 func (g *limited) memory() (program, engine float64, err error) {
 	u, err := g.program.usage()
 	if err != nil || g.stock == nil {
@@ -74,7 +74,7 @@ func (g *limited) memory() (program, engine float64, err error) {
 	return u.rss / mb, e.rss / mb, err
 }
 
-// changes measures a gateway with many global configs beside one with one.
+// changes compares a gateway with many global configs with one that has one.
 func (l *lab) changes(ctx context.Context, with string, start func() (*limited, error)) ([]row, error) {
 	var sides [2]*limited
 	var loaded, program, engine [2]float64
@@ -135,7 +135,7 @@ func (l *lab) changes(ctx context.Context, with string, start func() (*limited, 
 
 func domainName(i int) string { return fmt.Sprintf("rates%05d", i) }
 
-// domainRules are the rules of a global config; rate is the rate of each.
+// domainRules returns the rules of a global config; rate is the rate of each.
 func domainRules(rate int) []model.RateLimitRule {
 	rules := make([]model.RateLimitRule, rulesEach)
 	for i := range rules {
@@ -155,7 +155,7 @@ func domainJSON(i, rate int) string {
 	return fmt.Sprintf(`{"domain":"domain-%d","descriptors":[%s]}`, i, strings.Join(rules, ","))
 }
 
-// domainsDocument is a proxy with n rate-limit global configs.
+// domainsDocument returns a proxy with n rate-limit global configs.
 func domainsDocument(n, port int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nglobalconfigs:\n")
@@ -175,8 +175,8 @@ func domainConfigs(n, rate int) []*rlsconf.RateLimitConfig {
 	return ratelimit.Configs(list)
 }
 
-// embeddedEngine measures the engine of standalone in this process, and what
-// the stock one gets as a message.
+// embeddedEngine measures the engine of standalone in this process, and the size of the
+// stock engine's messages.
 func (l *lab) embeddedEngine(ctx context.Context) ([]row, error) {
 	var all, one, heap, message [2]float64
 	for k, n := range []int{l.opts.domains, 1} {
@@ -229,7 +229,7 @@ func messageBytes(configs []*rlsconf.RateLimitConfig) (int, error) {
 	return proto.Size(r), nil
 }
 
-// addresses measures an hour in which very many addresses were seen.
+// addresses measures an hour in which very many addresses occurred.
 func (l *lab) addresses(ctx context.Context) (row, error) {
 	const bound = 128 // MB, pkg/ratelimit/embedded
 	before := liveHeap()
@@ -257,5 +257,5 @@ func (l *lab) addresses(ctx context.Context) (row, error) {
 	return held.below(bound), nil
 }
 
-// heldSince is by how many MB the live heap has grown.
+// heldSince returns by how many MB the live heap has grown.
 func heldSince(before uint64) float64 { return (float64(liveHeap()) - float64(before)) / mb }

@@ -17,15 +17,16 @@ import (
 
 // measuredFilter is a filter that is on a service of its own.
 type measuredFilter struct {
-	// what is the row, kind the type of the filter; an empty one is none.
+	// what is the row, kind the type of the filter; empty means no filter.
 	what, kind string
-	// config has ownUpstream where the name of the route's upstream belongs.
+	// config has ownUpstream in place of the name of the route's upstream.
 	config any
 	// header has lines that a request needs.
 	header []string
 	// large says that the answers have 4 KB. They are compared with such answers without a filter.
 	large bool
-	// before is what was measured when the filter was chosen: the ratio of CPU time, and the microseconds more.
+	// before is the measurement when the filter was chosen: the ratio of CPU time, and the additional
+	// microseconds.
 	before string
 }
 
@@ -86,7 +87,8 @@ func benchUsers() object {
 	return object{"users": []object{{"name": "bench", "password": "correct-horse"}}}
 }
 
-// tokenFilters are those that verify a token. Envoy verifies the same token once and then remembers it.
+// tokenFilters returns the filters that verify a token. Envoy verifies the same token once and then remembers
+// it.
 func tokenFilters() ([]measuredFilter, error) {
 	const issuer = "https://issuer.test"
 	elliptic := testkit.NewTokenIssuer(issuer, "k")
@@ -125,7 +127,7 @@ func benchHash() string {
 	return "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// ranges lists n ranges of addresses, the last of which has that of the client.
+// ranges lists n address ranges, the last of which contains the client's address.
 func ranges(n int) (list []string) {
 	for i := range n - 1 {
 		list = append(list, fmt.Sprintf("10.%d.%d.0/24", i/256, i%256))

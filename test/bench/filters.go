@@ -17,8 +17,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// filters measures what each filter costs a request, and what those cost that are on the
-// listener and switched off.
+// filters measures the cost of each filter for a request, and of the filters that are on the
+// listener but switched off.
 func (l *lab) filters(ctx context.Context) ([]section, error) {
 	list, err := measuredFilters()
 	if err != nil {
@@ -116,7 +116,8 @@ func (l *lab) filtersAlone(ctx context.Context, list []measuredFilter, routes []
 	return results, nil
 }
 
-// attachFilters makes the filters, each on the service of a route, and what they name.
+// attachFilters creates the filters, each on the service of a route, and the objects that they
+// name.
 func attachFilters(ctx context.Context, c caller, list []measuredFilter, routes []layout.Route, processorPort int) error {
 	calls := gatehouseCalls{caller: c}
 	for _, call := range [][]string{
@@ -156,7 +157,7 @@ func withHeader(request []byte, lines ...string) []byte {
 	return []byte(head + "\r\n")
 }
 
-// filtersOff loads two Envoys, of which the second has the filters.
+// filtersOff loads two Envoys, the second of which has the filters.
 func (l *lab) filtersOff(ctx context.Context, route layout.Route) ([]loads, error) {
 	filters, err := switchedOff()
 	if err != nil {
@@ -182,8 +183,8 @@ func (l *lab) filtersOff(ctx context.Context, route layout.Route) ([]loads, erro
 	return results, nil
 }
 
-// switchedOff lists, as JSON, the filters on Gatehouse's listener that are switched off, but for
-// those that a control plane has to deliver.
+// switchedOff lists, as JSON, the filters on Gatehouse's listener that are switched off, except
+// those that a control plane must deliver.
 func switchedOff() (list []string, err error) {
 	listener, err := translate.Listener(ir.Listener{Address: layout.Address, Port: 1})
 	if err != nil {

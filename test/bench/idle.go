@@ -8,7 +8,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// idle measures a program that has much and does nothing, and then a change.
+// idle measures a program with a large configuration that does nothing, and then a
+// change.
 func (l *lab) idle(ctx context.Context) ([]section, error) {
 	n, port := l.opts.idleRoutes, l.backend.port()
 	sides, err := l.both(ctx, setting{routes: layout.Routes(n, layout.PerService, port), accessLog: true, concurrency: l.opts.concurrency})

@@ -19,21 +19,21 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// lab starts what is measured, and ends all of it.
+// lab starts what is measured, and stops all of it.
 type lab struct {
 	opts    options
 	dir     string
 	machine machine
 	backend *backend
 	runs    []*process
-	// ends end what else was started, the last one first.
+	// ends stop everything else that was started, the last one first.
 	ends    []func() error
 	started int
-	// summary is what the program takes, from the parts that measured it.
+	// summary has the program's costs, from the parts that measured them.
 	summary rows
 }
 
-// machine is where the numbers come from.
+// machine describes where the numbers come from.
 type machine struct {
 	CPUs  int    `json:"cpus"`
 	Go    string `json:"go"`
@@ -87,7 +87,7 @@ func fsyncTime(dir string) (float64, error) {
 	return quantile(times, 0.5), nil
 }
 
-// close ends everything and removes the directory.
+// close stops everything and removes the directory.
 func (l *lab) close() error {
 	errs := []error{l.stop(l.runs...)}
 	for _, end := range slices.Backward(l.ends) {
@@ -97,7 +97,7 @@ func (l *lab) close() error {
 	return errors.Join(append(errs, os.RemoveAll(l.dir))...)
 }
 
-// run starts a program that the lab ends.
+// run starts a program that the lab stops.
 func (l *lab) run(name, path string, args ...string) (*process, error) {
 	l.started++
 	p, err := startProcess(name, l.file(name+".log"), path, args...)
@@ -107,7 +107,7 @@ func (l *lab) run(name, path string, args ...string) (*process, error) {
 	return p, err
 }
 
-// stop ends processes, the last one first.
+// stop stops processes, the last one first.
 func (l *lab) stop(list ...*process) error {
 	var errs []error
 	for i := len(list) - 1; i >= 0; i-- {
@@ -125,13 +125,14 @@ func (l *lab) stop(list ...*process) error {
 	return errors.Join(errs...)
 }
 
-// file is a new name in the lab's directory.
+// file returns a new name in the lab's directory.
 func (l *lab) file(name string) string {
 	l.started++
 	return filepath.Join(l.dir, strconv.Itoa(l.started)+"-"+name)
 }
 
-// printLogs shows the last lines of what still runs, and of what died.
+// printLogs shows the last lines of the programs that still run, and of those that
+// died.
 func (l *lab) printLogs(to io.Writer) {
 	const lines = 5
 	for _, p := range l.runs {
@@ -145,7 +146,7 @@ func (l *lab) printLogs(to io.Writer) {
 	}
 }
 
-// runEnvoy starts an Envoy alike for every side. Args are more of its flags.
+// runEnvoy starts an Envoy in the same way for every side. args are additional flags.
 func (l *lab) runEnvoy(name string, config []byte, concurrency int, args ...string) (*process, error) {
 	file := l.file("envoy.yaml")
 	if err := os.WriteFile(file, config, 0o600); err != nil {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// warmUp is how many samples are thrown away.
+	// warmUp is how many samples are discarded.
 	warmUp = 5
-	// rest lets both ends finish with one change before the next: Envoy
-	// frees what it had, and acknowledges.
+	// rest lets both sides finish one change before the next: Envoy frees memory, and
+	// acknowledges.
 	rest = 15 * time.Millisecond
-	// share is the aim for the part of the control plane in the time that a
-	// change takes, in milliseconds.
+	// share is the aim for the control plane's share of the time that a change takes,
+	// in milliseconds.
 	share = 10
 )
 
 // latencies are the samples of one side, in milliseconds.
 type latencies struct {
-	// answered and sent count from the answer to the call that attaches the
+	// answered and sent are measured from the answer to the call that attaches the
 	// upstream, and from the moment when it was sent.
 	answered, sent []float64
-	// first counts from the moment when the first call was sent.
+	// first is measured from the moment when the first call was sent.
 	first []float64
-	// handed counts, from when the call was sent, until the control plane had
-	// put the last response for it on the connection; of Gatehouse only.
+	// handed is measured from when the call was sent until the control plane had put
+	// the last response for it on the connection; only for Gatehouse.
 	handed []float64
 }
 
-// latency measures single changes, with some hosts there already.
+// latency measures single changes with some existing hosts.
 func (l *lab) latency(ctx context.Context) ([]section, error) {
 	var list []section
 	for _, n := range l.opts.sizes {
@@ -54,8 +54,8 @@ func (l *lab) latency(ctx context.Context) ([]section, error) {
 	return list, nil
 }
 
-// latencySides are Gatehouse, the floor, and the floor with the same messages
-// as Gatehouse, which is checked.
+// latencySides returns Gatehouse, the floor, and the floor with the same messages as
+// Gatehouse, which is checked.
 func (l *lab) latencySides(ctx context.Context, n int) ([]*side, error) {
 	s := setting{routes: layout.Routes(n, 1, l.backend.port()), accessLog: true, concurrency: l.opts.concurrency}
 	sides, err := l.both(ctx, s)
@@ -74,7 +74,7 @@ func (l *lab) latencySides(ctx context.Context, n int) ([]*side, error) {
 	return append(sides, twin), same(ctx, sides[0], twin)
 }
 
-// samplesAt are fewer where each takes longer.
+// samplesAt returns fewer samples if each takes longer.
 func (l *lab) samplesAt(n int) int {
 	const full = 2000 // hosts
 	return max(l.opts.samples*full/max(n, full), min(l.opts.samples, 30))
@@ -131,8 +131,8 @@ func (l *lab) latencyAt(ctx context.Context, n int) ([]section, error) {
 	return []section{one, latencySection(fmt.Sprintf("Calls in a row with %d hosts", n), inARow, true)}, nil
 }
 
-// latencySection holds Gatehouse against the floor, and shows how it would be
-// beside a floor with the same messages.
+// latencySection compares Gatehouse with the floor, and with a floor that has the same
+// messages.
 func latencySection(title string, sides []latencies, inARow bool) section {
 	answered := func(l latencies) []float64 { return l.answered }
 	sent, what := func(l latencies) []float64 { return l.sent }, "from when it was sent"
@@ -172,7 +172,7 @@ func (s *side) sample(ctx context.Context, r layout.Route, settle bool, poll tim
 		if _, err := s.wire.until(ctx, request, http.StatusServiceUnavailable, poll); err != nil {
 			return err
 		}
-		// Envoy answers to a change later than it serves by it.
+		// Envoy acknowledges a change later than it serves by it.
 		if err := sleep(ctx, rest+time.Since(first)); err != nil {
 			return err
 		}

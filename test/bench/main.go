@@ -90,11 +90,11 @@ func main() {
 	}
 }
 
-// exitInterrupted is what shells make of SIGINT.
+// exitInterrupted is the exit code that shells use for SIGINT.
 const exitInterrupted = 128 + int(syscall.SIGINT)
 
-// run writes the tables to out, and how far it is to progress. A part that
-// fails does not keep the others from being measured.
+// run writes the tables to out, and messages to progress. A part that fails does not
+// prevent the others.
 func run(ctx context.Context, opts options, out, progress io.Writer) (err error) {
 	l, err := newLab(ctx, opts)
 	if err != nil {
@@ -134,7 +134,7 @@ func run(ctx context.Context, opts options, out, progress io.Writer) (err error)
 	return errors.Join(failed, r.writeJSON(opts.json))
 }
 
-// failed ends what the part had started.
+// failed stops what the part had started.
 func (l *lab) failed(ctx context.Context, p part, err error, progress io.Writer) error {
 	err = fmt.Errorf("measuring %s: %w", p.name, err)
 	if ctx.Err() == nil {

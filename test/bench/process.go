@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// stopWait is how long a process may take to obey SIGTERM.
+// stopWait is how long a process may take to exit after SIGTERM.
 const stopWait = 15 * time.Second
 
-// process is a program that runs, with its standard output thrown away and
-// its standard error in a file.
+// process is a running program. Its standard output is discarded, and its standard
+// error goes to a file.
 type process struct {
 	name, log string
 	cmd       *exec.Cmd
@@ -44,7 +44,7 @@ func startProcess(name, log, path string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// stop ends the process and waits for its end.
+// stop stops the process and waits for its exit.
 func (p *process) stop() error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -74,7 +74,7 @@ func (p *process) ended() bool {
 // usage is what a process has used so far.
 type usage struct {
 	cpu time.Duration
-	// rss is the resident memory now, peak the most there was; in bytes.
+	// rss is the current resident memory, peak its maximum; in bytes.
 	rss, peak float64
 }
 
@@ -112,14 +112,13 @@ func usageOf(name string, pid int) (usage, error) {
 	return u, nil
 }
 
-// mainThread is the CPU time of the main thread, which in an Envoy reads the
+// mainThread returns the CPU time of the main thread, which in an Envoy reads the
 // configuration.
 func (p *process) mainThread() (time.Duration, error) {
 	return threadTime(fmt.Sprintf("/proc/%d/schedstat", p.cmd.Process.Pid))
 }
 
-// threads is the CPU time of all threads that have not ended, which is more
-// exact than usage.
+// threads returns the CPU time of all running threads, which is more exact than usage.
 func (p *process) threads() (sum time.Duration, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	for _, file := range files {
@@ -135,7 +134,7 @@ func (p *process) threads() (sum time.Duration, err error) {
 	return sum, err
 }
 
-// threadTime is the first number of a schedstat, in nanoseconds
+// threadTime reads the first number of a schedstat, in nanoseconds
 // (Documentation/scheduler/sched-stats.rst of Linux).
 func threadTime(file string) (time.Duration, error) {
 	text, err := os.ReadFile(file)
@@ -167,12 +166,12 @@ func (p *process) idle(ctx context.Context) error {
 	return err
 }
 
-// forgetPeak makes the memory now the most there was (proc(5), clear_refs).
+// forgetPeak resets the peak to the current memory (proc(5), clear_refs).
 func (p *process) forgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
 }
 
-// children are the processes that a process has started.
+// children returns the processes that a process has started.
 func children(pid int) (pids []int, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range files {
@@ -191,8 +190,8 @@ func children(pid int) (pids []int, err error) {
 	return pids, err
 }
 
-// cpuTime is the time in user and in kernel mode of /proc/PID/stat (proc(5):
-// fields 14 and 15; the second field, a name in brackets, may hold anything).
+// cpuTime returns the user and kernel time in /proc/PID/stat (proc(5): fields 14 and
+// 15; the second field, a name in brackets, may contain anything).
 func cpuTime(stat []byte) (time.Duration, error) {
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const user, system = 14 - 3, 15 - 3

@@ -19,10 +19,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// manyRequests an hour are more than any run sends.
+// manyRequests per hour is more than any run sends.
 const manyRequests = 1_000_000_000
 
-// arm is a gateway under load, with all that works for it.
+// arm is a gateway under load, with everything that it uses.
 type arm struct {
 	what string
 	addr string
@@ -34,21 +34,21 @@ type arm struct {
 	busy, single bursts
 }
 
-// bursts are what some rounds showed.
+// bursts are the results of some rounds.
 type bursts struct {
 	rate      []float64 // requests per second, a value for each round
 	latencies []float64 // in milliseconds, a value for each request
 	cpu       time.Duration
 }
 
-// cost is the CPU time for a request, in microseconds.
+// cost returns the CPU time per request, in microseconds.
 func (b *bursts) cost() float64 {
 	return float64(b.cpu) / float64(time.Microsecond) / float64(max(len(b.latencies), 1))
 }
 
-// ratelimit measures what a limit costs: the same route without one, with one
-// that standalone counts, with one that the stock engine counts in Redis, and
-// with one that Envoy counts by itself.
+// ratelimit measures the cost of a limit: the same route without one, with one that
+// standalone counts, with one that the stock engine counts in Redis, and with one that
+// Envoy itself counts.
 func (l *lab) ratelimit(ctx context.Context) ([]section, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", local(0))
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *lab) ratelimit(ctx context.Context) ([]section, error) {
 	}}, nil
 }
 
-// echo is an upstream that does the least that a Go program does.
+// echo is the cheapest possible upstream in Go.
 func echo(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
 // arms starts all of them; the first has no limit.
@@ -154,7 +154,7 @@ type stockEngine struct {
 	redis *testkit.Redis
 }
 
-// startStock starts a standalone whose requests the stock engine counts.
+// startStock starts a standalone for which the stock engine counts.
 func (l *lab) startStock(ctx context.Context) (*alone, *stockEngine, error) {
 	list, err := ports(1)
 	if err != nil {
@@ -180,7 +180,7 @@ func (l *lab) startStock(ctx context.Context) (*alone, *stockEngine, error) {
 	return a, s, s.WaitReady(ctx)
 }
 
-// limitedRoute is a document with the route, for a gateway at the port.
+// limitedRoute returns a document with the route, for a gateway at the port.
 func limitedRoute(r layout.Route, port int, limited bool) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
@@ -212,7 +212,7 @@ proxies:
 	return []byte(b.String())
 }
 
-// sumAt adds up the numbers on a page.
+// sumAt adds the numbers on a page.
 func sumAt(url, pattern string) func(context.Context) (int, error) {
 	numbers := regexp.MustCompile(pattern)
 	return func(ctx context.Context) (int, error) {
@@ -241,8 +241,8 @@ func sumAt(url, pattern string) func(context.Context) (int, error) {
 	}
 }
 
-// checkCounted waits until every request is counted, which the stock engine
-// tells a second later.
+// checkCounted waits until every request is counted, which the stock engine reports a
+// second later.
 func (a *arm) checkCounted(ctx context.Context) error {
 	if a.counted == nil {
 		return nil
@@ -256,7 +256,7 @@ func (a *arm) checkCounted(ctx context.Context) error {
 	})
 }
 
-// load asks over some connections for a while, which makes one round.
+// load sends requests over some connections for a while, which makes one round.
 func (a *arm) load(ctx context.Context, request []byte, conns int, long time.Duration, to *bursts) error {
 	before, err := a.cpu()
 	if err != nil {
@@ -301,7 +301,7 @@ func (a *arm) load(ctx context.Context, request []byte, conns int, long time.Dur
 	return err
 }
 
-// cpu is what all processes of the arm have worked.
+// cpu returns the CPU time of all processes of the arm.
 func (a *arm) cpu() (sum time.Duration, err error) {
 	for _, pid := range a.pids {
 		u, err := usageOf(a.what, pid)
@@ -313,7 +313,7 @@ func (a *arm) cpu() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// costs are the rows of one arm; least is the aim of its throughput, 0: none.
+// costs returns the rows of one arm; least is the aim of its throughput, 0 means none.
 func costs(a, none *arm, least float64) []row {
 	var ratios []float64
 	for i, rate := range a.busy.rate {

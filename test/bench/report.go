@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// report is the whole result.
+// report is the complete result.
 type report struct {
 	Machine  machine   `json:"machine"`
 	Sections []section `json:"sections"`
 }
 
-// section is one table: Gatehouse beside something else.
+// section is one table: Gatehouse compared with something else.
 type section struct {
 	Title string `json:"title"`
-	// Of is whose number is first; empty: Gatehouse's.
+	// Of says whose number is first; empty means Gatehouse's.
 	Of     string `json:"of,omitempty"`
 	Beside string `json:"beside"`
 	Rows   []row  `json:"rows"`
@@ -29,21 +29,21 @@ type section struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// row is one number of each side.
+// row is one number for each side.
 type row struct {
 	What      string  `json:"what"`
 	Unit      string  `json:"unit"`
 	Gatehouse float64 `json:"gatehouse"`
-	// Beside is the other side's; nil if there is none.
+	// Beside is the other side's number; nil if there is none.
 	Beside *float64 `json:"beside,omitempty"`
 	// Ratio is Gatehouse / Beside, to two digits.
 	Ratio *float64 `json:"ratio,omitempty"`
-	// Aim is what the number or the ratio should be; empty: it is shown only.
+	// Aim is the aim for the number or the ratio; empty means that it is only shown.
 	Aim string `json:"aim,omitempty"`
 	Met *bool  `json:"met,omitempty"`
 }
 
-// beside makes a row of two numbers.
+// beside makes a row with two numbers.
 func beside(what, unit string, gatehouse, other float64) row {
 	r := row{What: what, Unit: unit, Gatehouse: gatehouse, Beside: &other}
 	if other != 0 {
@@ -156,7 +156,7 @@ func number(v float64, unit string) string {
 	return fmt.Sprintf("%.*f %s", digits, v, unit)
 }
 
-// writeVerdict has a line for every aim.
+// writeVerdict writes a line for every aim.
 func (r *report) writeVerdict(to io.Writer) error {
 	var lines strings.Builder
 	met, aims := 0, 0
@@ -176,7 +176,7 @@ func (r *report) writeVerdict(to io.Writer) error {
 	return err
 }
 
-// held is what is held against the aim: the ratio, or the number itself.
+// held returns what is compared with the aim: the ratio, or the number itself.
 func (r row) held() string {
 	if strings.HasSuffix(r.Aim, " x") && r.Ratio != nil {
 		return fmt.Sprintf("%.2f x", *r.Ratio)
@@ -195,8 +195,8 @@ func (r *report) writeJSON(file string) error {
 	return nil
 }
 
-// quantile is the smallest value that at least that share of all values does
-// not exceed (nearest rank); 0 without values.
+// quantile returns the smallest value that at least that share of all values does not
+// exceed (nearest rank); 0 without values.
 func quantile[T cmp.Ordered](values []T, share float64) T {
 	var none T
 	if len(values) == 0 {
@@ -211,5 +211,5 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 const mb = 1e6
 
-// round is to two digits, as ratios are shown and judged.
+// round rounds to two digits, as ratios are shown and judged.
 func round(v float64) float64 { return math.Round(v*100) / 100 }

@@ -57,7 +57,7 @@ type loads struct {
 	cpu      time.Duration
 }
 
-// cost is the Envoy's CPU time for a request, in microseconds.
+// cost returns the Envoy's CPU time per request, in microseconds.
 func (s *loads) cost() float64 {
 	return float64(s.cpu) / float64(time.Microsecond) / float64(max(s.requests, 1))
 }
@@ -93,7 +93,7 @@ func (l *lab) rpsWith(ctx context.Context, b *backend, accessLog bool) ([]row, e
 	return table, nil
 }
 
-// besideLoads are the requests per second, and what each cost. The ratio of the
+// besideLoads returns the requests per second, and the cost of each. The ratio of the
 // rates is the median of those of neighboring rounds.
 func besideLoads(what string, a, b loads) []row {
 	var ratios []float64
@@ -105,7 +105,7 @@ func besideLoads(what string, a, b loads) []row {
 	return []row{rate, beside(what+", Envoy's CPU for a request", "us", a.cost(), b.cost())}
 }
 
-// rounds loads the targets in turns, n times each.
+// rounds loads the targets in turn, n times each.
 func (l *lab) rounds(ctx context.Context, n int, targets []*target, to []loads) error {
 	for _, t := range targets {
 		w := wire{addr: t.addr}
@@ -130,7 +130,7 @@ func (l *lab) rounds(ctx context.Context, n int, targets []*target, to []loads) 
 	return nil
 }
 
-// byHand is how to start an Envoy that needs no control plane.
+// byHand says how to start an Envoy without a control plane.
 type byHand struct {
 	// log is the form of the access log: json, text, or envoy for Envoy's
 	// own; empty: none.
@@ -139,7 +139,7 @@ type byHand struct {
 	logFile     string
 	limited     bool
 	concurrency int
-	args        []string // more of Envoy
+	args        []string // additional flags of Envoy
 	filters     []string // HTTP filters ahead of the router, as JSON
 }
 
@@ -175,7 +175,7 @@ func (l *lab) startByHand(r layout.Route, s byHand) (*handMade, error) {
 	return &handMade{target{local(list[0]), envoy, nil, requestFor(r)}, list[1]}, err
 }
 
-// load asks over some connections for a while, which makes one round.
+// load sends requests over some connections for a while, which makes one round.
 func (t *target) load(ctx context.Context, conns int, long time.Duration, to *loads) error {
 	before, err := t.envoy.threads()
 	if err != nil {

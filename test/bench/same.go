@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// same checks that two Envoys hold the same routes and clusters.
+// same checks that two Envoys have the same routes and clusters.
 func same(ctx context.Context, a, b *side) error {
 	for _, resource := range []string{"dynamic_route_configs", "dynamic_active_clusters"} {
 		var dumps [2][]string
@@ -27,7 +27,7 @@ func same(ctx context.Context, a, b *side) error {
 	return nil
 }
 
-// dump is a part of what an Envoy holds, sorted, without what may differ.
+// dump returns a part of an Envoy's configuration, sorted, without what may differ.
 func dump(ctx context.Context, adminSocket, resource string) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/config_dump?resource="+resource, nil)
 	if err != nil {

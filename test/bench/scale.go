@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// fewServices are in the store that a large one is held against.
+	// fewServices is the size of the store with which a large one is compared.
 	fewServices = 10
 	// routesEach is how many routes a service has.
 	routesEach = 5
-	// pause lets the program build the configuration of one write before the
-	// next: what is measured is the answer.
+	// pause lets the program build the configuration of one write before the next: only
+	// the answer is measured.
 	pause = 50 * time.Millisecond
 )
 
-// scale measures what the API costs when the configuration is large. There is
-// no Envoy.
+// scale measures the cost of the API with a large configuration. There is no Envoy.
 func (l *lab) scale(ctx context.Context) ([]section, error) {
 	large := l.opts.scale
 	var list []*filled
@@ -58,13 +57,13 @@ type filled struct {
 	database string
 	program  *process
 	caller
-	// put is how long the document took that made them, cpu what the program
-	// worked meanwhile, and bytes its size.
+	// put is how long the document took that created them, cpu the program's CPU time
+	// meanwhile, and bytes its size.
 	put, cpu time.Duration
 	bytes    int
 }
 
-// fill starts a program and gives it everything in one document.
+// fill starts a program and loads everything in one document.
 func (l *lab) fill(ctx context.Context, services int) (*filled, error) {
 	p, err := l.prepareGatehouse(ctx, setting{})
 	if err != nil {
@@ -96,11 +95,11 @@ func (l *lab) fill(ctx context.Context, services int) (*filled, error) {
 	return f, f.program.idle(ctx)
 }
 
-// nobodyPort is that of upstreams without an Envoy that would connect: that of
-// the listener would be refused, since it leads to the gateway itself.
+// nobodyPort is the port of upstreams without an Envoy that would connect: that of the
+// listener would be refused, because it leads to the gateway itself.
 const nobodyPort = 9
 
-// documentOf is a configuration of n services.
+// documentOf returns a configuration of n services.
 func documentOf(n, port int) []byte {
 	var b bytes.Buffer
 	b.WriteString("version: 1\nupstreams:\n")
@@ -125,8 +124,8 @@ func documentOf(n, port int) []byte {
 func serviceName(i int) string  { return fmt.Sprintf("s%06d", i) }
 func upstreamName(i int) string { return fmt.Sprintf("u%06d", i) }
 
-// documents measures the whole configuration as one document, of many services
-// beside a tenth of them.
+// documents measures the complete configuration as one document, with many services
+// compared with a tenth of them.
 func documents(ctx context.Context, most, middle *filled) (section, error) {
 	const reads = 5
 	var first, all [2][]float64
@@ -155,7 +154,8 @@ func documents(ctx context.Context, most, middle *filled) (section, error) {
 			beside("its size", "MB", float64(most.bytes)/mb, float64(middle.bytes)/mb),
 			beside("PUT /config onto an empty store", "s", most.put.Seconds(), middle.put.Seconds()).below(10),
 			beside("the same, CPU of the program for each service", "ms", each(most, most.cpu), each(middle, middle.cpu)).atMost(1.5),
-			// It is read to its end first: a transaction does not wait for a client.
+			// The server first reads it to the end: a transaction does not wait for a
+			// client.
 			beside("GET /config, until the first byte", "ms", quantile(first[0], 0.5), quantile(first[1], 0.5)),
 			beside("GET /config, for each service", "ms", quantile(all[0], 0.5), quantile(all[1], 0.5)).atMost(1.5),
 			beside("memory held while it is written", "MB", held[0]/mb, held[1]/mb).atMost(1.5),
@@ -163,7 +163,7 @@ func documents(ctx context.Context, most, middle *filled) (section, error) {
 	}, nil
 }
 
-// writes measures single changes of a large configuration beside a small one.
+// writes measures single changes of a large configuration compared with a small one.
 func (l *lab) writes(ctx context.Context, most, few *filled) (section, error) {
 	const patch, post, remove = 0, 1, 2
 	var times [2][3][]float64

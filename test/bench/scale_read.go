@@ -61,7 +61,7 @@ func (f *filled) page(ctx context.Context, path string) (next string, err error)
 	return link, nil
 }
 
-// get begins to read an answer.
+// get sends a request and starts to read the answer.
 func (c caller) get(ctx context.Context, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, http.NoBody)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c caller) get(ctx context.Context, path string) (*http.Response, error) {
 	return resp, err
 }
 
-// reading is how long the document takes, until its first byte and to its end.
+// reading is how long the document takes, to its first byte and to its end.
 type reading struct{ first, all time.Duration }
 
 func (f *filled) read(ctx context.Context) (reading, error) {
@@ -96,8 +96,8 @@ func (f *filled) read(ctx context.Context) (reading, error) {
 	return r, nil
 }
 
-// heldBy writes the document of a database in this process and returns by how
-// much the live heap grows meanwhile, at most.
+// heldBy writes the document of a database in this process and returns the maximum
+// growth of the live heap.
 func heldBy(ctx context.Context, database string) (bytes float64, err error) {
 	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: database})
 	if err != nil {
@@ -108,7 +108,7 @@ func heldBy(ctx context.Context, database string) (bytes float64, err error) {
 	return float64(w.most - min(w.most, w.before)), errors.Join(err, s.Close())
 }
 
-// heapWatch throws away what is written and looks at the heap now and then.
+// heapWatch discards what is written and checks the heap now and then.
 type heapWatch struct {
 	before, most   uint64
 	written, asked int

@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// seed makes a database that holds a proxy that listens on the port, and the
-// routes, as the same calls of the API would have left them.
+// seed makes a database with a proxy that listens on the port, and the routes, as the
+// same calls of the API would have left them.
 func seed(ctx context.Context, database string, port int, routes []layout.Route) error {
 	s, err := sqlstore.Open(ctx, sqlstore.Options{URL: database})
 	if err != nil {
@@ -56,5 +56,5 @@ func objects(port int, routes []layout.Route) []model.Object {
 	return list
 }
 
-// httpsPort is another port than that of HTTP; nothing listens there yet.
+// httpsPort returns another port than that of HTTP; nothing listens there yet.
 func httpsPort(httpPort int) int { return httpPort%60000 + 1 }

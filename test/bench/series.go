@@ -24,8 +24,8 @@ func (s *series) median(what string) float64 { return quantile(s.values[what], 0
 // rows are lines of a table.
 type rows []row
 
-// medians has a row for everything that was measured of Gatehouse. What was not
-// measured of the other side has one number.
+// medians returns a row for everything that was measured for Gatehouse. What was not
+// measured for the other side has one number.
 func medians(gatehouse, other *series) rows {
 	var list rows
 	for _, what := range gatehouse.names {
@@ -38,8 +38,8 @@ func medians(gatehouse, other *series) rows {
 	return list
 }
 
-// aim sets an aim of one of the rows: with row.atMost the ratio of the row is
-// held against the limit, with row.below its number.
+// aim sets an aim of one of the rows: row.atMost compares the ratio of the row with the
+// limit, row.below its number.
 func (list rows) aim(what string, how func(row, float64) row, limit float64) {
 	for i, r := range list {
 		if r.What == what {
@@ -50,7 +50,7 @@ func (list rows) aim(what string, how func(row, float64) row, limit float64) {
 	panic("no row " + what) // a mistake in this program
 }
 
-// summarize returns some of the rows without their aims, with more words ahead.
+// summarize returns some of the rows without their aims, with a prefix.
 func summarize(prefix string, list rows, whats ...string) rows {
 	var out rows
 	for _, what := range whats {

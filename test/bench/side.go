@@ -20,31 +20,31 @@ type side struct {
 	envoy   *process
 	calls
 	ports sidePorts
-	// adminSocket is where its Envoy has its admin endpoint.
+	// adminSocket is the admin endpoint of its Envoy.
 	adminSocket string
-	// wire asks the Envoy.
+	// wire sends requests to the Envoy.
 	wire wire
 }
 
 type sidePorts struct{ api, xds, http, admin int }
 
-// calls change what a control plane holds. They return when it has answered.
+// calls change the configuration of a control plane. They return when it has answered.
 type calls interface {
 	// ready waits until the control plane has something for an Envoy.
 	ready(ctx context.Context) error
-	// services makes services that have no routes yet.
+	// services creates services without routes.
 	services(ctx context.Context, names []string) error
-	// create makes a route that has no upstream yet: it answers 503.
+	// create creates a route without an upstream: it answers 503.
 	create(ctx context.Context, r layout.Route) error
-	// attach gives the route its upstream: it answers 200.
+	// attach attaches the route's upstream: it answers 200.
 	attach(ctx context.Context, r layout.Route) error
-	// add does both in as few calls as there are.
+	// add does both with as few calls as possible.
 	add(ctx context.Context, r layout.Route) error
-	// remove takes the route and its upstream away: it answers 404.
+	// remove removes the route and its upstream: it answers 404.
 	remove(ctx context.Context, r layout.Route) error
-	// document holds all routes, for load.
+	// document returns a document with all routes, for load.
 	document(routes []layout.Route) ([]byte, error)
-	// load makes the routes of a document all that there is, in one call.
+	// load replaces all routes with those of a document, in one call.
 	load(ctx context.Context, document []byte) error
 }
 
@@ -56,7 +56,7 @@ type setting struct {
 	// For the floor only: one SetSnapshot for many changes; the same messages as
 	// Gatehouse's rather than those that a person would write.
 	coalesce, sameMessages bool
-	// args are more of Gatehouse's.
+	// args are additional arguments of Gatehouse.
 	args []string
 }
 
@@ -65,14 +65,14 @@ type prepared struct {
 	name  string
 	lab   *lab
 	ports sidePorts
-	// adminSocket is where its Envoy has its admin endpoint.
+	// adminSocket is the admin endpoint of its Envoy.
 	adminSocket string
 	// program starts the control plane.
 	program     func() (*process, error)
 	bootstrap   []byte
 	concurrency int
 	calls       calls
-	// database is the URL of Gatehouse's.
+	// database is the URL of Gatehouse's database.
 	database string
 }
 
@@ -111,7 +111,7 @@ func (l *lab) prepareGatehouse(ctx context.Context, s setting) (*prepared, error
 	return p, nil
 }
 
-// dataDirOf is where the key of a database is, apart from the user's own.
+// dataDirOf returns the directory of a database's key, separate from the user's own.
 func dataDirOf(database string) string { return strings.TrimPrefix(database, "sqlite://") + ".data" }
 
 // prepareFloor stores the routes in a file.
@@ -145,8 +145,7 @@ func (l *lab) prepareFloor(s setting) (*prepared, error) {
 	return p, nil
 }
 
-// start starts the control plane and its Envoy at once, and waits for
-// nothing.
+// start starts the control plane and its Envoy at the same time, without waiting.
 func (p *prepared) start() (*side, error) {
 	s, err := p.startProgram()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// What starts have cost.
+// The costs of starts.
 const (
 	firstServed   = "until the first 200"
 	aloneServed   = "the same, gatehouse standalone"
@@ -26,8 +26,8 @@ const (
 )
 
 const (
-	// manyRoutes is from how many stored routes on a start has an aim in seconds,
-	// startLimit, and is measured startFew times at most.
+	// manyRoutes is the number of stored routes from which a start has an aim in
+	// seconds, startLimit, and is measured at most startFew times.
 	manyRoutes, startLimit, startFew = 50_000, 1, 3
 )
 
@@ -97,8 +97,8 @@ func (l *lab) startWith(ctx context.Context, n int) (section, error) {
 	return section{Title: fmt.Sprintf("Start with %d stored routes", n), Beside: "floor", Rows: table}, nil
 }
 
-// firstAnswer waits for the last of the routes; the pause leaves the CPUs to
-// those who start.
+// firstAnswer waits for the last of the routes; the pause leaves the CPUs to the
+// starting programs.
 func firstAnswer(ctx context.Context, w *wire, routes []layout.Route) (time.Time, error) {
 	return w.until(ctx, requestFor(routes[len(routes)-1]), http.StatusOK, time.Millisecond)
 }
@@ -149,7 +149,7 @@ func (l *lab) startLate(ctx context.Context, p *prepared, routes []layout.Route,
 	return s.stop(l)
 }
 
-// startStandalone starts the whole gateway on the database of a prepared one.
+// startStandalone starts the complete gateway on the database of a prepared one.
 func (l *lab) startStandalone(ctx context.Context, p *prepared, routes []layout.Route) (seconds float64, err error) {
 	w := wire{addr: local(p.ports.http)}
 	defer w.close()

@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// What many streams cost.
+// The costs of many streams.
 const (
 	streamsReady     = "until the last stream has everything"
 	streamsReadyCPU  = "CPU of the program until then"
@@ -23,8 +23,8 @@ const (
 	streamsChangeCPU = "CPU of the program for one change"
 )
 
-// streams measures one replica with many Envoys, which only ask, acknowledge
-// and forget (test/bench/envoys).
+// streams measures one replica with many Envoys, which only subscribe, acknowledge and
+// forget (test/bench/envoys).
 func (l *lab) streams(ctx context.Context) ([]section, error) {
 	n := l.opts.streamRoutes
 	s := setting{routes: layout.Routes(n, 1, l.backend.port()), accessLog: true, concurrency: l.opts.concurrency}
@@ -55,7 +55,7 @@ func (l *lab) streams(ctx context.Context) ([]section, error) {
 			k := (turn + i) % len(fleets)
 			to := results[k]
 			if i == 0 {
-				to = newSeries() // the first change is thrown away
+				to = newSeries() // the first change is discarded
 			}
 			if err := fleets[k].change(ctx, layout.Added(i, n, 1, l.backend.port()), to); err != nil {
 				return nil, fmt.Errorf("changing %s: %w", fleets[k].name, err)
@@ -92,8 +92,7 @@ type fleet struct {
 	caller  caller // of the streams
 }
 
-// startFleet returns when the last stream has everything and nothing is left
-// to do.
+// startFleet returns when the last stream has everything and nothing is left to do.
 func (l *lab) startFleet(ctx context.Context, p *prepared, routes []layout.Route, to *series) (*fleet, error) {
 	s, err := p.startProgram()
 	if err != nil {
@@ -139,7 +138,7 @@ func (f *fleet) expect(ctx context.Context, text string) error {
 	return f.caller.send(ctx, http.MethodPost, "/expect?text="+url.QueryEscape(text), "", nil)
 }
 
-// expected returns when every stream was sent the text.
+// expected returns when the text was sent to every stream.
 func (f *fleet) expected(ctx context.Context) error {
 	return f.caller.send(ctx, http.MethodGet, "/expected", "", nil)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// What a document with all routes costs.
+// The costs of a document with all routes.
 const (
 	wholeServed      = "until the last route answers"
 	wholeAnswered    = "until the call is answered"
@@ -25,7 +25,7 @@ const (
 	unchangedSeconds = 0.1
 )
 
-// whole loads a configuration in one call: onto nothing, again, and with
+// whole loads a configuration in one call: into an empty store, again, and with
 // changes.
 func (l *lab) whole(ctx context.Context) ([]section, error) {
 	arms := []string{"gatehouse", "floor", "gatehouse, YAML"}
@@ -126,7 +126,7 @@ func (s *side) idle(ctx context.Context) error {
 	return s.envoy.idle(ctx)
 }
 
-// loaded is what one document has cost.
+// loaded is the cost of one document.
 type loaded struct {
 	answered, served time.Duration
 	cpu              [2]time.Duration // of the program, of Envoy

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// wire is one keep-alive HTTP/1.1 connection that asks with little effort, so
-// that what is measured is not the client. It dials when it has to.
+// wire is one keep-alive HTTP/1.1 connection that sends requests with little effort, so
+// that the client is not what is measured. It connects when necessary.
 type wire struct {
 	addr  string
 	conn  net.Conn
@@ -19,19 +19,19 @@ type wire struct {
 	asked int // on this connection
 }
 
-// askedPerDeadline is after how many questions the deadline is set again.
+// askedPerDeadline is the number of requests after which the deadline is set again.
 const askedPerDeadline = 64
 
 // patience bounds every wait for something that should happen.
 const patience = 2 * time.Minute
 
-// get is a request for a path of a host.
+// get returns a request for a path of a host.
 func get(host, path string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: gatehouse-bench\r\n\r\n", path, host)
 }
 
-// ask sends a request and returns the status of the answer. After an error
-// the next call dials again.
+// ask sends a request and returns the status of the answer. After an error the next
+// call reconnects.
 func (w *wire) ask(ctx context.Context, request []byte) (status int, err error) {
 	if w.conn == nil {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", w.addr)
@@ -64,9 +64,8 @@ func (w *wire) close() {
 	}
 }
 
-// until asks until the answer has the status, and returns when it came. An
-// Envoy that does not listen yet is waited for. The pause between two
-// questions may be 0.
+// until sends requests until the answer has the status, and returns when it arrived. It
+// waits for an Envoy that does not listen yet. The pause between two requests may be 0.
 func (w *wire) until(ctx context.Context, request []byte, want int, pause time.Duration) (time.Time, error) {
 	const dialPause = time.Millisecond
 	deadline := time.Now().Add(patience)
@@ -105,7 +104,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// eventually asks until there is no error.
+// eventually calls ask until there is no error.
 func eventually(ctx context.Context, what string, ask func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := ask()
@@ -121,7 +120,7 @@ func eventually(ctx context.Context, what string, ask func() error) error {
 	}
 }
 
-// readAnswer reads an answer whose length is given, as Envoy's are here.
+// readAnswer reads an answer with a Content-Length, as Envoy's have here.
 func readAnswer(r *bufio.Reader) (status int, err error) {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

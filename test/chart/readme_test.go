@@ -22,8 +22,7 @@ const (
 // value is a row of the table.
 type value struct{ key, kind, standard, description string }
 
-// described returns the values of a map, and complains of one that its comment does not
-// describe.
+// described returns the values of a map, and reports values without a comment.
 func described(path string, node *yaml.Node) (rows []value) {
 	GinkgoHelper()
 	for i := 0; i+1 < len(node.Content); i += 2 {

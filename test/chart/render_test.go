@@ -143,7 +143,7 @@ proxies:
 	It("restarts no pod when only the version of the chart differs", func() {
 		for _, pod := range render("").pods() {
 			if pod.name() == "pod-gatehouse-test" {
-				continue // helm test makes it again each time
+				continue // helm test creates it again each time
 			}
 			Expect(pod.at("metadata.labels")).NotTo(Or(HaveKey("helm.sh/chart"), HaveKey("app.kubernetes.io/version")), pod.name())
 		}

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// rights are those of Roles and ClusterRoles, one line for each resource.
+// rights returns those of Roles and ClusterRoles, one line for each resource.
 func (list objects) rights() (lines []string) {
 	for _, o := range list {
 		if o.kind() != "Role" && o.kind() != "ClusterRole" {
@@ -46,7 +46,7 @@ func words(list any) string {
 	return strings.Join(all, " ")
 }
 
-// automounted are the pods that get a token of their service account.
+// automounted returns the pods that get a token of their service account.
 func (list objects) automounted() (names []string) {
 	for _, o := range list {
 		for _, pod := range (objects{o}).pods() {
@@ -63,7 +63,7 @@ func (list objects) automounted() (names []string) {
 }
 
 var _ = Describe("The rights of the parts", func() {
-	// What each is for: docs/kubernetes.md.
+	// docs/kubernetes.md says what each is for.
 	const secretsOfJob = "gatehouse-secrets in gw: get update secrets named gatehouse-ca gatehouse-control-plane-tls gatehouse-envoy-gatehouse-tls " +
 		"gatehouse-ratelimit-tls gatehouse-api-token gatehouse-redis"
 	inRelease := []string{

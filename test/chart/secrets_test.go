@@ -26,7 +26,7 @@ var _ = Describe("The probe of the rate-limit engine", func() {
 			return string(out), err
 		}
 		Expect(os.WriteFile(file, []byte("a certificate"), 0o600)).To(Succeed())
-		// Process 1 of this machine, which began long ago.
+		// Process 1 of this machine, which started long ago.
 		out, err := probe()
 		Expect(err).To(HaveOccurred())
 		Expect(out).To(ContainSubstring("after the engine began"))
@@ -35,7 +35,7 @@ var _ = Describe("The probe of the rate-limit engine", func() {
 	})
 })
 
-// The Job of the chart, run here with its arguments and the rights of its Role.
+// The Job of the chart, run here with its arguments and the permissions of its Role.
 var _ = Describe("The Job that fills the Secrets", Ordered, func() {
 	var kubernetes *testkit.Kubernetes
 	var kubeconfig string

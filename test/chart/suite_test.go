@@ -33,7 +33,7 @@ func limit() context.Context {
 	return ctx
 }
 
-// helm runs helm, with nothing of the person who runs the specs.
+// helm runs helm without the user's settings.
 func helm(args ...string) (stdout, stderr string, err error) {
 	GinkgoHelper()
 	path, err := testkit.Binary("kubernetes/helm")
@@ -55,7 +55,7 @@ func values(text string) string {
 	return "--values=" + path
 }
 
-// render returns what helm makes of values, for release gatehouse in namespace gw.
+// render returns helm's output for values, for release gatehouse in namespace gw.
 func render(text string, args ...string) objects {
 	GinkgoHelper()
 	args = append([]string{"template", "gatehouse", chart, "--namespace=gw", "--kube-version=1.36.3", values(text)}, args...)
@@ -64,7 +64,7 @@ func render(text string, args ...string) objects {
 	return parse(out)
 }
 
-// refusal returns why helm makes nothing of values.
+// refusal returns why helm refuses values.
 func refusal(text string) string {
 	GinkgoHelper()
 	out, errOut, err := helm("template", "gatehouse", chart, "--namespace=gw", "--kube-version=1.36.3", values(text))
@@ -89,7 +89,7 @@ func parse(text string) (list objects) {
 	return list
 }
 
-// yaml is the list as documents.
+// yaml returns the list as documents.
 func (list objects) yaml() string {
 	GinkgoHelper()
 	var b strings.Builder
@@ -104,8 +104,8 @@ func (list objects) yaml() string {
 func (o object) kind() string { return fmt.Sprint(o["kind"]) }
 func (o object) name() string { return fmt.Sprint(o.at("metadata.name")) }
 
-// at returns what a path such as spec.containers.0.image leads to, or nil. A dot
-// inside a step is written as a bar.
+// at returns the value at a path such as spec.containers.0.image, or nil. A bar stands
+// for a dot inside a step.
 func (o object) at(path string) any {
 	var here any = map[string]any(o)
 	for _, step := range strings.Split(path, ".") {
@@ -145,7 +145,7 @@ func (list objects) get(name string) object {
 	return nil
 }
 
-// pods returns a Pod for each template of one, named as the object that has it.
+// pods returns a Pod for each pod template, with the name of its owner.
 func (list objects) pods() (pods objects) {
 	for _, o := range list {
 		var template any
@@ -160,7 +160,7 @@ func (list objects) pods() (pods objects) {
 			continue
 		}
 		t := object(template.(map[string]any))
-		// A StatefulSet makes the volumes of its claims.
+		// A StatefulSet creates the volumes of its claims.
 		claims, _ := o.at("spec.volumeClaimTemplates").([]any)
 		for _, claim := range claims {
 			name := object(claim.(map[string]any)).name()
@@ -174,8 +174,8 @@ func (list objects) pods() (pods objects) {
 	return pods
 }
 
-// environment returns the variables of the first container, those without a value as
-// what they are read from.
+// environment returns the variables of the first container; for those without a value,
+// where they are read from.
 func (o object) environment() map[string]any {
 	env := map[string]any{}
 	list, _ := o.at("spec.template.spec.containers.0.env").([]any)

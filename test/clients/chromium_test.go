@@ -29,7 +29,7 @@ type browser struct {
 }
 
 // newBrowser makes one that trusts the authority of the gateway, whose upstream is a
-// web site: /page/NAME?URL&URL... is a page with scripts from these URLs, everything
+// website: /page/NAME?URL&URL... is a page with scripts from these URLs, everything
 // else is a script.
 func newBrowser(ctx context.Context) browser {
 	GinkgoHelper()
@@ -58,7 +58,7 @@ func newBrowser(ctx context.Context) browser {
 	return b
 }
 
-// nss runs a tool on the browser's store of certificates.
+// nss runs a tool on the browser's certificate store.
 func (b browser) nss(ctx context.Context, tool string, args ...string) {
 	GinkgoHelper()
 	db := filepath.Join(b.home, ".pki", "nssdb")
@@ -67,7 +67,7 @@ func (b browser) nss(ctx context.Context, tool string, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// shows gives the browser a certificate that it shows without asking.
+// shows gives the browser a certificate that it presents without asking.
 func (b browser) shows(ctx context.Context, authority *testkit.Authority, o testkit.CertificateOptions) {
 	GinkgoHelper()
 	pair, err := authority.Issue(o)
@@ -86,7 +86,8 @@ func (b browser) shows(ctx context.Context, authority *testkit.Authority, o test
 // open loads a URL in a new process, and returns the document.
 func (b browser) open(ctx context.Context, url string, flags ...string) string {
 	GinkgoHelper()
-	// Policies are read from /etc/chromium: this process alone sees another one there.
+	// Policies are read from /etc/chromium: only this process sees another directory
+	// there.
 	args := append([]string{
 		"--map-root-user", "--mount", "sh", "-c", `mount --bind "$0" /etc/chromium && exec "$@"`, b.policies,
 		"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
@@ -99,10 +100,10 @@ func (b browser) open(ctx context.Context, url string, flags ...string) string {
 	return string(out)
 }
 
-// url is one at a host of the gateway.
+// url returns one of a host of the gateway.
 func (b browser) url(host, path string) string { return "https://" + host + ":" + port(b.addr) + path }
 
-// arrived are the requests for a path, once there are some.
+// arrived returns the requests for a path, once there are some.
 func (b browser) arrived(path string) []logged {
 	GinkgoHelper()
 	Eventually(b.requests).WithArguments(path).ShouldNot(BeEmpty(), path)

@@ -19,10 +19,10 @@ func TestClients(t *testing.T) {
 	RunSpecs(t, "Clients")
 }
 
-// adminToken is what the clients call with.
+// adminToken is the token of the clients.
 const adminToken = "gh_clients-token-of-the-tests-0123456789abcdef0"
 
-// lab is a directory with what is generated, and where tools are.
+// lab is a directory with the generated files, and the place of tools.
 type lab struct {
 	dir, tools string
 	url        string
@@ -52,7 +52,7 @@ func start(ctx context.Context, language string) lab {
 
 func (l lab) tool(path ...string) string { return filepath.Join(append([]string{l.tools}, path...)...) }
 
-// run runs a command to its end, which has to be good.
+// run runs a command, which must succeed, and waits for its end.
 func (l lab) run(ctx context.Context, env []string, command ...string) (output string) {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)

@@ -19,8 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// tab is a page of a running Chromium, which is told what to do (the Chrome DevTools
-// Protocol).
+// tab is a page of a running Chromium, which the Chrome DevTools Protocol controls.
 type tab struct {
 	conn *websocket.Conn
 	last int
@@ -93,8 +92,8 @@ func (t *tab) call(method string, params map[string]any, result any) {
 	}
 }
 
-// eval is the value of an expression in the page, as text; one that fails, because the
-// page changes, is empty.
+// eval returns the value of an expression in the page, as text; empty if it fails
+// because the page changes.
 func (t *tab) eval(expression string) string {
 	GinkgoHelper()
 	var r struct{ Result struct{ Value any } }
@@ -109,7 +108,7 @@ func (t *tab) open(url string) {
 	t.call("Page.navigate", map[string]any{"url": url}, nil)
 }
 
-// cookies are all that the browser keeps for the hosts below a domain.
+// cookies returns all cookies that the browser keeps for the hosts below a domain.
 func (t *tab) cookies(domain string) map[string]kept {
 	GinkgoHelper()
 	var r struct{ Cookies []kept }

@@ -67,7 +67,7 @@ func secure(ctx context.Context, proxy ...string) secured {
 	return s
 }
 
-// serve makes a service with a route / and certificates.
+// serve creates a service with a route / and certificates.
 func (s secured) serve(ctx context.Context, name, fqdn string, certificates ...testkit.CertificateOptions) {
 	GinkgoHelper()
 	s.post(ctx, "/service", "Service_Name="+name, "fqdn="+fqdn)
@@ -90,7 +90,7 @@ func (s secured) post(ctx context.Context, path string, fields ...string) {
 	Expect(a.Status).To(Equal(http.StatusCreated), "POST %s: %s", path, a.Body)
 }
 
-// logged is what Envoy's access log has of a request.
+// logged is a request in Envoy's access log.
 type logged struct {
 	Protocol string `json:"protocol"`
 	Version  string `json:"tls_version"`
@@ -103,7 +103,7 @@ type logged struct {
 	Client   string `json:"downstream_remote_address"`
 }
 
-// requests are the lines of the access log for a path, in order.
+// requests returns the lines of the access log for a path, in order.
 func (s secured) requests(path string) (list []logged) {
 	for _, line := range append(s.Stdout.Lines(), s.Stderr.Lines()...) {
 		if !strings.Contains(line, path) {
@@ -116,7 +116,7 @@ func (s secured) requests(path string) (list []logged) {
 	return list
 }
 
-// parse reads a line of the access log; what is none reads as nothing.
+// parse parses a line of the access log; the result is zero for any other line.
 func parse(line string) (l logged) {
 	_ = json.Unmarshal([]byte(line), &l)
 	return l

@@ -25,23 +25,23 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// ask is a request that a client is to send, on a connection of its own.
+// ask is a request for a client to send, on its own connection.
 type ask struct {
-	// Host is what the URL names, Path tells the request from all others.
+	// Host is the host in the URL, and Path distinguishes the request from all others.
 	Host, Path string
 	// HTTP is 1.1 or 2, TLS 1.2 or 1.3.
 	HTTP, TLS string
 	// Cert and Key are files; empty means that the client has no certificate.
 	Cert, Key string
 
-	// want is what Envoy logs; nil means that no request arrives. why is what the
-	// client says then, as far as it is told: with TLS 1.3 the server refuses when the
-	// client may have sent its request already.
+	// want is what Envoy logs; nil means that no request arrives. why is then the
+	// client's message, as far as it has one: with TLS 1.3 the server may refuse after
+	// the client has sent its request.
 	want *logged
 	why  string
 }
 
-// result is what the client says.
+// result is the output of the client.
 type result struct {
 	Status int
 	Error  string
@@ -50,16 +50,16 @@ type result struct {
 // client sends requests, one after the other.
 type client func(ctx context.Context, s secured, authority string, list []ask) []result
 
-// show is what a client shows for itself.
+// show is what a client presents.
 type show struct {
 	what      string
 	authority *testkit.Authority
 	options   testkit.CertificateOptions
-	subject   string // of what is let in
+	subject   string // of an accepted certificate
 	why       string
 }
 
-// asks are the requests of one client.
+// asks returns the requests of one client.
 func (s secured) asks(name string) (list []ask) {
 	GinkgoHelper()
 	other, err := testkit.NewAuthority("other")
@@ -69,7 +69,7 @@ func (s secured) asks(name string) (list []ask) {
 		{what: "right-rsa", authority: s.authority, options: testkit.CertificateOptions{Client: true, Subject: "bob", RSA: true}, subject: "CN=bob"},
 		{what: "absent", why: `(?i)handshake.failure|certificate.required`},
 		{what: "wrong", authority: other, options: testkit.CertificateOptions{Client: true, Subject: "ann"}, why: `(?i)unknown.(ca|certificate.authority)`},
-		{what: "expired", authority: s.authority, why: `(?i)expired|verification failed`, // the latter is what curl makes of it
+		{what: "expired", authority: s.authority, why: `(?i)expired|verification failed`, // the latter is curl's message for it
 
 			options: testkit.CertificateOptions{Client: true, Subject: "ann", NotAfter: time.Now().Add(-time.Hour)}},
 		{what: "server's", authority: s.authority, options: testkit.CertificateOptions{Names: []string{"bank.test"}}, why: `(?i)unsupported.certificate|certificate`},
@@ -152,7 +152,7 @@ var _ = Describe("HTTPS is served to", func() {
 		authority := file("ca.pem", s.authority.PEM)
 		for _, args := range [][]string{{"-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"}, {"-tls1_3", "-sigalgs", "rsa_pss_rsae_sha256"}} {
 			cmd := exec.CommandContext(ctx, "openssl", append([]string{"s_client", "-connect", s.addr, "-servername", "both.test", "-CAfile", authority}, args...)...)
-			out, err := cmd.CombinedOutput() // without input it ends after the handshake
+			out, err := cmd.CombinedOutput() // without input it exits after the handshake
 			Expect(err).NotTo(HaveOccurred(), string(out))
 			Expect(string(out)).To(And(ContainSubstring("Peer signature type: RSA-PSS"), ContainSubstring("Verify return code: 0")), "%q", args)
 		}
@@ -218,7 +218,7 @@ func goHTTP(ctx context.Context, s secured, authority string, list []ask) []resu
 		if a.Cert != "" {
 			pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
 			Expect(err).NotTo(HaveOccurred())
-			// Also if it is none of those that the server asks for.
+			// Even if it is none of those that the server requests.
 			transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+a.Host+a.Path, nil)
@@ -250,8 +250,8 @@ func python(ctx context.Context, s secured, authority string, list []ask) (resul
 	return results
 }
 
-// openssl knows no HTTP: it is told the bytes of a request, and shows those of the
-// answer.
+// openssl does not implement HTTP: it receives the bytes of a request, and prints those
+// of the answer.
 func openssl(ctx context.Context, s secured, authority string, list []ask) []result {
 	return one(func(ctx context.Context, s secured, authority string, a ask) result {
 		args := []string{
@@ -269,20 +269,20 @@ func openssl(ctx context.Context, s secured, authority string, list []ask) []res
 		Expect(cmd.Start()).To(Succeed())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		// It may have ended already.
+		// It may have exited already.
 		_, _ = stdin.Write(requestBytes(a))
 		answered := func() bool { return strings.Contains(said.String(), `"Backend":"blue"`) }
 		Eventually(func() bool { return answered() || len(ended) > 0 }).WithContext(ctx).Should(BeTrue(), said.String)
 		if !answered() {
 			return result{Error: fmt.Sprint(<-ended, ": ", said.String())}
 		}
-		Expect(cmd.Process.Kill()).To(Or(Succeed(), MatchError(os.ErrProcessDone))) // else it waits for the server
+		Expect(cmd.Process.Kill()).To(Or(Succeed(), MatchError(os.ErrProcessDone))) // otherwise it waits for the server
 		<-ended
 		return result{Status: http.StatusOK}
 	}).each(ctx, s, authority, list)
 }
 
-// requestBytes are a request as it is on the wire.
+// requestBytes returns a request as it is on the wire.
 func requestBytes(a ask) []byte {
 	GinkgoHelper()
 	if a.HTTP == "1.1" {

@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// scan finds out what a server takes, as testssl.sh does: it offers everything, and
+// scan finds out what a server accepts, as testssl.sh does: it offers everything, and
 // leaves out what the server has chosen, until the server refuses.
 type scan struct {
 	ctx        context.Context
@@ -35,7 +35,7 @@ func (s *scan) send(h testkit.ClientHello) testkit.ServerHello {
 	return a
 }
 
-// hello is one in a version, which can do everything that clients can.
+// hello returns one in a version, with everything that clients support.
 func (s *scan) hello(version uint16) testkit.ClientHello {
 	h := testkit.ClientHello{Version: version, ServerNames: []string{s.host}, Ciphers: []uint16{
 		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
@@ -47,8 +47,8 @@ func (s *scan) hello(version uint16) testkit.ClientHello {
 	return h
 }
 
-// groups are all of IANA's registry (TLS Supported Groups): elliptic curves, finite
-// fields, and those with ML-KEM.
+// groups returns all groups of IANA's registry (TLS Supported Groups): elliptic curves,
+// finite fields, and those with ML-KEM.
 func groups() []uint16 {
 	list := []uint16{0x200, 0x201, 0x202, 0x11eb, 0x11ec, 0x11ed, 0x6399, 0x639a, 0xff01, 0xff02}
 	for g := range uint16(42) {
@@ -68,7 +68,7 @@ func groupName(group uint16) string {
 	return fmt.Sprintf("%#04x", group)
 }
 
-// refusal says how a server refuses.
+// refusal describes how a server refuses.
 func refusal(a testkit.ServerHello) string {
 	known := map[byte]string{40: "handshake_failure", 47: "illegal_parameter", 70: "protocol_version", 86: "inappropriate_fallback"}
 	switch {
@@ -80,8 +80,8 @@ func refusal(a testkit.ServerHello) string {
 	return fmt.Sprintf("refused (alert %d)", a.Alert)
 }
 
-// chosen are the ciphers that the server takes, out of all that a number can mean, in
-// its order; without any, how it refuses.
+// chosen returns the ciphers that the server accepts, of all possible numbers, in its
+// order; if there are none, how it refuses.
 func (s *scan) chosen(version uint16) (list []uint16, refused string) {
 	GinkgoHelper()
 	const part = 4096
@@ -89,7 +89,7 @@ func (s *scan) chosen(version uint16) (list []uint16, refused string) {
 		h := s.hello(version)
 		h.Ciphers = nil
 		for c := first; c < first+part; c++ {
-			if c != 0x5600 { // TLS_FALLBACK_SCSV is none, see below
+			if c != 0x5600 { // TLS_FALLBACK_SCSV is no cipher, see below
 				h.Ciphers = append(h.Ciphers, uint16(c)) //nolint:gosec // below 1<<16
 			}
 		}
@@ -122,7 +122,7 @@ func (s *scan) versions() {
 			continue
 		}
 		if v.version == tls.VersionTLS13 {
-			slices.Sort(list) // the order is not ours, and differs from processor to processor
+			slices.Sort(list) // the order is not Gatehouse's, and differs from processor to processor
 		}
 		s.row(v.name, "offered")
 		for _, c := range list {
@@ -142,7 +142,7 @@ func (s *scan) versions() {
 	}
 }
 
-// rest adds what a server of TLS 1.2 says in the clear beside version and cipher.
+// rest adds what a TLS 1.2 server sends unencrypted in addition to version and cipher.
 func (s *scan) rest() {
 	GinkgoHelper()
 	h := s.hello(tls.VersionTLS12)
@@ -180,7 +180,7 @@ func (s *scan) rest() {
 	}
 }
 
-// odd adds how what no good client does is met.
+// odd adds the answers to what no correct client does.
 func (s *scan) odd() {
 	GinkgoHelper()
 	for _, o := range []struct {
@@ -206,7 +206,7 @@ func (s *scan) odd() {
 	}
 }
 
-// resumption says whether a second connection takes the session of the first.
+// resumption reports whether a second connection resumes the session of the first.
 func (s *scan) resumption(roots *testkit.Authority) {
 	GinkgoHelper()
 	config := &tls.Config{ServerName: s.host, RootCAs: roots.Pool(), MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(2)}
@@ -224,15 +224,15 @@ func (s *scan) resumption(roots *testkit.Authority) {
 	s.row("resumption, by Go", "%s", map[bool]string{true: "on", false: "off"}[resumed])
 }
 
-// renegotiation says what the server does when openssl s_client asks for another
-// handshake on a connection that it has.
+// renegotiation reports what the server does when openssl s_client requests another
+// handshake on an existing connection.
 func (s *scan) renegotiation() {
 	GinkgoHelper()
 	cmd := exec.CommandContext(s.ctx, "openssl", "s_client", "-connect", s.addr, "-servername", s.host, "-tls1_2")
 	stdin, err := cmd.StdinPipe()
 	Expect(err).NotTo(HaveOccurred())
 	cmd.WaitDelay = 10 * time.Second
-	_, err = io.WriteString(stdin, "R\n") // the pipe stays open, else it would end
+	_, err = io.WriteString(stdin, "R\n") // the pipe stays open, otherwise it would exit
 	Expect(err).NotTo(HaveOccurred())
 	out, err := cmd.CombinedOutput()
 	Expect(err).To(HaveOccurred(), "openssl ends with 1 if it is refused: %s", out)
@@ -245,8 +245,8 @@ func (s *scan) renegotiation() {
 }
 
 var _ = Describe("The HTTPS listener offers", func() {
-	// table is what a gateway with a smallest version offers for a host that has an
-	// RSA and an ECDSA certificate.
+	// table returns what a gateway with a minimum version offers for a host with an RSA
+	// and an ECDSA certificate.
 	table := func(ctx context.Context, version string) string {
 		GinkgoHelper()
 		s := secure(ctx, "Tls_min_version="+version)

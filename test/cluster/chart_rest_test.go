@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// getFrom asks an address for a host.
+// getFrom requests / of a host from an address.
 func getFrom(ctx SpecContext, addr, host string) (testkit.Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/", http.NoBody)
 	if err != nil {
@@ -26,14 +26,14 @@ func getFrom(ctx SpecContext, addr, host string) (testkit.Answer, error) {
 	return testkit.Send(req)
 }
 
-// In mode rest, everything that the chart does with the cluster; what the modes have
-// of their own is in chart_kubernetes_test.go.
+// In mode rest, everything that the chart does with the cluster; chart_kubernetes_test.go
+// has what differs between the modes.
 var _ = Describe("The chart in mode rest", Ordered, func() {
 	const host = "echo.example"
 	var r release
 
 	BeforeAll(func() {
-		// The ports of the node need it; test/chart has all else under restricted.
+		// The ports of the node need it; test/chart has everything else under restricted.
 		r = release{namespace: namespace("privileged"), values: ours + "mode: rest\nrest: {database: {existingSecret: postgres}, secretKey: {keep: false}}\n"}
 		echo(r.namespace, 2)
 		addPostgres(r.namespace)
@@ -117,7 +117,8 @@ proxies: [{name: gatehouse}, {name: edge}]
 		kubectl("create", "job", "renew-now", "--from=cronjob/gatehouse-renew", "--namespace", r.namespace)
 		kubectl("wait", "job/renew-now", "--for=condition=Complete", "--namespace", r.namespace, "--timeout=2m")
 		kubectl("delete", "job/renew-now", "--namespace", r.namespace)
-		// A kubelet looks at the Secrets of a pod when the pod changes, else each minute.
+		// A kubelet checks the Secrets of a pod when the pod changes, otherwise once a
+		// minute.
 		kubectl("annotate", "pods", "--namespace", r.namespace, "--all", "spec=renewed")
 		text, err := base64.StdEncoding.DecodeString(kubectl("get", "secret", "gatehouse-ca", "--namespace", r.namespace, "--output", `jsonpath={.data.ca\.crt}`))
 		Expect(err).NotTo(HaveOccurred())
@@ -140,7 +141,7 @@ proxies: [{name: gatehouse}, {name: edge}]
 		envoys := "app.kubernetes.io/component=envoy,gateway.gatehouse.dev/proxy=gatehouse"
 		out, err := run("", "kubectl", "drain", "node1", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout", "20s", "--pod-selector", envoys)
 		Expect(err).To(MatchError(ContainSubstring("Cannot evict pod as it would violate the pod's disruption budget")), out)
-		// One was evicted, and there is no other node for what replaces it.
+		// One was evicted, and there is no other node for its replacement.
 		Expect(kubectl("get", "pods", "--namespace", r.namespace, "--selector", envoys, "--field-selector", "status.phase=Running", "--output", "name")).NotTo(BeEmpty())
 		kubectl("uncordon", "node1")
 		r.ready()

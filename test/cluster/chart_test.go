@@ -21,11 +21,11 @@ import (
 // chartPath is the chart, from test/cluster.
 const chartPath = root + "/charts/gatehouse"
 
-// hostPort is the port of the node that the Envoys of the proxy edge have.
+// hostPort is the node's port of the Envoys of the proxy edge.
 const hostPort = "18080"
 
-// ours are the images of these specs, and two proxies: gatehouse at a NodePort, edge
-// at a port of the node.
+// ours has the images of these specs, and two proxies: gatehouse at a NodePort, edge at a port of
+// the node.
 const ours = `
 images:
   controlPlane: {tag: local}
@@ -42,7 +42,7 @@ proxies:
   service: {enabled: false}
 `
 
-// release is an installation of the chart by the name gatehouse.
+// release is an installation of the chart with the name gatehouse.
 type release struct{ namespace, values string }
 
 func (r release) helm(command string, args ...string) string {
@@ -52,7 +52,7 @@ func (r release) helm(command string, args ...string) string {
 	return out
 }
 
-// upgrade installs the chart, or updates it, and waits until all is ready.
+// upgrade installs or upgrades the chart, and waits until everything is ready.
 func (r release) upgrade(more ...string) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "values.yaml")
@@ -60,7 +60,7 @@ func (r release) upgrade(more ...string) {
 	r.helm("upgrade", append([]string{chartPath, "--install", "--wait", "--timeout", "4m", "--values", file}, more...)...)
 }
 
-// parts are the Deployments and such of the chart.
+// parts returns the Deployments and other workloads of the chart.
 func (r release) parts() []string {
 	return []string{
 		"deployment/gatehouse-control-plane", "deployment/gatehouse-envoy-gatehouse", "daemonset/gatehouse-envoy-edge",
@@ -75,7 +75,7 @@ func (r release) ready() {
 	}
 }
 
-// nodeAddr is HOST:PORT of the proxy gatehouse, at the node.
+// nodeAddr returns HOST:PORT of the proxy gatehouse, at the node.
 func (r release) nodeAddr() string {
 	GinkgoHelper()
 	return net.JoinHostPort(nodeAddress, nodePort(r.namespace, "gatehouse-envoy-gatehouse", "http"))
@@ -88,7 +88,7 @@ func answers(ctx SpecContext, addr, host string) {
 	Eventually(func() error { return get200(ctx, addr, host) }).Should(Succeed(), "%s at %s", host, addr)
 }
 
-// underTraffic sends 500 requests a second for a host while change runs. Each has to be answered.
+// underTraffic sends 500 requests a second for a host while change runs. Each must be answered.
 func (r release) underTraffic(host string, change func()) {
 	GinkgoHelper()
 	traffic := testkit.StartTraffic(testkit.TrafficOptions{Addr: r.nodeAddr(), Host: host, Rate: 500, Connections: 100})
@@ -100,7 +100,7 @@ func (r release) underTraffic(host string, change func()) {
 	Expect(report.Requests).To(BeNumerically(">", 1000))
 }
 
-// pod is the name of a pod of a part that is not about to end.
+// pod returns the name of a pod of a part that is not terminating.
 func (r release) pod(component string, more ...string) string {
 	GinkgoHelper()
 	selector := strings.Join(append([]string{"app.kubernetes.io/instance=gatehouse", "app.kubernetes.io/component=" + component}, more...), ",")
@@ -119,13 +119,13 @@ func (r release) pod(component string, more ...string) string {
 	return ""
 }
 
-// image is that of a part.
+// image returns the image of a part.
 func (r release) image(part string) string {
 	GinkgoHelper()
 	return kubectl("get", part, "--namespace", r.namespace, "--output", "jsonpath={.spec.template.spec.containers[0].image}")
 }
 
-// everything lists what an installation may have left, but for its Secrets.
+// everything lists what an installation may have left, except its Secrets.
 func (r release) everything() string {
 	GinkgoHelper()
 	kinds := "all,configmaps,serviceaccounts,roles,rolebindings,poddisruptionbudgets,networkpolicies,horizontalpodautoscalers,persistentvolumeclaims,endpointslices,leases"
@@ -134,7 +134,7 @@ func (r release) everything() string {
 	return strings.TrimSpace(left)
 }
 
-// addPostgres runs a PostgreSQL and makes the Secret that the chart asks for in mode rest.
+// addPostgres runs a PostgreSQL and creates the Secret that the chart needs in mode rest.
 func addPostgres(namespace string) {
 	GinkgoHelper()
 	apply(namespace, fmt.Sprintf(`

@@ -23,11 +23,11 @@ func helm(namespace string, args ...string) string {
 	return out
 }
 
-// installed is the gateway of the chart in a new namespace, whose Envoys have a port of
-// the node. It ends with the spec. values are such as "mode=rest".
+// installed is the gateway of the chart in a new namespace, whose Envoys have a port of the node. It is removed at the end
+// of the spec. values are such as "mode=rest".
 type installed struct {
 	ns string
-	// http is where the Envoys are, HOST:PORT.
+	// http is the address of the Envoys, HOST:PORT.
 	http string
 }
 
@@ -42,7 +42,8 @@ func install(values ...string) installed {
 	return g
 }
 
-// set are the arguments of helm for these values and those of all specs: the images of these specs, ports of the node, and no other namespace.
+// set returns the arguments of helm for these values and those of all specs: the images of these specs, ports of the node,
+// and no other namespace.
 func (g installed) set(values ...string) []string {
 	values = append([]string{
 		"images.controlPlane.tag=local", "images.envoy.tag=local", "images.ratelimit.tag=local",
@@ -56,8 +57,8 @@ func (g installed) set(values ...string) []string {
 	return args
 }
 
-// host makes a GatewayHost that sends the requests for shop.example.com to the Service
-// echo, with these fields of its route.
+// host creates a GatewayHost that sends the requests for shop.example.com to the Service echo, with these fields of its
+// route.
 func (g installed) host(fields string) {
 	GinkgoHelper()
 	apply(g.ns, `
@@ -73,8 +74,7 @@ spec:
 `)
 }
 
-// shop asks for shop.example.com on a connection of its own, and returns the status and
-// the path that the backend saw.
+// shop requests shop.example.com on its own connection, and returns the status and the path that the backend received.
 func (g installed) shop(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.http+"/", http.NoBody)
 	if err != nil {
@@ -85,8 +85,8 @@ func (g installed) shop(ctx context.Context) (string, error) {
 	return fmt.Sprint(a.Status, " ", strings.TrimSpace(a.Body)), err
 }
 
-// answers waits until the backend sees this path whichever Envoy is asked: the port of
-// the node spreads connections over them.
+// answers waits until the backend receives this path from every Envoy: the port of the node distributes connections over
+// them.
 func (g installed) answers(ctx context.Context, path string) {
 	GinkgoHelper()
 	Eventually(func() (string, error) { return g.shop(ctx) }).MustPassRepeatedly(20).Should(Equal("200 " + path))
@@ -99,13 +99,13 @@ func (g installed) traffic() *testkit.Traffic {
 	return traffic
 }
 
-// pods are the names of the Pods with a label.
+// pods returns the names of the Pods with a label.
 func (g installed) pods(label string) []string {
 	GinkgoHelper()
 	return strings.Fields(kubectl("get", "pods", "--namespace", g.ns, "--selector", label, "--output", "jsonpath={.items[*].metadata.name}"))
 }
 
-// noneFailed says what became of the requests, none of which may have failed.
+// noneFailed reports the result of the requests, none of which may have failed.
 func noneFailed(r testkit.Report) {
 	GinkgoHelper()
 	AddReportEntry("requests", fmt.Sprint(r))

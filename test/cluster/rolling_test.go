@@ -74,7 +74,7 @@ var _ = Describe("500 requests a second in mode kubernetes", Ordered, func() {
 	})
 })
 
-// terminating says whether a Pod is there, has been told to end, and its container runs.
+// terminating reports whether a Pod exists, was told to stop, and its container runs.
 func terminating(namespace, pod string) bool {
 	GinkgoHelper()
 	var p struct {

@@ -19,8 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The images, as hack/cluster-image.sh calls them. Each of the first two has another
-// tag, next, for upgrades.
+// The images, as hack/cluster-image.sh names them. Each of the first two has a second tag, next, for
+// upgrades.
 const (
 	standaloneImage   = "gatehouse:local"
 	controlPlaneImage = "gatehouse-control-plane:local"
@@ -30,7 +30,7 @@ const (
 	echoImage         = "localhost/echo:local"
 )
 
-// nodeAddress is where NodePorts and host ports are.
+// nodeAddress is the address of NodePorts and host ports.
 const nodeAddress = "10.99.0.2"
 
 // root is the top of the checkout; the specs run in test/cluster.
@@ -56,8 +56,8 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// command runs a program with this standard input and returns what it prints. An error
-// has what it says.
+// command runs a program with this standard input and returns its output. An error contains the error
+// output.
 func command(ctx context.Context, stdin, program string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -68,7 +68,7 @@ func command(ctx context.Context, stdin, program string, args ...string) (string
 	return stdout.String(), nil
 }
 
-// run is command with a limit of 5 minutes, without spaces around what is printed. Cleanups may call it.
+// run is command with a limit of 5 minutes, and without spaces around the output. Cleanups may call it.
 func run(stdin, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -86,7 +86,7 @@ func kubectl(args ...string) string {
 	return out
 }
 
-// apply gives YAML documents to kubectl apply.
+// apply passes YAML documents to kubectl apply.
 func apply(namespace, yaml string) {
 	GinkgoHelper()
 	_, err := run(yaml, "kubectl", "apply", "--namespace", namespace, "-f", "-")
@@ -102,14 +102,14 @@ func object(namespace, name string, into any) error {
 	return json.Unmarshal([]byte(out), into)
 }
 
-// rolledOut waits until a Deployment, DaemonSet or StatefulSet is as it should be.
+// rolledOut waits until a Deployment, DaemonSet or StatefulSet is rolled out.
 func rolledOut(namespace, name string) {
 	GinkgoHelper()
 	kubectl("rollout", "status", name, "--namespace", namespace, "--timeout", "3m")
 }
 
-// namespace makes a namespace, whose Pods have to be as Pod Security's level says. It
-// ends with the spec; a spec that fails shows what was in it.
+// namespace creates a namespace, whose Pods must conform to a level of Pod Security. It is deleted at
+// the end of the spec; a failed spec shows its contents.
 func namespace(level string) string {
 	GinkgoHelper()
 	name := fmt.Sprintf("spec-%08x", rand.Uint32()) //nolint:gosec // no secret
@@ -124,7 +124,7 @@ func namespace(level string) string {
 	return name
 }
 
-// show adds what is in a namespace to the report.
+// show adds the contents of a namespace to the report.
 func show(namespace string) {
 	for _, args := range [][]string{
 		{"get", "all,endpointslices,gatewayhosts,routefilters,globalconfigs", "--output", "wide"},
@@ -145,8 +145,8 @@ func show(namespace string) {
 	}
 }
 
-// echo runs the backend as a Deployment and a Service named echo, on port 80, in a
-// namespace. A Pod of it goes on for 10 s after it has been told to end.
+// echo runs the backend as a Deployment and a Service named echo, on port 80, in a namespace. A Pod of
+// it continues for 10 s after it was told to stop.
 func echo(namespace string, replicas int) {
 	GinkgoHelper()
 	apply(namespace, fmt.Sprintf(`
@@ -180,7 +180,7 @@ spec:
 	rolledOut(namespace, "deployment/echo")
 }
 
-// nodePort is the port of the node that leads to a port of a Service.
+// nodePort returns the port of the node that leads to a port of a Service.
 func nodePort(namespace, service, port string) string {
 	GinkgoHelper()
 	return kubectl("get", "service", service, "--namespace", namespace, "--output", fmt.Sprintf(`jsonpath={.spec.ports[?(@.name==%q)].nodePort}`, port))

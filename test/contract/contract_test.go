@@ -24,12 +24,11 @@ func TestContract(t *testing.T) {
 	RunSpecs(t, "Contract")
 }
 
-// adminToken keeps the API usable: without it, a call that makes the first
-// token would shut out all that follow.
+// adminToken keeps the API usable: without it, a call that creates the first token
+// would lock out all later calls.
 const adminToken = "gh_contract-token-of-the-tests-0123456789abcdef"
 
-// start runs the program with a few objects in it, which the examples of the
-// document name.
+// start runs the program with a few objects, which the examples of the document name.
 func start(ctx context.Context) *testkit.Gatehouse {
 	GinkgoHelper()
 	g, err := testkit.StartGatehouse(ctx, []string{"GATEHOUSE_API_ADMIN_TOKEN=" + adminToken},
@@ -66,8 +65,8 @@ func start(ctx context.Context) *testkit.Gatehouse {
 	return g
 }
 
-// document writes the program's OpenAPI document, without what would take
-// longer than a call: to wait for Envoys, of which there are none.
+// document writes the program's OpenAPI document, without parameters that would make a
+// call wait for Envoys, of which there are none.
 func document(ctx context.Context, g *testkit.Gatehouse) (path string) {
 	GinkgoHelper()
 	got, err := g.API.Get(ctx, "/openapi.yaml")
@@ -97,13 +96,13 @@ var _ = Describe("The running program", func() {
 			"--continue-on-failure", "--no-shrink", "--warnings", "off", "--no-color",
 		}
 		cmd := exec.CommandContext(ctx, schemathesis, args...)
-		cmd.Dir = GinkgoT().TempDir() // where it keeps what it learned: nothing, at the start
+		cmd.Dir = GinkgoT().TempDir() // where it stores what it has learned: nothing, at the start
 		cmd.WaitDelay = 10 * time.Second
 		out, err := cmd.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", out)
 		GinkgoWriter.Printf("%s", out)
 
-		// It made calls, of every operation.
+		// It made calls of every operation.
 		cases := regexp.MustCompile(`(\d+) generated, (\d+) passed`).FindStringSubmatch(string(out))
 		Expect(cases).To(HaveLen(3), "%s", out)
 		Expect(strconv.Atoi(cases[1])).To(BeNumerically(">", 5000))
@@ -114,7 +113,7 @@ var _ = Describe("The running program", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(strconv.Atoi(operations[2])).To(Equal(selected + 1)) // GET /events
 
-		// It still runs, and nothing went wrong inside.
+		// The program still runs, without internal errors.
 		health, err := g.API.Get(ctx, "/health")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(health.Status).To(Equal(200))

@@ -14,10 +14,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// rate is how many requests a second there are in these specs.
+// rate is the number of requests per second in these specs.
 const rate = 500
 
-// service is a host with one route to an upstream, on the proxy.
+// service returns a host with one route to an upstream, on the proxy.
 func service(id int64, name, upstream string) []model.Object {
 	s := &model.Service{ID: id, Name: name, FQDN: name + ".test", HTTPS: model.HTTPSBoth}
 	return []model.Object{
@@ -55,7 +55,7 @@ func endpoints(upstream string, list ...model.Endpoint) map[model.Key]*model.End
 	return map[model.Key]*model.Endpoints{model.UpstreamKey(upstream): model.NewEndpoints(list...)}
 }
 
-// get is the backend that answers, or the status of the gateway.
+// get returns the backend that answers, or the gateway's status.
 func (g *gateway) get(host string) string {
 	r := must(http.NewRequest(http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(g.port)+"/", nil)) //nolint:noctx // bounded by the spec
 	r.Host = host
@@ -71,7 +71,7 @@ func (g *gateway) get(host string) string {
 	return strconv.Itoa(res.StatusCode)
 }
 
-// traffic sends requests until stop, which expects that none failed.
+// traffic sends requests until stop, which checks that none failed.
 func (g *gateway) traffic(host string) (stop func() testkit.Report) {
 	t := testkit.StartTraffic(testkit.TrafficOptions{Addr: "127.0.0.1:" + strconv.Itoa(g.port), Host: host, Rate: rate})
 	return func() testkit.Report {
@@ -103,7 +103,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 			Eventually(g.get).WithArguments("shop.test").Should(Equal("0"))
 			before := g.ads.Snapshot("gw")
 			stop := g.traffic("shop.test")
-			for i := 1; i <= 6; i++ { // as a Deployment does: one more, then one less
+			for i := 1; i <= 6; i++ { // as a Deployment does: one more, then one fewer
 				next := backend(strconv.Itoa(i))
 				g.assign("web", at(old), at(next))
 				grown(next)
@@ -126,7 +126,7 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		g := newGateway(endpoints("web", at(b)), append(service(1, "shop", "web"), upstream(1, "web"))...)
 		stop := g.traffic("shop.test")
 		grown(b)
-		g.assign("web", at(a), at(b)) // soon after another change Envoy would gather, see translate
+		g.assign("web", at(a), at(b)) // soon after another change Envoy would collect changes, see translate
 		grown(a)
 		g.assign("web", at(a), draining(b))
 		g.assigned("web")
@@ -134,9 +134,9 @@ var _ = Describe("The endpoints of a discovered upstream", func() {
 		for range 5 {
 			grown(a)
 		}
-		const onTheWay = 20 // when Envoy answered; without the change some 100 would follow
+		const onTheWay = 20 // when Envoy answered; without the change about 100 would follow
 		Expect(b.Requests()).To(BeNumerically("<", still+onTheWay))
-		b.Close() // nobody notices
+		b.Close() // no client notices
 		grown(a)
 		g.assign("web", draining(a))
 		grown(a)

@@ -67,7 +67,7 @@ func (s *source) Since(_ context.Context, at model.Mark) (model.Change, error) {
 	return change, nil
 }
 
-// write adds objects, and endpoints that come with them.
+// write adds objects, with their endpoints.
 func (s *source) write(endpoints map[model.Key]*model.Endpoints, objects ...model.Object) {
 	s.mu.Lock()
 	if len(objects) > 0 {
@@ -127,15 +127,15 @@ func newGateway(endpoints map[model.Key]*model.Endpoints, objects ...model.Objec
 	return g
 }
 
-// settle returns when the Envoy has what was written.
+// settle returns when the Envoy has everything that was written.
 func (g *gateway) settle() {
 	GinkgoHelper()
 	must(g.loop.Reach(limit(), nil))
 	Expect(g.ads.Wait(limit(), map[string]plan.Goal{"gw": {Revision: g.ads.Revision(), All: true}})).To(BeEmpty())
 }
 
-// assigned returns when the Envoy has answered to the assignment of an upstream that should
-// be there last.
+// assigned returns when the Envoy has answered the assignment of an upstream that should be
+// the last one.
 func (g *gateway) assigned(upstream string) {
 	GinkgoHelper()
 	must(g.loop.Reach(limit(), nil))
@@ -147,7 +147,7 @@ func (g *gateway) assigned(upstream string) {
 	}
 }
 
-// assign gives an upstream other endpoints.
+// assign replaces the endpoints of an upstream.
 func (g *gateway) assign(upstream string, list ...model.Endpoint) {
 	g.write(map[model.Key]*model.Endpoints{model.UpstreamKey(upstream): model.NewEndpoints(list...)})
 }

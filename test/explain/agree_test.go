@@ -18,27 +18,26 @@ const (
 	testSeeds       = 25
 )
 
-// disagreement says in what a result is not what was explained; "" if in
-// nothing.
+// disagreement says how a result differs from its explanation; "" if it does not.
 func disagreement(a explain.Answer, method string, got result) string {
 	want := result{status: a.Status, location: a.Location, body: strings.TrimSpace(a.Body), hsts: hstsOf(a)}
 	if method == "HEAD" {
 		want.body = ""
 	}
 	if a.GRPCStatus > 0 {
-		want.grpc, want.body = strconv.Itoa(a.GRPCStatus), "" // it is a header there
+		want.grpc, want.body = strconv.Itoa(a.GRPCStatus), "" // there it is a header
 	}
 	switch a.Code {
 	case explain.Forwarded:
 		e := a.Forward.Clusters[0].Endpoints[0]
-		got.grpc = "" // what is missing in the backend's answer
+		got.grpc = "" // the backend's answer does not have it
 		want = result{status: 200, forwarded: true, address: e.Address, target: a.Forward.Path, sawFor: a.Forward.Host, hsts: hstsOf(a)}
 	case explain.BadRequest:
-		if a.Body == "" { // the text of Envoy's own is nothing to rely on
+		if a.Body == "" { // the text of Envoy's own answers may change
 			got.body = ""
 		}
 	case explain.DirectResponse:
-		got.location = "" // Envoy adds one to any 201 and 3xx only
+		got.location = "" // Envoy adds one only to 201 and 3xx
 	}
 	if got == want {
 		return ""

@@ -22,7 +22,7 @@ var _ = Describe("Escaped slashes and underscores", func() {
 				l.slashes, l.underscores = slashes, underscores
 				have := stateOf(l.publish(g.configuration()))
 				l.live()
-				c.close() // a connection has the listener that it began with
+				c.close() // a connection keeps the listener that it started with
 				codes := map[string]int{}
 				for range 120 {
 					r := g.request()

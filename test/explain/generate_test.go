@@ -9,14 +9,14 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// generator makes configurations, and requests that come near to them.
+// generator makes configurations, and requests that nearly match them.
 type generator struct {
 	rng      *rand.Rand
 	backend  int
 	upstream int
 	paths    []string
 	domains  []string
-	// tld takes the place of the last label of all host names; empty leaves it.
+	// tld replaces the last label of all host names; empty keeps it.
 	tld string
 }
 
@@ -55,8 +55,8 @@ func (g *generator) configuration() []model.Object {
 	return objects
 }
 
-// route returns a route and, where it forwards, an upstream of its own. A route
-// for the rest has no conditions.
+// route returns a route and, if it forwards, its own upstream. A route for the rest has
+// no conditions.
 func (g *generator) route(service, name string, rest bool) []model.Object {
 	for {
 		r := &model.Route{Service: service, Name: name}
@@ -129,7 +129,7 @@ func (g *generator) headerMatch() model.ValueMatch {
 	return m
 }
 
-// value adds a condition on the value, sometimes none.
+// value adds a condition on the value, or sometimes none.
 func (g *generator) value(m model.ValueMatch, values ...string) model.ValueMatch {
 	v := pick(g, values...)
 	switch g.rng.IntN(5) {
@@ -160,7 +160,7 @@ func (g *generator) rewrite(c *model.RouteConfig) {
 	}
 }
 
-// request makes a request that is odd somewhere, mostly not everywhere.
+// request returns a request that is odd somewhere, mostly not everywhere.
 func (g *generator) request() explain.Request {
 	r := explain.Request{Method: "GET", Target: g.target()}
 	if g.chance(3) {
@@ -237,7 +237,7 @@ func (g *generator) header() explain.Header {
 	return h
 }
 
-// target is a path of some route with oddities, and a query.
+// target returns a path of some route with oddities, and a query.
 func (g *generator) target() string {
 	p := pick(g, g.paths...)
 	for _, variable := range []string{"{id}", "{a=*}", "{b}", "{n}", "{rest=**}", "**", "*"} {

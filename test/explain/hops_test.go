@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// perHeader is a service that has a route with an upstream of its own for each
-// value of a few headers that say who the client is.
+// perHeader returns a service that has a route with its own upstream for each value of
+// some headers that identify the client.
 func perHeader(g *generator, addresses []string) []model.Object {
 	shop := model.NewService()
 	shop.Name, shop.FQDN = "shop", "*"
@@ -57,7 +57,7 @@ var _ = Describe("Behind proxies", func() {
 			l.hops = hops
 			have := stateOf(l.publish(perHeader(g, addresses)))
 			l.live()
-			c.close() // a connection has the listener that it began with
+			c.close() // a connection keeps the listener that it started with
 			for range 500 {
 				r := explain.Request{Method: "GET", Target: "/", Headers: []explain.Header{{Name: "Host", Value: "shop.test"}}}
 				for !g.chance(3) {

@@ -26,7 +26,7 @@ import (
 // secureSeeds times requestsPerSeed are 2,400 requests.
 const secureSeeds = 12
 
-// hstsOf is the header that browsers are told.
+// hstsOf returns the HSTS header that browsers receive.
 func hstsOf(a explain.Answer) string {
 	for _, f := range a.Filters {
 		if _, rest, ok := strings.Cut(f.Message, "strict-transport-security: "); ok {
@@ -39,12 +39,12 @@ func hstsOf(a explain.Answer) string {
 
 // visitor is a client of a TLS listener.
 type visitor struct {
-	// authority is the secret whose authority has signed its certificate; empty: it has none.
+	// authority is the secret with the authority of its certificate; empty means that it has
+	// none.
 	authority string
-	// rsaSuites says that it has no cipher suites for other certificates than those with
-	// an RSA key.
+	// rsaSuites says that it only has cipher suites for certificates with an RSA key.
 	rsaSuites bool
-	version   uint16 // the only one; 0: any
+	version   uint16 // the only one; 0 means any
 }
 
 // authorities are those of certificates, by secret.
@@ -61,7 +61,7 @@ func newAuthorities() authorities {
 	return all
 }
 
-// certificates are the client certificates of each authority.
+// certificates returns the client certificates of each authority.
 func (all authorities) certificates() map[string]tls.Certificate {
 	GinkgoHelper()
 	list := map[string]tls.Certificate{}
@@ -74,7 +74,7 @@ func (all authorities) certificates() map[string]tls.Certificate {
 	return list
 }
 
-// addHTTPS gives the services of a configuration what HTTPS can have.
+// addHTTPS adds fields of HTTPS to the services of a configuration.
 func (g *generator) addHTTPS(objects []model.Object, all authorities) []model.Object {
 	GinkgoHelper()
 	for _, name := range []string{"clients1", "clients2"} {
@@ -114,7 +114,7 @@ func (g *generator) addHTTPS(objects []model.Object, all authorities) []model.Ob
 	return objects
 }
 
-// secureRequest is a request over HTTPS, mostly, and who makes it.
+// secureRequest returns a request, usually over HTTPS, and its client.
 func (g *generator) secureRequest() (explain.Request, visitor) {
 	r, v := g.request(), visitor{}
 	if g.chance(5) {
@@ -142,7 +142,7 @@ func (g *generator) secureRequest() (explain.Request, visitor) {
 	return r, v
 }
 
-// serverName is what of a host a client can ask for.
+// serverName returns the part of a host that a client can send as the server name.
 func serverName(host string) string {
 	host, _, _ = strings.Cut(host, ":")
 	host = strings.Trim(host, ".")
@@ -154,8 +154,8 @@ func serverName(host string) string {
 	return host
 }
 
-// expected is the fingerprint of the certificate that is explained, and whether the
-// request gets an answer.
+// expected returns the fingerprint of the explained certificate, and whether the request is
+// answered.
 func expected(a explain.Answer, v visitor) (fingerprint string, answered bool) {
 	if a.Code == explain.NoListener || a.Code == explain.NoCertificate {
 		return "", false
@@ -165,13 +165,13 @@ func expected(a explain.Answer, v visitor) (fingerprint string, answered bool) {
 	}
 	shown := a.TLS.Certificates[0]
 	if v.rsaSuites && shown.KeyType != "RSA" {
-		return "", false // Envoy goes by the signature algorithms, all of which Go offers
+		return "", false // Envoy decides by the signature algorithms, all of which Go offers
 	}
 	return shown.Fingerprint, a.TLS.ClientAuthorities == "" || a.TLS.ClientAuthorities == v.authority
 }
 
-// sendSecurely sends a request over a connection of its own. The error is that of the
-// handshake, or of a connection that Envoy closes after it.
+// sendSecurely sends a request over its own connection. The error is that of the handshake,
+// or of a connection that Envoy closes after it.
 func sendSecurely(addr string, r explain.Request, v visitor, own map[string]tls.Certificate) (got result, fingerprint string, err error) {
 	config := &tls.Config{
 		ServerName: r.ServerName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS12,
@@ -209,7 +209,7 @@ func sendSecurely(addr string, r explain.Request, v visitor, own map[string]tls.
 	return resultOf(resp, string(body)), hex.EncodeToString(sum[:]), nil
 }
 
-// secretOf names what a fingerprint belongs to.
+// secretOf returns the secret of a fingerprint.
 func secretOf(objects []model.Object, fingerprint string) string {
 	for _, o := range objects {
 		s, ok := o.(*model.Secret)
@@ -260,7 +260,7 @@ var _ = Describe("Explain over HTTPS", func() {
 					case want != fingerprint:
 						d = fmt.Sprintf("explained %s\nEnvoy did  %s", secretOf(objects, want), secretOf(objects, fingerprint))
 					default:
-						if len(a.Filters) == 0 { // Envoy tells it with refusals too
+						if len(a.Filters) == 0 { // Envoy also sends it with refusals
 							got.hsts = ""
 						}
 						d = disagreement(a, r.Method, got)

@@ -15,7 +15,7 @@ import (
 // loginSeeds times requestsPerSeed are 1,600 requests.
 const loginSeeds = 8
 
-// addLogins puts logins in front of some services, and makes some of their routes public.
+// addLogins adds logins to some services, and makes some of their routes public.
 func (g *generator) addLogins(objects []model.Object) []model.Object {
 	idp := model.NewUpstream()
 	idp.Name, idp.IP, idp.Port = "idp", "127.0.0.1", g.backend
@@ -42,7 +42,7 @@ func (g *generator) addLogins(objects []model.Object) []model.Object {
 	return objects
 }
 
-// loginRequest is a request that may or may not be a browser's.
+// loginRequest returns a request that may or may not be a browser's.
 func (g *generator) loginRequest() explain.Request {
 	r := g.request()
 	for g.chance(4) {
@@ -79,7 +79,7 @@ var _ = Describe("Explain", func() {
 				Expect(err).NotTo(HaveOccurred())
 				counts[a.Code]++
 				switch a.Code {
-				case explain.LoginRequired, explain.SignedOut: // has the request in it
+				case explain.LoginRequired, explain.SignedOut: // it contains the request
 					got.location, _, _ = strings.Cut(got.location, "?")
 					if a.Code == explain.SignedOut {
 						got.location = ""

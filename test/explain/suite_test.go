@@ -36,20 +36,20 @@ func TestExplain(t *testing.T) {
 
 const proxyName = "gw"
 
-// lab is a real Envoy that gets configurations from this process.
+// lab is a real Envoy that receives configurations from this process.
 type lab struct {
 	server   *server.Server
 	registry *status.Registry
-	// port is where Envoy listens; backend is the port of all upstreams, which
-	// have an address each.
+	// port is where Envoy listens; backend is the port of all upstreams, which have
+	// different addresses.
 	port, backend int
 	// https is where Envoy listens for HTTPS, as soon as there is a certificate.
 	https    int
 	revision int64
 	// minVersion is the oldest TLS version; empty means the default.
 	minVersion string
-	// hops are the trusted ones of the proxy. slashes and underscores are what it
-	// does with them; empty means the default.
+	// hops is the number of trusted proxies. slashes and underscores are the settings
+	// of the proxy for them; empty means the default.
 	hops                 int
 	slashes, underscores string
 }
@@ -82,8 +82,8 @@ func newLab(ctx context.Context) *lab {
 	return l
 }
 
-// publishFirst gives the Envoy, which is not ready without one, a
-// configuration without services.
+// publishFirst publishes a configuration without services: the Envoy is not ready
+// without one.
 func publishFirst(l *lab, addr string) string {
 	l.publish(nil)
 	return addr
@@ -135,7 +135,7 @@ func listen(ctx context.Context, addr string) net.Listener {
 	return l
 }
 
-// seeds are the first n, or as many as GATEHOUSE_TEST_SEEDS says, from
+// seeds returns the first n, or as many as GATEHOUSE_TEST_SEEDS says, from
 // GATEHOUSE_TEST_FIRST_SEED on.
 func seeds(getenv func(string) string, n uint64) (first, last uint64) {
 	if v, err := strconv.ParseUint(getenv("GATEHOUSE_TEST_SEEDS"), 10, 64); err == nil {
@@ -145,15 +145,15 @@ func seeds(getenv func(string) string, n uint64) (first, last uint64) {
 	return first, first + n
 }
 
-// The headers by which a backend says what it saw: which address was called,
-// and the first line's target and the Host, in hex.
+// The headers in which a backend returns what it received: the address that was called,
+// and the target in the first line and the Host, in hex.
 const (
 	sawAddress = "X-Saw-Address"
 	sawTarget  = "X-Saw-Target"
 	sawHost    = "X-Saw-Host"
 )
 
-// result is what came back.
+// result is an answer.
 type result struct {
 	status                  int
 	grpc                    string

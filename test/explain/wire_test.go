@@ -18,7 +18,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/explain"
 )
 
-// startBackend answers every request with what it saw, on all addresses of
+// startBackend answers every request with what it received, on all addresses of
 // 127.0.0.0/8. net/http would refuse many of the paths that Envoy forwards.
 func startBackend(ctx context.Context) int {
 	GinkgoHelper()
@@ -72,7 +72,7 @@ func answer(conn net.Conn) {
 	}
 }
 
-// client sends requests byte by byte as they are.
+// client sends requests unchanged, byte by byte.
 type client struct {
 	addr string
 	conn net.Conn
@@ -96,8 +96,8 @@ func bytesOf(r explain.Request) []byte {
 	return b.Bytes()
 }
 
-// send keeps its connection for the next request where it can. A connection
-// that was closed meanwhile is opened again once.
+// send keeps its connection for the next request if it can. It reopens once a
+// connection that was closed meanwhile.
 func (c *client) send(r explain.Request) (result, error) {
 	fresh := c.conn == nil
 	got, err := c.exchange(r)

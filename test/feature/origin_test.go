@@ -17,7 +17,7 @@ func refusing(g *testkit.Gatehouse, node string, refuses func(*discoveryv3.Delta
 	GinkgoHelper()
 	x, err := testkit.DialXDS(g.XDSAddr, node, func(r *testkit.XDSResponse) {
 		if refuses(r.DeltaDiscoveryResponse) {
-			_ = r.Nack("will not have it") // an error is the stream's
+			_ = r.Nack("will not have it") // an error ends the stream
 			return
 		}
 		_ = r.Ack()
@@ -30,7 +30,7 @@ func refusing(g *testkit.Gatehouse, node string, refuses func(*discoveryv3.Delta
 	return x
 }
 
-// ofType finds the resources of a type.
+// ofType returns the resources of a type.
 func ofType(typeURL string) func(*discoveryv3.DeltaDiscoveryResponse) bool {
 	return func(r *discoveryv3.DeltaDiscoveryResponse) bool {
 		return r.GetTypeUrl() == typeURL && len(r.GetResources()) > 0
@@ -51,8 +51,8 @@ func get(g *testkit.Gatehouse, path string, view any) {
 	}
 }
 
-// refused lists what the only Envoy of a proxy refused: the resource's type and
-// the objects that it is from.
+// refused lists what the only Envoy of a proxy refused: the resource's type and its
+// objects.
 func refused(g *testkit.Gatehouse, proxy string) (list []string) {
 	GinkgoHelper()
 	var view struct {
@@ -74,7 +74,7 @@ func refused(g *testkit.Gatehouse, proxy string) (list []string) {
 	return list
 }
 
-// holding are the conditions of an object that hold.
+// holding returns the conditions of an object that are true.
 func holding(g *testkit.Gatehouse, path string) (list []string) {
 	GinkgoHelper()
 	var view struct {
@@ -94,7 +94,7 @@ func holding(g *testkit.Gatehouse, path string) (list []string) {
 	return list
 }
 
-// endpoints are those that explain names for a request, by upstream.
+// endpoints returns those that explain lists for a request, by upstream.
 func endpoints(g *testkit.Gatehouse, url string) map[string]string {
 	GinkgoHelper()
 	var view struct {
@@ -115,8 +115,8 @@ func endpoints(g *testkit.Gatehouse, url string) map[string]string {
 }
 
 var _ = Describe("what a resource of an Envoy is from", func() {
-	// Together these names are longer than that of a cluster may be, so that the
-	// name of theirs ends in a hash.
+	// Together these names are longer than the name of a cluster may be, so their
+	// cluster's name ends in a hash.
 	long := func(first string) string { return first + strings.Repeat("-_.x", 20) }
 	a, b, c := long("a"), long("b"), long("c")
 

@@ -32,7 +32,7 @@ var _ = Describe("an Envoy that connects", func() {
 		c.forget()
 		upstream(g, "blue")
 		shop(g, "blue")
-		// The proxy and its service may come as one change or as two.
+		// The proxy and its service may arrive as one change or as two.
 		Eventually(c.said).Should(ContainElements("listeners +http-0.0.0.0:8080", "clusters +blue", "routes shop.test[/=blue]"))
 	})
 

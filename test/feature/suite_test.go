@@ -66,7 +66,7 @@ func upstream(g *testkit.Gatehouse, name string, more ...string) {
 	post(g, "/upstream", append([]string{"Upstream_name=" + name, "Upstream_ip=192.0.2.1", "Upstream_port=80"}, more...)...)
 }
 
-// shop makes proxy gw with service shop, whose route root goes to the upstreams.
+// shop creates proxy gw with service shop, whose route root goes to the upstreams.
 func shop(g *testkit.Gatehouse, upstreams ...string) {
 	GinkgoHelper()
 	post(g, "/service", "Service_Name=shop", "fqdn=shop.test")
@@ -78,8 +78,8 @@ func shop(g *testkit.Gatehouse, upstreams ...string) {
 	post(g, "/proxy/gw/service/shop")
 }
 
-// client is an Envoy that writes down what it is sent and acknowledges it,
-// except what withhold names.
+// client is an Envoy that records what it receives and acknowledges it, except what
+// withhold names.
 type client struct {
 	*testkit.XDSClient
 
@@ -113,7 +113,7 @@ func (c *client) hear(r *testkit.XDSResponse) {
 		c.held = append(c.held, r)
 		return
 	}
-	_ = r.Ack() // an error is the stream's, and the next wait shows it
+	_ = r.Ack() // an error ends the stream, and the next wait shows it
 }
 
 // release acknowledges what was withheld.
@@ -127,7 +127,7 @@ func (c *client) release() {
 	}
 }
 
-// said returns what was heard since the last call of forget.
+// said returns what was received since the last call of forget.
 func (c *client) said() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,8 +140,8 @@ func (c *client) forget() {
 	c.heard = nil
 }
 
-// describe writes a response down: "clusters +blue -green", or
-// "routes shop.test[/=blue]".
+// describe describes a response: "clusters +blue -green", or "routes
+// shop.test[/=blue]".
 func describe(r *discoveryv3.DeltaDiscoveryResponse) string {
 	text := map[string]string{clusterType: "clusters", listenerType: "listeners", routeType: "routes"}[r.GetTypeUrl()]
 	for _, res := range r.GetResources() {

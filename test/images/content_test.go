@@ -19,17 +19,18 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// file is one of an image.
+// file is a file of an image.
 type file struct {
 	header *tar.Header
 	data   []byte
 }
 
-// content returns the files of an image by path, but not those that the engine puts
-// into each container.
+// content returns the files of an image by path, except those that the engine adds to each
+// container.
 func content(image string) map[string]file {
 	GinkgoHelper()
-	// Without a network, since the engine warns of one on a machine that forwards nothing.
+	// Without a network, because the engine warns about one on a machine that forwards
+	// nothing.
 	name := docker("create", "--network", "none", image)
 	DeferCleanup(func() { docker("rm", "--force", "--volumes", name) })
 	cmd := exec.CommandContext(limit(), "docker", "export", name)
@@ -81,7 +82,7 @@ func (b bom) version(name string) string {
 	return "none"
 }
 
-// config is what an image says of how it is run.
+// config says how an image is run.
 type config struct {
 	Config struct {
 		User, StopSignal string
@@ -193,7 +194,7 @@ var _ = DescribeTable("The image", func(image, command, title string, programs, 
 	Entry("of the control plane", controlPlaneImage, "serve", "Gatehouse control plane", []string{"/usr/local/bin/gatehouse"}, []string{}),
 )
 
-// compressed is the size of an image as a registry keeps it: its layers, compressed.
+// compressed returns the size of an image in a registry: its compressed layers.
 func compressed(image string) int {
 	GinkgoHelper()
 	cmd := exec.CommandContext(limit(), "sh", "-c", `docker save "$0" | gzip -6 | wc -c`, image)

@@ -12,8 +12,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// controlPlane is a container of the image of the control plane, and where its Envoys
-// connect. Its proxy gw listens on a port that is free.
+// controlPlane runs a container of the image of the control plane, and returns where
+// its Envoys connect. Its proxy gw listens on a free port.
 func controlPlane() (g gateway, xds, port int) {
 	GinkgoHelper()
 	api, xds, port := freePort(), freePort(), freePort()

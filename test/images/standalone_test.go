@@ -19,7 +19,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// block is a block of commands of a section of README.md, each with its continued lines.
+// block returns a block of commands of a section of README.md, each with its continuation
+// lines.
 func block(heading string, n int) []string {
 	GinkgoHelper()
 	text, err := os.ReadFile("../../README.md")
@@ -32,7 +33,7 @@ func block(heading string, n int) []string {
 	return strings.Split(strings.ReplaceAll(parts[2*n+1], "\\\n ", ""), "\n")
 }
 
-// shell runs a line as somebody types it.
+// shell runs a line as a user types it.
 func shell(dir, line string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(limit(), "sh", "-c", line)
@@ -106,7 +107,7 @@ var _ = Describe("The container of the whole gateway", func() {
 	})
 
 	It("is one user without rights, and writes to its volume only", func() {
-		// With a root file system that may be written to, to see what it would write.
+		// With a writable root file system, to see what it would write.
 		volume := newVolume()
 		api := freePort()
 		name := start("--network", "host", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--volume", volume+":/var/lib/gatehouse",
@@ -249,7 +250,7 @@ func childrenOf(parent string) (list []string) {
 	return list
 }
 
-// direct is an Envoy that answers itself.
+// direct is an Envoy that answers directly.
 const direct = `
 static_resources:
   listeners:
@@ -268,7 +269,7 @@ static_resources:
             - {name: all, domains: ["*"], routes: [{match: {prefix: /}, direct_response: {status: 200}}]}
 `
 
-// firstAnswer is how long it takes from docker run until an address answers 200.
+// firstAnswer returns the time from docker run until an address answers 200.
 func firstAnswer(addr string, args ...string) time.Duration {
 	GinkgoHelper()
 	began := time.Now()

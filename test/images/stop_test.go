@@ -13,11 +13,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// path has the backend take its time, so that requests are running when the end comes.
+// path delays the backend's answer, so that requests are running when the gateway
+// stops.
 const path = "/?delay=50ms"
 
-// accepted are the requests that Envoy has accepted, by its access log: how many, and
-// those that did not end with 200.
+// accepted returns the requests that Envoy has accepted, by its access log: their
+// number, and those with another status than 200.
 func accepted(name string) (all int, bad []string) {
 	GinkgoHelper()
 	for line := range strings.Lines(docker("logs", name)) {

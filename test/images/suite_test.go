@@ -19,13 +19,13 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// The images, as make image and make image-control-plane call them.
+// The images, as make image and make image-control-plane name them.
 const (
 	standaloneImage   = "gatehouse:local"
 	controlPlaneImage = "gatehouse-control-plane:local"
 )
 
-// budget is how large an image may be when it is compressed, in bytes.
+// budget is the maximum size of a compressed image, in bytes.
 const budget = 180_000_000
 
 func TestImages(t *testing.T) {
@@ -43,7 +43,7 @@ func limit() context.Context {
 	return ctx
 }
 
-// tryDocker returns what a command of the Docker client prints.
+// tryDocker returns the output of a command of the Docker client.
 func tryDocker(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a cleanup may not call limit
 	defer cancel()
@@ -72,7 +72,7 @@ func inspected(name string, into any) {
 
 func newName() string { return fmt.Sprintf("gatehouse-spec-%08x", rand.Uint32()) } //nolint:gosec // no secret
 
-// newVolume makes a volume that ends with the spec.
+// newVolume creates a volume that is removed at the end of the spec.
 func newVolume() string {
 	GinkgoHelper()
 	name := docker("volume", "create", newName())
@@ -80,8 +80,7 @@ func newVolume() string {
 	return name
 }
 
-// start runs a container in the background; it ends with the spec. args are those of
-// docker run.
+// start runs a container in the background until the end of the spec. args are those of docker run.
 func start(args ...string) (name string) {
 	GinkgoHelper()
 	name = newName()
@@ -96,7 +95,7 @@ func start(args ...string) (name string) {
 	return name
 }
 
-// hardened are the arguments of docker run that README.md has, and one more.
+// hardened returns the arguments of docker run in README.md, and one more.
 func hardened() []string {
 	return []string{"--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"}
 }
@@ -108,13 +107,12 @@ func freePort() int {
 	return port
 }
 
-// gateway is a container of the standalone image on the host's network, on ports that
-// are free.
+// gateway is a container of the standalone image on the host's network, on free ports.
 type gateway struct {
 	name, volume string
 	api          testkit.API
 	http         string
-	// args are those that docker run was given.
+	// args are the arguments of docker run.
 	args []string
 }
 
@@ -139,7 +137,7 @@ func (g gateway) awaitReady() {
 	Eventually(func() (testkit.Answer, error) { return g.api.Get(limit(), "/ready") }).Should(HaveField("Status", 200))
 }
 
-// route sends all requests to a backend, which the Envoys that are connected do at once. proxy has more
+// route sends all requests to a backend, immediately on the connected Envoys. proxy has additional
 // fields of the proxy.
 func (g gateway) route(b *testkit.Backend, proxy ...string) {
 	GinkgoHelper()
@@ -157,7 +155,7 @@ func (g gateway) route(b *testkit.Backend, proxy ...string) {
 	}
 }
 
-// get is the status of a request through the gateway, and who answered.
+// get returns the status of a request through the gateway, and who answered.
 func (g gateway) get() (string, error) {
 	a, err := testkit.API{URL: "http://" + g.http}.Get(limit(), "/")
 	return fmt.Sprint(a.Status, " ", a.Header.Get(testkit.BackendHeader)), err
@@ -171,7 +169,7 @@ func backend(name, ip string) *testkit.Backend {
 	return b
 }
 
-// say prints a line for the person who runs the specs.
+// say prints a line for the user.
 func say(format string, args ...any) {
 	_, _ = fmt.Fprintf(os.Stdout, "\n    "+format+"\n", args...)
 }

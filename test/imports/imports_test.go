@@ -98,8 +98,8 @@ func readRepository() repository {
 	return r
 }
 
-// matches says whether the entry of a table's row stands for the allowed path.
-// A package of this repository is named by its path, without pkg/, a library
+// matches reports whether an entry in a row of the table stands for the allowed path.
+// An entry names a package of this repository by its path without pkg/, and a library
 // by a part of its path.
 func (r repository) matches(entry, allowed string) bool {
 	for _, own := range []string{entry, "pkg/" + entry} {
@@ -110,8 +110,8 @@ func (r repository) matches(entry, allowed string) bool {
 	return !strings.HasPrefix(allowed, module) && strings.Contains("/"+strings.TrimSuffix(allowed, "$")+"/", "/"+entry+"/")
 }
 
-// disagreements returns where the table, the rules and the code disagree, with
-// what to change.
+// disagreements returns where the table, the rules and the code disagree, with what to
+// change.
 func (r repository) disagreements() (found []string) {
 	rules := map[string]string{} // package -> name of its rule
 	for _, name := range slices.Sorted(maps.Keys(r.rules)) {

@@ -12,30 +12,29 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// What a host does with a request without a session.
+// A host's answer to a request without a session.
 const (
 	gone   = 404
 	serves = 200
-	asks   = 302 // for a login; where only the token is looked at it is missing
+	asks   = 302 // for a login; without one, if only the token is checked
 	missed = 401
-	// unavailable is what it does while it has no secrets.
+	// unavailable is the answer while it has no secrets.
 	unavailable = 503
 )
 
-// answers are what is right for each host, at any time.
+// answers are the right answers of each host, at any time.
 type answers struct {
 	mu    sync.Mutex
 	hosts map[string][]period
 }
 
-// period is what is right from a moment on.
+// period is the right answer from a moment on.
 type period struct {
 	from  time.Time
 	right []int
 }
 
-// change says that a host does something else from now on; until the Envoy has it, both
-// are right.
+// change sets a new answer of a host; until the Envoy has it, both are right.
 func (a *answers) change(host string, to int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,7 +45,7 @@ func (a *answers) change(host string, to int) {
 	a.hosts[host] = append(a.hosts[host], period{time.Now(), append(slices.Clone(before), to)})
 }
 
-// settle says that the Envoy has what a host does.
+// settle says that the Envoy has the newest answer of a host.
 func (a *answers) settle(host string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -75,7 +74,7 @@ func (a *answers) judge(e testkit.Exchange) error {
 	return fmt.Errorf("%s%s answered %d %q, right are %v", e.Host, e.Path, e.Status, e.Body, right)
 }
 
-// load sends requests to hosts, some of them where only the token is looked at.
+// load sends requests to hosts, some of them to paths where only the token is checked.
 func (a *answers) load(g *gateway, hosts []string) *testkit.Traffic {
 	return testkit.StartTraffic(testkit.TrafficOptions{
 		Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(g.port)), Rate: 500, Judge: a.judge,

@@ -19,7 +19,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/snapshot"
 )
 
-// gateway is a control plane, what it serves, and an Envoy.
+// gateway is a control plane, its configuration, and an Envoy.
 type gateway struct {
 	builder  *snapshot.Builder
 	port     int
@@ -40,7 +40,7 @@ func newGateway() *gateway {
 	return g
 }
 
-// start starts the control plane, at the address that it had.
+// start starts the control plane, at the address that it had before.
 func (g *gateway) start() {
 	GinkgoHelper()
 	log := slog.New(slog.NewTextHandler(GinkgoWriter, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -53,7 +53,7 @@ func (g *gateway) start() {
 	DeferCleanup(g.stop)
 }
 
-// stop ends the control plane; once more is nothing.
+// stop stops the control plane; a second call does nothing.
 func (g *gateway) stop() {
 	GinkgoHelper()
 	if g.grpc == nil {
@@ -80,7 +80,7 @@ func (g *gateway) publish() {
 	g.server.Publish(g.revision, map[string]*snapshot.Snapshot{"gw": g.builder.Snapshot(g.revision)})
 }
 
-// apply publishes, and returns when the Envoy has it.
+// apply publishes, and returns when the Envoy has everything.
 func (g *gateway) apply() {
 	GinkgoHelper()
 	g.publish()
@@ -89,7 +89,7 @@ func (g *gateway) apply() {
 	Expect(lags).To(BeEmpty())
 }
 
-// expectAlive expects that the Envoy has not died.
+// expectAlive checks that the Envoy has not died.
 func (g *gateway) expectAlive() {
 	GinkgoHelper()
 	select {

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// filters are logins whose numbers say what is said of them.
+// filters are logins; their numbers determine the messages about them.
 type filters struct {
 	*gateway
 	*answers
@@ -19,7 +19,7 @@ func newFilters(g *gateway) *filters {
 	return &filters{g, &answers{hosts: map[string][]period{}}, map[string]int{}, map[string]int{}, map[string]int{}}
 }
 
-// set makes a host do something, and expects that the Envoy does it.
+// set sets the answer of a host, and waits until the Envoy gives it.
 func (f *filters) set(name string, does int) {
 	GinkgoHelper()
 	f.change(name+".test", does)
@@ -95,7 +95,7 @@ var _ = Describe("a real Envoy under load", func() {
 			g.publish()
 			f.editions[changed]++
 			// The Envoy may not be back yet. What it had of the host is then not known, so that
-			// nothing can stay in its place until the new secrets are there (ADR 0056).
+			// nothing can replace it until the new secrets have arrived (ADR 0056).
 			f.change(changed+".test", unavailable)
 			f.set(changed, asks)
 			f.set("shop", []int{serves, gone}[i%2])

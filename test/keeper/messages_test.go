@@ -42,7 +42,7 @@ func ads() *corev3.ConfigSource {
 	}
 }
 
-// listener has the filters of logins, switched off.
+// listener returns one with the filters of logins, switched off.
 func listener(port int) *snapshot.Resource {
 	GinkgoHelper()
 	manager := &hcmv3.HttpConnectionManager{
@@ -67,7 +67,7 @@ func listener(port int) *snapshot.Resource {
 	}))
 }
 
-// heads are what route configurations and the extension begin with.
+// heads returns what route configurations and the extension begin with.
 func heads() (*snapshot.RouteHead, *snapshot.ExtensionHead) {
 	GinkgoHelper()
 	rc := &routev3.RouteConfiguration{Name: "rc", IgnorePortInHostMatching: true}
@@ -84,7 +84,7 @@ func answer(prefix string, status uint32, body string) *routev3.Route {
 	}
 }
 
-// open is a host that answers 200 with a body.
+// open returns a host that answers 200 with a body.
 func open(name, body string) *snapshot.Parts {
 	GinkgoHelper()
 	route := must(snapshot.NewRoute(answer("/", 200, body)))
@@ -92,8 +92,8 @@ func open(name, body string) *snapshot.Parts {
 	return &snapshot.Parts{Host: h, Domain: name + ".test"}
 }
 
-// closed is a host whose clients have to log in with the filter called login. edition
-// changes what is demanded of a token, keys the keys, and content the secrets.
+// closed returns a host whose clients must log in with the filter named login. edition
+// changes the requirements for a token, keys the keys, and content the secrets.
 func closed(name, login string, edition, keys, content int) *snapshot.Parts {
 	GinkgoHelper()
 	pair := "login/filter/" + login
@@ -110,7 +110,7 @@ func closed(name, login string, edition, keys, content int) *snapshot.Parts {
 		oauth2Filter: packed(config),
 		jwtFilter:    packed(&jwtauthnv3.PerRouteConfig{RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: demand}}),
 	}}
-	token := answer(tokenPath, 200, "in") // where only the token is looked at
+	token := answer(tokenPath, 200, "in") // where only the token is checked
 	token.TypedPerFilterConfig = map[string]*anypb.Any{oauth2Filter: packed(&routev3.FilterConfig{Disabled: true})}
 	routes := []*snapshot.Route{must(snapshot.NewRoute(token)), must(snapshot.NewRoute(answer("/", 200, "in")))}
 	h := must(snapshot.NewHost(vh, routes, snapshot.ObjectRef{Kind: "service", Name: name},
@@ -136,7 +136,7 @@ func generic(name string, content int) *snapshot.Resource {
 	}}}))
 }
 
-// oauth2Of is the message of a route of the keeper.
+// oauth2Of returns the message of a route of the keeper.
 func oauth2Of(r *routev3.Route) *oauth2v3.OAuth2PerRoute {
 	GinkgoHelper()
 	m := &oauth2v3.OAuth2PerRoute{}

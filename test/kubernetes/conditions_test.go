@@ -15,7 +15,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// row is what kubectl get prints of an object, its columns separated by one space, without its age.
+// row returns what kubectl get prints for an object, its columns separated by one space, without
+// its age.
 func (p place) row(kind, name string) func() string {
 	return func() string {
 		text, err := p.Kubectl(limit(), "-n", p.namespace, "get", kind, name, "--no-headers")
@@ -27,7 +28,7 @@ func (p place) row(kind, name string) func() string {
 	}
 }
 
-// condition is a condition of an object, as STATUS REASON (GENERATION): MESSAGE.
+// condition returns a condition of an object, as STATUS REASON (GENERATION): MESSAGE.
 func (p place) condition(kind, name, condition string) func() string {
 	return func() string {
 		path := fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status} {.reason} ({.observedGeneration}): {.message}{end}`, condition)
@@ -39,7 +40,7 @@ func (p place) condition(kind, name, condition string) func() string {
 	}
 }
 
-// versions are the resourceVersions of all objects of a kind, by name.
+// versions returns the resourceVersions of all objects of a kind, by name.
 func (p place) versions(kind string) map[string]string {
 	GinkgoHelper()
 	var list struct {
@@ -55,7 +56,7 @@ func (p place) versions(kind string) map[string]string {
 	return versions
 }
 
-// statusWrites is how often the status of a GatewayHost was written, in all namespaces.
+// statusWrites returns how often the status of a GatewayHost was written, in all namespaces.
 func (p place) statusWrites() (n int) {
 	GinkgoHelper()
 	for _, line := range strings.Split(p.kubectl("get", "--raw", "/metrics"), "\n") {
@@ -68,7 +69,7 @@ func (p place) statusWrites() (n int) {
 	return n
 }
 
-// leader is the index of the replica that holds the Lease.
+// leader returns the index of the replica that holds the Lease.
 func (p place) leader(all ...gateway) int {
 	GinkgoHelper()
 	found := -1
@@ -80,7 +81,7 @@ func (p place) leader(all ...gateway) int {
 	return found
 }
 
-// replica is the name of a replica.
+// replica returns the name of a replica.
 func (g gateway) replica() string {
 	GinkgoHelper()
 	a, err := g.API.Get(limit(), "/status")

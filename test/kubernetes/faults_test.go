@@ -15,7 +15,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// rightsBut are the rights that a control plane needs, but for those of a resource.
+// rightsBut returns the permissions that a control plane needs, except those for a resource.
 func rightsBut(without string) (rules []testkit.KubernetesRule) {
 	for _, r := range []testkit.KubernetesRule{
 		{Groups: []string{"gateway.gatehouse.dev"}, Resources: []string{"gatewayhosts", "routefilters", "globalconfigs", "referencegrants"}},
@@ -29,7 +29,7 @@ func rightsBut(without string) (rules []testkit.KubernetesRule) {
 	return rules
 }
 
-// conditions are the conditions of the status, as PATH CODE: MESSAGE.
+// conditions returns the conditions of the status, as PATH CODE: MESSAGE.
 func (g gateway) conditions() (list []string) {
 	GinkgoHelper()
 	var status struct {
@@ -48,7 +48,7 @@ func (g gateway) conditions() (list []string) {
 	return list
 }
 
-// ready is the answer of /ready.
+// ready returns the answer of /ready.
 func (g gateway) ready() string {
 	GinkgoHelper()
 	a, err := g.API.Get(limit(), "/ready")
@@ -56,8 +56,8 @@ func (g gateway) ready() string {
 	return fmt.Sprint(a.Status, " ", a.Body)
 }
 
-// auditOf counts the requests of the program that the audit log has as granted, as VERB RESOURCE. A list is also one that a watch
-// begins with.
+// auditOf counts the program's requests that were allowed according to the audit log, as VERB RESOURCE. A list may also be
+// the start of a watch.
 func auditOf(k *testkit.Kubernetes) map[string]int {
 	GinkgoHelper()
 	f, err := os.Open(k.AuditLog)
@@ -120,7 +120,8 @@ var _ = Describe("serve --mode kubernetes, when something fails", func() {
 		Expect(report.Failures).To(BeEmpty())
 		Eventually(g.ready).Should(Equal(`200 {"status":"ok"}`))
 		after := auditOf(k)
-		// One that starts knows no history: who has seen nothing newer than what was written last, such as a Lease, lists once.
+		// An API server that starts has no history: a client that has seen nothing newer than the last write, such as that
+		// of a Lease, lists once.
 		for _, resource := range []string{"services", "endpointslices", "secrets"} {
 			Expect(after).To(HaveKeyWithValue("list "+resource, BeNumerically("<=", lists["list "+resource]+1)))
 		}
@@ -233,10 +234,10 @@ spec:
 				broken.WriteString("---" + hostYAML(fmt.Sprintf("b%d", i), fmt.Sprintf("b%d.example", i), "missing"))
 			case 1: // the same host
 				broken.WriteString("---" + hostYAML(fmt.Sprintf("b%d", i), "same.example", "web"))
-			case 2: // no such filter
+			case 2: // the filter does not exist
 				fmt.Fprintf(&broken, "---\napiVersion: gateway.gatehouse.dev/v1\nkind: GatewayHost\nmetadata: {name: b%d}\n"+
 					"spec: {virtualhost: {fqdn: b%d.example}, filters: [{name: missing}], routes: [{services: [{name: web, port: 80}]}]}\n", i, i)
-			default: // no JSON
+			default: // invalid JSON
 				fmt.Fprintf(&broken, "---\napiVersion: gateway.gatehouse.dev/v1\nkind: RouteFilter\nmetadata: {name: b%d}\n"+
 					"spec: {type: route_filter_headers, routeFilterConfig: {config: '{'}}\n", i)
 			}

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// file makes a file and returns its path.
+// file writes a file and returns its path.
 func file(name, content string) string {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), name)

@@ -9,7 +9,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// grant makes a ReferenceGrant: objects of a kind in another namespace may name what to lists.
+// grant creates a ReferenceGrant: objects of a kind in another namespace may name those in to.
 func (p place) grant(name, kind string, from place, to string) {
 	GinkgoHelper()
 	p.apply(`
@@ -45,7 +45,7 @@ spec:
   virtualhost: {fqdn: catalog.example, tls: {secretName: pair, secretNamespace: %[1]s}}
   routes: [{services: [{name: api, namespace: %[1]s, port: 80}]}]
 `, catalog.namespace)
-		// marked waits until an Envoy has what was written before.
+		// marked waits until an Envoy has everything that was written before.
 		marked := func(name string) {
 			GinkgoHelper()
 			shop.host(name, name+".example", "web")

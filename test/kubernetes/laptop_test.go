@@ -14,16 +14,17 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// exchange is a request, and what a client and the backend see.
+// exchange is a request, with what the client and the backend receive.
 type exchange struct{ method, url, answer string }
 
-// visitor makes requests to the listeners of a proxy.
+// visitor sends requests to the listeners of a proxy.
 type visitor struct {
 	ports     map[string]int // by scheme
 	authority *testkit.Authority
 }
 
-// ask returns the status, the backend, the path that it saw, the header x-seen of the answer, and where it leads.
+// ask returns the status, the backend, the path that it received, the header x-seen of the answer, and the target
+// of a redirect.
 func (v visitor) ask(method, url string) string {
 	req, err := http.NewRequest(method, url, http.NoBody)
 	if err != nil {
@@ -39,7 +40,7 @@ func (v visitor) ask(method, url string) string {
 		return err.Error()
 	}
 	var echo testkit.Echo
-	_ = json.Unmarshal(body, &echo) // only a backend's answer is one
+	_ = json.Unmarshal(body, &echo) // only a backend's answer is JSON
 	words := []string{strconv.Itoa(res.StatusCode), echo.Backend, echo.Path, res.Header.Get("X-Seen"), res.Header.Get("Location")}
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }
@@ -59,7 +60,7 @@ func (v visitor) expect(all []exchange) {
 	Expect(share["200 blue /mixed yes"]).To(BeNumerically("~", 150, 45), "it has three quarters: 7 standard deviations are 43")
 }
 
-// laptopDocument has ports, addresses, a certificate and its key to be filled in.
+// laptopDocument has placeholders for ports, addresses, a certificate and its key.
 const laptopDocument = `version: 1
 proxies: [{name: edge, http_port: %d, https_port: %d, listen_ip: 127.0.0.1, services: [Shop_1, all]}]
 upstreams:
@@ -88,7 +89,7 @@ services:
   - {route_name: late, route_prefix: /slow, route_config: {timeouts: {request: 100ms}}, upstreams: [blue]}
 `
 
-// command runs a command of the program that has to succeed, and returns what it prints.
+// command runs a command of the program that must succeed, and returns its output.
 func command(args ...string) string {
 	GinkgoHelper()
 	p, err := testkit.SpawnGatehouse([]string{"XDG_CONFIG_HOME=" + GinkgoT().TempDir()}, args...)

@@ -31,7 +31,7 @@ var _ = Describe("Rate limits of a GlobalConfig and a RouteFilter", func() {
 		for _, g := range []gateway{first, second} {
 			g.expect("shop.example.com", "200 blue")
 		}
-		// count asks the two in turn, and returns how many requests passed.
+		// count sends requests to the two in turn, and returns how many were allowed.
 		count := func(requests int) (passed int) {
 			for i := range requests {
 				switch answer := []gateway{first, second}[i%2].request("shop.example.com", "/"); answer {
@@ -77,7 +77,7 @@ spec:
 		Expect(count(20)).To(Equal(7))
 
 		By("raising the limit")
-		rates(25) // what was over counts too
+		rates(25) // requests over the limit count too
 		Expect(count(20)).To(Equal(5))
 		Expect(strings.TrimSpace(p.kubectl("get", "routefilter", "limit", "-o", `jsonpath={.status.conditions[?(@.type=="Accepted")].status}`))).To(Equal("True"))
 	})

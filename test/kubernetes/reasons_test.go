@@ -20,7 +20,7 @@ func (g gateway) strictEnvoy() {
 	DeferCleanup(e.Kill)
 }
 
-// blackHole is a backend that accepts connections, and answers nothing.
+// blackHole returns a backend that accepts connections, and never answers.
 func blackHole() *testkit.Backend {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ownAddress(), "0"))
@@ -30,7 +30,7 @@ func blackHole() *testkit.Backend {
 	return &testkit.Backend{IP: addr.IP.String(), Port: addr.Port}
 }
 
-// envoys is how many Envoys have an object.
+// envoys returns how many Envoys have an object.
 func (p place) envoys(kind, name string) func() string {
 	return func() string { return p.kubectl("get", kind, name, "--output", "jsonpath={.status.envoys}") }
 }

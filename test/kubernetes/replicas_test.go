@@ -25,7 +25,7 @@ var _ = Describe("A replica that is killed under traffic", func() {
 		balancer, err := testkit.StartBalancer(left.XDSAddr, killed.XDSAddr)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(balancer.Close)
-		list := []*testkit.Envoy{envoyOf("gatehouse", balancer.Addr), envoyOf("gatehouse", balancer.Addr)} // on one port, which the kernel shares out
+		list := []*testkit.Envoy{envoyOf("gatehouse", balancer.Addr), envoyOf("gatehouse", balancer.Addr)} // on one port; the kernel distributes the connections
 		for _, g := range []gateway{left, killed} {
 			Eventually(func() []map[string]any { return g.Records("envoy connected") }).Should(HaveLen(1))
 		}
@@ -35,7 +35,8 @@ var _ = Describe("A replica that is killed under traffic", func() {
 			return p.kubectl("get", "gatewayhost", "shop", "--output", "jsonpath={.status.conditions}")
 		}
 		were := conditions()
-		// asWas returns what another call does, while nothing wrong is said of a host that did not change.
+		// asWas returns the result of another call, and checks that the conditions of an unchanged host
+		// stay as they were.
 		asWas := func(call func() string) func() string {
 			return func() string {
 				Expect(conditions()).To(Equal(were))

@@ -24,7 +24,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// usage is the CPU time of a process so far, and the most memory that it had, in MiB.
+// usage returns the CPU time of a process so far, and its peak memory, in MiB.
 func usage(p *testkit.Process) (cpu time.Duration, peak int) {
 	GinkgoHelper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
@@ -47,7 +47,7 @@ func usage(p *testkit.Process) (cpu time.Duration, peak int) {
 	return cpu, peak
 }
 
-// median of the times that a call takes.
+// median returns the median of the times of a call.
 func median(times int, call func(i int) time.Duration) time.Duration {
 	var list []time.Duration
 	for i := range times {
@@ -57,7 +57,7 @@ func median(times int, call func(i int) time.Duration) time.Duration {
 	return list[len(list)/2]
 }
 
-// This is a measurement, and takes minutes: it runs where GATEHOUSE_TEST_SCALE says how many GatewayHosts there are.
+// This is a measurement, and takes minutes: it runs if GATEHOUSE_TEST_SCALE has the number of GatewayHosts.
 var _ = Describe("serve --mode kubernetes, at scale", func() {
 	hosts, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_SCALE"))
 	if err != nil {
@@ -124,13 +124,13 @@ var _ = Describe("serve --mode kubernetes, at scale", func() {
 	})
 })
 
-// measured is what one mode takes: until a new host answers, CPU time, and memory in MiB.
+// measured are the costs of one mode: the time until a new host answers, CPU time, and memory in MiB.
 type measured struct {
 	create, cpu time.Duration
 	peak        int
 }
 
-// tableOf is what both modes take, as the table of docs/kubernetes.md.
+// tableOf returns the costs of both modes, as the table of docs/kubernetes.md.
 func tableOf(kube, rest measured, ready time.Duration) string {
 	row := func(what, unit string, kube, rest float64) string {
 		return fmt.Sprintf("| %s | %.4g %s | %.4g %s | %.2f |\n", what, kube, unit, rest, unit, kube/rest)
@@ -143,7 +143,7 @@ func tableOf(kube, rest measured, ready time.Duration) string {
 		fmt.Sprintf("| from the start of a control plane to ready | %.4g s | | |\n", ready.Seconds())
 }
 
-// until is the time from a moment to the first 200 of a host.
+// until returns the time from a moment to the first 200 of a host.
 func (g gateway) until(host string, began time.Time) time.Duration {
 	GinkgoHelper()
 	Eventually(func() string { return g.request(host, "/") }).WithPolling(2 * time.Millisecond).Should(Equal("200 blue"))

@@ -65,7 +65,8 @@ var _ = Describe("The documents of the specification", func() {
 	})
 })
 
-// clientOf is a client for whom every host is at a port, and who trusts an authority.
+// clientOf returns a client that connects to a port for every host, and trusts an
+// authority.
 func clientOf(port int, authority *testkit.Authority) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -78,7 +79,8 @@ func clientOf(port int, authority *testkit.Authority) *http.Client {
 	}
 }
 
-// overTLS asks a host over HTTPS, and returns the status and where the answer leads.
+// overTLS sends a request to a host over HTTPS, and returns the status and the target
+// of a redirect.
 func overTLS(authority *testkit.Authority, port int, host string) string {
 	res, err := clientOf(port, authority).Get("https://" + host + "/")
 	if err != nil {

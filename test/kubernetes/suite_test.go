@@ -21,13 +21,13 @@ import (
 
 func TestKubernetes(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// The machine may be busy with the other packages' tests.
+	// The machine may be busy with the tests of other packages.
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "Kubernetes mode")
 }
 
-// cluster is the API that the specs share. Each has namespaces of its own.
+// cluster is the API that the specs share. Each uses its own namespaces.
 var cluster *testkit.Kubernetes
 
 var _ = BeforeSuite(func() {
@@ -71,7 +71,7 @@ type place struct {
 	namespace string
 }
 
-// newPlace makes a namespace.
+// newPlace creates a namespace.
 func newPlace(k *testkit.Kubernetes) place {
 	GinkgoHelper()
 	p := place{k, fmt.Sprintf("spec-%d", freePort())}
@@ -94,14 +94,14 @@ func (p place) kubectl(args ...string) string {
 	return out
 }
 
-// service makes a Service with an EndpointSlice of these backends.
+// service creates a Service with an EndpointSlice of these backends.
 func (p place) service(name string, backends ...*testkit.Backend) {
 	GinkgoHelper()
 	p.apply("apiVersion: v1\nkind: Service\nmetadata: {name: %s}\nspec: {ports: [{name: http, port: 80}]}\n", name)
 	p.endpoints(name, backends...)
 }
 
-// endpoints makes the EndpointSlice of a Service what these backends are.
+// endpoints sets the EndpointSlice of a Service to these backends.
 func (p place) endpoints(service string, backends ...*testkit.Backend) {
 	GinkgoHelper()
 	var list []string
@@ -120,7 +120,7 @@ endpoints: [%s]
 `, service, service, port, strings.Join(list, ", "))
 }
 
-// host makes a GatewayHost whose only route leads to a Service.
+// host creates a GatewayHost whose only route leads to a Service.
 func (p place) host(name, fqdn, service string) {
 	GinkgoHelper()
 	p.apply("%s", hostYAML(name, fqdn, service))
@@ -137,7 +137,7 @@ spec:
 `, name, fqdn, service)
 }
 
-// gateway is a control plane and where its Envoys listen.
+// gateway is a control plane, with the port of its Envoys.
 type gateway struct {
 	*testkit.Gatehouse
 	port int
@@ -145,7 +145,7 @@ type gateway struct {
 	env, args []string
 }
 
-// serveArgs are the arguments of a control plane that reads the namespace, for a proxy that listens on a port.
+// serveArgs returns the arguments of a control plane that reads the namespace, for a proxy that listens on a port.
 func (p place) serveArgs(port int, more ...string) []string {
 	GinkgoHelper()
 	return append([]string{
@@ -155,7 +155,7 @@ func (p place) serveArgs(port int, more ...string) []string {
 	}, more...)
 }
 
-// proxySettings is the file of a proxy that listens on these ports.
+// proxySettings returns the file of a proxy that listens on these ports.
 func proxySettings(port, securePort int) string {
 	GinkgoHelper()
 	return file("proxies.yaml", fmt.Sprintf(
@@ -168,7 +168,7 @@ func (p place) serve(more ...string) gateway {
 	return p.serveIn("", more...)
 }
 
-// serveIn does the same in a Pod of that name; none if it is empty.
+// serveIn does the same in a Pod with that name; in none if it is empty.
 func (p place) serveIn(pod string, more ...string) gateway {
 	GinkgoHelper()
 	g := p.spawn(pod, more...)
@@ -176,8 +176,8 @@ func (p place) serveIn(pod string, more ...string) gateway {
 	return g
 }
 
-// spawn runs a control plane that reads the namespace, in a Pod if it has a name. At the end of the spec it has to obey SIGTERM, unless it has
-// ended before.
+// spawn runs a control plane that reads the namespace, in a Pod unless its name is empty. At the end of the spec it must
+// obey SIGTERM, unless it has ended before.
 func (p place) spawn(pod string, more ...string) gateway {
 	GinkgoHelper()
 	port := freePort()
@@ -210,7 +210,7 @@ func envoyOf(proxy, xdsAddr string) *testkit.Envoy {
 	return e
 }
 
-// again starts the control plane again, at the same address, and returns when it is ready.
+// again restarts the control plane, at the same address, and returns when it is ready.
 func (g gateway) again() gateway {
 	GinkgoHelper()
 	started, err := testkit.StartGatehouse(limit(), g.env, append(slices.Clone(g.args), "--xds-addr", g.XDSAddr)...)
@@ -220,7 +220,7 @@ func (g gateway) again() gateway {
 	return gateway{started, g.port, g.env, g.args}
 }
 
-// request asks the gateway for a path of a host, and returns the status and the backend that answered.
+// request sends a request for a path of a host, and returns the status and the backend that answered.
 func (g gateway) request(host, path string) string {
 	req, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(g.port)+path, http.NoBody)
 	if err != nil {
@@ -242,7 +242,7 @@ func (g gateway) expect(host, answer string) {
 	Eventually(func() string { return g.request(host, "/") }).Should(Equal(answer), g.Stderr.String)
 }
 
-// backend runs a backend at an address that an EndpointSlice may have, which is none of the loopback.
+// backend runs a backend at an address that an EndpointSlice may have, which is not a loopback address.
 func backend(name string) *testkit.Backend {
 	GinkgoHelper()
 	b, err := testkit.StartBackend(name, testkit.BackendOptions{IP: ownAddress()})
@@ -251,7 +251,7 @@ func backend(name string) *testkit.Backend {
 	return b
 }
 
-// ownAddress is an address of this machine that is not its loopback.
+// ownAddress returns an address of this machine that is not a loopback address.
 func ownAddress() string {
 	GinkgoHelper()
 	list, err := net.InterfaceAddrs()

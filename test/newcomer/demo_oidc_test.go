@@ -16,7 +16,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// demoOIDC builds what make demo-oidc runs.
+// demoOIDC builds the program of make demo-oidc.
 func demoOIDC() string {
 	GinkgoHelper()
 	binary := filepath.Join(GinkgoT().TempDir(), "demo-oidc")
@@ -25,7 +25,7 @@ func demoOIDC() string {
 	return binary
 }
 
-// demoArgs are free ports; the HTTPS port is last.
+// demoArgs returns free ports; the HTTPS port is last.
 func demoArgs() (args []string, https string) {
 	GinkgoHelper()
 	port := func() string {

@@ -26,7 +26,7 @@ func newModule() module {
 	write(m.dir, "ratelimit/go.mod", "module example.com/ratelimit"+gomod)
 	write(m.dir, "ratelimit/m.go", code)
 	write(m.dir, "hack/systemd/gatehouse.service", "[Service]\nExecStart=/usr/local/bin/gatehouse serve\n")
-	// What the linter says to its users, and no finding.
+	// Messages of the linter to its users, without findings.
 	m.program("bin/tools/golangci-lint", "echo 'level=info msg=cache' >&2; echo '0 issues.'")
 	m.program("hack/crds.sh", "")
 	for _, name := range []string{"hack/lint.sh", "hack/lib.sh"} {
@@ -89,8 +89,8 @@ func (m module) emptyCache() {
 	Expect(os.RemoveAll(m.cache)).To(Succeed())
 }
 
-// lint runs the checks. Its lines are "ok    NAME" and "WRONG NAME"; said is
-// everything that it says.
+// lint runs the checks. Its lines are "ok    NAME" and "WRONG NAME"; said is its
+// complete output.
 func (m module) lint() (code int, lines []string, said string) {
 	GinkgoHelper()
 	cmd := m.command("bash", "hack/lint.sh")

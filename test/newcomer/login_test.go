@@ -51,12 +51,12 @@ func newGuide(ctx SpecContext) guide {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(g.idp.Kill()).To(Succeed()) })
-	write(g.dir, "client.secret", "the secret of the client\n") // as an editor leaves it
+	write(g.dir, "client.secret", "the secret of the client\n") // as an editor saves it
 	write(g.dir, "login-ca.pem", authority.PEM)
 	return g
 }
 
-// do runs a block, and returns what each command printed, together.
+// do runs a block, and returns the output of all its commands.
 func (g guide) do(block []string) string {
 	GinkgoHelper()
 	script := "set -e\nexport GATEHOUSE_SERVER=http://127.0.0.1:1323\n" + strings.Join(block, "\n")
@@ -90,7 +90,7 @@ func (g guide) browser() *testkit.Browser {
 	return b
 }
 
-// awaitLogin waits until the service asks for a login: a provider may answer late.
+// awaitLogin waits until the service requires a login: a provider may answer late.
 func (g guide) awaitLogin(ctx SpecContext) {
 	GinkgoHelper()
 	b := g.browser()
@@ -100,7 +100,7 @@ func (g guide) awaitLogin(ctx SpecContext) {
 	}).Should(Equal(302))
 }
 
-// expectCookies compares those of a browser that has logged in with the table.
+// expectCookies compares the cookies of a browser that has logged in with the table.
 func (g guide) expectCookies(b *testkit.Browser) {
 	GinkgoHelper()
 	set := map[string]string{}
@@ -116,7 +116,7 @@ func (g guide) expectCookies(b *testkit.Browser) {
 			set[name] = fmt.Sprint(c.Path, " ", c.MaxAge)
 		}
 	}
-	// The provider's tokens last for an hour.
+	// The provider's tokens are valid for an hour.
 	Expect(set).To(HaveLen(6))
 	for name, want := range map[string]string{
 		"OauthNonce": "^/callback 600$", "CodeVerifier": "^/callback 600$", "OauthHMAC": "^/ 3600$", "OauthExpires": "^/ 3600$", "BearerToken": "^/ 3600$",
@@ -143,7 +143,7 @@ func (g guide) logIn(ctx SpecContext, b *testkit.Browser, name string) testkit.V
 	return back
 }
 
-// seen are the headers that the backend has seen.
+// seen returns the headers that the backend has received.
 func seen(page testkit.Visit) http.Header {
 	GinkgoHelper()
 	var body struct{ Headers http.Header }

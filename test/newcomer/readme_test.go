@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// blocks are the commands of a section of README.md, block by block.
+// blocks returns the commands of a section of README.md, block by block.
 func blocks(heading string) (list [][]string) {
 	GinkgoHelper()
 	return blocksOf("../../README.md", heading)
@@ -34,8 +34,8 @@ func blocksOf(file, heading string) (list [][]string) {
 	return list
 }
 
-// gateway is a running gatehouse standalone. The commands of README.md reach
-// it, other ports aside, and write files into a directory of their own.
+// gateway is a running gatehouse standalone. The commands of README.md reach it, except
+// for the ports, and write files into their own directory.
 type gateway struct {
 	*testkit.Process
 	api, http, https, dir string
@@ -64,7 +64,7 @@ func standalone(more ...string) gateway {
 	return g
 }
 
-// run runs a line of README.md in a shell, with the ports of g and more changes
+// run runs a line of README.md in a shell, with the ports of g and additional changes
 // of the form old, new, ...
 func (g gateway) run(line string, changes ...string) (string, error) {
 	_, httpsPort, _ := strings.Cut(g.https, ":")

@@ -13,7 +13,7 @@ import (
 
 func TestNewcomer(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// The machine may be busy with the other packages' tests.
+	// The machine may be busy with the tests of other packages.
 	SetDefaultEventuallyTimeout(time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "Newcomer")

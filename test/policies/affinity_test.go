@@ -19,7 +19,7 @@ func affinity() policy {
 		kind:    "route_filter_affinity",
 		config:  `{}`,
 		changed: `{"mode":"exact","cookie":"node","ttl":"1h"}`,
-		// says is what from does, without the values of cookies.
+		// says is the result of from, without the values of cookies.
 		says: func(a answer) string { return regexp.MustCompile(`="[^"]*"`).ReplaceAllString(from(a), "") },
 		requests: []request{
 			{what: "a plain one", off: "200 blue", on: hash, changed: exact, both: exact},

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// saysAny tells who the backend thinks has asked, which credentials it sees, and the scheme of a challenge.
+// saysAny returns the client that the backend receives, the credentials that it receives, and the scheme of
+// a challenge.
 func saysAny(a answer) string {
 	said := strconv.Itoa(a.status)
 	if values := a.seen["X-Client"]; len(values) > 0 {

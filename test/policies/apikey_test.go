@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// keyOf is the key of a set in the worlds here, of which the secret is known.
+// keyOf returns the key with a known secret in a set of these worlds.
 func keyOf(set, name string) (key, hash string) {
 	secret := "secret of " + set + "/" + name
 	sum := sha1.Sum([]byte(secret)) //nolint:gosec // see above
 	return base64.StdEncoding.EncodeToString([]byte(set + "/" + name + ":" + secret)), "{SHA}" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// withKey is the header with a key.
+// withKey returns the header with a key.
 func withKey(set, name string) string {
 	key, _ := keyOf(set, name)
 	return "X-Api-Key: " + key
 }
 
-// givenKeys makes them once.
+// givenKeys creates them once.
 func givenKeys(w *world) {
 	if a, err := w.api.Get(limit(), "/keyset/partners"); err == nil && a.Status == http.StatusOK {
 		return
@@ -34,7 +34,8 @@ func givenKeys(w *world) {
 	}
 }
 
-// saysClient tells who the backend thinks has asked, and what it sees of the key.
+// saysClient returns the client that the backend receives, and what it receives of the
+// key.
 func saysClient(a answer) string {
 	said := strconv.Itoa(a.status)
 	for _, header := range []string{"X-Client", "X-Api-Key", "X-Gatehouse-Key"} {

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// basic is a header with a user name and a password.
+// basic returns the header with a user name and a password.
 func basic(name, password string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
 }
 
-// saysUser tells who the backend thinks has asked, whether it sees a password, and which challenge is not as it should be.
+// saysUser returns the client that the backend receives, whether it receives a password, and a wrong challenge.
 func saysUser(a answer) string {
 	said := strconv.Itoa(a.status)
 	if values := a.seen["X-Client"]; len(values) > 0 {

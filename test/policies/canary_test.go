@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// from tells the status and the backend of an answer, and the cookies that it sets.
+// from returns the status and the backend of an answer, and the cookies that it sets.
 func from(a answer) string {
 	return strings.TrimSpace(fmt.Sprint(a.status, " ", a.header.Get(testkit.BackendHeader), " ", strings.Join(a.header["Set-Cookie"], ", ")))
 }
@@ -118,7 +118,7 @@ var _ = Describe("A canary with a cookie", func() {
 	})
 })
 
-// chances are the percentages of the upstreams that explain predicts.
+// chances returns the percentages of the upstreams that explain predicts.
 func (w *world) chances(r request) map[string]float64 {
 	GinkgoHelper()
 	r = r.complete()

@@ -18,11 +18,11 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// mistake is made in the messages of a host or route by the name of the filter.
+// mistake changes the messages of a host or route under the name of the filter.
 type mistake struct {
 	what string
 	make func(messages object, filter string)
-	// caught says that Envoy takes the message for none, so that translate must not make it.
+	// caught says that Envoy reads the message as none, so translate must not make it.
 	caught bool
 }
 
@@ -43,7 +43,7 @@ func mistakes() []mistake {
 	}
 }
 
-// breakMessages gives what the Envoys have to another Envoy, with mistakes that only a fault of
+// breakMessages sends the Envoys' messages to another Envoy, with mistakes that only a bug in
 // the program would make.
 func breakMessages(p policy) {
 	GinkgoHelper()
@@ -102,7 +102,7 @@ func breakMessages(p policy) {
 	}
 }
 
-// expectCaught checks that one of the messages is such as the program refuses to make.
+// expectCaught checks that the program refuses to make one of the messages.
 func expectCaught(messages object) {
 	GinkgoHelper()
 	var refused []error
@@ -121,7 +121,7 @@ func expectCaught(messages object) {
 }
 
 // runStatic runs an Envoy with the listener, on another port, with one of the filters that are
-// switched off. What it would have to ask a control plane for is in it, or away.
+// switched off. Everything that it would request from a control plane is in it, or removed.
 func runStatic(filter string, listener, routes, extensions object, clusters []any) (port int) {
 	GinkgoHelper()
 	port, err := testkit.FreePort()

@@ -14,10 +14,10 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// servicesAtOnce are in one configuration, each with a combination of filters of its own.
+// servicesAtOnce is the number of services in one configuration, each with its own combination of filters.
 const servicesAtOnce = 50
 
-// combine writes a configuration in which services, and a route of each, have filters at random.
+// combine writes a configuration in which services, and a route of each, have random filters.
 func combine(random *rand.Rand) (document []byte) {
 	GinkgoHelper()
 	var filters, services []any
@@ -47,8 +47,8 @@ func combine(random *rand.Rand) (document []byte) {
 	return document
 }
 
-// choose returns the names of filters of some types for a service or a route, of which one at most answers by itself, and
-// one says whose requests pass.
+// choose returns the names of filters of some types for a service or a route. At most one of them answers by itself, and
+// one decides which requests are allowed.
 func choose(random *rand.Rand, kind model.Kind) []string {
 	names, answered, asked := []string{}, false, false
 	for _, p := range policies() {
@@ -63,12 +63,12 @@ func choose(random *rand.Rand, kind model.Kind) []string {
 	return names
 }
 
-// anyRequest is one of those of all types, for a service.
+// anyRequest returns one of the requests of all types, for a service.
 func anyRequest(random *rand.Rand, service string) request {
 	var list []request
 	for _, p := range policies() {
 		if slices.ContainsFunc(p.requests, func(r request) bool { return r.asked }) {
-			continue // what they say to a server might be answered in any combination
+			continue // those that contain instructions for a server might be answered in any combination
 		}
 		list = append(list, slices.DeleteFunc(slices.Clone(p.requests), func(r request) bool { return r.host != "" })...)
 	}

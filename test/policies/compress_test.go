@@ -15,7 +15,7 @@ import (
 )
 
 func compress() policy {
-	// The backend answers with what it sees.
+	// The backend's answer repeats it.
 	long := "X-Long: " + strings.Repeat("a", 1100)
 	both := []string{"Accept-Encoding: gzip, br", long}
 	return policy{
@@ -46,7 +46,7 @@ func compress() policy {
 	}
 }
 
-// upstreamAnswer is what an upstream answers, and the coding in which it comes to a client that takes gzip.
+// upstreamAnswer is the answer of an upstream, and its coding for a client that accepts gzip.
 type upstreamAnswer struct {
 	what   string
 	status int
@@ -102,7 +102,7 @@ var _ = Describe("Compression", func() {
 				rw.Header()[name] = []string{value}
 			}
 			rw.WriteHeader(answers[n].status)
-			_ = http.NewResponseController(rw).Flush() // or the length is added
+			_ = http.NewResponseController(rw).Flush() // otherwise the length is added
 			_, _ = io.WriteString(rw, answers[n].body)
 		})
 		w.attach(onShop)

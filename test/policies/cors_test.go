@@ -16,7 +16,7 @@ func cors() policy {
 		config: `{"origins":["https://a.test",{"regex":"https://[a-z]+\\.b\\.test"}],"methods":["PUT","DELETE"],"headers":["x-team"],"expose":["x-total"],
 			"max_age":600,"credentials":true}`,
 		changed: `{"origins":["*"],"headers":["*"]}`,
-		// says are who may read the answer, with credentials and which headers; what a preflight allows; and what varies.
+		// says is who may read the answer, with credentials and which headers; what a preflight allows; and what varies.
 		says: func(a answer) string {
 			join := func(names ...string) (text string) {
 				for _, n := range names {

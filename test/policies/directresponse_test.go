@@ -7,7 +7,7 @@ func directResponse() policy {
 		kind:    "route_filter_directresponse",
 		config:  `{"status":503,"body":"<h1>100% closed</h1>","content_type":"text/html","headers":{"Retry-After":"60","x-share":"100%"}}`,
 		changed: `{"body":"open"}`,
-		// says is more of an answer that no backend gave.
+		// says adds more of an answer that no backend gave.
 		says: func(a answer) string {
 			if a.seen != nil {
 				return fmt.Sprint(a.status)

@@ -14,7 +14,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// policies are the entries of all types. They are made once, since some have keys of their own.
+// policies returns the entries of all types. They are made once, because some have random keys.
 var policies = sync.OnceValue(func() []policy {
 	return []policy{
 		affinity(),
@@ -44,67 +44,69 @@ var policies = sync.OnceValue(func() []policy {
 	}
 })
 
-// policy is what the harness tries of one type of filter.
+// policy is what the harness tries for one type of filter.
 type policy struct {
 	// kind is the Filter_type, filter the name of the filter in Envoy.
 	kind, filter string
-	// denies is the status of a request for which Envoy does not understand the message of a
-	// host or route; 0 says that the type protects nothing.
+	// denies is the status of a request if Envoy does not understand the message of a host or
+	// route; 0 means that the type protects nothing.
 	denies int
-	// redacted is what <redacted> stands for in what the API shows of the Envoys.
+	// redacted is the value behind <redacted> in the API's view of the Envoys.
 	redacted string
-	// given makes what the configurations name.
+	// given creates the objects that the configurations name.
 	given func(*world)
 	// silent says that no answer shows whether the filter is there.
 	silent bool
-	// flags are those that the program needs.
+	// flags are flags that the program needs.
 	flags []string
 	// config and changed are two configurations.
 	config, changed string
-	// unpredictable says that explain says that it does not know what the filter does.
+	// unpredictable says that explain does not know what the filter does, and reports that.
 	unpredictable bool
-	// says tells of an answer what the type may change; nil stands for its status.
+	// says returns the part of an answer that the type may change; nil stands for its status.
 	says func(answer) string
 	// requests are tried each time.
 	requests []request
-	// refusals are configurations that get 400.
+	// refusals are configurations that are refused with 400.
 	refusals []refusal
 }
 
-// request is one that is sent to the world of newWorld, with what says has to tell.
+// request is sent to the world of newWorld; its answers are compared with the results of says.
 type request struct {
 	what string
-	// method is GET, host shop.test and path /shop where they are empty. from is the address
-	// of the client; empty means 127.0.0.1.
+	// method is GET, host shop.test and path /shop if they are empty. from is the address of
+	// the client; empty means 127.0.0.1.
 	method, host, path, from string
 	// header has lines of the form "Name: value".
 	header []string
-	// body comes with its Content-Length.
+	// body is sent with its Content-Length.
 	body string
-	// asked says that another server decides, which explain does not ask.
+	// asked says that another server decides, to which explain sends no request.
 	asked bool
-	// off is without the filter, on with its config on the service, changed with the other one
-	// there, and both with config on the service and the other one on the route.
+	// off is the result without the filter, on with config on the service, changed with the
+	// other configuration there, and both with config on the service and the other one on the
+	// route.
 	off, on, changed, both string
 }
 
-// onRoutes reports whether the type attaches to routes, and not only to services.
+// onRoutes reports whether the type attaches to routes, too, and not only to services.
 func (p policy) onRoutes() bool { return (&model.Filter{Type: p.kind}).FitsOn(model.KindRoute) }
 
-// onRoute reports whether the request is one of the route that filters are attached to.
+// onRoute reports whether the request matches the route that filters are attached to.
 func (r request) onRoute() bool {
 	return r.host == "" && (r.path == "" || strings.HasPrefix(r.path, "/shop"))
 }
 
-// refusal is a configuration with what is said of it.
+// refusal is a configuration with its error.
 type refusal struct{ config, field, message string }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   string
-	// seen are the headers that the backend saw, and host the Host; nil where none answered.
+	// seen are the headers that the backend received, and host the Host; nil if no backend
+	// answered.
 	seen http.Header
 	host string
 }
@@ -117,7 +119,7 @@ func answerOf(status int, header http.Header, body []byte) answer {
 	return answer{status, header, string(body), echo.Headers, echo.Host}
 }
 
-// tell is what the entry says of an answer.
+// tell returns what the entry says of an answer.
 func (p policy) tell(a answer) string {
 	if p.says == nil {
 		return strconv.Itoa(a.status)

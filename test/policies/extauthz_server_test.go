@@ -13,7 +13,8 @@ import (
 
 var _ = Describe("An authorization server", func() {
 	const plain, called = `{"upstream":"auth","upstream_headers":["x-user"],"timeout":"5s"}`, `{"upstream":"auth-grpc","protocol":"grpc","timeout":"5s"}`
-	// asking is a world with an http_filter_extauthz f with the configuration on service shop.
+	// asking returns a world with an http_filter_extauthz f with the configuration on
+	// service shop.
 	asking := func(config string) *world {
 		GinkgoHelper()
 		p := extAuthz()

@@ -27,7 +27,8 @@ func extProc() policy {
 		kind: "http_filter_extproc", filter: "envoy.filters.http.ext_proc", denies: http.StatusServiceUnavailable, given: startProcessor,
 		config:  `{"upstream":"processor","on_error":"deny"}`,
 		changed: `{"upstream":"processor","request_headers":true,"response_headers":true,"request_body":"buffered","response_body":"none"}`,
-		// says are what the processor has set: in the request, and behind the bar in the answer.
+		// says are the headers that the processor has set: in the request and, after the bar, in
+		// the answer.
 		says: func(a answer) string {
 			return fmt.Sprint(a.status, " ", a.seen.Get("X-Processed"), "|", a.header.Get("X-Done"))
 		},

@@ -25,8 +25,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// startBooks puts a gRPC server that also answers other requests behind the route of shop.test, in place of blue; startCalls one
-// that does not.
+// startBooks replaces blue behind the route of shop.test with a gRPC server that also answers other requests; startCalls
+// uses one that does not.
 func startBooks(w *world) {
 	GinkgoHelper()
 	putBooks(w, func(b *testkit.Books) int { return b.Port })
@@ -49,7 +49,7 @@ func putBooks(w *world, at func(*testkit.Books) int) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// message is one of shop/books.proto, of JSON.
+// message returns one of shop/books.proto, from JSON.
 func message(name protoreflect.Name, json string) *dynamicpb.Message {
 	GinkgoHelper()
 	m, err := testkit.BooksMessage(name)
@@ -58,7 +58,7 @@ func message(name protoreflect.Name, json string) *dynamicpb.Message {
 	return m
 }
 
-// frame is a message on the wire of gRPC and gRPC-Web.
+// frame returns a message on the wire of gRPC and gRPC-Web.
 func frame(m proto.Message) string {
 	GinkgoHelper()
 	b, err := proto.Marshal(m)
@@ -70,7 +70,7 @@ func title(book *dynamicpb.Message) string {
 	return book.Get(book.Descriptor().Fields().ByName("title")).String()
 }
 
-// readFrames tells what frames are: the titles of books, and trailers in lower case.
+// readFrames describes frames: the titles of books, and trailers in lower case.
 func readFrames(body string) (told []string) {
 	for len(body) >= 5 {
 		n := int(binary.BigEndian.Uint32([]byte(body[1:5])))
@@ -98,7 +98,7 @@ func readFrames(body string) (told []string) {
 	return told
 }
 
-// decodeText decodes base64 of which each frame may be padded by itself.
+// decodeText decodes base64 in which each frame may have its own padding.
 func decodeText(text string) string {
 	var out strings.Builder
 	for len(text) >= 4 {
@@ -112,7 +112,7 @@ func decodeText(text string) string {
 	return out.String() + text
 }
 
-// dialBooks is a client of shop.test.
+// dialBooks returns a client of shop.test.
 func dialBooks(w *world) *grpc.ClientConn {
 	GinkgoHelper()
 	conn, err := grpc.NewClient(fmt.Sprintf("passthrough:///127.0.0.1:%d", w.port), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("shop.test"))
@@ -121,7 +121,7 @@ func dialBooks(w *world) *grpc.ClientConn {
 	return conn
 }
 
-// plainGRPC is a world with a gRPC server, and a filter that is attached.
+// plainGRPC returns a world with a gRPC server, and an attached filter.
 func plainGRPC(kind, config string) *world {
 	GinkgoHelper()
 	p := grpcWeb()
@@ -163,7 +163,7 @@ var _ = Describe("A gRPC client", func() {
 	)
 
 	It("is kept to its grpc-timeout where the route says so, and to what the route says at most", func() {
-		w := newWorld(grpcWeb()) // whose server does not keep to a time itself
+		w := newWorld(grpcWeb()) // its server has no timeout of its own
 		for _, try := range []struct {
 			bound, asks, said string
 			least, most       time.Duration
@@ -184,7 +184,7 @@ var _ = Describe("A gRPC client", func() {
 	})
 })
 
-// callOver2 makes a call that takes a second, over HTTP/2, and asks for a time. It returns the status with its message.
+// callOver2 makes a call that takes a second, over HTTP/2, with a timeout. It returns the status with its message.
 func callOver2(w *world, timeout string) (said string, took time.Duration) {
 	GinkgoHelper()
 	transport := &http.Transport{Protocols: &http.Protocols{}}

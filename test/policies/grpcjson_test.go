@@ -12,7 +12,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// booksConfig is a configuration with more keys.
+// booksConfig returns a configuration with additional keys.
 func booksConfig(more string) string {
 	return fmt.Sprintf(`{"descriptor_set":%q,"services":["shop.Books"]%s}`, base64.StdEncoding.EncodeToString(testkit.BooksSet()), more)
 }
@@ -24,7 +24,7 @@ func grpcJSON() policy {
 		config: booksConfig(``),
 		changed: booksConfig(`,"auto_mapping":true,"unknown_paths":"pass","unknown_query_parameters":"ignore","convert_grpc_status":false,
 			"print_options":{"always_print_primitive_fields":true,"preserve_proto_field_names":true,"stream_newline_delimited":true}`),
-		// says is the status with the body, but for what the server echoes.
+		// says is the status with the body, except what the server echoes.
 		says: func(a answer) string {
 			if a.seen != nil || a.body == "" {
 				return fmt.Sprint(a.status)

@@ -14,14 +14,14 @@ func grpcWeb() policy {
 	binary := []string{"Content-Type: application/grpc-web+proto", "X-Grpc-Web: 1"}
 	text := []string{"Content-Type: application/grpc-web-text", "Accept: application/grpc-web-text", "X-Grpc-Web: 1"}
 	one, missing := frame(message("Query", `{"id":1}`)), frame(message("Query", `{"id":404}`))
-	// same is a request with one answer while the filter is there.
+	// same returns a request with the same answer in all cases with the filter.
 	same := func(r request, off, on string) request {
 		r.off, r.on, r.changed, r.both = off, on, on, on
 		return r
 	}
 	return policy{
 		kind: "http_filter_grpcweb", filter: "envoy.filters.http.grpc_web", given: startBooks, config: `{}`, changed: `{}`,
-		// says is the status, with the frames of an answer, and what is said of an error in its headers.
+		// says is the status, with the frames of an answer, and the error in its headers.
 		says: func(a answer) string {
 			kind, body := a.header.Get("Content-Type"), a.body
 			if !strings.HasPrefix(kind, "application/grpc-web") {

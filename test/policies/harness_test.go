@@ -19,7 +19,7 @@ func on(r request) string      { return r.on }
 func changed(r request) string { return r.changed }
 func both(r request) string    { return r.both }
 
-// there is what a request says with a filter on its route alone.
+// there returns the result of a request with a filter on its route alone.
 func there(with func(request) string) func(request) string {
 	return func(r request) string {
 		if r.onRoute() {

@@ -11,7 +11,8 @@ func headers() policy {
 		config: `{"request":{"set":{"X-Team":"shop","x-share":"100%"},"add":{"x-tag":"service"},"remove":["x-debug"]},
 			"response":{"set":{"x-frame-options":"DENY"},"add":{"x-by":"service"}}}`,
 		changed: `{"request":{"set":{"x-team":"cart"},"add":{"x-tag":"route"},"remove":["x-share"]},"response":{"set":{"x-frame-options":"SAMEORIGIN"}}}`,
-		// says are the values that the backend saw, and behind the bar those of the answer.
+		// says are the values that the backend received and, after the bar, those of the
+		// answer.
 		says: func(a answer) string {
 			join := func(values map[string][]string, names ...string) (text string) {
 				for _, n := range names {

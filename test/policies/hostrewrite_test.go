@@ -15,7 +15,7 @@ func hostRewrite() policy {
 		kind:    "route_filter_host_rewrite",
 		config:  `{"host":"inner.test:81"}`,
 		changed: `{"from_header":"X-Tenant"}`,
-		// says are the hosts that the backend saw: Host and x-forwarded-host.
+		// says are the hosts that the backend received: Host and x-forwarded-host.
 		says: func(a answer) string {
 			if a.seen == nil {
 				return ""

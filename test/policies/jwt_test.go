@@ -7,7 +7,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// tokenIssuer is one for all types: whose keys they are is not known to explain.
+// tokenIssuer is one for all types: explain does not know whose keys they are.
 var tokenIssuer = sync.OnceValue(func() *testkit.TokenIssuer { return testkit.NewTokenIssuer("https://issuer.test", "one") })
 
 func jwt() policy {
@@ -21,7 +21,7 @@ func jwt() policy {
 		config: `{"issuer":"https://issuer.test","audiences":["shop"],"jwks":` + issuer.JWKS() + `,
 			"require":[{"claim":"groups","values":["admins","staff"]}],"claim_headers":[{"claim":"sub","header":"X-User"}]}`,
 		changed: `{"issuer":"https://other.test","audiences":["cart"],"jwks":` + other.JWKS() + `,"from":{"header":"X-Token"},"forward":true}`,
-		// says are the headers that the backend saw, or why nobody did.
+		// says are the headers that the backend received, or why none did.
 		says: func(a answer) string {
 			if a.seen == nil {
 				return fmt.Sprint(a.status, " ", a.header.Get("WWW-Authenticate"), " ", a.body)

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = Describe("API keys", func() {
-	// keyed attaches filters to the services and routes of a world, each asking for the keys of a set.
+	// keyed attaches filters to the services and routes of a world, each for the keys of a set.
 	keyed := func(w *world, sets map[string]string) {
 		GinkgoHelper()
 		for place, config := range sets {
@@ -119,7 +119,7 @@ var _ = Describe("Many API keys", func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
-// routeChanges is how long a change of a route takes until Envoy has it: the median of several.
+// routeChanges returns how long a change of a route takes until Envoy has it: the median of several.
 func (w *world) routeChanges() time.Duration {
 	GinkgoHelper()
 	var all []time.Duration

@@ -15,19 +15,19 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// number is that of an environment variable, or n.
+// number returns an environment variable as a number, or n.
 func number(name string, n int) int {
 	set, _ := strconv.Atoi(os.Getenv(name))
 	return cmp.Or(set, n)
 }
 
-// phases are the answers that were right, one after the other.
+// phases are the right answers, one after the other.
 type phases struct {
 	sync.Mutex
 	list []phase
 }
 
-// phase is a time with its right answers: both while a switch is under way.
+// phase is a time with its right answers: both during a switch.
 type phase struct {
 	from  time.Time
 	right []string
@@ -39,7 +39,7 @@ func (p *phases) begin(right ...string) {
 	p.list = append(p.list, phase{time.Now(), right})
 }
 
-// allows reports whether an answer was right at some time while its request was under way.
+// allows reports whether an answer was right at some time during its request.
 func (p *phases) allows(said string, sent, done time.Time) bool {
 	p.Lock()
 	defer p.Unlock()
@@ -52,7 +52,7 @@ func (p *phases) allows(said string, sent, done time.Time) bool {
 	return false
 }
 
-// switchUnderLoad attaches and detaches the filter while requests come.
+// switchUnderLoad attaches and detaches the filter under load.
 func switchUnderLoad(p policy) {
 	GinkgoHelper()
 	w := newWorld(p)

@@ -8,7 +8,7 @@ func maintenance() policy {
 		kind: "vh_filter_maintenance", filter: "envoy.filters.http.rbac/maintenance", denies: 503,
 		config:  `{"body":"<h1>100% \"closed\"</h1>","content_type":"text/html","retry_after":60,"except":["127.0.0.2"]}`,
 		changed: `{"status":404,"except":["127.0.0.0/30"]}`,
-		// says is more of an answer that no backend gave.
+		// says adds more of an answer that no backend gave.
 		says: func(a answer) string {
 			if a.seen != nil {
 				return fmt.Sprint(a.status)

@@ -11,14 +11,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// script is the configuration of a filter with a script.
+// script returns the configuration of a filter with a script.
 func script(text string) string {
 	config, err := json.Marshal(object{"script": text})
 	Expect(err).NotTo(HaveOccurred())
 	return string(config)
 }
 
-// onRequest is a script with the body of a hook.
+// onRequest returns a script with the body of a hook.
 func onRequest(body string) string { return "function envoy_on_request(h) " + body + " end" }
 
 var _ = Describe("A script", func() {
@@ -29,7 +29,7 @@ var _ = Describe("A script", func() {
 		Expect(os.WriteFile(file, []byte("secret"), 0o600)).To(Succeed())
 		for _, try := range []struct {
 			what, script string
-			says         string // the status, and x-out as the backend saw it
+			says         string // the status, and x-out as the backend received it
 		}{
 			{"adds a header", onRequest(`h:headers():add("x-out", "1")`), "200 1"},
 			{"answers", onRequest(`h:respond({[":status"] = "418"}, "tea")`), "418 "},
@@ -83,7 +83,7 @@ var _ = Describe("A script", func() {
 	)
 })
 
-// says takes a status and a text apart.
+// says splits a text into a status and the rest.
 func says(text string) []any {
 	status, rest, _ := strings.Cut(text, " ")
 	var n int

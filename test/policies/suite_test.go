@@ -52,7 +52,7 @@ func limit() context.Context {
 	return ctx
 }
 
-// newWorld runs the gateway, with the filter f of the type that is not attached.
+// newWorld runs the gateway, with the filter f of the type, which is not attached.
 func newWorld(p policy) *world {
 	GinkgoHelper()
 	blue, green := startBackend("blue"), startBackend("green")
@@ -91,7 +91,7 @@ func newWorld(p policy) *world {
 	return w
 }
 
-// post makes a call that has to create something; with wait=applied, everywhere.
+// post makes a call that must create something; with wait=applied, everywhere.
 func (w *world) post(path string, fields ...string) {
 	GinkgoHelper()
 	a, err := w.api.Post(limit(), path, fields...)
@@ -136,7 +136,7 @@ func (w *world) read(path, key string, into any) {
 	Expect(json.Unmarshal(found.Data[key], into)).To(Succeed())
 }
 
-// listeners are the counters of Envoy that any change of a listener moves.
+// listeners returns the counters of Envoy that increase with any change of a listener.
 func (w *world) listeners() []string {
 	GinkgoHelper()
 	a, err := w.admin.Get(limit(), "/stats?filter=^listener_manager[.]listener_(added|modified|removed|in_place_updated|create)")
@@ -173,7 +173,7 @@ func sendTo(port int, r request) answer {
 	return answerOf(resp.StatusCode, resp.Header, body)
 }
 
-// complete fills in what a request leaves open.
+// complete sets the defaults of a request.
 func (r request) complete() request {
 	for _, f := range []struct {
 		to   *string
@@ -186,9 +186,8 @@ func (r request) complete() request {
 	return r
 }
 
-// explained is the status that explain predicts, where a backend answers 200, and the body of an
-// answer that the gateway gives by itself, where explain says it. unknown are the filters of which it
-// does not know what they do.
+// explained returns the status that explain predicts if a backend answers 200, and the body of the
+// gateway's own answer, if explain shows it. unknown are the filters whose effect it does not know.
 func (w *world) explained(r request) (status int, body string, unknown []string) {
 	GinkgoHelper()
 	r = r.complete()

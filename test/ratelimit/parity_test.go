@@ -37,8 +37,8 @@ func TestRatelimit(t *testing.T) {
 	RunSpecs(t, "Rate-limit engines")
 }
 
-// rounds is how many requests are compared: GATEHOUSE_TEST_REQUESTS, or what
-// fits beside the other tests.
+// rounds is how many requests are compared: GATEHOUSE_TEST_REQUESTS, or a number that
+// suits a run with the other tests.
 func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("GATEHOUSE_TEST_REQUESTS")); err == nil {
 		return n
@@ -46,8 +46,8 @@ func rounds() int {
 	return 2000
 }
 
-// generator makes configurations and requests that meet one another often.
-// Names hold no "_", with which the stock engine joins them.
+// generator makes configurations and requests that often match each other. Names
+// contain no "_", with which the stock engine joins them.
 type generator struct {
 	*rand.Rand
 	units []string
@@ -106,7 +106,7 @@ func (g generator) request(domains []*limits.Domain) *ratelimitv3.RateLimitReque
 	return r
 }
 
-// verdict is what of an answer both engines have to agree on.
+// verdict returns the part of an answer on which both engines must agree.
 func verdict(r *ratelimitv3.RateLimitResponse) string {
 	text := r.GetOverallCode().String()
 	for _, s := range r.GetStatuses() {
@@ -116,7 +116,7 @@ func verdict(r *ratelimitv3.RateLimitResponse) string {
 	return text
 }
 
-// serve gives an engine its configuration until the end of the spec.
+// serve serves an engine its configuration until the end of the spec.
 func serve(domains []*limits.Domain) (addr string) {
 	GinkgoHelper()
 	var resources []types.Resource
@@ -157,7 +157,7 @@ func startStock(ctx context.Context, xdsAddr string) (*testkit.Ratelimit, rateli
 	return stock, ratelimitv3.NewRateLimitServiceClient(conn)
 }
 
-// startOwn makes the embedded engine.
+// startOwn returns the embedded engine.
 func startOwn(domains []*limits.Domain, now func() time.Time) *embedded.Engine {
 	GinkgoHelper()
 	own := embedded.New(embedded.Options{Log: slog.New(slog.DiscardHandler), Now: now})
@@ -173,7 +173,7 @@ func watchGoroutines() {
 var _ = Describe("The embedded engine", func() {
 	It("answers like the stock one with Redis", func(ctx SpecContext) {
 		watchGoroutines()
-		// No window ends while the test runs, but by the rarest chance.
+		// The end of a window during the test is very unlikely.
 		g := newGenerator("day", "week", "month", "year")
 		var domains []*limits.Domain
 		for i := range 100 {

@@ -20,8 +20,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/xds/server"
 )
 
-// wire counts what goes over the streams of a server: the updates that it
-// sends, and the refusals that it gets.
+// wire counts the messages on the streams of a server: the updates that it sends, and the
+// refusals that it receives.
 type wire struct {
 	mu             sync.Mutex
 	updates, nacks int
@@ -74,7 +74,7 @@ func serveOwn(s *server.Server, w *wire) (addr string) {
 	return l.Addr().String()
 }
 
-// perWeek is a configuration of one limit; whoever calls it on its way out.
+// perWeek returns a configuration of one limit.
 func perWeek(name, domain string, requests uint32) *rlsconf.RateLimitConfig {
 	return &rlsconf.RateLimitConfig{Name: name, Domain: domain, Descriptors: []*rlsconf.RateLimitDescriptor{{
 		Key: "k", RateLimit: &rlsconf.RateLimitPolicy{Unit: rlsconf.RateLimitUnit_WEEK, RequestsPerUnit: requests},
@@ -111,8 +111,8 @@ var _ = Describe("A configuration that the stock engine refuses, should one get 
 			Expect(lags).To(HaveLen(1))
 			Expect(lags[0].Message).To(ContainSubstring("duplicate domain '1/edge' in config file"))
 		}
-		// A control plane that answers a refusal with the same again gets
-		// 1,300 of them in this time.
+		// A control plane that answers a refusal with the same response receives 1,300 of
+		// them in this time.
 		Consistently(func() int { updates, _ := w.count(); return updates - began }, time.Second).Should(Equal(refusals))
 		Expect(limitNow()).To(BeEquivalentTo(3))
 		updates, nacks := w.count()
@@ -120,7 +120,7 @@ var _ = Describe("A configuration that the stock engine refuses, should one get 
 
 		publish(9, perWeek("1", "1/edge", 4))
 		Expect(s.WaitRateLimits(ctx, 9)).To(BeEmpty())
-		// The engine acknowledges while another goroutine of it takes the configuration over.
+		// The engine acknowledges while another of its goroutines applies the configuration.
 		Eventually(ctx, limitNow).Should(BeEquivalentTo(4))
 		AddReportEntry("refusals", fmt.Sprintf("%d configurations refused: %d updates sent, %d refusals", refusals, updates-began, nacks))
 	}, SpecTimeout(time.Minute))

@@ -16,8 +16,8 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/ratelimit/limits"
 )
 
-// windows are how many seconds are compared: one for 50 requests that
-// GATEHOUSE_TEST_REQUESTS asks for, or what fits beside the other tests.
+// windows is how many seconds are compared: one for every 50 requests of
+// GATEHOUSE_TEST_REQUESTS, or a number that suits a run with the other tests.
 func windows() int {
 	if os.Getenv("GATEHOUSE_TEST_REQUESTS") != "" {
 		return max(rounds()/50, 4)
@@ -25,9 +25,9 @@ func windows() int {
 	return 4
 }
 
-// lane is a domain whose counters can start over, in both engines: every
-// descriptor begins with (run, number), and each number is counted by itself.
-// Whatever its other rules are, it has one that is often met.
+// lane is a domain whose counters can start over, in both engines: every descriptor begins
+// with (run, number), and each number is counted separately. Whatever its other rules are,
+// one of its rules is often met.
 type lane struct {
 	*limits.Domain
 	run int
@@ -41,7 +41,7 @@ func newLane(g generator, id int) *lane {
 	return l
 }
 
-// request is one that g makes, in the present run.
+// request returns a request that g makes, in the current run.
 func (l *lane) request(g generator) func() *ratelimitv3.RateLimitRequest {
 	made := g.request([]*limits.Domain{l.Domain})
 	if g.IntN(4) == 0 {
@@ -61,8 +61,8 @@ func (l *lane) request(g generator) func() *ratelimitv3.RateLimitRequest {
 	}
 }
 
-// untilEdge waits until a second is nearly over, so that what is sent then comes
-// on both sides of the edge.
+// untilEdge waits until a second is nearly over, so that the next requests are on both
+// sides of the edge.
 func untilEdge(ctx SpecContext) {
 	GinkgoHelper()
 	const before = 30 * time.Millisecond
@@ -76,7 +76,7 @@ func untilEdge(ctx SpecContext) {
 	}
 }
 
-// resets is verdict with when each window ends, which is exact for a known time.
+// resets returns verdict with the end of each window, which is exact for a known time.
 func resets(r *ratelimitv3.RateLimitResponse) string {
 	text := verdict(r)
 	for _, s := range r.GetStatuses() {
@@ -85,13 +85,12 @@ func resets(r *ratelimitv3.RateLimitResponse) string {
 	return text
 }
 
-// The stock engine has the clock of this machine, and the embedded one is told
-// the time. When the second before a call of the stock engine is that after it,
-// it counted in that second: the embedded one gets the same request at the same
-// time. Else an edge fell into the call, and nobody can say on which side it was
-// counted; then the domain's counters start over, and the request is sent
-// again. So nothing is compared that could differ by chance, and nothing is
-// left out.
+// The stock engine uses the clock of this machine, and the embedded one receives the time.
+// If a call of the stock engine starts and ends in the same second, it was counted in that
+// second: the embedded one receives the same request at the same time. Otherwise an edge
+// fell into the call, and it is not known on which side it was counted; then the domain's
+// counters start over, and the request is sent again. So nothing is compared that could
+// differ by chance, and nothing is left out.
 var _ = Describe("The embedded engine in windows of a second and a minute", func() {
 	It("answers like the stock one with Redis", func(ctx SpecContext) {
 		watchGoroutines()
@@ -137,7 +136,8 @@ var _ = Describe("The embedded engine in windows of a second and a minute", func
 				}
 			}
 		}
-		// Where a window began late, the next may end before the edge, in the same second.
+		// If a window started late, the next one may end before the edge, in the same
+		// second.
 		Expect(len(seconds)).To(BeNumerically(">=", windows()/2))
 		Expect(again).To(BeNumerically(">", 0), "no value that was over its limit passed in a later second")
 		AddReportEntry("parity of windows", fmt.Sprintf(
@@ -146,8 +146,8 @@ var _ = Describe("The embedded engine in windows of a second and a minute", func
 	}, SpecTimeout(30*time.Minute))
 })
 
-// renewed counts the values of a request that pass, and were over their limit of
-// a second in an earlier one.
+// renewed counts the values of a request that are allowed, and were over their limit of a
+// second in an earlier one.
 func renewed(overAt map[string]int64, now int64, r *ratelimitv3.RateLimitRequest, answer *ratelimitv3.RateLimitResponse) (n int) {
 	for i, s := range answer.GetStatuses() {
 		if s.GetCurrentLimit().GetUnit() != ratelimitv3.RateLimitResponse_RateLimit_SECOND {

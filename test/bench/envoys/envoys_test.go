@@ -16,7 +16,7 @@ func TestEnvoys(t *testing.T) {
 	RunSpecs(t, "envoys")
 }
 
-// message is a response as it comes over the wire.
+// message returns a response as it is on the wire.
 func message(typeURL string) mem.BufferSlice {
 	b, err := proto.Marshal(&discoveryv3.DeltaDiscoveryResponse{
 		SystemVersionInfo: "7", TypeUrl: typeURL, Nonce: "n1", RemovedResources: []string{"gone"},

@@ -58,5 +58,5 @@ func run() error {
 	}
 }
 
-// Windows that hold any response, as Envoy's do.
+// Windows that are large enough for any response, as Envoy's are.
 const streamWindow, connWindow = 16 << 20, 24 << 20

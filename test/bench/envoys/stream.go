@@ -62,8 +62,7 @@ func (s *stream) run(ctx context.Context, conn *grpc.ClientConn) error {
 type response struct {
 	fleet          *fleet
 	typeURL, nonce string
-	// holds is what is expected, when this is a route configuration that holds
-	// its text; else nil.
+	// holds is the expectation that this route configuration meets; otherwise nil.
 	holds *expectation
 }
 
@@ -95,7 +94,7 @@ func (r *response) read(message []byte) error {
 	return nil
 }
 
-// codec writes requests, and reads of responses what a stream needs.
+// codec writes requests, and reads the parts of responses that a stream needs.
 type codec struct{}
 
 func (codec) Name() string { return "proto" }

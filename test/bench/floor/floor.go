@@ -23,7 +23,7 @@ type floor struct {
 	changed chan struct{} // capacity 1; nil: publish within each change
 }
 
-// publishOrSignal is called with the lock held.
+// publishOrSignal requires the lock.
 func (f *floor) publishOrSignal(ctx context.Context) {
 	if f.changed == nil {
 		if err := f.publish(context.WithoutCancel(ctx)); err != nil {
@@ -87,7 +87,7 @@ func (f *floor) snapshot() (*cachev3.Snapshot, error) {
 	return snapshot, nil
 }
 
-// die ends the process: a floor that does not publish is not to be measured.
+// die ends the process: a floor that does not publish must not be measured.
 func die(err error) {
 	fmt.Fprintln(os.Stderr, "floor: publishing:", err)
 	os.Exit(1)

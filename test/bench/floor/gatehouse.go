@@ -46,7 +46,7 @@ func (asGatehouse) build(s *service) (err error) {
 	return nil
 }
 
-// tree is the service as Gatehouse's packages read it.
+// tree returns the service as Gatehouse's packages read it.
 func (s *service) tree() *model.ServiceTree {
 	t := &model.ServiceTree{Service: &model.Service{Name: s.name, FQDN: layout.FQDN(s.name)}}
 	for _, r := range s.routes {

@@ -15,12 +15,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// byHand writes messages as test/bench/static.yaml.tmpl has them: the least
-// that serves the routes.
+// byHand writes messages as in test/bench/static.yaml.tmpl: the minimum that serves the
+// routes.
 type byHand struct{}
 
 func (byHand) routeConfiguration() *routev3.RouteConfiguration {
-	return &routev3.RouteConfiguration{Name: translate.RouteConfigName} // the listener asks for this name
+	return &routev3.RouteConfiguration{Name: translate.RouteConfigName} // the listener requests this name
 }
 
 func (byHand) build(s *service) error {
@@ -32,8 +32,8 @@ func (byHand) build(s *service) error {
 			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: r.Prefix}},
 		}
 		if r.attached {
-			// Routes with the same upstream share its cluster: the snapshot
-			// holds clusters by name.
+			// Routes with the same upstream share its cluster: the snapshot has
+			// clusters by name.
 			s.clusters = append(s.clusters, handCluster(r.Route))
 			out.Action = &routev3.Route_Route{Route: &routev3.RouteAction{
 				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: r.Upstream}, Timeout: durationpb.New(0),

@@ -85,7 +85,7 @@ func serve(ctx context.Context, f *floor, api *http.Server, apiAddr, xdsAddr str
 	}
 }
 
-// handler is the calls. All take a layout.Route as JSON, PUT /routes a list.
+// handler handles the calls. Each reads a layout.Route as JSON, PUT /routes a list.
 func (f *floor) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
@@ -97,8 +97,7 @@ func (f *floor) handler() http.Handler {
 	return mux
 }
 
-// change answers when apply has changed the memory, and only then begins to
-// publish.
+// change answers when apply has changed the memory, and only then starts to publish.
 func change[T any](f *floor, apply func(T) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		var body T

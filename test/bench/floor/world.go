@@ -19,9 +19,9 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/test/bench/layout"
 )
 
-// form is how messages are written.
+// form says how messages are written.
 type form interface {
-	// routeConfiguration has no hosts yet.
+	// routeConfiguration returns one without hosts.
 	routeConfiguration() *routev3.RouteConfiguration
 	// build makes the messages of a service.
 	build(*service) error
@@ -51,7 +51,7 @@ type route struct {
 	attached bool // to its upstream; without one it answers 503
 }
 
-// newWorld holds what is in a JSON file of routes; without a name it is empty.
+// newWorld returns the contents of a JSON file of routes; without a name it is empty.
 func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	listener, err := translate.Listener(l)
 	if err != nil {
@@ -83,7 +83,7 @@ func newWorld(f form, l ir.Listener, file string) (*world, error) {
 	return w, w.replace(routes)
 }
 
-// replace makes these routes, with their upstreams, all that there is.
+// replace replaces all routes and their upstreams.
 func (w *world) replace(routes []layout.Route) error {
 	w.services, w.sorted = map[string]*service{}, nil
 	for _, r := range routes {
@@ -110,7 +110,7 @@ func (w *world) create(r layout.Route, attached bool) error {
 	return w.form.build(w.put(r, attached))
 }
 
-// attach gives a route its upstream.
+// attach attaches the upstream of a route.
 func (w *world) attach(r layout.Route) error {
 	s, i, err := w.route(r)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *world) attach(r layout.Route) error {
 	return w.form.build(s)
 }
 
-// remove takes a route and its upstream away.
+// remove removes a route and its upstream.
 func (w *world) remove(r layout.Route) error {
 	s, i, err := w.route(r)
 	if err != nil {

@@ -2,8 +2,8 @@ package layout
 
 import "fmt"
 
-// PerService is how many of the routes that are there from the start share a
-// service, and so a host, unless each has one of its own.
+// PerService is how many of the initial routes share a service, and so a host, unless
+// each has its own.
 const PerService = 10
 
 // Node is the name of the proxy, and the node id of the Envoys.
@@ -18,7 +18,7 @@ type Route struct {
 	Port     int    `json:"port"`
 }
 
-// Address is where every upstream is.
+// Address is the address of every upstream.
 const Address = "127.0.0.1"
 
 // FQDN is the host of a service.
@@ -27,7 +27,7 @@ func FQDN(service string) string { return service + ".bench.example" }
 // FQDN is the host of the route's service.
 func (r Route) FQDN() string { return FQDN(r.Service) }
 
-// Services lists the services of n routes of which per share one.
+// Services lists the services of n routes, of which per share one.
 func Services(n, per int) []string {
 	var list []string
 	for i := range (n + per - 1) / per {
@@ -36,9 +36,8 @@ func Services(n, per int) []string {
 	return list
 }
 
-// Routes are the n routes that are there from the start, of which per share a
-// service. Their names are of one length, so that no prefix is the start of
-// another.
+// Routes returns the n initial routes, of which per share a service. Their names have
+// the same length, so that none is a prefix of another.
 func Routes(n, per, port int) []Route {
 	services := Services(n, per)
 	list := make([]Route, n)
@@ -48,8 +47,8 @@ func Routes(n, per, port int) []Route {
 	return list
 }
 
-// Added is the i-th route that is added beside n that are there: each to
-// another of their services, as long as there are some.
+// Added returns the i-th route that is added to n initial ones: each to another of
+// their services, as long as there are some.
 func Added(i, n, per, port int) Route {
 	services := Services(n, per)
 	return route(services[i%len(services)], fmt.Sprintf("new%05d", i), port)

@@ -1,6 +1,6 @@
 // Command echo is the backend of the specs of test/cluster: it answers every request
 // with 200, the name of its Pod in the header X-Backend, and the path in the body. GET /wait?for=1s
-// answers later. Running requests end before it does.
+// answers later. It exits after running requests.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// serve answers until it is told to end.
+// serve answers until it is told to stop.
 func serve(addr, name string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

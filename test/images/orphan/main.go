@@ -1,5 +1,5 @@
-// Command orphan leaves an orphan: it starts a child, prints its process ID and ends. The
-// child ends as soon as it is one.
+// Command orphan leaves an orphan: it starts a child, prints its process ID and exits.
+// The child exits as soon as it is an orphan.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 {
-		// The parent holds the other end of the pipe, until it has ended.
+		// The parent keeps the other end of the pipe open until it has exited.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}

@@ -22,15 +22,16 @@ func itoa(n int) string              { return strconv.Itoa(n) }
 func escape(text string) string      { return url.QueryEscape(text) }
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// kill is a container that is killed, and what holds while it is away.
+// kill is a container to kill, and what still works while it is down.
 type kill struct {
 	service string
-	// edge, inner are what requests to /greeting get: 200 every one, or 0 for no answer; -1
-	// means 200 but for some at first.
+	// edge and inner are the status of requests to /greeting: always 200, or 0 for no
+	// answer; -1 means 200 except for some at first.
 	edge, inner int
-	// limited is what a request over its limit gets.
+	// limited is the status of a request over its limit.
 	limited int
-	// api and write are what GET /service and a write of the API get; 0 for no answer.
+	// api and write are the status of GET /service and of a write of the API; 0 for no
+	// answer.
 	api, write int
 }
 
@@ -48,11 +49,11 @@ var kills = []kill{
 	{service: "prometheus", edge: 200, inner: 200, limited: 429, api: 200, write: 200},
 }
 
-// within is how soon all is as before when a container was started again, on a machine
-// that is busy with other things.
+// within is how soon everything is as before after a container was restarted, on a busy
+// machine.
 const within = time.Minute
 
-// useUp makes two limits, and reaches them.
+// useUp creates two limits, and reaches them.
 func (s *stack) useUp() {
 	GinkgoHelper()
 	for name, n := range map[string]int{"exhausted": 1, "kept": 5} {
@@ -64,7 +65,7 @@ func (s *stack) useUp() {
 	}
 }
 
-// killEach kills one container after the other, and starts it again.
+// killEach kills one container after the other, and restarts it.
 func (s *stack) killEach() {
 	GinkgoHelper()
 	table := []string{"| killed | requests meanwhile | over a limit | API | right again after |", "|---|---|---|---|---|"}
@@ -76,7 +77,7 @@ func (s *stack) killEach() {
 	AddReportEntry("kill table", "\n"+strings.Join(table, "\n"), ReportEntryVisibilityAlways)
 }
 
-// killOne returns the row of one.
+// killOne returns the row of one container.
 func (s *stack) killOne(k kill) string {
 	GinkgoHelper()
 	By("killing " + k.service)
@@ -84,7 +85,7 @@ func (s *stack) killOne(k kill) string {
 	traffic := s.startTraffic()
 	docker(bound(time.Minute), "kill", ids[k.service])
 
-	// Until each Envoy has been asked a hundred times, the API and the limit are asked too.
+	// The API and the limit are tried until each Envoy has received a hundred requests.
 	Eventually(traffic.least).WithTimeout(within).Should(BeNumerically(">=", 100))
 	addr, path := s.inner, "/service/web/route?wait=applied"
 	if k.inner == 0 {
@@ -124,8 +125,8 @@ func (s *stack) killOne(k kill) string {
 	return fmt.Sprintf("| %s | edge %s, inner %s | %d | %s | %s |", k.service, summary(counts[s.edge]), summary(counts[s.inner]), k.limited, api, seconds(again))
 }
 
-// awaitRight waits until all is as before: both Envoys answer, limits hold with the
-// counters that they had, and a change is in force in both.
+// awaitRight waits until everything is as before: both Envoys answer, limits keep their
+// counters, and both have a change.
 func (s *stack) awaitRight(service string) {
 	GinkgoHelper()
 	name := service + "-back"
@@ -148,7 +149,7 @@ func (s *stack) awaitRight(service string) {
 	Expect(get(bound(time.Minute), "http://"+s.edge+"/kept").status).To(Equal(429), "the counters are there, too")
 }
 
-// traffic asks both Envoys again and again.
+// traffic sends requests to both Envoys.
 type traffic struct {
 	mu     sync.Mutex
 	seen   map[string]map[int]int
@@ -182,7 +183,7 @@ func (t *traffic) note(addr string, status int) {
 	t.last[addr] = append(t.last[addr], status)
 }
 
-// least is how often the Envoy was asked that was asked less.
+// least returns the smaller number of requests of the two Envoys.
 func (t *traffic) least() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +196,7 @@ func (t *traffic) least() int {
 	return least
 }
 
-// settled says whether the last fifty answers of an Envoy were this one.
+// settled reports whether the last fifty answers of an Envoy had this status.
 func (t *traffic) settled(addr string, want int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +207,7 @@ func (t *traffic) settled(addr string, want int) bool {
 	return !slices.ContainsFunc(all[len(all)-50:], func(status int) bool { return status != want })
 }
 
-// counts are the answers so far, by Envoy and status.
+// counts returns the answers so far, by Envoy and status.
 func (t *traffic) counts() map[string]map[int]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,7 +226,7 @@ func (t *traffic) stop() {
 	t.group.Wait()
 }
 
-// summary names the answers of an Envoy, such as "200 (312), 503 (4)".
+// summary describes the answers of an Envoy, such as "200 (312), 503 (4)".
 func summary(by map[int]int) string {
 	var parts []string
 	for _, status := range slices.Sorted(maps.Keys(by)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/testkit"
 )
 
-// logIn logs in at the provider of the stack, with a browser that has never been there.
+// logIn logs in at the provider of the stack, with a new browser.
 func (s *stack) logIn() error {
 	content, err := os.ReadFile(filepath.Join(s.dir, "pki/web/ca.crt"))
 	if err != nil {
@@ -44,13 +44,13 @@ func (s *stack) logIn() error {
 	return nil
 }
 
-// target is one of those that Prometheus reads.
+// target is a target of Prometheus.
 type target struct {
 	ScrapePool, Health, LastError string
 	Labels                        struct{ Instance string }
 }
 
-// targets are those of Prometheus, with their health.
+// targets returns those of Prometheus, with their health.
 func (s *stack) targets() map[string]string {
 	var answer struct {
 		Data struct{ ActiveTargets []target }
@@ -66,7 +66,7 @@ func (s *stack) targets() map[string]string {
 	return health
 }
 
-// sample is the value of a query that has one.
+// sample returns the value of a query that has one.
 func (s *stack) sample(query string) string {
 	var answer struct {
 		Data struct {

@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// profiles are all that there are.
+// profiles are all profiles.
 const profiles = "PROFILES=oidc observe"
 
 const formType = "application/x-www-form-urlencoded"
@@ -185,7 +185,7 @@ var _ = Describe("the local stack", Ordered, func() {
 	})
 })
 
-// inspected is a part of what docker inspect says.
+// inspected is a part of the output of docker inspect.
 type inspected struct {
 	State struct {
 		Health struct{ Status string }
@@ -201,7 +201,7 @@ type inspected struct {
 	}
 }
 
-// setting is a value of the file that make up wrote.
+// setting returns a value of the file that make up wrote.
 func (s *stack) setting(name string) string {
 	GinkgoHelper()
 	content, err := os.ReadFile(filepath.Clean(s.settings))
@@ -215,7 +215,7 @@ func (s *stack) setting(name string) string {
 	return ""
 }
 
-// limit makes a route /NAME that lets n requests a year through, both Envoys together:
+// limit creates a route /NAME that allows n requests a year, in both Envoys together:
 // no window ends while the specs run.
 func (s *stack) limit(name string, n int) {
 	GinkgoHelper()

@@ -32,14 +32,14 @@ func TestStack(t *testing.T) {
 // root is the top of the checkout.
 const root = "../../.."
 
-// stack is one that `make up` runs, with ports and a name of its own.
+// stack is a stack that `make up` runs, with its own ports and name.
 type stack struct {
 	name, dir, settings string
 	api, edge, inner    string // HOST:PORT
 	ports               map[string]string
 }
 
-// newStack has one that does not run yet.
+// newStack returns a stack that does not run yet.
 func newStack() *stack {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()
@@ -56,7 +56,7 @@ func newStack() *stack {
 	return s
 }
 
-// make runs a target for this stack, and returns what it prints on its standard output.
+// make runs a target for this stack, and returns its standard output.
 func (s *stack) make(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", "IMAGES=local"}, args...)...)
@@ -71,7 +71,7 @@ func (s *stack) make(ctx context.Context, args ...string) string {
 	return out.String()
 }
 
-// docker runs the client, and returns what it prints.
+// docker runs the client, and returns its output.
 func docker(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, "docker", args...)
@@ -81,7 +81,7 @@ func docker(ctx context.Context, args ...string) string {
 	return strings.TrimSpace(out.String())
 }
 
-// containers lists those of the stack that run, by service.
+// containers lists the running ones of the stack, by service.
 func (s *stack) containers(ctx context.Context) map[string]string {
 	GinkgoHelper()
 	found := map[string]string{}
@@ -93,13 +93,13 @@ func (s *stack) containers(ctx context.Context) map[string]string {
 	return found
 }
 
-// answer is what a GET is answered with; status 0 means that it was not.
+// answer is the answer to a GET; status 0 means that there was none.
 type answer struct {
 	status int
 	body   string
 }
 
-// client makes a connection for each request, so that none of an earlier container is used.
+// client opens a connection for each request, so that none of an earlier container is used.
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // get sends a GET.
@@ -140,12 +140,12 @@ func send(ctx context.Context, method, url, contentType, body string, header ...
 	return answer{status: got.StatusCode, body: string(content)}
 }
 
-// bound is the longest that one step of a spec may take.
+// bound returns a context for one step of a spec.
 func bound(limit time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	time.AfterFunc(limit, cancel)
 	return ctx
 }
 
-// form is the body of a POST.
+// form returns the body of a POST.
 func form(format string, args ...any) string { return fmt.Sprintf(format, args...) }
