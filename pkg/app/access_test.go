@@ -81,7 +81,7 @@ func environment(log *gbytes.Buffer) app.Env {
 	return app.Env{Stdout: log, Stderr: io.Discard, Log: slog.New(slog.NewTextHandler(log, nil)), Version: "test"}
 }
 
-// api waits for the server and returns the port of its API.
+// port waits for the server and returns the port of its API.
 func (r *running) port() string {
 	GinkgoHelper()
 	up := regexp.MustCompile(`msg="gatehouse is up" api=https?://\S+:(\d+) `)

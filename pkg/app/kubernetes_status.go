@@ -88,7 +88,7 @@ func (k *kubeStatus) run(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { return k.election.Lead(ctx, k.writer.Run) })
 }
 
-// homeNamespace is where the Lease and the ConfigMaps of the replicas are: the namespace of the Pod, else that of the
+// homeNamespace returns the namespace of the Lease and of the replicas' ConfigMaps: that of the Pod, otherwise that of the
 // kubeconfig file.
 func homeNamespace(kubeconfig string) (string, error) {
 	if own := os.Getenv("POD_NAMESPACE"); own != "" {

@@ -33,7 +33,7 @@ type Config struct {
 	InsecureAPI bool
 	// APIHosts are host names of the API in addition to localhost, in lower case.
 	APIHosts []string
-	// APITLSCert and APITLSKey are PEM files; with both, the API speaks HTTPS.
+	// APITLSCert and APITLSKey are PEM files; with both, the API uses HTTPS.
 	APITLSCert, APITLSKey string
 	// XDSTLSCert and XDSTLSKey are PEM files; with both, the xDS port uses TLS.
 	// XDSTLSClientCA has the authorities of its clients, XDSTLSClientCRL their

@@ -107,7 +107,7 @@ func (in *Inspector) isUpToDate(o replicas.Other, stored int64) bool {
 	return o.Position().Covers(want)
 }
 
-// stateOf returns the state of an Envoy.
+// state returns the state of an Envoy.
 func (e seenEnvoy) state() string {
 	switch {
 	case e.unheard:

@@ -91,7 +91,7 @@ type Report struct {
 	Object string
 	// Age is the time since the last good answer; negative if there was none.
 	Age time.Duration
-	// Failures is the number of failed requests since a login has needed the answer.
+	// Failures is the number of failed requests since a login first needed the answer.
 	Failures int
 }
 

@@ -29,7 +29,7 @@ type note struct {
 
 // layout is the contents of a directory.
 type layout struct {
-	// pairs are sorted by name; each name is there once.
+	// pairs are sorted by name, without duplicates.
 	pairs []files
 	// notes are sorted by path.
 	notes []note

@@ -43,7 +43,7 @@ var _ = Describe("Connections on which nobody has proved who he is", func() {
 	var refusals *server.Refusals
 	var bound net.Listener
 	var passed atomic.Int64 // of the clock
-	// accepted are those that the port has, with what gRPC keeps of them.
+	// connection is a connection that the port has accepted, with what gRPC keeps of it.
 	type connection struct {
 		net.Conn
 		info credentials.AuthInfo

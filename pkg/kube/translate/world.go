@@ -14,7 +14,7 @@ import (
 )
 
 // World holds what Kubernetes has said, and what it became. It belongs to one goroutine. The
-// objects that it is given must not change any more.
+// objects that it receives must not change anymore.
 //
 // Upsert, Delete and the methods for Secrets take what happened. Settle then translates what
 // that changes, and lists the Secrets that have to be read first. Take returns the difference

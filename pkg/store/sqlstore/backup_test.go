@@ -22,7 +22,7 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/store/sqlstore"
 )
 
-// names lists a directory.
+// namesIn lists a directory.
 func namesIn(dir string) (names []string) {
 	GinkgoHelper()
 	files, err := os.ReadDir(dir)
