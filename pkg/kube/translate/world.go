@@ -13,12 +13,12 @@ import (
 	"github.com/gatehouse-gateway/gatehouse/pkg/model"
 )
 
-// World holds what Kubernetes has said, and what it became. It belongs to one goroutine. The
+// World has the objects of Kubernetes, and their translation. It belongs to one goroutine. The
 // objects that it receives must not change anymore.
 //
-// Upsert, Delete and the methods for Secrets take what happened. Settle then translates what
-// that changes, and lists the Secrets that have to be read first. Take returns the difference
-// since the Take before:
+// Upsert, Delete and the methods for Secrets record what happened. Settle then translates what
+// that changes, and lists the Secrets that must be read first. Take returns the difference
+// since the previous Take:
 //
 //	w.Upsert(host)
 //	for refs := w.Settle(); len(refs) > 0; refs = w.Settle() {
