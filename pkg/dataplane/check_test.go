@@ -63,7 +63,7 @@ var _ = Describe("A check of the certificates", func() {
 		Expect(dataplane.Check(config.Config{Proxy: "gw"}, now)).To(Succeed(), "plain text")
 	})
 
-	It("takes one that names no proxy beside a token, and none that names another", func() {
+	It("accepts one that names no proxy together with a token, and none that names another", func() {
 		f := newFiles()
 		withToken := f.config()
 		withToken.Connect.TokenFile = "token"

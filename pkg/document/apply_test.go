@@ -38,7 +38,7 @@ var _ = Describe("link lists", func() {
 		Expect(c.dump(document.WriteOptions{})).To(Equal(strings.Replace(everything, "http_port: 8080", "http_port: 80", 1)))
 	})
 
-	It("of a service may name its proxies, and attach it to them beside others", func() {
+	It("of a service may name its proxies, and attach it to them in addition to others", func() {
 		c := configOf(everything)
 		const shop, blog = "version: 1\nservices:\n- service_name: new\n  fqdn: new.example.com\n  proxies: ", "version: 1\nproxies:\n- {name: gw, services: "
 		Expect(c.applied(shop+"[gw]\n", document.ApplyOptions{})).To(Equal(document.Result{Created: 2}))

@@ -204,7 +204,7 @@ services:
 var _ = Describe("A route for OPTIONS", func() {
 	options := importer.Options{Service: "api", Upstreams: []string{"blue"}}
 
-	It("is made for each base path, beside what the document says of OPTIONS", func() {
+	It("is made for each base path, in addition to the document's own OPTIONS", func() {
 		p, err := planWith(withPaths("  /a: {get: {"+ok+"}, options: {"+ok+"}}\n  /b: {servers: [{url: /v2}], get: {operationId: preflight, "+ok+"}}\n"), false, options, importer.Stored{})
 		Expect(err).NotTo(HaveOccurred())
 		text := string(p.Document)

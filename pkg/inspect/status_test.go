@@ -120,7 +120,7 @@ var _ = Describe("How far an object is", func() {
 			"the Envoy at 192.0.2.1:1 has not answered yet; lagging lists this and 2 more"),
 	)
 
-	It("is told of three clusters that it waits for, and how many more there are", func() {
+	It("names three clusters that it waits for, and counts the others", func() {
 		var clusters []status.Awaited
 		for i := range 5 {
 			clusters = append(clusters, status.Awaited{Name: strconv.Itoa(i)})

@@ -32,7 +32,7 @@ func namesIn(dir string) (names []string) {
 }
 
 var _ = Describe("creating", func() {
-	It("makes a file for its owner only, and nothing beside it", func() {
+	It("makes a file for its owner only, and no other file", func() {
 		_, path := newKeyring()
 		Expect(modeOf(path)).To(Equal(fs.FileMode(0o600)))
 		Expect(namesIn(filepath.Dir(path))).To(Equal([]string{"secret.key"}))

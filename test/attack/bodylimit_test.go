@@ -196,7 +196,7 @@ var _ = Describe("A limit of bodies", func() {
 		}
 	}, SpecTimeout(2*time.Minute))
 
-	It("keeps websockets out, which would wait for ever", func(ctx SpecContext) {
+	It("keeps websockets out, which would wait forever", func(ctx SpecContext) {
 		a := gw.raw(ctx, "GET / HTTP/1.1", "Host: limited.test", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
 		Expect(a.Status).To(Equal(http.StatusForbidden))
 	}, SpecTimeout(time.Minute))

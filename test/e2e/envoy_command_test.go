@@ -188,7 +188,7 @@ var _ = Describe("gatehouse envoy", func() {
 		Entry("beside it", "--drain-time", "1s"),
 	)
 
-	It("says which signal ended the Envoy that it ran beside itself", func() {
+	It("reports which signal ended the Envoy that it ran as a child", func() {
 		e := command(g.XDSAddr, "--drain-time", "1s")
 		Eventually(e.state).Should(Equal("LIVE"))
 		Expect(syscall.Kill(childOf(e.Pid()), syscall.SIGKILL)).To(Succeed())

@@ -123,7 +123,7 @@ var _ = Describe("A whole login", Ordered, ContinueOnFailure, func() {
 		Expect(l.raw("shop.test", "/", append(upgrade, "Cookie: "+cookiesFor(b, "shop.test"))...)).To(HavePrefix("HTTP/1.1 101"))
 	})
 
-	It("leaves a service beside it, and a public route, as they are", func() {
+	It("leaves another service, and a public route, as they are", func() {
 		b := l.browser()
 		Expect(echo(l.ask(b, http.MethodGet, "open.test", "/", "Cookie: IdToken=junk; OauthHMAC=junk", "Authorization: Bearer junk")).Headers).To(
 			And(HaveKeyWithValue("Authorization", []string{"Bearer junk"}), HaveKeyWithValue("Cookie", []string{"IdToken=junk; OauthHMAC=junk"})))

@@ -39,7 +39,7 @@ var _ = Describe("A filter that names a domain", func() {
 		return list
 	}
 
-	It("counts there, beside the default domain, on one route and on two", func() {
+	It("counts there, and in the default domain, on one route and on two", func() {
 		_, gw, _ := shop()
 		addRates(gw, "a-edge", ratesOf("edge", 5, ""))
 		addRates(gw, "b-api", ratesOf("a b/ü", 3, `,"status":503`))

@@ -72,7 +72,7 @@ var _ = Describe("A filter that states its own limit", func() {
 		Expect(answers(gw, 1)).To(Equal([]string{"429"}))
 	})
 
-	It("limits all together, beside a filter with rates of a global config and one that only counts", func() {
+	It("limits all together, next to a filter with rates of a global config and one that only counts", func() {
 		_, gw, _ := shop()
 		post(gw.api, "/globalconfig", "globalconfig_name=rates", "globalconfig_type=globalconfig_ratelimit", "config="+rates(3))
 		post(gw.api, "/filter", "Filter_name=full", "Filter_type=route_filter_ratelimit", `Filter_config={"descriptors":[{"remote_address":"client"}]}`)

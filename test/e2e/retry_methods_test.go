@@ -87,7 +87,7 @@ var _ = Describe("retries.hedge", func() {
 	answer := func(w http.ResponseWriter, n int64) { w.Header().Set("X-Attempt", strconv.FormatInt(n, 10)) }
 	const config = `{"methods":["GET","HEAD"],"retries":{"attempts":1,"per_try":"200ms","hedge":true}}`
 
-	It("sends a second request beside the first, and takes the second answer if it comes first", func() {
+	It("sends a second request in parallel, and uses its answer if it arrives first", func() {
 		firstGone := make(chan struct{})
 		r, slow := hedging(config, http.MethodGet, func(n int64, w http.ResponseWriter, r *http.Request) {
 			if n == 1 {

@@ -84,7 +84,7 @@ var _ = Describe("SIGUSR1", func() {
 	})
 })
 
-var _ = Describe("A gateway whose log nobody reads any more", func() {
+var _ = Describe("A gateway whose log nobody reads anymore", func() {
 	It("serves on", func() {
 		program, err := testkit.Binary("gatehouse")
 		Expect(err).NotTo(HaveOccurred())

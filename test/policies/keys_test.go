@@ -23,7 +23,7 @@ var _ = Describe("API keys", func() {
 		}
 	}
 
-	It("are for their own set, whatever the names of others, and clients cannot say who they are on the routes beside", func() {
+	It("are for their own set, whatever the names of others, and clients cannot choose their identity on other routes", func() {
 		w := newWorld(apiKey())
 		keyed(w, map[string]string{
 			"/service/shop/route/root": `{"keys":"partners"}`, "/service/shop/route/empty": `{"keys":"partners.old"}`, "/service/moved": `{"keys":"staff","header":"X-Staff","clients":["web"]}`,

@@ -124,7 +124,7 @@ spec: {ports: [{port: 443}]}`, "apiVersion: v1\nkind: Secret\nmetadata: {name: c
 			"Invalid: Service idp/provider has an annotation gateway.gatehouse.dev/upstream that cannot be used: a Secret must be in the namespace of the Service"),
 	)
 
-	It("is that of the oldest GlobalConfig of a proxy; the others say so", func() {
+	It("is that of the oldest GlobalConfig of a proxy; the others report that", func() {
 		second := strings.NewReplacer("name: oauth, namespace: idp", "name: second, namespace: idp", "2026-01-01", "2026-01-02", `"gateway"`, `"second"`).Replace(oauth)
 		c := newCluster(twoHosts(), webService, webSlice, idpService, oauthSecrets, oauth+"\n  proxy: edge", second)
 		step := c.step()

@@ -151,7 +151,7 @@ var _ = Describe("A backup of an SQLite database", func() {
 		Expect(s.Close()).To(Succeed())
 	})
 
-	It("replaces what kill -9 left, with the log beside it", func(ctx SpecContext) {
+	It("replaces what kill -9 left, including the log", func(ctx SpecContext) {
 		s := open(ctx)
 		Expect(addProxy(ctx, s, "old")).To(Succeed())
 		_, err := backUp(ctx)

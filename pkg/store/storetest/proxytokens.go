@@ -39,7 +39,7 @@ func proxyTokenSpecs(h *harness) {
 		h.create(ctx, &model.Proxy{Name: "edge"}, &model.Proxy{Name: "Inner"})
 	})
 
-	It("are kept, by proxy and name, beside the configuration", func(ctx SpecContext) {
+	It("are kept, by proxy and name, apart from the configuration", func(ctx SpecContext) {
 		before := h.mark(ctx)
 		Expect(tokens.HasProxyTokens(ctx)).To(BeFalse())
 		Expect(tokens.ProxyTokens(ctx, "edge")).To(BeEmpty())

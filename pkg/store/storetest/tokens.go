@@ -34,7 +34,7 @@ func tokenSpecs(h *harness) {
 
 	BeforeEach(func() { tokens = h.store.(store.Tokens) })
 
-	It("are kept, by name, beside the configuration", func(ctx SpecContext) {
+	It("are kept, by name, apart from the configuration", func(ctx SpecContext) {
 		Expect(tokens.HasTokens(ctx)).To(BeFalse())
 		Expect(tokens.Tokens(ctx)).To(BeEmpty())
 		create(ctx, token("ci", "viewer"), token("Ann", "admin"))
