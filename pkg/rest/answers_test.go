@@ -39,7 +39,7 @@ func everything() []string {
 }
 
 var _ = Describe("Answers", func() {
-	It("are those of the specification for its calls, each with the revision that holds it", func() {
+	It("match the specification for its calls, each with the revision that contains it", func() {
 		a := startAPI()
 		a.post("/upstream", "Upstream_name=blue&Upstream_ip=10.0.0.1&Upstream_port=8081&Upstream_hc_path=/healthz&Upstream_weight=100").
 			expectWrite(201, `{"data":{"insert_core_db_upstream":{"affected_rows":1}}}`, "1")

@@ -38,7 +38,7 @@ func keyJSON(id, name, hash, description string) string {
 }
 
 var _ = Describe("An API key", func() {
-	It("is shown once, by the answer that makes it", func() {
+	It("is shown once, in the answer that creates it", func() {
 		a := startAPI()
 		a.given("/keyset", "Keyset_name=partners")
 		a.get("/keyset/partners/key").expectJSON(200, `{"data":{"core_db_key":[]}}`)
@@ -102,7 +102,7 @@ var _ = Describe("An API key", func() {
 		a.get("/keyset/partners/key").expectJSON(200, `{"data":{"core_db_key":[]}}`)
 	})
 
-	It("has a set of which it is", func() {
+	It("belongs to a set", func() {
 		a := startAPI()
 		a.post("/keyset/none/key", "Key_name=a").expectProblem(404, unknown("/keyset/none/key", `keyset \"none\" does not exist`))
 		a.given("/keyset", "Keyset_name=a&tags=x")

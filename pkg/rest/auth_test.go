@@ -108,7 +108,7 @@ func routePath(path string) string {
 
 var _ = Describe("Every route", func() {
 	public := map[string]bool{"/": true, "/health": true, "/ready": true, "/openapi.yaml": true, "/docs": true}
-	It("asks for a token, and lets a viewer only read", func() {
+	It("requires a token, and lets a viewer only read", func() {
 		a := startAPIThatFails(guarded)
 		viewer := a.makeToken(adminToken, "ci", "viewer")
 		revision, writes := a.revision(), 0
@@ -147,7 +147,7 @@ var _ = Describe("Every route", func() {
 })
 
 var _ = Describe("A token", func() {
-	It("lets its holder in until it is revoked", func() {
+	It("authenticates its holder until it is revoked", func() {
 		a := startAPIThatFails(guarded)
 		token := a.makeToken(adminToken, "ann", "admin")
 		a.send("POST", "/service", token, "Service_Name=shop&fqdn=*").

@@ -134,7 +134,7 @@ var _ = Describe("A certificate", func() {
 		}, "", "Secret_cert", "has certificate 2 (CN=root), which did not sign certificate 1"),
 	)
 
-	It("is taken with its chain, comments and line ends as files have them, and served without", func() {
+	It("is accepted with its chain, and with the comments and line ends of files, and served without these", func() {
 		a := startAPI(certified(time.Now))
 		leaf := issue(between, testkit.CertificateOptions{Names: []string{"Shop.Example.com", "*.shop.example.com", "192.0.2.1"}, RSA: true})
 		odd := "\ufeffBag Attributes\n    friendlyName: shop\nsubject=CN = shop\n" + strings.ReplaceAll(leaf.Cert, "\n", "\r\n") + "\n# between\n" + between.PEM + ca.PEM + "\n\n"
@@ -144,7 +144,7 @@ var _ = Describe("A certificate", func() {
 		a.put("/secret/shop", pairForm(testkit.Pair{Cert: leaf.Cert + between.PEM + ca.PEM, Key: leaf.Key})).expectWrite(200, updatedSecret, "1")
 	})
 
-	It("that has ended since stays as it is, and comes back by a rollback", func() {
+	It("that has expired since stays as it is, and is restored by a rollback", func() {
 		now := time.Now()
 		clock := func() time.Time { return now }
 		a := startAPI(certified(clock))

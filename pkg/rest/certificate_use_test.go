@@ -107,7 +107,7 @@ var _ = Describe("The certificate of a service", func() {
 		}))
 	})
 
-	It("is missed where the service needs one", func() {
+	It("is reported missing if the service needs one", func() {
 		secret("tls", "shop.example.com")
 		a.given("/secret", pairForm(testkit.Pair{Cert: ca.PEM}, "Secret_name", "ca"))
 		redirects := `service "shop" redirects plain HTTP to HTTPS and has no certificate for shop.example.com: unless a proxy in front has one, ` +

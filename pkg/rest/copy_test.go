@@ -18,7 +18,7 @@ var _ = Describe("Copies", func() {
 		return a
 	}
 
-	It("of a service are the service alone", func() {
+	It("of a service contain the service only", func() {
 		a := given()
 		a.post("/service/copy/shop/till", "").expectWrite(201, insertService, "15")
 		a.get("/service/till").expectJSON(200, `{"data":{"core_db_service":[{"service_id":2,"service_name":"till","fqdn":"shop.example.com","https":"both","hsts_seconds":0,"client_validation_cacertificate":"","public":false,"tags":["red"],`+
@@ -28,7 +28,7 @@ var _ = Describe("Copies", func() {
 		}
 	})
 
-	It("that are deep have routes and links, to the same upstreams, filters and secrets, and no proxy", func() {
+	It("of a service and everything below it have its routes and links, to the same upstreams, filters and secrets, and no proxy", func() {
 		a := given()
 		a.post("/service/deepcopy/shop/till", "").expectWrite(201, insertService, "15")
 		upstreams := a.get("/upstream").body

@@ -113,7 +113,7 @@ var _ = Describe("The root of the API", func() {
 		Expect(to).To(Equal([]string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"}))
 	})
 
-	It("leads to places that are there", func() {
+	It("links to pages that exist", func() {
 		a := startAPI()
 		for _, path := range []string{"/docs", "/openapi.yaml", "/config", "/status", "/ready"} {
 			Expect(a.get(path).status).To(Equal(200), path)

@@ -105,7 +105,7 @@ func withEvents(change ...func(*rest.Options)) (*api, *status.Registry) {
 const lost = `reset {"event":"reset","message":"events were lost: read again what you keep, then go on with what follows"}`
 
 var _ = Describe("GET /events", func() {
-	It("tells what happens, as it happens", func() {
+	It("reports what happens, as it happens", func() {
 		a, registry := withEvents()
 		r := a.openEvents("")
 		r.started()
@@ -306,7 +306,7 @@ var _ = Describe("GET /events", func() {
 })
 
 var _ = Describe("GET /metrics", func() {
-	It("answers what is gathered elsewhere, to who may read", func() {
+	It("returns the collected metrics to clients that may read", func() {
 		var seen []string
 		with := func(o *rest.Options) {
 			o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

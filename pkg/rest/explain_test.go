@@ -60,7 +60,7 @@ var _ = Describe("Explain", func() {
 	at := func(query string) string { return "/proxy/gw/explain?" + query }
 	shopURL := "url=" + url.QueryEscape("http://shop.test/a/../cart?b=c")
 
-	It("answers for each state that the Envoys are in", func() {
+	It("answers for each state of the Envoys", func() {
 		explaining().get(at(shopURL)).expectJSON(200, `{"data":{"core_db_explain":[`+
 			`{"basis":"envoys","envoys":["127.0.0.1:40001","127.0.0.1:40002"],"code":"direct_response",`+
 			`"message":"the route answers 503 by itself: route cart has no upstream","status":503,"body":"route cart has no upstream\n",`+

@@ -175,7 +175,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.delete("/filter/login").status).To(Equal(200))
 	})
 
-	It("show a secret never, and keep it when it comes back redacted", func() {
+	It("never show a secret, and keep it when it comes back redacted", func() {
 		a := startAPI()
 		a.given(filters()...)
 		shown := strings.ReplaceAll(loginConfig, "open-sesame", "<redacted>")

@@ -251,7 +251,7 @@ var _ = Describe("A service with a login", func() {
 		Expect(a.post("/service/copyroute/shop/till/route/root", "").warnings()).To(BeEmpty())
 	})
 
-	It("keeps the upstream and the secrets of it, and what is public", func() {
+	It("keeps the upstream and the secrets of the login, and what is public", func() {
 		a.given("/secret", "Secret_name=client&Secret_value=x", "/globalconfig", "globalconfig_name=sso&"+oauthForm(changed(safeOAuth, `"client_id"`, `"upstream":"idp","client_id"`)))
 		a.delete("/upstream/idp").expectProblem(409, conflict("in_use", "The object is in use", "/upstream/idp",
 			`upstream \"idp\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login","/globalconfig/sso"]`))

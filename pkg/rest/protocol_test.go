@@ -190,7 +190,7 @@ var _ = Describe("Health", func() {
 			`","instance":"/ready","code":"unavailable"}`
 	}
 
-	It("is ok while the process runs, readiness when nothing stands against it", func() {
+	It("is ok while the process runs, and readiness while nothing prevents it", func() {
 		a := startAPI()
 		a.get("/health?probe=1").expectJSON(200, ok)
 		a.get("/ready").expectJSON(200, ok)

@@ -39,7 +39,7 @@ var _ = Describe("A token of the xDS port", func() {
 		Entry("of the rate-limit engine", "/ratelimit/token", "", `of the rate-limit engine`),
 	}
 
-	DescribeTable("is made, read and revoked", func(path, who, of string) {
+	DescribeTable("is created, read and revoked", func(path, who, of string) {
 		var changes atomic.Int64
 		a := startAPIThatFails(guarded, fixedClock, func(o *rest.Options) { o.ProxyTokensChanged = func(context.Context) { changes.Add(1) } })
 		a.send("POST", "/proxy", adminToken, "Name=edge")

@@ -31,7 +31,7 @@ var _ = Describe("What rate limits have counted", func() {
 			`"top":[{"limit":%q,"value":"remote_address=192.0.2.7","shadow":true,"over":2,"error":1}]}`, name, domain, limit, limit)
 	}
 
-	It("is that of the first global config of each domain that holds for the proxy", func() {
+	It("comes from the first global config of each domain that applies to the proxy", func() {
 		a := startAPI(open, counting)
 		a.given("/proxy", "Name=gw", "/proxy", "Name=other")
 		a.get(path).expectJSON(200, `{"data":{"core_db_ratelimit":[]}}`)

@@ -35,7 +35,7 @@ var _ = Describe("A test of rate limits", func() {
 		Limit: &explain.Limit{Limit: "path", Unit: "day", RequestsPerUnit: 5},
 	}
 
-	It("says what is sent and what it meets", func() {
+	It("shows what is sent and which limits it meets", func() {
 		first := forwarded(explain.Filter{Name: "a", Descriptors: []explain.Descriptor{met, {Domain: "1/shop-eu", Message: "is not sent", Entries: []explain.Entry{}}}},
 			explain.Filter{Name: "b", Descriptors: []explain.Descriptor{{Domain: "2/gone/api", Sent: true, Message: "meets no rate", Entries: entries}}},
 			explain.Filter{Name: "c", Descriptors: []explain.Descriptor{{Domain: "1/api", Unknown: true, Message: "no rates", Entries: entries}}})
