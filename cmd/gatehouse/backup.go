@@ -51,11 +51,11 @@ func newRestore() *cobra.Command {
 	var o app.RestoreOptions
 	cmd := &cobra.Command{
 		Use:   config.Restore + " FILE",
-		Short: "Make a backup the SQLite database of a server that does not run",
-		Long: `Makes FILE, or standard input if FILE is -, the SQLite database. Stop the server
-first. The backup is read in full, brought to the schema of this version, and its
-secrets are opened with the key file before anything is replaced. The database
-before keeps a name of its own beside the new one.
+		Short: "Replace the SQLite database of a stopped server with a backup",
+		Long: `Replaces the SQLite database with FILE, or with standard input if FILE is -. Stop
+the server first. The backup is read in full, brought to the schema of this version, and its
+secrets are opened with the key file before anything is replaced. The old
+database stays next to the new one, under another name.
 
 For PostgreSQL it prints the call of pg_restore.`,
 		Example: `  gatehouse restore --data-dir /var/lib/gatehouse /backup/gatehouse.db

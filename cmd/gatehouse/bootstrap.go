@@ -84,7 +84,7 @@ func tokenWarnings(cfg config.Config, stdout io.Writer) []string {
 		return list
 	}
 	if f, ok := stdout.(*os.File); ok && isTerminal(f) {
-		list = append(list, "the bootstrap holds the token, and is shown on a terminal")
+		list = append(list, "the bootstrap contains the token, and is shown on a terminal")
 	}
 	return append(list, plainTokenWarnings(cfg)...)
 }
@@ -96,5 +96,5 @@ func plainTokenWarnings(cfg config.Config) []string {
 	if cfg.Connect.TokenFile == "" || cfg.Connect.TLSCA != "" || host == "localhost" || err == nil && ip.IsLoopback() {
 		return nil
 	}
-	return []string{fmt.Sprintf("the token travels to %s unencrypted: whoever sees it can be proxy %q; give --xds-tls-ca", cfg.XDSAddr, cfg.Proxy)}
+	return []string{fmt.Sprintf("the token is sent to %s unencrypted: whoever sees it can act as proxy %q; set --xds-tls-ca", cfg.XDSAddr, cfg.Proxy)}
 }

@@ -49,7 +49,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 	})
 
 	It("holds the token, says that it does, and warns where others see it", func() {
-		const unencrypted = `gatehouse: warning: the token travels to 10.0.0.1:18000 unencrypted: whoever sees it can be proxy "gw"; give --xds-tls-ca` + "\n"
+		const unencrypted = `gatehouse: warning: the token is sent to 10.0.0.1:18000 unencrypted: whoever sees it can act as proxy "gw"; set --xds-tls-ca` + "\n"
 		r := run1("", append(elsewhere, "--xds-token-file", path("token"))...)
 		Expect(r.code).To(BeZero())
 		Expect(r.stderr).To(Equal(unencrypted))
@@ -66,7 +66,7 @@ var _ = Describe("gatehouse bootstrap", func() {
 		p, err := testkit.SpawnOnTerminal(nil, "bootstrap", "--xds-token-file", path("token"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(p.Wait(ctx)).To(BeZero())
-		Expect(p.Stdout.String()).To(ContainSubstring("gatehouse: warning: the bootstrap holds the token, and is shown on a terminal\n"))
+		Expect(p.Stdout.String()).To(ContainSubstring("gatehouse: warning: the bootstrap contains the token, and is shown on a terminal\n"))
 	}, NodeTimeout(time.Minute))
 
 	It("writes the files of --sds-dir, which others may read, and replaces them", func() {

@@ -35,16 +35,16 @@ for the upstreams, and a ConfigMap with the proxies. "gatehouse import crd" read
 them back. What Kubernetes cannot carry is an error that names it, and nothing is
 written.
 
-What secrets hold is left out, and comments at the top say which Secrets are to be
-made. With --secret-values they are written too, in the clear: for a running
-Gatehouse, --secret-key-file is its key file, and the token must be an admin's.`,
+The contents of secrets are left out, and comments at the top name the Secrets to
+create. --secret-values writes them too, in the clear: for a running Gatehouse,
+--secret-key-file is its key file, and the token must be an admin's.`,
 		Example: `  gatehouse export crd --namespace shop | kubectl apply -f -
   gatehouse export crd gateway.yaml > objects.yaml
   gatehouse export crd --secret-values --secret-key-file secret.key | kubectl apply -f -`,
 		RunE: exportCRD,
 	}
 	cmd.Flags().StringP("namespace", "n", "default", "namespace of the objects")
-	cmd.Flags().Bool("secret-values", false, "write what secrets hold, in the clear")
+	cmd.Flags().Bool("secret-values", false, "write the contents of secrets, in the clear")
 	cmd.Flags().String("secret-key-file", "", "key file that opens sealed secrets, for --secret-values")
 	return withServer(cmd)
 }
@@ -52,7 +52,7 @@ Gatehouse, --secret-key-file is its key file, and the token must be an admin's.`
 func exportCRD(cmd *cobra.Command, files []string) error {
 	values, keyFile := isSet(cmd, "secret-values"), text(cmd, "secret-key-file")
 	if keyFile != "" && !values {
-		return fmt.Errorf("--secret-key-file opens secrets that are written only with --secret-values: add it, or leave both out")
+		return fmt.Errorf("--secret-key-file opens secrets that are written only with --secret-values: add it, or omit both")
 	}
 	if values && keyFile == "" && len(files) == 0 {
 		return fmt.Errorf("--secret-values needs --secret-key-file FILE: a running Gatehouse shows its secrets only sealed")
@@ -83,8 +83,8 @@ func exportCRD(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	if len(todo) > 0 {
-		todo = append([]string{"These Secrets are to be made, since what they hold is not written here:"}, todo...)
-		warning := fmt.Sprintf("%d Secrets are to be made; the comments at the top say how", len(todo)-1)
+		todo = append([]string{"Create these Secrets, whose contents are not written here:"}, todo...)
+		warning := fmt.Sprintf("%d Secrets must be created; the comments at the top say how", len(todo)-1)
 		if err := printEach(cmd.ErrOrStderr(), "warning: ", []string{warning}); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ export crd" prints them, and writes the configuration document that
 		RunE: importCRD,
 	}
 	cmd.Flags().String("proxy", "gatehouse", "proxy of the objects that name none")
-	cmd.Flags().Bool("secret-values", false, "write what Secrets hold, in the clear")
+	cmd.Flags().Bool("secret-values", false, "write the contents of Secrets, in the clear")
 	return cmd
 }
 

@@ -37,8 +37,8 @@ var _ = Describe("export crd and import crd", func() {
 		f := serving("GET /config", reply{200, laptop, nil})
 		r := run1("", "export", "crd", "--namespace", "shop")
 		Expect(r.code).To(BeZero(), r.stderr)
-		Expect(r.stderr).To(Equal("warning: 1 Secrets are to be made; the comments at the top say how\n"))
-		Expect(r.stdout).To(HavePrefix("# These Secrets are to be made, since what they hold is not written here:\n" +
+		Expect(r.stderr).To(Equal("warning: 1 Secrets must be created; the comments at the top say how\n"))
+		Expect(r.stdout).To(HavePrefix("# Create these Secrets, whose contents are not written here:\n" +
 			"# kubectl create secret generic cookies --namespace shop --from-file=value=FILE\n---\n"))
 		Expect(f.calls).To(Equal([]string{"GET /config"}))
 		Expect(run1(r.stdout, "import", "crd", "-")).To(Equal(result{0, laptop, ""}))
@@ -90,8 +90,8 @@ var _ = Describe("export crd and import crd", func() {
 		Expect(r.stderr).To(Equal("gatehouse: " + want + "\n"))
 	},
 		Entry("values without the key", "", "--secret-values needs --secret-key-file FILE: a running Gatehouse shows its secrets only sealed", "export", "crd", "--secret-values"),
-		Entry("a key without values", "", "--secret-key-file opens secrets that are written only with --secret-values: add it, or leave both out", "export", "crd", "--secret-key-file", "a"),
-		Entry("no document", "version: 2", "this is not a configuration document: the document contains errors\n  line 1: version must be 1; this program knows no other", "export", "crd", "-"),
+		Entry("a key without values", "", "--secret-key-file opens secrets that are written only with --secret-values: add it, or omit both", "export", "crd", "--secret-key-file", "a"),
+		Entry("no document", "version: 2", "this is not a configuration document: the document contains errors\n  line 1: version must be 1, the only version that this program supports", "export", "crd", "-"),
 		Entry("what cannot be carried", "{version: 1, upstreams: [{upstream_name: a, upstream_ip: '::1', upstream_port: 1}]}",
 			"this configuration cannot be carried to Kubernetes as it is:\n  /upstream/a: upstream_ip ::1 is the machine itself, which in a cluster is the Pod of the gateway, and Kubernetes refuses it: write an address that its nodes reach, or a host name",
 			"export", "crd", "-"),

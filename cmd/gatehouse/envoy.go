@@ -19,9 +19,9 @@ func newEnvoy() *cobra.Command {
 		Long: `Makes the bootstrap configuration that "gatehouse bootstrap" prints, checks the
 files that it names, and runs Envoy with it: this process becomes the Envoy, with
 its signals and its exit code. The configuration is kept in memory, so the file
-system may be read-only. Arguments behind -- are for Envoy.
+system may be read-only. Arguments after -- are for Envoy.
 
-Envoy ends at once on SIGTERM and cuts running requests. With --drain-time, this
+Envoy stops immediately on SIGTERM and cuts running requests. With --drain-time, this
 process stays and lets them finish first.`,
 		Example: `  gatehouse envoy --proxy gw --xds-addr control.example:18000 --xds-tls-ca ca.crt --xds-tls-cert gw.crt --xds-tls-key gw.key
   gatehouse envoy --proxy app --sidecar --drain-time 10s --xds-addr control.example:18000 --xds-tls-ca ca.crt --xds-token-file app.token
@@ -30,7 +30,7 @@ process stays and lets them finish first.`,
 	})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-			return fmt.Errorf("unknown argument %q: arguments for Envoy come behind --", args[0])
+			return fmt.Errorf("unknown argument %q: arguments for Envoy follow --", args[0])
 		}
 		return nil
 	}

@@ -44,7 +44,7 @@ answers. Nothing is sent to an Envoy. A table has at most 24 lines unless --all 
 func withRequest(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringP("method", "X", "", "method of the request (default: GET)")
 	cmd.Flags().StringArrayP("header", "H", nil, "header of the request, 'name: value'; may be repeated")
-	cmd.Flags().String("address", "", "address of the connection: the client's, or with trusted hops that of the last proxy in front (default: 127.0.0.1)")
+	cmd.Flags().String("address", "", "address of the connection: the client's, or with trusted hops the address of the last proxy in front (default: 127.0.0.1)")
 	return cmd
 }
 

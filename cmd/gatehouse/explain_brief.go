@@ -70,7 +70,7 @@ func (e explanation) keySteps() []string {
 	var list []string
 	for _, step := range e.Steps {
 		if slices.Contains(said, step.Code) || step.Message == e.Message ||
-			step.Code == "listener" && strings.HasSuffix(step.Message, "takes the connection") {
+			step.Code == "listener" && strings.HasSuffix(step.Message, "accepts the connection") {
 			continue
 		}
 		if step.Code == "certificate" { // the others lose to the first

@@ -11,13 +11,13 @@ import (
 // cartExplained is an answer with everything in it.
 const cartExplained = `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["127.0.0.1:40112"],"code":"forwarded","message":"service shop, route cart: POST h/v2 goes to blue+green",
 "request":{"method":"POST","host":"h","path":"/cart"},"service":"shop","route":"cart",
-"steps":[{"code":"listener","message":"listener http-0.0.0.0:8080 takes the connection"},{"code":"route","message":"route cart is the first that matches"}],
+"steps":[{"code":"listener","message":"listener http-0.0.0.0:8080 accepts the connection"},{"code":"route","message":"route cart is the first that matches"}],
 "hosts":[{"service":"shop","domain":"h","kind":"exact","chosen":true,"message":"is the best match and takes the request"},
-{"service":"rest","domain":"*","kind":"any","chosen":false,"message":"matches too, but exact h wins, and no other service is asked"}],
-"routes":[{"route":"gold","matches":false,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/\""},{"code":"header","holds":false,"message":"header x-tier is not there; it has to be \"gold\""}]},
+{"service":"rest","domain":"*","kind":"any","chosen":false,"message":"matches too, but exact h wins, and no other service is tried"}],
+"routes":[{"route":"gold","matches":false,"checks":[{"code":"path_prefix","holds":true,"message":"path \"/cart\" begins with \"/\""},{"code":"header","holds":false,"message":"header x-tier is missing; it must be \"gold\""}]},
 {"route":"cart","matches":true,"checks":[{"code":"path_exact","holds":true,"message":"path \"/cart\" is \"/cart\""}]}],
-"filters":[{"name":"envoy.filters.http.ratelimit","message":"asks about 1 of 2 descriptors in domain 1/edge","descriptors":[
-{"sent":true,"message":"method=POST","entries":[{"key":"method","value":"POST"}]},{"sent":false,"message":"is not sent: header x-key is not there","entries":[]}]},
+"filters":[{"name":"envoy.filters.http.ratelimit","message":"checks 1 of 2 descriptors in domain 1/edge","descriptors":[
+{"sent":true,"message":"method=POST","entries":[{"key":"method","value":"POST"}]},{"sent":false,"message":"is not sent: header x-key is missing","entries":[]}]},
 {"name":"envoy.filters.http.router","message":"forwards the request, or answers as the route says"}],
 "forward":{"host":"h","path":"/v2","timeout":"none","idle_timeout":"5m0s","retries":{"attempts":2,"on":"connect-failure"},
 "clusters":[{"name":"blue+green","weight":1,"policy":"round_robin","health_check":false,"endpoints":[
@@ -32,21 +32,21 @@ var _ = Describe("gatehouse explain", func() {
 		Expect(out).To(Equal(`service shop, route cart: POST h/v2 goes to blue+green (forwarded)
 from: 1 Envoy: 127.0.0.1:40112
 steps:
-  listener http-0.0.0.0:8080 takes the connection
+  listener http-0.0.0.0:8080 accepts the connection
   route cart is the first that matches
 hosts:
   + h: service shop is the best match and takes the request
-  - *: service rest matches too, but exact h wins, and no other service is asked
+  - *: service rest matches too, but exact h wins, and no other service is tried
 routes:
   - gold
       + path "/cart" begins with "/"
-      - header x-tier is not there; it has to be "gold"
+      - header x-tier is missing; it must be "gold"
   + cart
       + path "/cart" is "/cart"
 filters:
-  envoy.filters.http.ratelimit asks about 1 of 2 descriptors in domain 1/edge
+  envoy.filters.http.ratelimit checks 1 of 2 descriptors in domain 1/edge
       + method=POST
-      - is not sent: header x-key is not there
+      - is not sent: header x-key is missing
   envoy.filters.http.router forwards the request, or answers as the route says
 upstream sees: POST /v2, Host: h
 upstreams:
@@ -96,7 +96,7 @@ envoy: listener "http-0.0.0.0:8080", route configuration "gatehouse", virtual ho
 			}
 			return `{"data":{"core_db_explain":[{"basis":"envoys","envoys":["127.0.0.1:40112"],"code":"forwarded","message":"it goes to blue","status":200,
 "request":{"method":"GET","host":"h","path":"/x"},"service":"shop","route":"cart",
-"steps":[{"code":"listener","message":"listener a takes the connection"},` + many(`{"code":"path","message":"path # is read"}`) + `],
+"steps":[{"code":"listener","message":"listener a accepts the connection"},` + many(`{"code":"path","message":"path # is read"}`) + `],
 "hosts":[` + many(`{"service":"s#","domain":"d#","kind":"exact","chosen":false,"message":"matches too"}`) + `],
 "routes":[` + many(`{"route":"r#","matches":false,"checks":[{"code":"header","holds":false,"message":"no x-#"}]}`) + `,
 {"route":"cart","matches":true,"checks":[{"code":"path_prefix","holds":true,"message":"path begins"}]}],

@@ -19,7 +19,7 @@ func newGet() *cobra.Command {
 		Long: `Shows all objects of a kind, or all fields of one. The kinds are upstream,
 service, route, proxy, filter, globalconfig, secret, keyset and key, or their plurals.
 Routes belong to a service: get route SERVICE shows all of them; so do keys to a keyset. The table of secrets says
-which host names each is for, when it ends and which services use it.`,
+which host names each is for, when it expires and which services use it.`,
 		Example: `  gatehouse get upstreams
   gatehouse get upstream blue -o yaml
   gatehouse get route shop
@@ -62,7 +62,7 @@ which host names each is for, when it ends and which services use it.`,
 		},
 	}
 	cmd.Flags().String("tag", "", "show only objects with this tag")
-	cmd.Flags().String("expires-before", "", "show only secrets whose certificate ends before: 30d or 12h from now, or a date such as 2026-12-24")
+	cmd.Flags().String("expires-before", "", "show only secrets whose certificate expires before: 30d or 12h from now, or a date such as 2026-12-24")
 	return withFormat(withServer(cmd), "", formatTable, formatJSON, formatYAML)
 }
 

@@ -20,7 +20,7 @@ import (
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "import",
-		Short:   "Read what other programs describe: an API, or objects of Kubernetes",
+		Short:   "Import the description of an API, or objects of Kubernetes",
 		Example: `  gatehouse import openapi petstore.yaml --service petstore --upstream pets --dry-run`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -155,14 +155,14 @@ func (j *importJob) readStored(ctx context.Context, o *importer.Options) (import
 	}
 	if j.proxy != "" {
 		if _, err := j.One(ctx, client.Path("proxy", j.proxy)); notFound(err) {
-			return s, fmt.Errorf("there is no proxy %q; make it first, gatehouse get proxies shows those that are there", j.proxy)
+			return s, fmt.Errorf("proxy %q does not exist; create it first (gatehouse get proxies lists the proxies)", j.proxy)
 		} else if err != nil {
 			return s, err
 		}
 	}
 	for _, name := range o.Upstreams {
 		if _, err := j.One(ctx, client.Path("upstream", name)); notFound(err) {
-			return s, fmt.Errorf("there is no upstream %q; make it first, gatehouse get upstreams shows those that are there", name)
+			return s, fmt.Errorf("upstream %q does not exist; create it first (gatehouse get upstreams lists the upstreams)", name)
 		} else if err != nil {
 			return s, err
 		}

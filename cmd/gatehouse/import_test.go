@@ -100,7 +100,7 @@ var _ = Describe("import openapi", func() {
 	It("needs the upstream, a good document and its flags", func() {
 		f := importing(nil)
 		Expect(run1(pets, "import", "openapi", "-", "--service", "shop", "--upstream", "red")).To(Equal(result{1, "",
-			"gatehouse: there is no upstream \"red\"; make it first, gatehouse get upstreams shows those that are there\n"}))
+			"gatehouse: upstream \"red\" does not exist; create it first (gatehouse get upstreams lists the upstreams)\n"}))
 		Expect(f.calls).To(Equal([]string{"GET /upstream/red"}))
 		Expect(run1("openapi: 3.0.3\npaths:\n  x: {}\n", args()...)).To(Equal(result{1, "",
 			"gatehouse: reading -: the document has errors; nothing was changed\n" +
@@ -109,7 +109,7 @@ var _ = Describe("import openapi", func() {
 			"gatehouse: reading the OpenAPI document: open /not/there: no such file or directory\n"}))
 		Expect(run1(pets, "import", "openapi", "-").code).To(Equal(2))
 		Expect(run1(pets, args("--proxy", "gw")...)).To(Equal(result{1, "",
-			"gatehouse: there is no proxy \"gw\"; make it first, gatehouse get proxies shows those that are there\n"}))
+			"gatehouse: proxy \"gw\" does not exist; create it first (gatehouse get proxies lists the proxies)\n"}))
 		Expect(f.calls).To(HaveLen(2))
 	})
 })

@@ -42,7 +42,7 @@ func newKeyCreate() *cobra.Command {
 			return createKey(cmd, set, name)
 		},
 	}
-	cmd.Flags().String("description", "", "whose the key is")
+	cmd.Flags().String("description", "", "who uses the key")
 	return withServer(withWait(cmd))
 }
 
@@ -73,7 +73,7 @@ func createKey(cmd *cobra.Command, set, name string) error {
 	}
 	var made struct{ Key string }
 	if err := json.Unmarshal(answer.Data, &made); err != nil || made.Key == "" {
-		return &runError{errors.New("the answer has no key; is the server of another version? See gatehouse get keys " + set)}
+		return &runError{errors.New("the answer has no key; does the server have another version? See gatehouse get keys " + set)}
 	}
 	p := printer{w: r.out}
 	p.line("%s", client.Printable(made.Key))

@@ -16,8 +16,8 @@ import (
 func newLogin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "login",
-		Short:   "Try the login of a service",
-		Long:    "Tries logins with an identity provider (OpenID Connect).",
+		Short:   "Test the login of a service",
+		Long:    "Tests logins with an identity provider (OpenID Connect).",
 		Example: `  gatehouse login test shop`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -29,13 +29,13 @@ func newLogin() *cobra.Command {
 func newLoginTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test SERVICE",
-		Short: "Try the login of a service as far as that goes without a user, and say what is wrong",
-		Long: `Tries the login of a service step by step, as far as that goes without a user: what the
-identity provider says of itself, its keys, the configuration, the certificate that
-cookies need, what the gateway answers without a session, whether the provider knows
-the client and where it sends users back to, and whether the client's secret is right.
-The control plane makes the calls, only to what the login names. The code that it sends
-is made up: no login is used up. Exit code 1 if a step fails.`,
+		Short: "Test the login of a service without a user, and report what is wrong",
+		Long: `Tests the login of a service step by step, as far as possible without a user: the
+identity provider's discovery document and keys, the configuration, the certificate that
+cookies need, the gateway's answer without a session, whether the provider knows the
+client and the address for the way back, and whether the client's secret is right.
+The control plane makes the calls, only to the addresses that the login names. It sends
+an invented code, so no login is used up. The exit code is 1 if a step fails.`,
 		Example: `  gatehouse login test shop
   gatehouse login test shop --proxy gw --url https://shop.example.com/`,
 		Args:              cobra.ExactArgs(1),
@@ -88,7 +88,7 @@ func (r *remote) showLoginTest(cmd *cobra.Command, req client.Request) error {
 		}
 		list, err := answer.Elements()
 		if err == nil && len(list) != 1 {
-			err = errors.New("the server answers without a test")
+			err = errors.New("the answer of the server has no test")
 		}
 		if err == nil {
 			raw = list[0]

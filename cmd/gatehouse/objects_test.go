@@ -58,7 +58,7 @@ var _ = Describe("get", func() {
 		Entry(nil, `"a/b/c" does not name a route; write SERVICE/ROUTE`, "get", "route", "a/b/c"),
 		Entry(nil, `--output: "xml" is not one of table, json, yaml`, "get", "upstream", "-o", "xml"),
 		Entry(nil, `--tag chooses from all upstreams; leave out the name "x"`, "get", "upstream", "x", "--tag", "y"),
-		Entry(nil, `there is no context "x", nor any other; make it with gatehouse context set x --server URL`, "get", "upstream", "--context", "x"),
+		Entry(nil, `context "x" does not exist, nor does any other; create it with gatehouse context set x --server URL`, "get", "upstream", "--context", "x"),
 		Entry(nil, `the server "x" is not an address such as http://127.0.0.1:1323`, "get", "upstream", "--server", "x"),
 		Entry(nil, `"x" is not a revision: a whole number, see gatehouse history`, "rollback", "x"),
 		Entry(nil, "name the document: gatehouse apply -f FILE, -f DIRECTORY, or -f - for standard input", "apply"),
@@ -151,7 +151,7 @@ var _ = Describe("context", func() {
 		Expect(good("get", "upstream", "blue", "--context", "test")).To(MatchJSON(blue))
 		Expect(good("context", "delete", "prod")).To(Equal("context prod is deleted\n"))
 		Expect(good("context", "list")).To(MatchJSON(`[{"name":"test","server":"` + url + `","token_file":"` + token + `","ca_file":"","current":false}]`))
-		Expect(run1("", "context", "use", "prod")).To(Equal(result{2, "", "gatehouse: there is no context \"prod\"; there are test\n"}))
+		Expect(run1("", "context", "use", "prod")).To(Equal(result{2, "", "gatehouse: context \"prod\" does not exist; the contexts are test\n"}))
 		Expect(run1("", "context", "set", "new")).To(Equal(result{2, "", "gatehouse: context \"new\" is new and needs --server URL\n"}))
 	})
 })

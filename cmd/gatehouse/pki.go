@@ -29,8 +29,8 @@ func newPKI() *cobra.Command {
 		Use:   "pki",
 		Short: "Make a small certificate authority for the xDS port, and its certificates",
 		Long: `Makes a certificate authority in a directory, and certificates with which a control
-plane, its Envoys and a rate-limit engine prove to each other who they are. It calls
-no server. Use it if you have no authority of your own for that.`,
+plane, its Envoys and a rate-limit engine authenticate to each other. It calls no
+server. Use it if you have no authority of your own.`,
 		Example: `  gatehouse pki init pki
   gatehouse pki issue pki server --host gatehouse.example,10.0.0.1
   gatehouse pki issue pki proxy edge
@@ -51,9 +51,9 @@ func newPKIInit() *cobra.Command {
 		Use:   "init DIR",
 		Short: "Make an authority in a directory",
 		Long: `Makes an authority: its certificate ca.crt, its key ca.key, and ca.crl, the list of
-what it has revoked. The directory is created, if it does not exist, with mode
-0700; files have mode 0600. Whoever has ca.key can be every proxy: control planes
-and Envoys need only ca.crt and, to see what is revoked, ca.crl.`,
+the certificates that it has revoked. The directory is created, if it does not exist, with mode
+0700; files have mode 0600. Whoever has ca.key can act as any proxy: control planes
+and Envoys need only ca.crt and, for revoked certificates, ca.crl.`,
 		Example: `  gatehouse pki init pki
   gatehouse pki init /var/lib/gatehouse-pki --days 1825`,
 		Args:              cobra.ExactArgs(1),
@@ -69,8 +69,8 @@ and Envoys need only ca.crt and, to see what is revoked, ca.crl.`,
 			}
 			p := printer{w: cmd.OutOrStdout()}
 			p.line("%s: authority, ends %s", filepath.Join(args[0], "ca.crt"), date(made.NotAfter))
-			p.line("%s: its key; whoever has it can be every proxy", filepath.Join(args[0], "ca.key"))
-			p.line("%s: what it has revoked", filepath.Join(args[0], "ca.crl"))
+			p.line("%s: its key; whoever has it can act as any proxy", filepath.Join(args[0], "ca.key"))
+			p.line("%s: the certificates that it has revoked", filepath.Join(args[0], "ca.crl"))
 			p.line("next: gatehouse pki issue %s server --host HOST", args[0])
 			return p.outputError()
 		},
@@ -143,9 +143,9 @@ func newPKIRenew() *cobra.Command {
 		Use:   "renew DIR [NAME.crt...]",
 		Short: "Extend certificates",
 		Long: `Issues certificates again, for the same names and with the same keys, so that only
-the files NAME.crt are replaced: each at once, and a program that reads it always
-finds a pair. Without names it renews every certificate that ends within --within
-days, except those that are revoked: run it every day. Running control planes read the
+the files NAME.crt are replaced: each in one step, so a program that reads it always
+finds a pair. Without names it renews every certificate that expires within --within
+days, except revoked certificates: run it every day. Running control planes read the
 files again by themselves.`,
 		Example: `  gatehouse pki renew pki
   gatehouse pki renew pki edge.crt --days 365
@@ -154,7 +154,7 @@ files again by themselves.`,
 		ValidArgsFunction: completePKI(completeCertificate),
 		RunE:              renewCertificates,
 	}
-	addDays(cmd, "within", renewWithin, "without names: renew what ends within so many days")
+	addDays(cmd, "within", renewWithin, "without names: renew certificates that expire within this many days")
 	addDays(cmd, "days", 0, "how many days the certificates are valid (default: as many as before)")
 	return cmd
 }
@@ -211,7 +211,7 @@ func newPKIRevoke() *cobra.Command {
 		Long: `Adds certificates to DIR/ca.crl. A control plane that reads it (--xds-tls-client-crl)
 ends the streams of Envoys that use them within seconds. NAME.crt revokes it and every
 other certificate that was issued for the same name; SERIAL revokes that one. Others
-with the same key are revoked, too. Nothing undoes it; issue --force makes a new
+with the same key are revoked, too. It cannot be undone; issue --force makes a new
 certificate with a new key.`,
 		Example: `  gatehouse pki revoke pki edge.crt
   gatehouse pki revoke pki 5b0c4f6a8e1d2b3c4d5e6f708192a3b4`,
@@ -228,7 +228,7 @@ certificate with a new key.`,
 					p.line("revoked: %s, serial %s", e.What, e.Serial)
 				}
 				if len(revoked) == 0 {
-					p.line("nothing changed: it is revoked already, or has ended")
+					p.line("nothing changed: it is already revoked, or has expired")
 					return p.outputError()
 				}
 				p.line("%s has the list, for --xds-tls-client-crl", filepath.Join(args[0], "ca.crl"))
@@ -242,9 +242,9 @@ func newPKIList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list DIR",
 		Short: "List the certificates of an authority",
-		Long: `Lists the authority, and the certificates that have not ended or are in a file: what
-each is for, its serial, its names, when it ends and whether it is revoked. A
-certificate without a file was replaced by a later one, and is valid until it ends.`,
+		Long: `Lists the authority, and the certificates that have not expired or are in a file: what
+each is for, its serial, its names, when it expires and whether it is revoked. A
+certificate without a file was replaced by a later one, and is valid until it expires.`,
 		Example:           "  gatehouse pki list pki\n  gatehouse pki list pki -o json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completePKI(nil),

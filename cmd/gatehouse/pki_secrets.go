@@ -46,8 +46,8 @@ func newPKISecrets() *cobra.Command {
 		Use:   "secrets",
 		Short: "Fill Secrets of Kubernetes with certificates, and renew them: the Job of the Helm chart",
 		Long: `Makes an authority and certificates as "gatehouse pki" does, in Secrets of Kubernetes
-that exist: tls.crt, tls.key and ca.crt. What is right is left alone, what ends within
-30 days is made again with the same key. With --random and --secret-key, it also makes
+that exist: tls.crt, tls.key and ca.crt. Valid certificates are kept; those that expire within
+30 days are made again with the same key. With --random and --secret-key, it also makes
 tokens, passwords and the key that seals secrets, where there are none. It needs the
 rights get and update of these Secrets.`,
 		Example: `  gatehouse pki secrets --namespace gw --authority gateway-ca --server control-tls --host control.gw.svc \
@@ -77,10 +77,10 @@ rights get and update of these Secrets.`,
 	flags.StringVar(&f.authority, "authority", "", "Secret of the authority: ca.crt and ca.key")
 	flags.StringVar(&f.server, "server", "", "Secret of the control plane")
 	flags.StringSliceVar(&f.hosts, "host", nil, "DNS names and addresses under which Envoys reach the control plane")
-	flags.StringArrayVar(&f.proxies, "proxy", nil, "NAME=SECRET: Secret of the Envoys of a proxy; may be given again")
+	flags.StringArrayVar(&f.proxies, "proxy", nil, "NAME=SECRET: Secret of the Envoys of a proxy; may be repeated")
 	flags.StringVar(&f.ratelimit, "ratelimit", "", "Secret of the rate-limit engine")
-	flags.StringArrayVar(&f.random, "random", nil, "SECRET/KEY that gets a random text, if it has none; may be given again")
-	flags.StringArrayVar(&f.keys, "secret-key", nil, "SECRET/KEY that gets a new key for --secret-key-file, if it has none; may be given again")
+	flags.StringArrayVar(&f.random, "random", nil, "SECRET/KEY that gets a random text, if it has none; may be repeated")
+	flags.StringArrayVar(&f.keys, "secret-key", nil, "SECRET/KEY that gets a new key for --secret-key-file, if it has none; may be repeated")
 	cobra.CheckErr(cmd.MarkFlagRequired("namespace"))
 	return cmd
 }

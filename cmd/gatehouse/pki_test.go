@@ -36,7 +36,7 @@ var _ = Describe("pki", func() {
 
 	It("makes an authority and certificates, renews and revokes them", func() {
 		Expect(ok("init", dir)).To(Equal("DIR/ca.crt: authority, ends " + ends(3650) + "\n" +
-			"DIR/ca.key: its key; whoever has it can be every proxy\nDIR/ca.crl: what it has revoked\nnext: gatehouse pki issue DIR server --host HOST\n"))
+			"DIR/ca.key: its key; whoever has it can act as any proxy\nDIR/ca.crl: the certificates that it has revoked\nnext: gatehouse pki issue DIR server --host HOST\n"))
 		Expect(ok("issue", dir, "server", "--host", "a.example,10.0.0.1", "--host", "localhost")).To(Equal(
 			"DIR/server.crt, DIR/server.key: server, ends " + ends(90) + ", serial SERIAL\n"))
 		Expect(ok("issue", dir, "proxy", "edge", "--days", "20")).To(Equal("DIR/edge.crt, DIR/edge.key: proxy edge, ends " + ends(20) + ", serial SERIAL\n"))
@@ -51,7 +51,7 @@ var _ = Describe("pki", func() {
 		Expect(ok("renew", dir, "edge.crt", filepath.Join(dir, "server.crt"), "--days", "100")).To(Equal(
 			"DIR/edge.crt: proxy edge, ends " + ends(100) + ", serial SERIAL\nDIR/server.crt: server, ends " + ends(100) + ", serial SERIAL\n"))
 		Expect(ok("revoke", dir, "edge.crt")).To(Equal(strings.Repeat("revoked: proxy edge, serial SERIAL\n", 3) + "DIR/ca.crl has the list, for --xds-tls-client-crl\n"))
-		Expect(ok("revoke", dir, "edge.crt")).To(Equal("nothing changed: it is revoked already, or has ended\n"))
+		Expect(ok("revoke", dir, "edge.crt")).To(Equal("nothing changed: it is already revoked, or has expired\n"))
 		Expect(ok("issue", dir, "proxy", "edge", "--force")).To(HavePrefix("DIR/edge.crt, DIR/edge.key: proxy edge"))
 
 		certs := list()

@@ -14,12 +14,12 @@ import (
 func newReady() *cobra.Command {
 	cmd := withSettings(&cobra.Command{
 		Use:   config.Ready,
-		Short: "Ask whether the gateway of these settings is ready, for the health check of a container",
-		Long: `Asks /ready of the gateway that runs with the same settings on this machine; with
+		Short: "Check whether the gateway with these settings is ready, for the health check of a container",
+		Long: `Calls /ready of the gateway that runs with the same settings on this machine; with
 --admin, and in a container that runs an Envoy alone, /ready of that Envoy. The exit code
-is 0 if it is ready, and 1 if it is not, with the reason. It needs no token. Settings
-that only the command line of the gateway or Envoy has are unknown here: give them in
-the environment or in a file.`,
+is 0 if it is ready, and 1 if it is not, with the reason. It needs no token. It does
+not know settings that are only on the command line of the gateway or Envoy: set them
+in the environment or in a file.`,
 		Example: `  gatehouse ready
   GATEHOUSE_API_ADDR=127.0.0.1:8001 gatehouse ready
   docker exec gatehouse gatehouse ready
@@ -47,9 +47,9 @@ the environment or in a file.`,
 			return nil
 		},
 	})
-	cmd.Flags().Bool("admin", false, "ask the admin endpoint of an Envoy, not the REST API")
-	cmd.Flags().String("url", "", "ask this URL, which may be on another machine, until it answers 200")
-	cmd.Flags().Bool("any-status", false, "with --url: every answer is right, whatever its status")
+	cmd.Flags().Bool("admin", false, "call the admin endpoint of an Envoy, not the REST API")
+	cmd.Flags().String("url", "", "call this URL, which may be on another machine, until it answers 200")
+	cmd.Flags().Bool("any-status", false, "with --url: accept an answer with any status")
 	cmd.Flags().Duration("timeout", 4*time.Second, "how long to wait for the answer")
 	return cmd
 }

@@ -38,12 +38,12 @@ service/SERVICE serves a certificate, and gatehouse delete secret NAME deletes o
 func newSecretSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Create a secret, or replace what is in it",
-		Long: `Creates a secret, or replaces what is in it. Give a certificate chain and its key
-to serve a host or to show to upstreams, a certificate alone for an authority, or
-a text. One call replaces certificate and key together, so that there is no moment
-with a key of another certificate. What is not given stays: tags, the host name.
-What is wrong with a pair is refused, and the old one goes on being served.`,
+		Short: "Create a secret, or replace its contents",
+		Long: `Creates a secret, or replaces its contents. Give a certificate chain and its key to
+serve a host or to present to upstreams, a certificate alone for an authority, or a
+text. One call replaces certificate and key together, so they always match. Fields
+that are not given keep their values: tags, the host name. A wrong pair is refused,
+and the old pair stays served.`,
 		Example: `  gatehouse secret set shop --cert fullchain.pem --key privkey.pem
   gatehouse secret set shop --cert fullchain.pem --key privkey.pem --sni shop.example.com --wait
   gatehouse secret set clients --cert authority.pem
@@ -55,7 +55,7 @@ What is wrong with a pair is refused, and the old one goes on being served.`,
 	flags := cmd.Flags()
 	flags.String("cert", "", "PEM file with the certificate chain, the certificate of the host first; - for standard input")
 	flags.String("key", "", "PEM file with the private key, without a passphrase; - for standard input")
-	flags.String("value", "", "file with a text; one line end at its end is left out; - for standard input")
+	flags.String("value", "", "file with a text; one line end at its end is removed; - for standard input")
 	flags.String("sni", "", "the one host name to serve the certificate for (default: all names in it)")
 	flags.StringSlice("tag", nil, "tags of the secret, in place of those that it has")
 	cmd.MarkFlagsMutuallyExclusive("value", "cert")

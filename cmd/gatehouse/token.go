@@ -18,15 +18,15 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   config.Token,
 		Short: "Create, list and revoke tokens of the REST API and of the xDS port",
-		Long: `Creates, lists and revokes tokens: those that call the REST API, with --proxy those
-with which the Envoys of a proxy connect to the xDS port, with --ratelimit those of
-the rate-limit engine.
+		Long: `Creates, lists and revokes tokens of the REST API; with --proxy, tokens with which the
+Envoys of a proxy connect to the xDS port; with --ratelimit, tokens of the rate-limit
+engine.
 
 Calls the running server that --server, --context or the environment names, else
 the one on this machine. With --data-dir or --database-url it uses that database
 directly, with or without a server on it, and needs no token; a running server
-sees the change at once, that of a token of the xDS port within a second. It prints
-on stderr which one it uses.`,
+sees the change immediately, or within a second for a token of the xDS port. It prints
+on stderr which server or database it uses.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -104,9 +104,9 @@ func ownerOfNew(cmd *cobra.Command, role string, withoutAdmin bool) (app.TokenOw
 	case err != nil:
 		return owner, err
 	case owner.API() && role == "":
-		return owner, errors.New("give --role admin or --role viewer for a token of the REST API, --proxy PROXY or --ratelimit for one of the xDS port")
+		return owner, errors.New("specify --role admin or --role viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port")
 	case !owner.API() && (role != "" || withoutAdmin):
-		return owner, errors.New("--role and --without-admin are for tokens of the REST API: one of a proxy or of the rate-limit engine has no role")
+		return owner, errors.New("--role and --without-admin are for tokens of the REST API: a token of a proxy or of the rate-limit engine has no role")
 	}
 	return owner, nil
 }
@@ -149,8 +149,8 @@ func newTokenRevoke() *cobra.Command {
 		Use:   "revoke NAME",
 		Short: "Revoke a token",
 		Long: `Revokes a token. A server keeps the last admin's token; in a database it can be
-revoked too, after which the API is open to this machine. What is connected with a
-token of the xDS port loses the connection within about a second.`,
+revoked too, after which the API is open to this machine. An Envoy or engine
+connected with a token of the xDS port loses the connection within about a second.`,
 		Example: `  gatehouse token revoke ci --token-file token
   gatehouse token revoke ann --data-dir /var/lib/gatehouse
   gatehouse token revoke edge-1 --proxy edge`,
@@ -191,7 +191,7 @@ func choosesDatabase(cmd *cobra.Command) (bool, error) {
 	databaseFlag := firstChanged(cmd, "data-dir", "database-url")
 	switch {
 	case serverFlag != "" && databaseFlag != "":
-		return false, fmt.Errorf("--%s is for a server and --%s for a database: give one of them", serverFlag, databaseFlag)
+		return false, fmt.Errorf("--%s is for a server and --%s for a database: use one of them", serverFlag, databaseFlag)
 	case databaseFlag != "":
 		return true, nil
 	case serverFlag != "":

@@ -43,7 +43,7 @@ func createToken(cmd *cobra.Command, owner app.TokenOwner, name, role string) er
 	}
 	var made struct{ Token string }
 	if err := json.Unmarshal(answer.Body, &made); err != nil || made.Token == "" {
-		return &runError{errors.New("the answer has no token; is the server of another version? See gatehouse token list")}
+		return &runError{errors.New("the answer has no token; does the server have another version? See gatehouse token list")}
 	}
 	p := printer{w: r.out}
 	p.line("%s", client.Printable(made.Token))

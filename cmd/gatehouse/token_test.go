@@ -164,13 +164,13 @@ var _ = Describe("token", func() {
 			args []string
 			want string
 		}{
-			{[]string{"list", "--server", "http://127.0.0.1:1", "--data-dir", "data"}, "--server is for a server and --data-dir for a database: give one of them"},
-			{[]string{"list", "--token-file", "token", "--database-url", "sqlite:///x.db"}, "--token-file is for a server and --database-url for a database: give one of them"},
+			{[]string{"list", "--server", "http://127.0.0.1:1", "--data-dir", "data"}, "--server is for a server and --data-dir for a database: use one of them"},
+			{[]string{"list", "--token-file", "token", "--database-url", "sqlite:///x.db"}, "--token-file is for a server and --database-url for a database: use one of them"},
 			{[]string{"create", "ci", "--role", "viewer", "--without-admin"},
 				"--without-admin is for --data-dir and --database-url: a server knows whether it has --api-admin-token-file"},
-			{[]string{"create", "ci"}, "give --role admin or --role viewer for a token of the REST API, --proxy PROXY or --ratelimit for one of the xDS port"},
+			{[]string{"create", "ci"}, "specify --role admin or --role viewer for a token of the REST API, or --proxy PROXY or --ratelimit for a token of the xDS port"},
 			{[]string{"create", "ci", "--role", "viewer", "--proxy", "edge"},
-				"--role and --without-admin are for tokens of the REST API: one of a proxy or of the rate-limit engine has no role"},
+				"--role and --without-admin are for tokens of the REST API: a token of a proxy or of the rate-limit engine has no role"},
 			{[]string{"create", "ci", "--proxy", ""}, "--proxy is empty: give the name of a proxy"},
 			{[]string{"revoke", "ci", "--proxy", "edge", "--ratelimit"},
 				"if any flags in the group [proxy ratelimit] are set none of the others can be; [proxy ratelimit] were all set"},

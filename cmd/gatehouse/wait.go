@@ -38,11 +38,11 @@ func waitLimit(cmd *cobra.Command) (time.Duration, error) {
 	case err != nil:
 		return 0, err
 	case !isSet(cmd, "wait") && f.Changed:
-		return 0, errors.New("--wait-timeout means something with --wait only")
+		return 0, errors.New("--wait-timeout requires --wait")
 	case !isSet(cmd, "wait"):
 		return 0, nil
 	case limit <= 0:
-		return 0, fmt.Errorf("--wait-timeout: %s is no time to wait", limit)
+		return 0, fmt.Errorf("--wait-timeout: %s is not above 0", limit)
 	}
 	return limit, nil
 }

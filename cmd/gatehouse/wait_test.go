@@ -51,8 +51,8 @@ var _ = Describe("--wait", func() {
 		Expect(r.stderr).To(Equal("gatehouse: " + want + "\n"))
 		Expect(f.calls).To(BeEmpty())
 	},
-		Entry(nil, "--wait-timeout means something with --wait only", "delete", "upstream", "blue", "--wait-timeout", "5s"),
-		Entry(nil, "--wait-timeout: 0s is no time to wait", "apply", "-f", "-", "--wait", "--wait-timeout", "0s"),
+		Entry(nil, "--wait-timeout requires --wait", "delete", "upstream", "blue", "--wait-timeout", "5s"),
+		Entry(nil, "--wait-timeout: 0s is not above 0", "apply", "-f", "-", "--wait", "--wait-timeout", "0s"),
 		Entry(nil, "if any flags in the group [wait dry-run] are set none of the others can be; [dry-run wait] were all set", "rollback", "7", "--wait", "--dry-run"),
 	)
 })

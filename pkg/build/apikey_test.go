@@ -111,7 +111,7 @@ var _ = Describe("A change of a key", func() {
 		found, conditions := statuses(with(keyed("g", `{"keys":"b"}`), &model.RouteFilter{Service: "shop", Route: "guarded", Filter: "g"}))
 		Expect(found).To(Equal(map[string]uint32{"open": 0, "guarded": 503}))
 		Expect(conditions["service shop"]).To(HaveLen(1))
-		Expect(conditions["service shop"][0].Message).To(ContainSubstring("has filters f and g, of which only one can say which API keys pass"))
+		Expect(conditions["service shop"][0].Message).To(ContainSubstring("has filters f and g, of which only one can say which API keys are accepted"))
 		found, _ = statuses(with(keyed("g", `{"keys":"b"}`), &model.ServiceFilter{Service: "shop", Filter: "f"}, &model.ServiceFilter{Service: "shop", Filter: "g"}))
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
 	})

@@ -109,10 +109,10 @@ var _ = Describe("The login of a proxy", func() {
 			Expect(versions(result.Snapshots["gw"])).To(HaveKeyWithValue("host shop", versions(before.Snapshots["gw"])["host shop"]))
 		},
 		Entry("it cannot be read", `login cannot be enforced: it cannot be read (config unknown field "colour")`, oauth("login", `{"colour":"red"}`)),
-		Entry("there are two", "second cannot be enforced: globalconfig/login asks for a login too, and nobody could say which of them does",
+		Entry("there are two", "second cannot be enforced: globalconfig/login is a login too, and only one login can apply",
 			oauth("second", oauthText), &model.ProxyGlobalConfig{Proxy: "gw", GlobalConfig: "second"}),
-		Entry("a secret is not there", "login cannot be enforced: secret gone is not there", oauth("login", strings.Replace(oauthText, `"hmac"`, `"gone"`, 1))),
-		Entry("an upstream is not there", "login cannot be enforced: upstream gone is not there", oauth("login", strings.Replace(oauthText, `"client_id"`, `"upstream":"gone","client_id"`, 1))),
+		Entry("a secret does not exist", "login cannot be enforced: secret gone does not exist", oauth("login", strings.Replace(oauthText, `"hmac"`, `"gone"`, 1))),
+		Entry("an upstream does not exist", "login cannot be enforced: upstream gone does not exist", oauth("login", strings.Replace(oauthText, `"client_id"`, `"upstream":"gone","client_id"`, 1))),
 		Entry("nothing is known of the provider", "login cannot be enforced: the endpoints of the identity provider are not known: it has not answered yet",
 			oauth("login", strings.Replace(oauthText, `"authorization_endpoint":"https://idp.test/auth","token_endpoint":"https://idp.test/token"`, `"issuer":"https://idp.test"`, 1))),
 	)
@@ -122,7 +122,7 @@ var _ = Describe("The login of a proxy", func() {
 		b.Apply(shops())
 		result := b.Apply(change(2, &model.Service{Name: "shop", FQDN: "*"}))
 		Expect(asks(b, "gw")["shop"]).To(Equal("503"))
-		Expect(result.Conditions["proxy gw"][0].Message).To(HavePrefix(`globalconfig login cannot be enforced: the service is for every host ("*"): give redirect_uri a host`))
+		Expect(result.Conditions["proxy gw"][0].Message).To(HavePrefix(`globalconfig login cannot be enforced: the service is for every host ("*"): set a host in redirect_uri`))
 		b.Apply(change(3, oauth("login", strings.Replace(oauthText, `"/callback","redirect_path`, `"https://login.test/callback","redirect_path`, 1))))
 		Expect(asks(b, "gw")["shop"]).To(Equal("globalconfig/login"))
 	})
@@ -247,7 +247,7 @@ var _ = Describe("A login of a service", func() {
 			&model.Filter{Name: "one", Type: model.FilterOIDC, Config: oidcText}, &model.ServiceFilter{Service: "shop", Filter: "one"},
 			&model.Filter{Name: "two", Type: model.FilterOIDC, Config: oidcText}, &model.ServiceFilter{Service: "shop", Filter: "two"}))
 		Expect(found).To(Equal(map[string]uint32{"unavailable": 503}))
-		Expect(conditions["service shop"][0].Message).To(HavePrefix("filter two cannot be enforced: another http_filter_oidc is on the service too"))
+		Expect(conditions["service shop"][0].Message).To(HavePrefix("filter two cannot be enforced: the service has another http_filter_oidc too"))
 	})
 
 	It("has the same secrets at every service that it is on", func() {

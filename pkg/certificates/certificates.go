@@ -217,7 +217,7 @@ func (s *Set) ending(secret *model.Secret, now time.Time) []model.Condition {
 	end := secret.NotAfter.UTC().Format(time.RFC3339)
 	code, what := model.CertificateExpires, "ends on "+end
 	if !now.Before(secret.NotAfter.Time) {
-		code, what = model.CertificateExpired, "ended on "+end
+		code, what = model.CertificateExpired, "expired on "+end
 	}
 	list := []model.Condition{{
 		Key: secret.Key(), Code: code,

@@ -80,13 +80,13 @@ var _ = Describe("Conditions of certificates", func() {
 		_, until = set.Conditions(end)
 		Expect(until).To(BeZero())
 		Expect(said(end)).To(HaveExactElements(
-			"/secret/tls CertificateExpired: the certificate ended on 2027-03-31T12:00:00Z, and /service/shop, /upstream/blue use it; upload a new one",
+			"/secret/tls CertificateExpired: the certificate expired on 2027-03-31T12:00:00Z, and /service/shop, /upstream/blue use it; upload a new one",
 			HavePrefix("/service/shop CertificateExpired: "), HavePrefix("/upstream/blue CertificateExpired: "),
 		))
 		By("and go with who uses it")
 		Expect(apply(&model.Upstream{Name: "blue"})).To(BeTrue())
 		Expect(remove(model.ServiceSecretKey("shop", "tls"))).To(BeTrue())
-		Expect(said(end)).To(Equal([]string{"/secret/tls CertificateExpired: the certificate ended on 2027-03-31T12:00:00Z; nothing uses it; upload a new one"}))
+		Expect(said(end)).To(Equal([]string{"/secret/tls CertificateExpired: the certificate expired on 2027-03-31T12:00:00Z; nothing uses it; upload a new one"}))
 		Expect(remove(model.SecretKey("tls"))).To(BeTrue())
 		Expect(said(end)).To(BeEmpty())
 		Expect(set.Ends()).To(BeEmpty())
@@ -111,7 +111,7 @@ var _ = Describe("Conditions of certificates", func() {
 		Expect(said(early)).To(Equal([]string{
 			`/service/shop/secret/tls CertificateNotForHost: secret "tls" has a certificate for blog.example, and the fqdn of service "shop" is shop.example: it is not shown for this service`,
 			`/service/shop NoCertificate: service "shop" redirects plain HTTP to HTTPS and has no certificate for shop.example: unless a proxy in front has one, ` +
-				`clients get no further; attach a secret with a certificate and its key`,
+				`clients cannot follow the redirect; attach a secret with a certificate and its key`,
 		}))
 		Expect(apply(secret("tls", "shop.example"))).To(BeTrue())
 		Expect(said(early)).To(BeEmpty())

@@ -56,7 +56,7 @@ func New(o Options) (*Client, error) {
 		return nil, fmt.Errorf("the server %q is not an address such as http://127.0.0.1:1323", o.Server)
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the token has characters that no token has: it is one word on one line")
+		return nil, errors.New("the token has characters that a token cannot have: it must be one word on one line")
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
@@ -254,13 +254,13 @@ func (c *Client) unreachableError(r Request, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s %s: %s has not answered within %s; try again, or give it longer with --timeout: %w",
+		return fmt.Errorf("%s %s: %s has not answered within %s; try again, or increase --timeout: %w",
 			r.Method, r.Path, c.base, c.options.Timeout, err)
 	}
 	if _, untrusted := errors.AsType[x509.UnknownAuthorityError](err); untrusted {
-		return fmt.Errorf("calling %s: %w; give the certificate of the authority that signed the server's with --ca-file, %s or a context", c.base, err, CAFileVariable)
+		return fmt.Errorf("calling %s: %w; name the certificate authority of the server with --ca-file, %s or a context", c.base, err, CAFileVariable)
 	}
-	return fmt.Errorf("calling %s: %w; is gatehouse serve running there? --server, GATEHOUSE_SERVER and gatehouse context use name another", c.base, err)
+	return fmt.Errorf("calling %s: %w; is gatehouse serve running there? To call another server, use --server, GATEHOUSE_SERVER or gatehouse context use", c.base, err)
 }
 
 // nextPage returns the query of the link to the next page, or "".

@@ -57,15 +57,15 @@ var _ = Describe("A call", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("no token", "", 401, "application/problem+json", `{"detail":"who are you","code":"unauthorized"}`,
-			"GET /x: who are you (401 unauthorized); give a token with --token-file, GATEHOUSE_TOKEN_FILE or a context"),
+			"GET /x: who are you (401 unauthorized); send a token with --token-file, GATEHOUSE_TOKEN_FILE or a context"),
 		Entry("a wrong token", "t", 401, "application/problem+json", `{"detail":"who are you","code":"unauthorized"}`,
 			"GET /x: who are you (401 unauthorized); the server does not know the token that was sent"),
 		Entry("a viewer", "t", 403, "application/problem+json", `{"detail":"no","code":"forbidden"}`,
-			"GET /x: no (403 forbidden); see whether the token has the role admin"),
+			"GET /x: no (403 forbidden); check whether the token has the role admin"),
 		Entry("in use", "", 409, "application/problem+json", `{"detail":"upstream \"blue\" is in use","code":"in_use","referenced_by":["/service/shop/route/root"]}`,
 			"GET /x: upstream \"blue\" is in use (409 in_use)\n  referenced by /service/shop/route/root"),
 		Entry("another server's error", "", 502, "text/html", "<h1>", "GET /x: Bad Gateway (502)"),
-		Entry("a redirect, which is not followed", "t", 302, "text/html", "", `GET /x: the server sends the call on to "http://elsewhere.example/", which is not followed (302)`),
+		Entry("a redirect, which is not followed", "t", 302, "text/html", "", `GET /x: the server redirects the call to "http://elsewhere.example/", which is not followed (302)`),
 	)
 
 	It("trusts the authorities that it is given, and says how to give one", func(ctx SpecContext) {
@@ -87,7 +87,7 @@ var _ = Describe("A call", func() {
 		Expect(get(path)).To(Succeed())
 		Expect(get("")).To(MatchError(And(
 			HavePrefix("calling "+server.URL+": tls: failed to verify certificate: x509: certificate signed by unknown authority;"),
-			HaveSuffix("; give the certificate of the authority that signed the server's with --ca-file, GATEHOUSE_CA_FILE or a context"))))
+			HaveSuffix("; name the certificate authority of the server with --ca-file, GATEHOUSE_CA_FILE or a context"))))
 
 		bad := filepath.Join(files("ca.pem", "no certificate"), "ca.pem")
 		_, err := client.ReadAuthorities(bad)
@@ -191,7 +191,7 @@ var _ = Describe("Names of objects", func() {
 		Entry(nil, "secret/tls", "service/shop", "/service/shop/secret/tls"),
 		Entry(nil, "service/shop", "proxy/gw", "/proxy/gw/service/shop"),
 		Entry(nil, "globalconfig/rates", "proxy/gw", "/proxy/gw/globalconfig/rates"),
-		Entry(nil, "proxy/gw", "service/shop", "what is attached comes first: service/shop proxy/gw"),
+		Entry(nil, "proxy/gw", "service/shop", "name the object to attach first: service/shop proxy/gw"),
 		Entry(nil, "upstream/blue", "proxy/gw", "upstreams cannot be attached to proxies, only to a route"),
 		Entry(nil, "proxy/gw", "upstream/blue", "proxies are not attached to anything"),
 		Entry(nil, "upstrem/blue", "proxy/gw", `"upstrem" is not a kind of object; did you mean upstream?`),
@@ -207,6 +207,6 @@ var _ = Describe("Names of objects", func() {
 			Expect(k.Name).To(Equal("proxy"))
 		}
 		_, err := client.FindKind("elephant")
-		Expect(err).To(MatchError(`"elephant" is not a kind of object; there are upstream, service, route, proxy, filter, globalconfig, secret, keyset, key`))
+		Expect(err).To(MatchError(`"elephant" is not a kind of object; the kinds are upstream, service, route, proxy, filter, globalconfig, secret, keyset, key`))
 	})
 })

@@ -145,7 +145,7 @@ contexts:
 		Expect(read).To(Equal(c))
 		Expect(read.Delete("prod")).To(Succeed())
 		Expect(read.Current).To(BeEmpty())
-		Expect(read.Delete("prod")).To(MatchError(`there is no context "prod"; there are dev`))
+		Expect(read.Delete("prod")).To(MatchError(`context "prod" does not exist; the contexts are dev`))
 		Expect(os.ReadDir(filepath.Dir(path))).To(HaveLen(1))
 	})
 
@@ -203,9 +203,9 @@ var _ = Describe("Which server", func() {
 	It("names the contexts when one is not there", func() {
 		none := func(string) string { return "" }
 		_, err := client.Resolve(client.Selection{Context: "x"}, none, contexts)
-		Expect(err).To(MatchError(`there is no context "x"; there are cur, other`))
+		Expect(err).To(MatchError(`context "x" does not exist; the contexts are cur, other`))
 		_, err = client.Resolve(client.Selection{Context: "x"}, none, client.Contexts{})
-		Expect(err).To(MatchError(`there is no context "x", nor any other; make it with gatehouse context set x --server URL`))
+		Expect(err).To(MatchError(`context "x" does not exist, nor does any other; create it with gatehouse context set x --server URL`))
 	})
 
 	It("reads a token of one line", func() {

@@ -50,7 +50,7 @@ func FindKind(word string) (Kind, error) {
 	if best, near := suggest.Nearest(word, names); near {
 		return Kind{}, fmt.Errorf("%q is not a kind of object; did you mean %s?", word, best)
 	}
-	return Kind{}, fmt.Errorf("%q is not a kind of object; there are %s", word, strings.Join(names, ", "))
+	return Kind{}, fmt.Errorf("%q is not a kind of object; the kinds are %s", word, strings.Join(names, ", "))
 }
 
 // Plural is the kind's other name.
@@ -124,7 +124,7 @@ func LinkPath(what, target string) (string, error) {
 func attachError(a, b Kind, what, target string) error {
 	switch {
 	case slices.Contains(b.AttachTo, a.Name):
-		return fmt.Errorf("what is attached comes first: %s %s", target, what)
+		return fmt.Errorf("name the object to attach first: %s %s", target, what)
 	case len(a.AttachTo) == 0:
 		return fmt.Errorf("%s are not attached to anything", a.Plural())
 	}

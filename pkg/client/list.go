@@ -18,7 +18,7 @@ const pageSize = 1000
 func (a Answer) Elements() ([]json.RawMessage, error) {
 	var data map[string][]json.RawMessage
 	if err := json.Unmarshal(a.Data, &data); err != nil || len(data) != 1 {
-		return nil, fmt.Errorf("the answer has no list below \"data\"; is the server of another version?")
+		return nil, fmt.Errorf("the answer has no list below \"data\"; does the server have another version?")
 	}
 	for _, list := range data {
 		return list, nil

@@ -65,13 +65,13 @@ func readProblem(r Request, resp *http.Response, body []byte, hasToken bool) *Er
 	e := &Error{Method: r.Method, Path: r.Path, Status: resp.StatusCode}
 	switch {
 	case e.Status/100 == 3:
-		e.Detail = fmt.Sprintf("the server sends the call on to %q, which is not followed", resp.Header.Get("Location"))
+		e.Detail = fmt.Sprintf("the server redirects the call to %q, which is not followed", resp.Header.Get("Location"))
 	case e.Status == http.StatusUnauthorized && !hasToken:
-		e.Hint = "give a token with --token-file, GATEHOUSE_TOKEN_FILE or a context"
+		e.Hint = "send a token with --token-file, GATEHOUSE_TOKEN_FILE or a context"
 	case e.Status == http.StatusUnauthorized:
 		e.Hint = "the server does not know the token that was sent"
 	case e.Status == http.StatusForbidden:
-		e.Hint = "see whether the token has the role admin"
+		e.Hint = "check whether the token has the role admin"
 	}
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil || media != "application/problem+json" {

@@ -37,7 +37,7 @@ func Assignment(upstream string, endpoints *model.Endpoints, s Settings) (*ir.As
 	if len(a.Endpoints) > 0 {
 		return a, nil
 	}
-	c := &model.Condition{Key: model.UpstreamKey(upstream), Code: model.NoEndpoints, Message: "nobody is there: requests are answered with 503 until an endpoint is ready"}
+	c := &model.Condition{Key: model.UpstreamKey(upstream), Code: model.NoEndpoints, Message: "no endpoint is ready: requests are answered with 503 until one is"}
 	if n := len(endpoints.All()); n > 0 {
 		c.Message = fmt.Sprintf("--upstream-allow or --upstream-deny rules out its endpoints (%d): requests are answered with 503", n)
 	}

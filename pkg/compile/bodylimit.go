@@ -24,7 +24,7 @@ func limitedWebsocket(t *model.RouteTree) string {
 	}
 	for _, f := range t.Filters {
 		if f.Type == model.FilterBodyLimit {
-			return fmt.Sprintf("has filter %s, a limit of bodies, and websocket in its Route_config, which would wait for the end of a body for ever,", f.Name)
+			return fmt.Sprintf("has filter %s, a body limit, and websocket in its Route_config, whose requests would wait forever for the end of a body,", f.Name)
 		}
 	}
 	return ""

@@ -123,12 +123,12 @@ func ClosedHost(t *model.ServiceTree) *model.Condition {
 		case t.ClientCA == nil || t.ClientCA.Cert == "":
 			why = "secret " + ca + " has no certificate authority"
 		case Domain(t.Service) == "*":
-			why = "it is for every host, and a certificate is asked for by host name"
+			why = "it is for every host, and client certificates are requested by host name"
 		}
 		if why != "" {
 			return &model.Condition{
 				Key: t.Service.Key(), Code: model.Quarantined,
-				Message: "the service cannot ask clients for a certificate: " + why + ". It answers 503 and lets nobody in",
+				Message: "the service cannot request client certificates: " + why + ". It answers 503 and lets nobody in",
 			}
 		}
 	}

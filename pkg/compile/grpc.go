@@ -57,7 +57,7 @@ func rewrittenCall(t *model.RouteTree) string {
 	}
 	for _, f := range t.Filters {
 		if f.Type == model.FilterGRPCJSON {
-			return fmt.Sprintf("has filter %s, a http_filter_grpcjson, and rewrites paths in its Route_config, which would be that of the call by then "+
+			return fmt.Sprintf("has filter %s, a http_filter_grpcjson, and rewrites paths in its Route_config, which would change the path of the call "+
 				"(write the paths that clients send into the http rules),", f.Name)
 		}
 	}

@@ -36,7 +36,7 @@ func Clash(filters []*model.ParsedFilter) string {
 	if len(asking) < 2 || !slices.ContainsFunc(asking, func(f *model.ParsedFilter) bool { return f.Type != model.FilterOIDC }) {
 		return ""
 	}
-	return fmt.Sprintf("has filters %s and %s, of which only one can say whose requests pass (put the other one on a route),", asking[0].Name, asking[1].Name)
+	return fmt.Sprintf("has filters %s and %s, of which only one can decide which requests are allowed (attach the other one to a route),", asking[0].Name, asking[1].Name)
 }
 
 func addHostJWT(h *ir.Host, f *model.JWTFilter, at Place) (err error) {

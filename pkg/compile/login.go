@@ -29,7 +29,7 @@ type Place struct {
 // addLogin adds the login of a filter to its host, or returns why it cannot.
 func addLogin(h *ir.Host, c *model.OIDCFilter, at Place) error {
 	if h.Login != nil {
-		return errors.New("another http_filter_oidc is on the service too, and nobody could say which of them asks for the login")
+		return errors.New("the service has another http_filter_oidc too, and only one login can apply")
 	}
 	l, err := loginOf(c.Login(), at)
 	if err != nil {
@@ -52,7 +52,7 @@ func GlobalLogin(p *model.ProxyTree, s Settings) (login *ir.Login, err error) {
 		case !ok:
 			err = errors.New("its configuration is not that of a " + g.Type)
 		case login != nil:
-			err = errors.New(login.Name + " asks for a login too, and nobody could say which of them does")
+			err = errors.New(login.Name + " is a login too, and only one login can apply")
 		default:
 			login, err = loginOf(c.Login(), Place{Key: g.Key(), Named: p.Named, Settings: s})
 		}
@@ -87,7 +87,7 @@ func putLogin(h *ir.Host, l *ir.Login) error {
 		own.RedirectDomains = append([]string{domain}, l.RedirectDomains...)
 	}
 	if len(own.RedirectDomains) == 0 {
-		return errors.New(`the service is for every host ("*"): give redirect_uri a host, or anybody could send users elsewhere after a login`)
+		return errors.New(`the service is for every host ("*"): set a host in redirect_uri, or anybody could send users elsewhere after a login`)
 	}
 	h.Login, h.Reserved = &own, ReservedRoutes(l)
 	return nil
@@ -213,7 +213,7 @@ func setLoginSecrets(out *ir.Login, l *model.Login, at Place) error {
 func secretValue(name string, at Place) (string, error) {
 	s, _ := at.Named[model.SecretKey(name)].(*model.Secret)
 	if s == nil {
-		return "", fmt.Errorf("secret %s is not there", name)
+		return "", fmt.Errorf("secret %s does not exist", name)
 	}
 	value, err := s.OpenValue(at.Open)
 	if err != nil {
@@ -236,10 +236,10 @@ func providerCluster(out *ir.Login, l *model.Login, at Place) (*ir.Cluster, erro
 	if derived {
 		u = l.DerivedUpstream(endpoint)
 	} else if u, _ = at.Named[model.UpstreamKey(l.Upstream)].(*model.Upstream); u == nil {
-		return nil, fmt.Errorf("upstream %s is not there", l.Upstream)
+		return nil, fmt.Errorf("upstream %s does not exist", l.Upstream)
 	}
 	if isRuledOut(u, at.Settings) {
-		return nil, errors.New("the address of the identity provider is one that --upstream-allow or --upstream-deny rules out")
+		return nil, errors.New("--upstream-allow or --upstream-deny rules out the address of the identity provider")
 	}
 	if (endpoint.Scheme == "https") != u.SpeaksTLS() {
 		return nil, fmt.Errorf("the token endpoint is %s, and upstream %s has the protocol %s", endpoint.Scheme, u.Name, u.Protocol)
@@ -273,7 +273,7 @@ func secretsAmong(named map[model.Key]model.Object) map[string]*model.Secret {
 func setTokenCheck(out *ir.Login, l *model.Login) error {
 	if l.Issuer == "" && l.JWKSURI == "" {
 		if len(l.Require) > 0 || len(l.ClaimHeaders) > 0 {
-			return errors.New("claims can be used only if the id_token is verified: give issuer, or jwks_uri")
+			return errors.New("claims can be used only if the id_token is verified: set issuer or jwks_uri")
 		}
 		return nil
 	}

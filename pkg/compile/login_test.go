@@ -147,34 +147,34 @@ var _ = Describe("A login", func() {
 		}, "the keys of the identity provider are not known: it has not answered yet"),
 		Entry("what was learned is no URL", func(c *loginCase) { c.provider.TokenEndpoint = "token" }, `token_endpoint "token" is not a URL`),
 		Entry("secrets cannot be read", func(c *loginCase) { c.settings.Open = nil }, "secrets cannot be read"),
-		Entry("the client's secret is not there", func(c *loginCase) { delete(c.objects, model.SecretKey("client")) }, "secret client is not there"),
+		Entry("the client's secret does not exist", func(c *loginCase) { delete(c.objects, model.SecretKey("client")) }, "secret client does not exist"),
 		Entry("the client's secret has no text", func(c *loginCase) { c.put(&model.Secret{Name: "client", Cert: "pem"}) }, "secret client has no value (Secret_value)"),
 		Entry("the client's secret is empty", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:"}) }, "secret client has no value (Secret_value)"),
 		Entry("the client's secret does not open", func(c *loginCase) { c.put(&model.Secret{Name: "client", Value: "sealed:v1:lost"}) },
 			"secret client cannot be read: it was sealed with another key"),
-		Entry("the cookie secret is not there", func(c *loginCase) { delete(c.objects, model.SecretKey("cookies")) }, "secret cookies is not there"),
+		Entry("the cookie secret does not exist", func(c *loginCase) { delete(c.objects, model.SecretKey("cookies")) }, "secret cookies does not exist"),
 		Entry("the cookie secret is empty", func(c *loginCase) { c.put(&model.Secret{Name: "cookies", Value: "sealed:v1:"}) }, "secret cookies has no value (Secret_value)"),
 		Entry("the cookie secret does not open", func(c *loginCase) { c.put(&model.Secret{Name: "cookies", Value: "sealed:v1:lost"}) },
 			"secret cookies cannot be read: it was sealed with another key"),
-		Entry("the upstream is not there", func(c *loginCase) { delete(c.objects, model.UpstreamKey("idp")) }, "upstream idp is not there"),
+		Entry("the upstream does not exist", func(c *loginCase) { delete(c.objects, model.UpstreamKey("idp")) }, "upstream idp does not exist"),
 		Entry("the upstream is out of rotation", func(c *loginCase) {
 			c.put(upstream("idp", func(u *model.Upstream) { u.Protocol, u.Weight = "tls", 0 }))
 		}, "upstream idp has weight 0"),
 		Entry("the upstream speaks no TLS", func(c *loginCase) { c.put(upstream("idp")) }, "the token endpoint is https, and upstream idp has the protocol http"),
-		Entry("the upstream's authority is not there", func(c *loginCase) {
+		Entry("the upstream's authority does not exist", func(c *loginCase) {
 			c.put(upstream("idp", func(u *model.Upstream) { u.Protocol, u.ValidationCACertificate = "tls", "ca" }))
 		}, "the identity provider has upstream idp, whose certificate authority has no certificate"),
 		Entry("nothing verifies the provider's certificate", func(c *loginCase) { c.settings.Authorities = "" },
 			"the identity provider has upstream idp, whose certificate cannot be verified, because no certificate authorities were found on the system (--upstream-ca-file)"),
 		Entry("the provider's address is ruled out", func(c *loginCase) { c.settings.Upstreams = denying("192.0.2.0/24") },
-			"the address of the identity provider is one that --upstream-allow or --upstream-deny rules out"),
+			"--upstream-allow or --upstream-deny rules out the address of the identity provider"),
 		Entry("the provider's own address is ruled out", func(c *loginCase) {
 			c.both(`"upstream":"idp",`, "")
 			c.provider.Source.Upstream, c.provider.Source.UpstreamFor, c.provider.TokenEndpoint = "", "", "https://192.0.2.7/token"
 			c.settings.Upstreams = denying("192.0.2.0/24")
-		}, "the address of the identity provider is one that --upstream-allow or --upstream-deny rules out"),
+		}, "--upstream-allow or --upstream-deny rules out the address of the identity provider"),
 		Entry("the service is for every host, and users would be sent back to any", func(c *loginCase) { c.domain = "*" },
-			`the service is for every host ("*"): give redirect_uri a host, or anybody could send users elsewhere after a login`),
+			`the service is for every host ("*"): set a host in redirect_uri, or anybody could send users elsewhere after a login`),
 	)
 
 	It("closes a service whose text of the client's secret does not open", func() {

@@ -33,7 +33,7 @@ func addMirror(r *ir.Route, f *model.MirrorFilter, at Place) error {
 func namedCluster(name string, named map[model.Key]model.Object, s Settings) (*ir.Cluster, error) {
 	u, _ := named[model.UpstreamKey(name)].(*model.Upstream)
 	if u == nil {
-		return nil, fmt.Errorf("upstream %s is not there", name)
+		return nil, fmt.Errorf("upstream %s does not exist", name)
 	}
 	if isRuledOut(u, s) {
 		return nil, fmt.Errorf("--upstream-allow or --upstream-deny rules out the address of upstream %s", name)

@@ -109,7 +109,7 @@ func unusableTLS(upstreams []*model.Upstream, with Credentials) string {
 		}
 		pair := with.Secrets[u.ClientCertificate]
 		if pair == nil || pair.Cert == "" || pair.PrivateKey == "" {
-			return "has upstream " + u.Name + ", whose client certificate is not there,"
+			return "has upstream " + u.Name + ", whose client certificate does not exist,"
 		}
 		if _, err := clientPair(pair, with.Open); err != nil {
 			return "has upstream " + u.Name + ", whose client certificate has a key that cannot be read,"

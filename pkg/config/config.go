@@ -201,7 +201,7 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 // completeAPI reads the admin token and checks the settings of TLS.
 func (c *Config) completeAPI(env map[string]string, readFile ReadFile) error {
 	if (c.APITLSCert == "") != (c.APITLSKey == "") {
-		return fmt.Errorf("--api-tls-cert and --api-tls-key belong together: give both, or none")
+		return fmt.Errorf("--api-tls-cert and --api-tls-key belong together: set both or neither")
 	}
 	token, from := env[adminTokenVariable], "environment "+adminTokenVariable
 	if c.APIAdminTokenFile != "" {

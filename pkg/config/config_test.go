@@ -196,7 +196,7 @@ var _ = Describe("A bad setting", func() {
 	const (
 		addr     = `is not an address HOST:PORT such as 127.0.0.1:1323`
 		xdsAddr  = `is not an address HOST:PORT such as 127.0.0.1:18000`
-		name     = `is not a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)`
+		name     = `is not a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - and not the name of an API call (dump, copy, deepcopy, copyroute)`
 		hosts    = `is not a list of host names such as api.example.com,gateway.internal, without ports`
 		debug    = `is not a loopback address IP:PORT such as 127.0.0.1:6060: profiles show what the program does and holds, so only this machine may read them (from elsewhere through ssh -L)`
 		database = `is not a database URL such as sqlite:///abs/path.db or postgres://user:password@host:5432/name`
@@ -287,8 +287,8 @@ var _ = Describe("A bad setting", func() {
 			_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: text}.load()
 			Expect(err).To(MatchError(want))
 		},
-		Entry("an unknown key", "api-addr: 127.0.0.1:1\nhttp_port: 80\n", `/etc/gw.yaml line 2: "http_port" is no setting; the nearest is "http-port"`),
-		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is no setting; the nearest is "kubeconfig"`),
+		Entry("an unknown key", "api-addr: 127.0.0.1:1\nhttp_port: 80\n", `/etc/gw.yaml line 2: "http_port" is not a setting; the nearest is "http-port"`),
+		Entry("the file's own name", "config: x\n", `/etc/gw.yaml line 1: "config" is not a setting; the nearest is "kubeconfig"`),
 		Entry("a key twice", "proxy: a\ndemo: true\nproxy: b\n", `/etc/gw.yaml line 3: "proxy" is given twice (first: /etc/gw.yaml line 1)`),
 		Entry("a list", "proxy: [a]\n", `/etc/gw.yaml line 1: "proxy" must be a single value`),
 		Entry("no mapping", "\n- proxy\n", `/etc/gw.yaml line 2: expected lines such as "api-addr: 127.0.0.1:1323"`),
@@ -374,7 +374,7 @@ var _ = Describe("The admin token", func() {
 
 	DescribeTable("has no key in the file", func(key, nearest string) {
 		_, _, err := given{flags: map[string]string{"config": "/etc/gw.yaml"}, file: key + ": " + text + "\n"}.load()
-		Expect(err).To(MatchError(`/etc/gw.yaml line 1: "` + key + `" is no setting; the nearest is "` + nearest + `"`))
+		Expect(err).To(MatchError(`/etc/gw.yaml line 1: "` + key + `" is not a setting; the nearest is "` + nearest + `"`))
 	}, Entry(nil, "api-admin-token", "api-admin-token-file"))
 
 	It("is not printed", func() {
@@ -389,7 +389,7 @@ var _ = Describe("TLS of the API", func() {
 	It("needs both files", func() {
 		for _, flag := range []string{"api-tls-cert", "api-tls-key"} {
 			_, _, err := given{flags: map[string]string{flag: "/etc/gw.pem"}}.load()
-			Expect(err).To(MatchError("--api-tls-cert and --api-tls-key belong together: give both, or none"))
+			Expect(err).To(MatchError("--api-tls-cert and --api-tls-key belong together: set both or neither"))
 		}
 	})
 })
@@ -398,12 +398,12 @@ var _ = DescribeTable("TLS of xDS is refused", func(flags map[string]string, wan
 	_, _, err := given{flags: flags}.load()
 	Expect(err).To(MatchError(want))
 },
-	Entry("with a certificate and no key", map[string]string{"xds-tls-cert": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: give both, or none"),
-	Entry("with a key and no certificate", map[string]string{"xds-tls-key": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: give both, or none"),
+	Entry("with a certificate and no key", map[string]string{"xds-tls-cert": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: set both or neither"),
+	Entry("with a key and no certificate", map[string]string{"xds-tls-key": "/x"}, "--xds-tls-cert and --xds-tls-key belong together: set both or neither"),
 	Entry("with authorities alone", map[string]string{"xds-tls-client-ca": "/x"},
-		"--xds-tls-client-ca is of no use without --xds-tls-cert and --xds-tls-key: Envoys show a certificate only to a server that has one"),
+		"--xds-tls-client-ca requires --xds-tls-cert and --xds-tls-key: Envoys present a certificate only to a server that has one"),
 	Entry("with a revocation list for nobody", map[string]string{"xds-tls-cert": "/x", "xds-tls-key": "/x", "xds-tls-client-crl": "/x"},
-		"--xds-tls-client-crl is of no use without --xds-tls-client-ca, whose certificates it revokes"),
+		"--xds-tls-client-crl requires --xds-tls-client-ca, whose certificates it revokes"),
 )
 
 var _ = Describe("Warnings", func() {
@@ -411,7 +411,7 @@ var _ = Describe("Warnings", func() {
 		_, warnings, err := given{env: []string{"GATEHOUSE_HTP_PORT=1", "GATEHOUSE_TEST_POSTGRES=x", "GATEHOUSE_CONFIG=", "GATEHOUSE_SERVER=x", "GATEHOUSE_TOKEN_FILE=x", "GATEHOUSE_CONTEXT=x"}}.load()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(warnings).To(Equal([]string{
-			"environment GATEHOUSE_HTP_PORT is no setting and does nothing; the nearest is GATEHOUSE_HTTP_PORT",
+			"environment GATEHOUSE_HTP_PORT is not a setting and has no effect; the nearest is GATEHOUSE_HTTP_PORT",
 		}))
 	})
 })

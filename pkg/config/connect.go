@@ -133,7 +133,7 @@ func (c *Config) completeConnect() error {
 	t := c.Connect
 	switch {
 	case (t.TLSCert == "") != (t.TLSKey == ""):
-		return fmt.Errorf("--xds-tls-cert and --xds-tls-key belong together: give both, or none")
+		return fmt.Errorf("--xds-tls-cert and --xds-tls-key belong together: set both or neither")
 	case t.TLSCA == "" && t.TLSCert+t.TLSServerName+t.SDSDir != "":
 		return fmt.Errorf("--xds-tls-cert, --xds-tls-server-name and --sds-dir need --xds-tls-ca: the authorities by which Envoy knows its control plane")
 	}

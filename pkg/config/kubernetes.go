@@ -111,7 +111,7 @@ func (c *Config) checkMode(env map[string]string, sources map[string]value) erro
 	if c.Mode != ModeKubernetes {
 		for _, s := range kubernetesSettings()[1:] {
 			if v, given := sources[s.Name]; given {
-				return fmt.Errorf("--%s: %q (from %s) is of no use without --mode kubernetes; give both, or none", s.Name, v.text, v.from)
+				return fmt.Errorf("--%s: %q (from %s) requires --mode kubernetes; set both or neither", s.Name, v.text, v.from)
 			}
 		}
 		return nil
@@ -123,7 +123,7 @@ func (c *Config) checkMode(env map[string]string, sources map[string]value) erro
 		{"allow-empty", "there is no database that could be lost"},
 	} {
 		if v, given := sources[s.name]; given && v.text != "false" {
-			return fmt.Errorf("--%s: the value from %s does not go with --mode kubernetes: %s; leave it out", s.name, v.from, s.because)
+			return fmt.Errorf("--%s: the value from %s cannot be combined with --mode kubernetes: %s; remove it", s.name, v.from, s.because)
 		}
 	}
 	if c.Kubernetes.Config == "" {

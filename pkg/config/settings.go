@@ -170,7 +170,7 @@ func upstreamSettings() []Setting {
 		},
 		{
 			Name: "provider-allow", Type: "addresses", commands: servers,
-			Usage:   "addresses on the loopback, of the link, or of a metadata service at which identity providers may be asked, or host names of such; others need no permission",
+			Usage:   "loopback, link-local and metadata-service addresses at which identity providers may be called, or host names with such addresses; other addresses need no permission",
 			allowed: allowed,
 			set:     setter(func(c *Config) *[]egress.Entry { return &c.ProviderAllow }, addresses),
 		},
@@ -280,12 +280,12 @@ func proxySettings() []Setting {
 		{
 			Name: "proxy", Type: "name", Default: "gw", commands: []string{Standalone, Bootstrap, Envoy},
 			Usage:   "name of the proxy object whose configuration the Envoy receives",
-			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - that no API call has (dump, copy, deepcopy, copyroute)",
+			allowed: "a proxy name: 1 to 253 characters of A-Z a-z 0-9 . _ - and not the name of an API call (dump, copy, deepcopy, copyroute)",
 			set:     setter(func(c *Config) *string { return &c.Proxy }, proxyName),
 		},
 		{
 			Name: "envoy", Type: "file", commands: []string{Standalone, Envoy},
-			Usage:   "the Envoy to run (default: beside the program, then in PATH)",
+			Usage:   "the Envoy to run (default: next to the program, then in PATH)",
 			allowed: "a path",
 			set:     setter(func(c *Config) *string { return &c.Envoy }, anyText),
 		},
@@ -296,7 +296,7 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "https-port", Type: "port", Default: "8443", commands: own,
-			Usage: "port of the HTTPS listener, which is there once a service has a certificate", allowed: "a port, 1 to 65535",
+			Usage: "port of the HTTPS listener, which exists once a service has a certificate", allowed: "a port, 1 to 65535",
 			set: setter(func(c *Config) *int { return &c.HTTPSPort }, port),
 		},
 		{
@@ -307,7 +307,7 @@ func proxySettings() []Setting {
 		},
 		{
 			Name: "trusted-hops", Type: "number", Default: "0", commands: own,
-			Usage:   "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; with one too many, clients make up their address",
+			Usage:   "exact number of your own proxies in front of the gateway that append to X-Forwarded-For; if the number is too high, clients can choose their address",
 			allowed: "a whole number from 0 to 10",
 			set:     setter(func(c *Config) *int { return &c.TrustedHops }, hops),
 		},

@@ -82,7 +82,7 @@ func unknownVariables(env map[string]string) []string {
 		if !strings.HasPrefix(name, variablePrefix) || strings.HasPrefix(name, variablePrefix+"TEST_") || slices.Contains(known, name) {
 			continue
 		}
-		list = append(list, fmt.Sprintf("environment %s is no setting and does nothing; the nearest is %s", name, nearest(name, known)))
+		list = append(list, fmt.Sprintf("environment %s is not a setting and has no effect; the nearest is %s", name, nearest(name, known)))
 	}
 	return list
 }
@@ -113,7 +113,7 @@ func fileLayer(path string, readFile ReadFile) (layer, error) {
 		from := fmt.Sprintf("%s line %d", path, key.Line)
 		switch _, twice := l.values[key.Value]; {
 		case !slices.Contains(names(), key.Value):
-			return layer{}, fmt.Errorf("%s: %q is no setting; the nearest is %q", from, key.Value, nearest(key.Value, names()))
+			return layer{}, fmt.Errorf("%s: %q is not a setting; the nearest is %q", from, key.Value, nearest(key.Value, names()))
 		case twice:
 			return layer{}, fmt.Errorf("%s: %q is given twice (first: %s)", from, key.Value, l.values[key.Value].from)
 		case val.Kind != yaml.ScalarNode:

@@ -33,7 +33,7 @@ func xdsSettings() []Setting {
 		},
 		{
 			Name: "insecure-xds", Type: "bool", Default: "false", commands: servers,
-			Usage:   "let clients of --xds-addr in that do not prove who they are: everybody who reaches it can read every configuration, private keys included",
+			Usage:   "accept clients of --xds-addr that do not prove their identity: everybody who reaches it can read every configuration, private keys included",
 			allowed: "true or false",
 			set:     setter(func(c *Config) *bool { return &c.InsecureXDS }, boolean),
 		},
@@ -44,11 +44,11 @@ func xdsSettings() []Setting {
 func (c *Config) checkXDS() error {
 	switch {
 	case (c.XDSTLSCert == "") != (c.XDSTLSKey == ""):
-		return errors.New("--xds-tls-cert and --xds-tls-key belong together: give both, or none")
+		return errors.New("--xds-tls-cert and --xds-tls-key belong together: set both or neither")
 	case c.XDSTLSClientCA != "" && c.XDSTLSCert == "":
-		return errors.New("--xds-tls-client-ca is of no use without --xds-tls-cert and --xds-tls-key: Envoys show a certificate only to a server that has one")
+		return errors.New("--xds-tls-client-ca requires --xds-tls-cert and --xds-tls-key: Envoys present a certificate only to a server that has one")
 	case c.XDSTLSClientCRL != "" && c.XDSTLSClientCA == "":
-		return errors.New("--xds-tls-client-crl is of no use without --xds-tls-client-ca, whose certificates it revokes")
+		return errors.New("--xds-tls-client-crl requires --xds-tls-client-ca, whose certificates it revokes")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (a *applier) fillProxy(item *Item, p *model.Proxy, stored model.Object) err
 	}
 	if errs := p.Validate(); len(errs) > 0 {
 		return &model.Error{
-			Kind: model.Invalid, Message: "the fields do not fit the absent ones, which keep the values of the proxy",
+			Kind: model.Invalid, Message: "the fields conflict with the absent ones, which keep the values of the proxy",
 			Hint: "nothing was changed", Fields: errs,
 		}
 	}

@@ -39,7 +39,7 @@ var _ = Describe("a field that is absent", func() {
 		c.applied("version: 1\nproxies:\n- name: a\n  http_port: 8443\n  https_port: 9443\n- name: b\n  https_port: 8080\n  http_port: 80\n", document.ApplyOptions{})
 		Expect(c.applied("version: 1\nproxies:\n- name: a\n  http_port: 8443\n- name: b\n  https_port: 8080\n", document.ApplyOptions{})).To(Equal(document.Result{Unchanged: 2}))
 		_, _, err := c.apply("version: 1\nproxies:\n- name: a\n  http_port: 9443\n", document.ApplyOptions{})
-		Expect(err).To(MatchError(ContainSubstring(`line 3: proxies["a"]: the fields do not fit the absent ones, which keep the values of the proxy`)))
+		Expect(err).To(MatchError(ContainSubstring(`line 3: proxies["a"]: the fields conflict with the absent ones, which keep the values of the proxy`)))
 		unfit, ok := errors.AsType[*model.Error](err)
 		Expect(ok).To(BeTrue())
 		Expect(unfit.Fields).To(Equal([]model.FieldError{{Field: `line 3: proxies["a"].https_port`, Message: "must differ from Http_port"}}))

@@ -281,7 +281,7 @@ func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) e
 	if old == nil || old.Cert == "" && old.PrivateKey == "" && old.Value == "" {
 		if old == nil {
 			a.result.Warnings = append(a.result.Warnings, place(item.Line, item.At)+
-				": nothing is stored for this secret; it was made empty, upload its contents")
+				": nothing is stored for this secret; it was created empty: upload its contents")
 		}
 		return nil
 	}
@@ -289,7 +289,7 @@ func (a *applier) fillSecret(item *Item, s *model.Secret, stored model.Object) e
 	s.Cert, s.PrivateKey, s.Value = seen.Cert, seen.PrivateKey, seen.Value
 	if errs := s.Validate(); len(errs) > 0 {
 		return &model.Error{
-			Kind: model.Invalid, Message: "the fields do not fit the contents that are stored for this secret",
+			Kind: model.Invalid, Message: "the fields do not match the stored contents of this secret",
 			Hint: "nothing was changed", Fields: errs,
 		}
 	}

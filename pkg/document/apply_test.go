@@ -285,7 +285,7 @@ secrets:
 	It("cannot be redacted in a new filter", func() {
 		_, _, err := configOf(references).apply(oidc, document.ApplyOptions{})
 		Expect(messages(err)).To(Equal([]string{
-			`line 3: filters["login"].filter_config.client_secret: is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows`,
+			`line 3: filters["login"].filter_config.client_secret: is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns`,
 		}))
 	})
 })

@@ -90,7 +90,7 @@ func (b *builder) key(has *keys, key string, line int, at string, known []string
 		return false
 	}
 	if slices.Contains(has.seen, key) {
-		b.fail(line, where(), "is there twice")
+		b.fail(line, where(), "appears twice")
 		return false
 	}
 	has.seen = append(has.seen, key)
@@ -101,7 +101,7 @@ func unknown(key string, known []string) string {
 	if best, near := suggest.Nearest(clip(key), known); near {
 		return "is unknown; did you mean " + best + "?"
 	}
-	return "is unknown; known are " + strings.Join(known, ", ")
+	return "is unknown; known keys are " + strings.Join(known, ", ")
 }
 
 func (b *builder) document(root *yaml.Node) {
@@ -119,7 +119,7 @@ func (b *builder) document(root *yaml.Node) {
 
 func (b *builder) version(e entry) {
 	if e.value.Kind != yaml.ScalarNode || e.value.Value != fmt.Sprint(Version) || shape(e.value) != form.IsNumber {
-		b.fail(e.line, "version", "must be %d; this program knows no other", Version)
+		b.fail(e.line, "version", "must be %d, the only version that this program supports", Version)
 	}
 }
 
@@ -233,7 +233,7 @@ func settlePorts(item *Item, p *model.Proxy) bool {
 func (b *builder) add(item *Item, name string) {
 	key := item.Object.Key()
 	if first, twice := b.seen[key]; twice && name != "" {
-		b.fail(item.Line, item.At, "is there twice; the first is on line %d", first)
+		b.fail(item.Line, item.At, "appears twice; the first is on line %d", first)
 		return
 	}
 	b.seen[key] = item.Line
@@ -243,7 +243,7 @@ func (b *builder) add(item *Item, name string) {
 // names reads a list of names.
 func (b *builder) names(at string, n *yaml.Node) []Link {
 	if n.Kind != yaml.SequenceNode {
-		b.fail(n.Line, at, "must be a list of names, not %s; leave it out to say nothing", shape(n))
+		b.fail(n.Line, at, "must be a list of names, not %s; omit it to keep what is attached", shape(n))
 		return nil
 	}
 	var seen map[string]bool
@@ -279,7 +279,7 @@ func badName(n *yaml.Node, seen map[string]bool) string {
 		return err.Error()
 	}
 	if seen[n.Value] {
-		return strconv.Quote(clip(n.Value)) + " is there twice"
+		return strconv.Quote(clip(n.Value)) + " appears twice"
 	}
 	return ""
 }

@@ -145,8 +145,8 @@ var _ = Describe("a document", func() {
 		Expect(result.Created).To(Equal(19))
 		Expect(result.Updated + result.Deleted + result.Unchanged).To(BeZero())
 		Expect(result.Warnings).To(Equal([]string{
-			`line 17: secrets["ca"]: nothing is stored for this secret; it was made empty, upload its contents`,
-			`line 18: secrets["cookie"]: nothing is stored for this secret; it was made empty, upload its contents`,
+			`line 17: secrets["ca"]: nothing is stored for this secret; it was created empty: upload its contents`,
+			`line 18: secrets["cookie"]: nothing is stored for this secret; it was created empty: upload its contents`,
 		}))
 	})
 

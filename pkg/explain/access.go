@@ -37,7 +37,7 @@ func (a *Answer) passAccess(s subject, l *hcmv3.HttpConnectionManager, vh *route
 	case yes:
 		return false, a.endRefused(l, accessRefused, AccessRefused, fmt.Sprintf("a vh_filter_rbac does not allow %s %s", s.headers.get(":method"), s.path))
 	case unknown:
-		a.step("access", "whether a vh_filter_rbac allows the request depends on the claims of the session; what follows is what is allowed")
+		a.step("access", "whether a vh_filter_rbac allows the request depends on the claims of the session; the next steps assume that it does")
 	default:
 		a.step("access", "a vh_filter_rbac allows the request")
 	}

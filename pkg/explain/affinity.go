@@ -99,7 +99,7 @@ func (a *Answer) describeChoice(r *routev3.Route) {
 	}
 	for _, m := range r.GetRoute().GetRequestMirrorPolicies() {
 		const percent = 10_000
-		a.step("forward", fmt.Sprintf("a copy of %g%% of the requests goes to %s, and its answer to nobody",
+		a.step("forward", fmt.Sprintf("a copy of %g%% of the requests goes to %s, whose answers are discarded",
 			float64(m.GetRuntimeFraction().GetDefaultValue().GetNumerator())/percent, m.GetCluster()))
 	}
 }

@@ -48,7 +48,7 @@ func (a *Answer) passAnyOf(have State, s subject, l *hcmv3.HttpConnectionManager
 		}
 		if header, _ := keyHeaderOf(anyKeyFilter, vh, r); client == "" && s.headers[header] != nil {
 			a.Body = challengeBody(l, "ApiKey")
-			a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_anyof takes an API key: "+why)
+			a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_anyof accepts an API key: "+why)
 			return false, nil
 		}
 		found.client = client
@@ -61,7 +61,7 @@ func (a *Answer) passAnyOf(have State, s subject, l *hcmv3.HttpConnectionManager
 		user, why := s.userAmong(message)
 		if user == "" && strings.HasPrefix(s.headers.get("authorization"), "Basic ") {
 			a.Body = challengeBody(l, "Basic ")
-			a.endWith(PasswordRequired, http.StatusUnauthorized, "refused", "a http_filter_anyof takes a user name and a password: "+why)
+			a.endWith(PasswordRequired, http.StatusUnauthorized, "refused", "a http_filter_anyof accepts a user name and a password: "+why)
 			return false, nil
 		}
 		found.user = user
@@ -82,7 +82,7 @@ func (a *Answer) passFound(s subject, found credentialsOf, l *hcmv3.HttpConnecti
 				return counts, err
 			}
 		}
-		return false, a.endRefused(l, name, NoCredential, "a http_filter_anyof asks for one of several credentials, and the request has none that counts here")
+		return false, a.endRefused(l, name, NoCredential, "a http_filter_anyof requires one of several credentials, and the request has none that it accepts")
 	}
 	return true, nil
 }
@@ -115,8 +115,8 @@ func (s subject) counts(p *rbacconfigv3.Principal, found credentialsOf, vh *rout
 
 func (f *Filter) describeAnyKey(p passed) error {
 	client, _, err := p.request.clientOfKey(p.have, anyKeyFilter, p.vh, p.route)
-	if f.Message = "finds no API key that it knows, which it does not ask for"; client != "" {
-		f.Message = "takes the API key for that of " + client
+	if f.Message = "finds no known API key, and requires none"; client != "" {
+		f.Message = "takes the API key as that of " + client
 	}
 	return err
 }
@@ -124,13 +124,13 @@ func (f *Filter) describeAnyKey(p passed) error {
 func (f *Filter) describeAnyBasicAuth(p passed) error {
 	message, err := messageFor(anyBasicAuthFilter, p.vh, p.route, &basicauthv3.BasicAuthPerRoute{})
 	user, _ := p.request.userAmong(message)
-	if f.Message = "finds no user with that password, which it does not ask for"; user != "" {
-		f.Message = "takes the request for one of " + user
+	if f.Message = "finds no user with that password, and requires none"; user != "" {
+		f.Message = "takes the request as one of " + user
 	}
 	return err
 }
 
 func (f *Filter) describeAnyOf(passed) error {
-	f.Message = "lets requests pass for which one of the filters before it has found who it is"
+	f.Message = "allows requests whose client one of the filters before it has identified"
 	return nil
 }

@@ -38,7 +38,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 	}
 	if client == "" {
 		a.Body = challengeBody(l, "ApiKey")
-		a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_apikey asks for an API key: "+why)
+		a.endWith(KeyRequired, http.StatusUnauthorized, "refused", "a http_filter_apikey requires an API key: "+why)
 		return false, nil
 	}
 	message, err := messageFor(keyClientsFilter, vh, r, &rbacv3.RBACPerRoute{})
@@ -48,7 +48,7 @@ func (a *Answer) passKey(have State, s subject, l *hcmv3.HttpConnectionManager, 
 	for _, policy := range message.GetRbac().GetRules().GetPolicies() {
 		for _, p := range policy.GetPrincipals() { // the clients that are refused
 			if !isClient(client, p.GetNotId().GetSourcedMetadata().GetMetadataMatcher().GetValue()) {
-				return false, a.endRefused(l, KeyRefused, KeyRefused, fmt.Sprintf("a http_filter_apikey does not let %s in", client))
+				return false, a.endRefused(l, KeyRefused, KeyRefused, fmt.Sprintf("a http_filter_apikey does not allow client %s", client))
 			}
 		}
 	}
@@ -80,13 +80,13 @@ func (s subject) clientOfKey(have State, filter string, vh *routev3.VirtualHost,
 	}
 	client, secret, ok := credentials(first)
 	if !ok {
-		return "", "what is in " + header + " has not the form of a key", nil
+		return "", "the value of " + header + " does not have the form of a key", nil
 	}
 	known, err := have.knowsUser(filter, client+":"+model.HashKey([]byte(secret)))
 	if err != nil || known {
 		return client, "", err
 	}
-	return "", "what is in " + header + " is no key that the Envoy knows", nil
+	return "", "the value of " + header + " is not a key that the Envoy knows", nil
 }
 
 // keyHeaderOf returns the header that contains the key: the route's, or else the service's.
@@ -149,8 +149,8 @@ func challengeBody(l *hcmv3.HttpConnectionManager, scheme string) string {
 
 func (f *Filter) describeKey(p passed) error {
 	client, _, err := p.request.clientOfKey(p.have, keyFilter, p.vh, p.route)
-	if f.Message = "finds no API key that it knows"; client != "" {
-		f.Message = "takes the API key for that of " + client + ", as the backend sees in " + model.ClientHeader
+	if f.Message = "finds no known API key"; client != "" {
+		f.Message = "takes the API key as that of " + client + ", as the backend sees in " + model.ClientHeader
 	}
 	return err
 }
@@ -169,6 +169,6 @@ func (f *Filter) describeKeyClients(p passed) error {
 			}
 		}
 	}
-	f.Message = "lets the keys " + strings.Join(clients, ", ") + " in"
+	f.Message = "allows the keys of " + strings.Join(clients, ", ")
 	return err
 }

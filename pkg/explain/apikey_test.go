@@ -37,9 +37,9 @@ var _ = Describe("The filter that asks for an API key", func() {
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
 			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key, x-gatehouse-any-key"},
-			{Name: "envoy.filters.http.basic_auth/key", Message: "takes the API key for that of a/x, as the backend sees in x-client"},
-			{Name: "envoy.filters.http.rbac/clients", Message: "lets the keys a/* in"},
-			{Name: "envoy.filters.http.header_mutation/clean", Message: "takes the API key out of what the backend sees"},
+			{Name: "envoy.filters.http.basic_auth/key", Message: "takes the API key as that of a/x, as the backend sees in x-client"},
+			{Name: "envoy.filters.http.rbac/clients", Message: "allows the keys of a/*"},
+			{Name: "envoy.filters.http.header_mutation/clean", Message: "removes the API key from the request to the backend"},
 			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},
 		}))
 	})
@@ -49,14 +49,14 @@ var _ = Describe("The filter that asks for an API key", func() {
 		Expect(a.Code).To(Equal("key_required"))
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("a valid API key is needed\n"))
-		Expect(a.Message).To(Equal("a http_filter_apikey asks for an API key: " + why))
+		Expect(a.Message).To(Equal("a http_filter_apikey requires an API key: " + why))
 	},
 		Entry("none", "the request has no x-api-key"),
 		Entry("in another header", "the request has no x-api-key", key("X-Other", "a/x:")),
-		Entry("another secret", "what is in x-api-key is no key that the Envoy knows", key("X-Api-Key", "a/x:y")),
-		Entry("another name", "what is in x-api-key is no key that the Envoy knows", key("X-Api-Key", "a/y:")),
-		Entry("another form", "what is in x-api-key has not the form of a key", key("X-Api-Key", "a/x")),
-		Entry("no base64", "what is in x-api-key has not the form of a key", "X-Api-Key: ?"),
+		Entry("another secret", "the value of x-api-key is not a key that the Envoy knows", key("X-Api-Key", "a/x:y")),
+		Entry("another name", "the value of x-api-key is not a key that the Envoy knows", key("X-Api-Key", "a/y:")),
+		Entry("another form", "the value of x-api-key does not have the form of a key", key("X-Api-Key", "a/x")),
+		Entry("no base64", "the value of x-api-key does not have the form of a key", "X-Api-Key: ?"),
 	)
 
 	It("refuses keys of other sets, and of clients that are not named", func() {
@@ -64,7 +64,7 @@ var _ = Describe("The filter that asks for an API key", func() {
 		Expect(a.Code).To(Equal("client_refused"))
 		Expect(a.Status).To(Equal(403))
 		Expect(a.Body).To(Equal("this API key is for something else\n"))
-		Expect(a.Message).To(Equal("a http_filter_apikey does not let a.b/x in"))
+		Expect(a.Message).To(Equal("a http_filter_apikey does not allow client a.b/x"))
 		Expect(with(&ir.KeyAccess{Header: "x-api-key", Set: "a", Clients: []string{"a/y"}}, nil, key("X-Api-Key", "a/x:")).Code).To(Equal("client_refused"))
 	})
 

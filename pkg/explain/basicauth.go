@@ -31,7 +31,7 @@ func (a *Answer) passBasicAuth(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	}
 	if _, why := s.userAmong(message); why != "" {
 		a.Body = challengeBody(l, "Basic ")
-		a.endWith(PasswordRequired, http.StatusUnauthorized, "refused", "a http_filter_basicauth asks for a user name and a password: "+why)
+		a.endWith(PasswordRequired, http.StatusUnauthorized, "refused", "a http_filter_basicauth requires a user name and a password: "+why)
 		return false, nil
 	}
 	return true, nil
@@ -47,16 +47,16 @@ func (s subject) userAmong(users *basicauthv3.BasicAuthPerRoute) (name, why stri
 	case text == "":
 		return "", "the request has no Authorization"
 	case !isBasic:
-		return "", "what is in Authorization does not begin with Basic"
+		return "", "Authorization does not begin with Basic"
 	case !ok:
-		return "", "what is in Authorization is not the base64 of a name, a colon and a password"
+		return "", "Authorization is not the base64 of a name, a colon and a password"
 	case slices.ContainsFunc(known, func(line string) bool { return strings.HasPrefix(line, name+":") }):
 		if !slices.Contains(known, name+":"+model.HashKey([]byte(password))) {
-			return "", "the password is not that of the user"
+			return "", "the password is wrong"
 		}
 		return name, ""
 	}
-	return "", "there is no user of that name"
+	return "", "no user has that name"
 }
 
 // credentials decodes Basic credentials like Envoy, which does not require padding.
@@ -78,12 +78,12 @@ func (f *Filter) describeBasicAuth(p passed) error {
 	}
 	name, _ := p.request.userAmong(message)
 	if f.Message = "finds no user with that password"; name != "" {
-		f.Message = "takes the request for one of " + name + ", as the backend sees in " + model.ClientHeader
+		f.Message = "takes the request as one of " + name + ", as the backend sees in " + model.ClientHeader
 	}
 	return nil
 }
 
 func (f *Filter) describePasswordRemoved(passed) error {
-	f.Message = "takes Authorization out of what the backend sees"
+	f.Message = "removes Authorization from the request to the backend"
 	return nil
 }

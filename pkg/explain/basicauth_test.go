@@ -39,8 +39,8 @@ var _ = Describe("The filter that asks for a password", func() {
 		Expect(a.Code).To(Equal("direct_response"))
 		Expect(a.Filters).To(Equal([]explain.Filter{
 			{Name: "envoy.filters.http.header_mutation/in", Message: "removes headers that only the gateway may set: x-client, x-gatehouse-key, x-gatehouse-any-key"},
-			{Name: "envoy.filters.http.basic_auth", Message: "takes the request for one of bob, as the backend sees in x-client"},
-			{Name: "envoy.filters.http.header_mutation/password", Message: "takes Authorization out of what the backend sees"},
+			{Name: "envoy.filters.http.basic_auth", Message: "takes the request as one of bob, as the backend sees in x-client"},
+			{Name: "envoy.filters.http.header_mutation/password", Message: "removes Authorization from the request to the backend"},
 			{Name: "envoy.filters.http.router", Message: "forwards the request, or answers as the route says"},
 		}))
 		Expect(with(user("ann"), nil, false, strings.TrimRight(basic("ann:"), "=")).Code).To(Equal("direct_response"), "without padding")
@@ -51,15 +51,15 @@ var _ = Describe("The filter that asks for a password", func() {
 		Expect(a.Code).To(Equal("password_required"))
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("a valid user name and password are needed\n"))
-		Expect(a.Message).To(Equal("a http_filter_basicauth asks for a user name and a password: " + why))
+		Expect(a.Message).To(Equal("a http_filter_basicauth requires a user name and a password: " + why))
 	},
 		Entry("none", "the request has no Authorization"),
-		Entry("another scheme", "what is in Authorization does not begin with Basic", "Authorization: Bearer x"),
-		Entry("another password", "the password is not that of the user", basic("ann:x")),
-		Entry("another name", "there is no user of that name", basic("an:")),
-		Entry("another form", "what is in Authorization is not the base64 of a name, a colon and a password", basic("ann")),
-		Entry("no base64", "what is in Authorization is not the base64 of a name, a colon and a password", "Authorization: Basic ?"),
-		Entry("two", "what is in Authorization is not the base64 of a name, a colon and a password", basic("ann:"), basic("ann:")),
+		Entry("another scheme", "Authorization does not begin with Basic", "Authorization: Bearer x"),
+		Entry("another password", "the password is wrong", basic("ann:x")),
+		Entry("another name", "no user has that name", basic("an:")),
+		Entry("another form", "Authorization is not the base64 of a name, a colon and a password", basic("ann")),
+		Entry("no base64", "Authorization is not the base64 of a name, a colon and a password", "Authorization: Basic ?"),
+		Entry("two", "Authorization is not the base64 of a name, a colon and a password", basic("ann:"), basic("ann:")),
 	)
 
 	It("takes what the route says for all, and asks nobody on a public one", func() {

@@ -34,7 +34,7 @@ func (a *Answer) passBodyLimit(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	length, err := strconv.ParseUint(s.headers.get("content-length"), 10, 64)
 	if most := uint64(limit.GetBuffer().GetMaxRequestBytes().GetValue()); err == nil && length > most {
 		return false, a.endReplied(l, "request_payload_too_large", reply{http.StatusRequestEntityTooLarge, "Payload Too Large"}, BodyTooLarge, fmt.Sprintf(
-			"the body has %d bytes, and a route_filter_bodylimit lets %d pass", length, most))
+			"the body has %d bytes, and a route_filter_bodylimit allows %d", length, most))
 	}
 	return true, nil
 }
@@ -47,14 +47,14 @@ func isGzip(s subject) bool {
 
 func (f *Filter) describeBodyLimit(p passed) error {
 	limit, err := messageFor(bufferFilter, p.vh, p.route, &bufferv3.BufferPerRoute{})
-	f.Message = fmt.Sprintf("answers 413 to a body of more than %d bytes, and holds others until they are complete", limit.GetBuffer().GetMaxRequestBytes().GetValue())
+	f.Message = fmt.Sprintf("answers 413 to a body of more than %d bytes, and holds other bodies until they are complete", limit.GetBuffer().GetMaxRequestBytes().GetValue())
 	return err
 }
 
 func (f *Filter) describeDecompress(p passed) error {
 	f.Message = "leaves the body as it is: it has no Content-Encoding that begins with gzip"
 	if isGzip(p.request) {
-		f.Message = "unpacks the body from gzip, which is counted then"
+		f.Message = "decompresses the body from gzip, before the limit counts its bytes"
 	}
 	return nil
 }

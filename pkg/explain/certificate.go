@@ -155,16 +155,16 @@ func (t *TLS) chooseNamed(have State, name string, named []*tlsv3.SdsSecretConfi
 	for _, keyType := range []string{"ECDSA", "RSA"} {
 		if i, ok := shown[keyType]; ok {
 			c := all[i]
-			c.Message = fmt.Sprintf("answers clients that take %s: it %s", keyType, c.covers(name))
+			c.Message = fmt.Sprintf("answers clients that accept %s: it %s", keyType, c.covers(name))
 			if keyType == "RSA" && len(shown) > 1 {
-				c.Message = "answers clients that take RSA only: it " + c.covers(name)
+				c.Message = "answers clients that accept RSA only: it " + c.covers(name)
 			}
 			t.Certificates = append(t.Certificates, c)
 		}
 	}
 	for _, c := range candidates {
 		if len(t.Certificates) > 0 && !slices.ContainsFunc(t.Certificates, func(o Certificate) bool { return o.Secret == c.Secret }) {
-			c.Message = c.covers(name) + " too, but secret " + t.Certificates[0].Secret + " goes before"
+			c.Message = c.covers(name) + " too, but secret " + t.Certificates[0].Secret + " has precedence"
 			t.Others = append(t.Others, c)
 		}
 	}
@@ -200,7 +200,7 @@ func wildcardOf(name string) string {
 	return ""
 }
 
-var errNoCertificate = errors.New("it is no certificate in PEM")
+var errNoCertificate = errors.New("it is not a PEM certificate")
 
 // readCertificate describes the leaf certificate of a pair for a server name.
 func readCertificate(pair *tlsv3.TlsCertificate, name string) (Certificate, error) {

@@ -20,7 +20,7 @@ func (a *Answer) findClient(r Request, h headers, l *hcmv3.HttpConnectionManager
 	}
 	client, ok := forwardedAddress(h.get(forwardedFor), hops)
 	if !ok {
-		a.step("client", fmt.Sprintf("X-Forwarded-For has no address %d from the right, so the client is %s, whose connection it is", hops, r.client()))
+		a.step("client", fmt.Sprintf("X-Forwarded-For has no address %d from the right, so the client is %s, the address of the connection", hops, r.client()))
 		return r.client()
 	}
 	a.step("client", fmt.Sprintf("the client is %s, which is %d from the right in X-Forwarded-For", client, hops))

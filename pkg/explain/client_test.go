@@ -43,7 +43,7 @@ var _ = Describe("The client", func() {
 		return "the client is " + client + ", which is " + n + " from the right in X-Forwarded-For"
 	}
 	nobody := func(n string) string {
-		return "X-Forwarded-For has no address " + n + " from the right, so the client is 192.0.2.7, whose connection it is"
+		return "X-Forwarded-For has no address " + n + " from the right, so the client is 192.0.2.7, the address of the connection"
 	}
 
 	DescribeTable("is found behind proxies", func(hops int, forwarded []string, client, told string) {
@@ -86,7 +86,7 @@ var _ = Describe("The client", func() {
 			a := ask(behind(1), "http://h/", "X-Forwarded-Proto:")
 			Expect(a.Code).To(Equal(explain.NoRoute))
 			Expect(a.Steps).To(ContainElement(explain.Step{
-				Code: "route", Message: "the proxy in front sent an empty X-Forwarded-Proto, and then no route is looked for",
+				Code: "route", Message: "the proxy in front sent an empty X-Forwarded-Proto, so Envoy looks for no route",
 			}))
 		})
 	})

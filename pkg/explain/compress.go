@@ -8,7 +8,7 @@ const compressFilter = "envoy.filters.http.compressor"
 
 func (f *Filter) describeCompress(p passed) error {
 	algorithm := strings.TrimPrefix(f.Name, compressFilter+"/")
-	f.Message = "compresses the answer with " + algorithm + ", if the client likes that best and the answer is a text of at least 1024 bytes"
+	f.Message = "compresses the answer with " + algorithm + ", if the client prefers it and the answer is a text of at least 1024 bytes"
 	if p.request.headers.get("accept-encoding") == "" {
 		f.Message = "leaves the answer as it is: the request has no Accept-Encoding"
 	}

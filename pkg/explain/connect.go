@@ -46,7 +46,7 @@ func (a *Answer) connect(have State, r Request) (*hcmv3.HttpConnectionManager, e
 			return nil, err
 		}
 		if chain == nil {
-			a.endWith(NoCertificate, 0, "tls", fmt.Sprintf("%q is no host name, so the connection is closed in the handshake", r.ServerName))
+			a.endWith(NoCertificate, 0, "tls", fmt.Sprintf("%q is not a host name, so the connection is closed in the handshake", r.ServerName))
 			return nil, nil
 		}
 		var l hcmv3.HttpConnectionManager
@@ -92,7 +92,7 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 	if t.MaxVersion != versions {
 		versions += " to " + t.MaxVersion
 	}
-	a.step("tls", fmt.Sprintf("the client makes the connection for %s, with TLS %s and %s", nameText(r.ServerName), versions, protocolText(t.ALPN)))
+	a.step("tls", fmt.Sprintf("the client connects for %s, with TLS %s and %s", nameText(r.ServerName), versions, protocolText(t.ALPN)))
 	if err := t.choose(have, r.ServerName, common); err != nil {
 		return false, err
 	}
@@ -110,7 +110,7 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 	if name := common.GetValidationContextSdsSecretConfig().GetName(); name != "" && socket.GetRequireClientCertificate().GetValue() {
 		t.ClientAuthorities = objectOf(have, name)
 		a.step("client_certificate", fmt.Sprintf(
-			"the client has to show a certificate that an authority of secret %s has signed, or the connection is closed", t.ClientAuthorities))
+			"the client must present a certificate that an authority of secret %s has signed, or the connection is closed", t.ClientAuthorities))
 	}
 	return true, nil
 }
@@ -118,7 +118,7 @@ func (a *Answer) handshake(have State, r Request, chain *listenerv3.FilterChain)
 // nameText describes a server name in a sentence.
 func nameText(serverName string) string {
 	if serverName == "" {
-		return "an address, and so names no host (no SNI)"
+		return "an address, which is no host name (no SNI)"
 	}
 	return fmt.Sprintf("%q", serverName)
 }
@@ -142,7 +142,7 @@ func versionText(v tlsv3.TlsParameters_TlsProtocol) string {
 // howToCover describes what to do for a name without a certificate.
 func (have State) howToCover(r Request) string {
 	if r.ServerName == "" {
-		return `a client that asks for an address gets the certificate of a service whose fqdn is * or that address: attach a secret to one`
+		return `a client that connects to an address gets the certificate of a service whose fqdn is * or that address: attach a secret to such a service`
 	}
 	hosts := findHosts(have.Hosts, lowerASCII(r.ServerName))
 	if len(hosts) == 0 {

@@ -30,7 +30,7 @@ func (s subject) cookieOf(name string) (value string, there bool) {
 func (s subject) checkCookie(m *routev3.CookieMatcher) (Check, error) {
 	value, there := s.cookieOf(m.GetName())
 	c := Check{Code: "cookie"}
-	shown := "is not there"
+	shown := "is missing"
 	if there {
 		shown = fmt.Sprintf("is %q", value)
 	}
@@ -39,6 +39,6 @@ func (s subject) checkCookie(m *routev3.CookieMatcher) (Check, error) {
 		return c, fmt.Errorf("condition on cookie %q is not known", m.GetName())
 	}
 	c.Holds = there && value == p.Exact
-	c.Message = fmt.Sprintf("cookie %s %s; it has to be %q", m.GetName(), shown, p.Exact)
+	c.Message = fmt.Sprintf("cookie %s %s; it must be %q", m.GetName(), shown, p.Exact)
 	return c, nil
 }

@@ -47,7 +47,7 @@ var _ = Describe("A cookie", func() {
 		}
 		Expect(said).To(Equal([]string{
 			"it goes to blue as GET / with Host shop.test", "requests with the same cookie node go to the same endpoint",
-			"a copy of 0.5% of the requests goes to blue, and its answer to nobody",
+			"a copy of 0.5% of the requests goes to blue, whose answers are discarded",
 		}))
 		Expect(a.Code).To(Equal(explain.Forwarded))
 	})

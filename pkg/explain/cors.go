@@ -20,7 +20,7 @@ func (a *Answer) passPreflight(s subject, l *hcmv3.HttpConnectionManager, vh *ro
 	}
 	allowed, err := s.isReader(vh, r)
 	if allowed {
-		a.endWith(Preflight, http.StatusOK, "answer", fmt.Sprintf("a vh_filter_cors answers the preflight: it lets pages of %s ask", s.headers.get("origin")))
+		a.endWith(Preflight, http.StatusOK, "answer", fmt.Sprintf("a vh_filter_cors answers the preflight: it allows requests from pages of %s", s.headers.get("origin")))
 	}
 	return !allowed, err
 }
@@ -49,9 +49,9 @@ func (f *Filter) describeCORS(p passed) error {
 	case p.route.GetRoute() == nil:
 		f.Message = "does nothing where a route answers by itself: the headers of the answer say which pages may read it"
 	case allowed:
-		f.Message = fmt.Sprintf("lets pages of %s read the answer", origin)
+		f.Message = fmt.Sprintf("allows pages of %s to read the answer", origin)
 	default:
-		f.Message = fmt.Sprintf("does not let pages of %s read the answer", origin)
+		f.Message = fmt.Sprintf("does not allow pages of %s to read the answer", origin)
 	}
 	return err
 }

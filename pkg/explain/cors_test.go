@@ -32,7 +32,7 @@ var _ = Describe("What is sent by pages", func() {
 		} else {
 			Expect(a.Code).To(Equal(explain.Preflight))
 			Expect(a.Status).To(Equal(200))
-			Expect(a.Message).To(Equal("a vh_filter_cors answers the preflight: it lets pages of " + origin + " ask"))
+			Expect(a.Message).To(Equal("a vh_filter_cors answers the preflight: it allows requests from pages of " + origin))
 		}
 	},
 		Entry(nil, "https://a.test", "OPTIONS", asks, header("Origin", "https://a.test")),
@@ -49,8 +49,8 @@ var _ = Describe("What is sent by pages", func() {
 		a := with(&r, "GET", lines...)
 		Expect(a.Filters[0]).To(Equal(explain.Filter{Name: "envoy.filters.http.cors", Message: says}))
 	},
-		Entry(nil, ir.Route{Forward: blue}, "lets pages of https://a.test read the answer", header("Origin", "https://a.test")),
-		Entry("by another page", ir.Route{Forward: blue}, "does not let pages of https://evil.test read the answer", header("Origin", "https://evil.test")),
+		Entry(nil, ir.Route{Forward: blue}, "allows pages of https://a.test to read the answer", header("Origin", "https://a.test")),
+		Entry("by another page", ir.Route{Forward: blue}, "does not allow pages of https://evil.test to read the answer", header("Origin", "https://evil.test")),
 		Entry("by no page", ir.Route{Forward: blue}, "does nothing: the request has no Origin, so no page of another origin sends it"),
 		Entry("of the route itself", ir.Route{Respond: &ir.Respond{Status: 503}}, "does nothing where a route answers by itself: the headers of the answer say which pages may read it", header("Origin", "https://a.test")),
 	)
@@ -58,7 +58,7 @@ var _ = Describe("What is sent by pages", func() {
 	DescribeTable("changes something, or may not", func(passes bool, why, method string, lines ...string) {
 		a := with(&ir.Route{Respond: &ir.Respond{Status: 503}, CSRF: &ir.CSRF{Hosts: []string{"a.test", "b.test:8443"}}}, method, lines...)
 		if passes {
-			Expect(a.Filters[0]).To(Equal(explain.Filter{Name: "envoy.filters.http.csrf", Message: "lets it pass: " + why}))
+			Expect(a.Filters[0]).To(Equal(explain.Filter{Name: "envoy.filters.http.csrf", Message: "allows it: " + why}))
 			return
 		}
 		Expect(a.Code).To(Equal("cross_site_refused"))

@@ -29,7 +29,7 @@ func (a *Answer) passCSRF(s subject, l *hcmv3.HttpConnectionManager, vh *routev3
 
 func (f *Filter) describeCSRF(p passed) error {
 	_, why, err := p.request.isOwnPage(p.vh, p.route)
-	f.Message = "lets it pass: " + why
+	f.Message = "allows it: " + why
 	return err
 }
 

@@ -106,7 +106,7 @@ func (a *Answer) readRequest(r Request, h headers, l *hcmv3.HttpConnectionManage
 		a.endWith(BadRequest, http.StatusBadRequest, "refused", err.Error())
 		return s, false
 	case redirect && isGRPC(h.get("content-type")):
-		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC knows no redirect")
+		a.endWith(BadRequest, http.StatusBadRequest, "refused", "the path has escaped slashes, and gRPC has no redirects")
 		return s, false
 	case redirect:
 		a.Location = plain
@@ -153,7 +153,7 @@ func (a *Answer) route(have State, s subject, l *hcmv3.HttpConnectionManager) er
 	} else if refused {
 		return a.endMisdirected(s, l)
 	}
-	const noRoute = "no route of service %s matches, and no other service is asked"
+	const noRoute = "no route of service %s matches, and no other service is tried"
 	switch by := findClosing(l, vh, chosen); {
 	case by != nil && vh != nil && chosen == nil:
 		return a.endRefused(l, closedPolicy, NoRoute, fmt.Sprintf(noRoute+" (403 in place of 404, since the service verifies clients)", a.Service))
@@ -202,7 +202,7 @@ type passing func(subject, *hcmv3.HttpConnectionManager, *routev3.VirtualHost, *
 
 func (a *Answer) findRoute(s subject, vh *routev3.VirtualHost) (*routev3.Route, error) {
 	if s.headers.get("x-forwarded-proto") == "" { // VirtualHostImpl::getRouteFromEntries
-		a.step("route", "the proxy in front sent an empty X-Forwarded-Proto, and then no route is looked for")
+		a.step("route", "the proxy in front sent an empty X-Forwarded-Proto, so Envoy looks for no route")
 		return nil, nil
 	}
 	for i, r := range vh.GetRoutes() {
@@ -286,7 +286,7 @@ func (a *Answer) applyRoute(have State, s subject, vh *routev3.VirtualHost, r *r
 		return nil
 	}
 	if missing == "" && f.reachesNobody() {
-		a.endWith(NoEndpoints, http.StatusServiceUnavailable, "answer", "nobody is there: "+strings.Join(a.Envoy.Clusters, " and ")+" has no endpoint that gets requests")
+		a.endWith(NoEndpoints, http.StatusServiceUnavailable, "answer", strings.Join(a.Envoy.Clusters, " and ")+" has no endpoint that receives requests")
 		return nil
 	}
 	a.Code = Forwarded

@@ -61,7 +61,7 @@ var _ = Describe("The host", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(a.Code).To(Equal(explain.BadRequest))
 			Expect(a.Status).To(Equal(400))
-			Expect(a.Message).To(MatchRegexp(`^the Host ".*" is not one host name or address, with a port or none$`))
+			Expect(a.Message).To(MatchRegexp(`^the Host ".*" is not a single host name or address, optionally with a port$`))
 		},
 		Entry("two headers", "shop.test", "other.test"),
 		Entry("the same twice", "shop.test", "shop.test"),
@@ -84,10 +84,10 @@ var _ = Describe("The host", func() {
 			"http://shop.test/")
 		Expect(a.Code).To(Equal(explain.NoRoute))
 		Expect(a.Status).To(Equal(404))
-		Expect(a.Message).To(Equal("no route of service shop matches, and no other service is asked"))
+		Expect(a.Message).To(Equal("no route of service shop matches, and no other service is tried"))
 		Expect(a.Hosts).To(Equal([]explain.Host{
 			{Service: "shop", Domain: "shop.test", Kind: "exact", Chosen: true, Message: "is the best match and takes the request"},
-			{Service: "any", Domain: "*", Kind: "any", Message: "matches too, but exact shop.test wins, and no other service is asked"},
+			{Service: "any", Domain: "*", Kind: "any", Message: "matches too, but exact shop.test wins, and no other service is tried"},
 		}))
 		Expect(a.Routes).To(Equal([]explain.Route{{
 			Route: "cart", Checks: []explain.Check{{Code: "path_prefix", Message: `path "/" does not begin with "/cart"`}},
@@ -163,21 +163,21 @@ var _ = Describe("A condition", func() {
 			Expect(a.Routes[0].Matches).To(Equal(holds))
 			Expect(a.Routes[0].Checks[1]).To(Equal(explain.Check{Code: "header", Holds: holds, Message: message}))
 		},
-		Entry("one of several values is enough", header("x-a", exactly("2"), false), true, `header x-a is "1" and "2"; it has to be "2"`, "x-a: 1", "X-A: 2"),
-		Entry("they are not joined", header("x-a", exactly("1,2"), false), false, `header x-a is "1" and "2"; it has to be "1,2"`, "x-a: 1", "x-a: 2"),
-		Entry("but those of accept are", header("accept", exactly("1,2"), false), true, `header accept is "1,2"; it has to be "1,2"`, "accept: 1", "accept: 2"),
-		Entry("turned round it holds for none", header("x-a", exactly("2"), true), false, `header x-a is "1" and "2"; it has to be there and not be "2"`, "x-a: 1", "x-a: 2"),
-		Entry("turned round, and absent", header("x-a", exactly("2"), true), false, `header x-a is not there; it has to be there and not be "2"`),
-		Entry("an expression sees bytes", header("x-a", regex(".."), false), true, `header x-a is "é"; it has to be a match of ".." as a whole`, "x-a: é"),
+		Entry("one of several values is enough", header("x-a", exactly("2"), false), true, `header x-a is "1" and "2"; it must be "2"`, "x-a: 1", "X-A: 2"),
+		Entry("they are not joined", header("x-a", exactly("1,2"), false), false, `header x-a is "1" and "2"; it must be "1,2"`, "x-a: 1", "x-a: 2"),
+		Entry("but those of accept are", header("accept", exactly("1,2"), false), true, `header accept is "1,2"; it must be "1,2"`, "accept: 1", "accept: 2"),
+		Entry("turned round it holds for none", header("x-a", exactly("2"), true), false, `header x-a is "1" and "2"; it must be present and not be "2"`, "x-a: 1", "x-a: 2"),
+		Entry("turned round, and absent", header("x-a", exactly("2"), true), false, `header x-a is missing; it must be present and not be "2"`),
+		Entry("an expression sees bytes", header("x-a", regex(".."), false), true, `header x-a is "é"; it must be a match of ".." as a whole`, "x-a: é"),
 		Entry("Envoy sets x-forwarded-proto", header("x-forwarded-proto", exactly("http"), false), true,
-			`header x-forwarded-proto is "http"; it has to be "http"`, "x-forwarded-proto: https"),
+			`header x-forwarded-proto is "http"; it must be "http"`, "x-forwarded-proto: https"),
 		Entry("and takes x-envoy-internal", header("x-envoy-internal", exactly("true"), false), false,
-			`header x-envoy-internal is not there; it has to be "true"`, "x-envoy-internal: true"),
-		Entry("TE is taken", header("te", exactly("gzip"), false), false, `header te is not there; it has to be "gzip"`, "te: gzip"),
-		Entry("but for trailers", header("te", exactly("trailers"), false), true, `header te is "trailers"; it has to be "trailers"`, "te: gzip, trailers"),
-		Entry("and when it is empty", header("te", exactly(""), false), true, `header te is ""; it has to be ""`, "te:"),
-		Entry("and with an upgrade", header("te", exactly("gzip"), false), true, `header te is "gzip"; it has to be "gzip"`, "te: gzip", "Connection: Upgrade", "Upgrade: websocket"),
-		Entry("Host is :authority", header("host", exactly("shop:80"), false), true, `header host is "shop:80"; it has to be "shop:80"`, "Host: shop:80"),
+			`header x-envoy-internal is missing; it must be "true"`, "x-envoy-internal: true"),
+		Entry("TE is taken", header("te", exactly("gzip"), false), false, `header te is missing; it must be "gzip"`, "te: gzip"),
+		Entry("but for trailers", header("te", exactly("trailers"), false), true, `header te is "trailers"; it must be "trailers"`, "te: gzip, trailers"),
+		Entry("and when it is empty", header("te", exactly(""), false), true, `header te is ""; it must be ""`, "te:"),
+		Entry("and with an upgrade", header("te", exactly("gzip"), false), true, `header te is "gzip"; it must be "gzip"`, "te: gzip", "Connection: Upgrade", "Upgrade: websocket"),
+		Entry("Host is :authority", header("host", exactly("shop:80"), false), true, `header host is "shop:80"; it must be "shop:80"`, "Host: shop:80"),
 	)
 
 	fold := func(m *routev3.RouteMatch) *routev3.RouteMatch {

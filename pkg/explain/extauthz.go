@@ -26,13 +26,13 @@ func (f *Filter) describeExtAuthz(p passed) error {
 	settings := message.GetCheckSettings()
 	by := httpCheck(settings.GetHttpService(), p)
 	if g := settings.GetGrpcService(); g != nil {
-		by = fmt.Sprintf("asks cluster %s by gRPC, for at most %s", g.GetEnvoyGrpc().GetClusterName(), g.GetTimeout().AsDuration())
+		by = fmt.Sprintf("calls cluster %s by gRPC, for at most %s", g.GetEnvoyGrpc().GetClusterName(), g.GetTimeout().AsDuration())
 	}
 	away := "503"
 	if strings.HasSuffix(f.Name, "/allow") {
-		away = "lets the request pass"
+		away = "it allows the request"
 	}
-	f.Message = fmt.Sprintf("%s, and answers as it does unless it allows the request; %s if it is away", by, away)
+	f.Message = fmt.Sprintf("%s, and returns its answer unless it allows the request; %s if it is unavailable", by, away)
 	if b := settings.GetWithRequestBody(); b != nil {
 		f.Message += fmt.Sprintf("; 413 for a body over %d bytes", b.GetMaxRequestBytes())
 	}
@@ -44,5 +44,5 @@ func httpCheck(s *extauthzv3.HttpService, p passed) string {
 	if path == "" {
 		path = s.GetPathPrefix() + p.request.path
 	}
-	return fmt.Sprintf("asks cluster %s for %s %s, for at most %s", s.GetServerUri().GetCluster(), p.request.headers.get(":method"), path, s.GetServerUri().GetTimeout().AsDuration())
+	return fmt.Sprintf("calls cluster %s for %s %s, for at most %s", s.GetServerUri().GetCluster(), p.request.headers.get(":method"), path, s.GetServerUri().GetTimeout().AsDuration())
 }

@@ -34,23 +34,23 @@ var _ = Describe("A server that is asked about requests", func() {
 
 	It("is named, with what it is asked for and what becomes of the request while it is away", func() {
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", PathPrefix: "/authz", UpstreamHeaders: []string{"x-role", "x-user"}, Timeout: time.Second}}, ir.Route{})).To(Equal(map[string]string{
-			authz: "asks cluster auth for POST /authz/a, for at most 1s, and answers as it does unless it allows the request; 503 if it is away",
+			authz: "calls cluster auth for POST /authz/a, for at most 1s, and returns its answer unless it allows the request; 503 if it is unavailable",
 			"envoy.filters.http.header_mutation/in/authz": "removes headers that only the authorization server may set: x-role, x-user",
 		}))
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", Path: "/check", Timeout: time.Second}}, ir.Route{
 			ExtAuthz: &ir.ExtAuthz{Cluster: "other", GRPC: true, BodyBytes: 10, Timeout: time.Minute, Allow: true},
 		})).To(Equal(map[string]string{
-			authz + "/allow": "asks cluster other by gRPC, for at most 1m0s, and answers as it does unless it allows the request; lets the request pass if it is away; 413 for a body over 10 bytes",
+			authz + "/allow": "calls cluster other by gRPC, for at most 1m0s, and returns its answer unless it allows the request; it allows the request if it is unavailable; 413 for a body over 10 bytes",
 		}))
 		Expect(filters(ir.Host{ExtAuthz: &ir.ExtAuthz{Cluster: "auth", Timeout: time.Second}}, ir.Route{Public: true})).To(BeEmpty())
 	})
 
 	It("is a processor, with what it gets", func() {
 		Expect(filters(ir.Host{ExtProc: &ir.ExtProc{Cluster: "p", RequestHeaders: true, ResponseBody: "streamed", Allow: true}}, ir.Route{Public: true})).To(Equal(map[string]string{
-			"envoy.filters.http.ext_proc": "gives cluster p the headers of the request, the body of the answer, which may change them or answer itself; they pass as they are if it is away",
+			"envoy.filters.http.ext_proc": "sends cluster p the headers of the request, the body of the answer, which may change them or answer itself; they pass unchanged if it is unavailable",
 		}))
 		Expect(filters(ir.Host{}, ir.Route{ExtProc: &ir.ExtProc{Cluster: "p", ResponseHeaders: true, RequestBody: "buffered"}})).To(Equal(map[string]string{
-			"envoy.filters.http.ext_proc": "gives cluster p the body of the request, the headers of the answer, which may change them or answer itself; 503 if it is away",
+			"envoy.filters.http.ext_proc": "sends cluster p the body of the request, the headers of the answer, which may change them or answer itself; 503 if it is unavailable",
 		}))
 	})
 })

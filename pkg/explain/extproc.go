@@ -32,9 +32,9 @@ func (f *Filter) describeExtProc(p passed) error {
 	}
 	away := "503"
 	if o.GetFailureModeAllow().GetValue() {
-		away = "they pass as they are"
+		away = "they pass unchanged"
 	}
-	f.Message = fmt.Sprintf("gives cluster %s %s, which may change them or answer itself; %s if it is away",
+	f.Message = fmt.Sprintf("sends cluster %s %s, which may change them or answer itself; %s if it is unavailable",
 		o.GetGrpcService().GetEnvoyGrpc().GetClusterName(), strings.Join(parts, ", "), away)
 	return nil
 }

@@ -27,9 +27,9 @@ func isGRPCWeb(s subject) bool {
 }
 
 func (f *Filter) describeGRPCWeb(p passed) error {
-	f.Message = "leaves the request as it is: its Content-Type is none of gRPC-Web"
+	f.Message = "leaves the request as it is: its Content-Type is not one of gRPC-Web"
 	if isGRPCWeb(p.request) {
-		f.Message = "makes gRPC of the request, and gRPC-Web of the answer"
+		f.Message = "converts the request to gRPC, and the answer to gRPC-Web"
 	}
 	return nil
 }
@@ -68,9 +68,9 @@ func (f *Filter) describeGRPCJSON(p passed) error {
 	case refused != nil:
 		f.Message = fmt.Sprintf("refuses the request with %d: %s", refused.Status, refused.Message)
 	case call != "":
-		f.Message = "makes the call " + call + " of the request, and JSON of the answer"
+		f.Message = "converts the request to the call " + call + ", and the answer to JSON"
 	default:
-		f.Message = "leaves the request as it is: it is gRPC, or no http rule is for it"
+		f.Message = "leaves the request as it is: it is gRPC, or no http rule matches it"
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (a *Answer) passTranscoder(s subject, l *hcmv3.HttpConnectionManager, vh *r
 	case err != nil:
 		return s, false, err
 	case refused != nil:
-		a.endWith(UnknownCall, refused.Status, "refused", "an http_filter_grpcjson makes no call of the request: "+refused.Message)
+		a.endWith(UnknownCall, refused.Status, "refused", "an http_filter_grpcjson converts the request to no call: "+refused.Message)
 		if refused.Status == http.StatusNotFound {
 			a.Body = "Could not resolve " + s.path + " to a method."
 		}

@@ -31,10 +31,10 @@ var _ = Describe("gRPC", func() {
 		Expect(said(to(ir.Route{GRPCWeb: true}, "POST", "/", "Content-Type: "+kind), web)).To(Equal(want))
 		Expect(said(to(ir.Route{}, "POST", "/", "Content-Type: "+kind), web)).To(BeEmpty())
 	},
-		Entry(nil, "application/grpc-web", "makes gRPC of the request, and gRPC-Web of the answer"),
-		Entry(nil, "application/grpc-web-text+proto", "makes gRPC of the request, and gRPC-Web of the answer"),
-		Entry(nil, "application/grpc", "leaves the request as it is: its Content-Type is none of gRPC-Web"),
-		Entry(nil, "application/grpc-web+json", "leaves the request as it is: its Content-Type is none of gRPC-Web"),
+		Entry(nil, "application/grpc-web", "converts the request to gRPC, and the answer to gRPC-Web"),
+		Entry(nil, "application/grpc-web-text+proto", "converts the request to gRPC, and the answer to gRPC-Web"),
+		Entry(nil, "application/grpc", "leaves the request as it is: its Content-Type is not one of gRPC-Web"),
+		Entry(nil, "application/grpc-web+json", "leaves the request as it is: its Content-Type is not one of gRPC-Web"),
 	)
 
 	books := ir.GRPCJSON{DescriptorSet: testkit.BooksSet(), Services: []string{"shop.Books"}, MaxRequestBytes: 1, MaxResponseBytes: 1}
@@ -47,10 +47,10 @@ var _ = Describe("gRPC", func() {
 		Expect(a.Forward.Path).To(Equal(goesTo))
 		Expect(said(a, json)).To(Equal(message))
 	},
-		Entry("for a path of a rule", books, "/shop/books/1?delay_ms=1", "/shop.Books/GetBook", "makes the call /shop.Books/GetBook of the request, and JSON of the answer"),
-		Entry("not for gRPC", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule is for it", "Content-Type: application/grpc+proto"),
-		Entry("not for gRPC-Web", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule is for it", "Content-Type: application/grpc-web"),
-		Entry("not for another path that passes", passing, "/other?a=b", "/other?a=b", "leaves the request as it is: it is gRPC, or no http rule is for it"),
+		Entry("for a path of a rule", books, "/shop/books/1?delay_ms=1", "/shop.Books/GetBook", "converts the request to the call /shop.Books/GetBook, and the answer to JSON"),
+		Entry("not for gRPC", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule matches it", "Content-Type: application/grpc+proto"),
+		Entry("not for gRPC-Web", books, "/shop/books/1", "/shop/books/1", "leaves the request as it is: it is gRPC, or no http rule matches it", "Content-Type: application/grpc-web"),
+		Entry("not for another path that passes", passing, "/other?a=b", "/other?a=b", "leaves the request as it is: it is gRPC, or no http rule matches it"),
 	)
 
 	It("from JSON is a POST for what comes behind", func() {
@@ -64,7 +64,7 @@ var _ = Describe("gRPC", func() {
 		Expect(a.Code).To(Equal("unknown_call"))
 		Expect(a.Status).To(Equal(status))
 		Expect(a.Body).To(Equal(body))
-		Expect(a.Message).To(Equal("an http_filter_grpcjson makes no call of the request: " + message))
+		Expect(a.Message).To(Equal("an http_filter_grpcjson converts the request to no call: " + message))
 	},
 		Entry("where no rule has the path", books, "/other", 404, "Could not resolve /other to a method.", "no http rule has GET /other"),
 		Entry("where a parameter is no field", books, "/shop/books/1?x=1", 400, "", "query parameter x is no field of shop.Query"),

@@ -43,7 +43,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 	case !slices.Contains(methods(), r.Method):
 		return nil, fmt.Sprintf("Envoy does not know the method %q (they are upper case)", r.Method)
 	case strings.ContainsFunc(r.Target, isNotPrintable):
-		return nil, fmt.Sprintf("the path %q contains a character that has to be percent-encoded", r.Target)
+		return nil, fmt.Sprintf("the path %q contains a character that must be percent-encoded", r.Target)
 	}
 	h := headers{}
 	underscores := l.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction()
@@ -51,7 +51,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 		name, value := strings.ToLower(line.Name), strings.Trim(line.Value, " \t")
 		switch {
 		case name == "" || strings.ContainsFunc(name, isNoToken):
-			return nil, fmt.Sprintf("%q is not a name of a header", line.Name)
+			return nil, fmt.Sprintf("%q is not a header name", line.Name)
 		case strings.Contains(name, "_") && underscores == corev3.HttpProtocolOptions_DROP_HEADER:
 			continue
 		case strings.Contains(name, "_") && underscores == corev3.HttpProtocolOptions_REJECT_REQUEST:
@@ -77,7 +77,7 @@ func readHeaders(r Request, l *hcmv3.HttpConnectionManager) (headers, string) {
 		}
 	}
 	if host := h.get(authority); strings.ContainsFunc(host, isNoAuthority) {
-		return nil, fmt.Sprintf("the host %q contains a character that no host has", host)
+		return nil, fmt.Sprintf("the host %q contains a character that a host cannot have", host)
 	}
 	return h, ""
 }

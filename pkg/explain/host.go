@@ -78,7 +78,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 			}
 			if c.Holds {
 				a.endWith(BadRequest, http.StatusBadRequest, "refused",
-					fmt.Sprintf("the Host %q is not one host name or address, with a port or none", a.Request.Host))
+					fmt.Sprintf("the Host %q is not a single host name or address, optionally with a port", a.Request.Host))
 				return false, nil
 			}
 		}
@@ -176,7 +176,7 @@ func (a *Answer) describeHosts(list []candidate) {
 	for i, c := range list {
 		h := Host{Service: c.host.Name, Domain: c.domain, Kind: c.kind, Chosen: i == 0}
 		if h.Message = "is the best match and takes the request"; i > 0 {
-			h.Message = fmt.Sprintf("matches too, but %s %s wins, and no other service is asked", list[0].kind, list[0].domain)
+			h.Message = fmt.Sprintf("matches too, but %s %s wins, and no other service is tried", list[0].kind, list[0].domain)
 		}
 		a.Hosts = append(a.Hosts, h)
 	}

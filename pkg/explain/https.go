@@ -59,7 +59,7 @@ func (a *Answer) endMisdirected(s subject, l *hcmv3.HttpConnectionManager) error
 		made = "for no host name"
 	}
 	return a.endRefused(l, misdirectedPolicy, Misdirected, fmt.Sprintf(
-		"the connection was made %s, so that a request for the Host %q gets 421: a client makes another connection for that host", made, a.Request.Host))
+		"the connection was made %s, so a request for the Host %q gets 421: a client makes another connection for that host", made, a.Request.Host))
 }
 
 // findClosing returns the filter that closes a service, or a request without a service, on this
@@ -80,10 +80,10 @@ func (a *Answer) endClosed(s subject, l *hcmv3.HttpConnectionManager, by *hcmv3.
 	message := fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and the client has shown no certificate: ask for https://%s", a.Service, host)
 	switch authorities, verified := strings.CutPrefix(by.GetName(), verifiedFilter+"/"); {
 	case verified:
-		message = fmt.Sprintf("the connection is one whose client was verified by the authorities of secret %s, and only services that they verify are served on it, which host %q is not", authorities, host)
+		message = fmt.Sprintf("the authorities of secret %s verified the client of this connection, and it serves only services with these authorities, unlike host %q", authorities, host)
 	case s.secure:
-		message = fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and this connection asked the client for no certificate: "+
-			"a client asks for the service by its host name, in the handshake too", a.Service)
+		message = fmt.Sprintf("service %s verifies clients (its field Client_validation_cacertificate), and this connection did not request a certificate: "+
+			"the client must send the host name of the service in the handshake too", a.Service)
 	}
 	return a.endRefused(l, closedPolicy, CertificateRequired, message)
 }

@@ -99,8 +99,8 @@ var _ = Describe("An https URL", func() {
 		Expect([]any{c.Secret, c.Service, c.Kind, c.Names, c.KeyType, c.NotAfter.Format(time.RFC3339)}).To(Equal(
 			[]any{"shop-2026", "shop", "exact", []string{"shop.test", "www.shop.test"}, "ECDSA", "2099-01-02T03:04:05Z"}))
 		Expect(a.Steps[:3]).To(Equal([]explain.Step{
-			{Code: "listener", Message: "listener https-0.0.0.0:8443 takes the connection"},
-			{Code: "tls", Message: `the client makes the connection for "SHOP.test", with TLS 1.2 to 1.3 and HTTP/2 or HTTP/1.1 by ALPN`},
+			{Code: "listener", Message: "listener https-0.0.0.0:8443 accepts the connection"},
+			{Code: "tls", Message: `the client connects for "SHOP.test", with TLS 1.2 to 1.3 and HTTP/2 or HTTP/1.1 by ALPN`},
 			{Code: "certificate", Message: "the certificate of secret shop-2026 of service shop answers: it is for SHOP.test"},
 		}))
 	})
@@ -132,7 +132,7 @@ var _ = Describe("An https URL", func() {
 		a = ask(w.state(), "https://192.0.2.1/")
 		Expect(a.TLS.ServerName).To(BeEmpty())
 		Expect(stepsOf(a, "certificate")).To(Equal([]string{"the certificate of secret all of service all answers: it is for clients that name no host"}))
-		Expect(stepsOf(a, "tls")[0]).To(HavePrefix("the client makes the connection for an address, and so names no host (no SNI), with"))
+		Expect(stepsOf(a, "tls")[0]).To(HavePrefix("the client connects for an address, which is no host name (no SNI), with"))
 	})
 
 	It("fails where there is no certificate, and says what to do", func() {
@@ -149,8 +149,8 @@ var _ = Describe("An https URL", func() {
 			"attach a secret with a certificate that covers plain.test to service plain (POST /service/plain/secret/{secret})"))
 		Expect(ask(have, "https://shop.tset/").Message).To(Equal(`no certificate is for "shop.tset", so the handshake fails; ` +
 			`no service of the proxy has host "shop.tset"; the nearest is shop.test`))
-		Expect(ask(have, "https://10.0.0.1/").Message).To(Equal("no certificate is for an address, and so names no host (no SNI), so the handshake fails; " +
-			"a client that asks for an address gets the certificate of a service whose fqdn is * or that address: attach a secret to one"))
+		Expect(ask(have, "https://10.0.0.1/").Message).To(Equal("no certificate is for an address, which is no host name (no SNI), so the handshake fails; " +
+			"a client that connects to an address gets the certificate of a service whose fqdn is * or that address: attach a secret to such a service"))
 	})
 
 	It("is closed for a name that is none", func() {
@@ -159,7 +159,7 @@ var _ = Describe("An https URL", func() {
 		w.serve("all", "*", nil, "all")
 		a := ask(w.state(), "https://a!b.test/")
 		Expect(a.Code).To(Equal(explain.NoCertificate))
-		Expect(a.Message).To(Equal(`"a!b.test" is no host name, so the connection is closed in the handshake`))
+		Expect(a.Message).To(Equal(`"a!b.test" is not a host name, so the connection is closed in the handshake`))
 	})
 
 	It("meets the filter chain with the name, or with the longest wildcard for it", func() {
@@ -189,8 +189,8 @@ var _ = Describe("An https URL", func() {
 		w.serve("bare", "x.test", nil)
 		a := ask(w.state(), "https://x.test/")
 		Expect(a.Code).To(Equal(explain.CertificateRequired))
-		Expect(a.Message).To(Equal("the connection is one whose client was verified by the authorities of secret one, " +
-			`and only services that they verify are served on it, which host "x.test" is not`))
+		Expect(a.Message).To(Equal("the authorities of secret one verified the client of this connection, " +
+			`and it serves only services with these authorities, unlike host "x.test"`))
 		Expect(ask(w.state(), "https://y.test/").Code).To(Equal(explain.DirectResponse))
 	})
 
@@ -223,8 +223,8 @@ var _ = Describe("An https URL", func() {
 		w.issue("all", names("*.test"))
 		w.serve("all", "*", nil, "all")
 		Expect(ask(w.state(), "https://a.test/", "Host: b.test").Message).To(Equal(
-			`the connection was made for "a.test", so that a request for the Host "b.test" gets 421: a client makes another connection for that host`))
-		Expect(ask(w.state(), "https://[::1]/", "Host: b.test").Message).To(HavePrefix("the connection was made for no host name, so that"))
+			`the connection was made for "a.test", so a request for the Host "b.test" gets 421: a client makes another connection for that host`))
+		Expect(ask(w.state(), "https://[::1]/", "Host: b.test").Message).To(HavePrefix("the connection was made for no host name, so"))
 	})
 
 	It("asks for the client's certificate", func() {
@@ -236,7 +236,7 @@ var _ = Describe("An https URL", func() {
 		Expect(a.Code).To(Equal(explain.DirectResponse))
 		Expect(a.TLS.ClientAuthorities).To(Equal("clients"))
 		Expect(stepsOf(a, "client_certificate")).To(Equal([]string{
-			"the client has to show a certificate that an authority of secret clients has signed, or the connection is closed",
+			"the client must present a certificate that an authority of secret clients has signed, or the connection is closed",
 		}))
 		a = ask(w.state(), "http://bank.test/")
 		Expect(a.Code).To(Equal(explain.CertificateRequired))
@@ -254,8 +254,8 @@ var _ = Describe("An https URL", func() {
 		a := ask(w.state(), "https://shop.test/")
 		Expect(a.Envoy.FilterChain).To(HavePrefix("pairs"))
 		Expect(stepsOf(a, "certificate")).To(Equal([]string{
-			"the certificate of secret ec of service shop answers clients that take ECDSA: it is for shop.test",
-			"the certificate of secret rsa of service shop answers clients that take RSA only: it is for shop.test",
+			"the certificate of secret ec of service shop answers clients that accept ECDSA: it is for shop.test",
+			"the certificate of secret rsa of service shop answers clients that accept RSA only: it is for shop.test",
 		}))
 	})
 

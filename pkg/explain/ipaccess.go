@@ -25,12 +25,12 @@ func (a *Answer) passIPAccess(s subject, l *hcmv3.HttpConnectionManager, vh *rou
 	if err != nil || allowed {
 		return allowed, err
 	}
-	return false, a.endRefused(l, AddressRefused, AddressRefused, fmt.Sprintf("a vh_filter_ipaccess does not let %s in: it %s", s.client, why))
+	return false, a.endRefused(l, AddressRefused, AddressRefused, fmt.Sprintf("a vh_filter_ipaccess does not allow %s: it %s", s.client, why))
 }
 
 func (f *Filter) describeIPAccess(p passed) error {
 	_, why, err := p.request.isAllowed(p.vh, p.route)
-	f.Message = fmt.Sprintf("lets %s in: it %s", p.request.client, why)
+	f.Message = fmt.Sprintf("allows %s: it %s", p.request.client, why)
 	return err
 }
 

@@ -40,13 +40,13 @@ var _ = Describe("The filter that looks at the client's address", func() {
 		a := from(client, lists, nil)
 		if refused == "" {
 			Expect(a.Code).To(Equal("direct_response"))
-			Expect(a.Filters[0]).To(Equal(explain.Filter{Name: "envoy.filters.http.rbac/ip", Message: "lets " + client + " in: it " + why}))
+			Expect(a.Filters[0]).To(Equal(explain.Filter{Name: "envoy.filters.http.rbac/ip", Message: "allows " + client + ": it " + why}))
 			return
 		}
 		Expect(a.Code).To(Equal("address_refused"))
 		Expect(a.Status).To(Equal(403))
 		Expect(a.Body).To(Equal("requests from this address are not allowed here\n"))
-		Expect(a.Message).To(Equal("a vh_filter_ipaccess does not let " + client + " in: it " + why))
+		Expect(a.Message).To(Equal("a vh_filter_ipaccess does not allow " + client + ": it " + why))
 	},
 		Entry(nil, "192.0.2.8", "", "is in 192.0.2.0/25"),
 		Entry(nil, "2001:db8::1", "", "is in 2001:db8::/32"),

@@ -69,7 +69,7 @@ var _ = Describe("A listener that Envoy refused", func() {
 	It("takes no connection", func() {
 		a := refused("")
 		Expect(a.Code).To(Equal(explain.NoListener))
-		Expect(a.Message).To(Equal("Envoy refused listener http-0.0.0.0:8080, so that nothing takes the connection: Address already in use"))
+		Expect(a.Message).To(Equal("Envoy refused listener http-0.0.0.0:8080, so nothing accepts the connection: Address already in use"))
 		Expect(a.Steps).To(HaveLen(1))
 		Expect(a.Envoy).To(Equal(explain.Names{}))
 	})
@@ -82,8 +82,8 @@ var _ = Describe("A listener that Envoy refused", func() {
 			Expect(a.Envoy.Listener).To(Equal(open))
 		},
 		Entry("of the same name", "http-0.0.0.0:8080",
-			"listener http-0.0.0.0:8080 takes the connection in an older form, since Envoy refused the newest: Address already in use"),
+			"listener http-0.0.0.0:8080 accepts the connection in an older form, since Envoy refused the newest: Address already in use"),
 		Entry("that it was to replace", "http-127.0.0.1:80",
-			"listener http-127.0.0.1:80 takes the connection; Envoy refused http-0.0.0.0:8080, which is to replace it: Address already in use"),
+			"listener http-127.0.0.1:80 accepts the connection; Envoy refused http-0.0.0.0:8080, which is to replace it: Address already in use"),
 	)
 })

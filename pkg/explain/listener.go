@@ -21,18 +21,18 @@ func (a *Answer) takeConnection(have State, name string) bool {
 	at := slices.IndexFunc(have.Refused, func(r RefusedListener) bool { return r.Name == name })
 	if at < 0 {
 		a.Envoy.Listener = name
-		a.step("listener", fmt.Sprintf("listener %s takes the connection", name))
+		a.step("listener", fmt.Sprintf("listener %s accepts the connection", name))
 		return true
 	}
 	refused := have.Refused[at]
 	switch refused.Open {
 	case "":
-		a.endWith(NoListener, 0, "listener", fmt.Sprintf("Envoy refused listener %s, so that nothing takes the connection: %s", name, refused.Text))
+		a.endWith(NoListener, 0, "listener", fmt.Sprintf("Envoy refused listener %s, so nothing accepts the connection: %s", name, refused.Text))
 		return false
 	case name:
-		a.step("listener", fmt.Sprintf("listener %s takes the connection in an older form, since Envoy refused the newest: %s", name, refused.Text))
+		a.step("listener", fmt.Sprintf("listener %s accepts the connection in an older form, since Envoy refused the newest: %s", name, refused.Text))
 	default:
-		a.step("listener", fmt.Sprintf("listener %s takes the connection; Envoy refused %s, which is to replace it: %s", refused.Open, name, refused.Text))
+		a.step("listener", fmt.Sprintf("listener %s accepts the connection; Envoy refused %s, which is to replace it: %s", refused.Open, name, refused.Text))
 	}
 	a.Envoy.Listener = refused.Open
 	return true

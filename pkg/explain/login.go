@@ -53,10 +53,10 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 		why := "is public"
 		for _, name := range []string{jwtFilter, basicAuthFilter} {
 			if f := findFilter(l, name); f != nil && r.GetTypedPerFilterConfig()[name] != nil && !isOff(f, vh, r) {
-				why = "says itself whose requests pass"
+				why = "decides itself which requests are allowed"
 			}
 		}
-		a.step("login", fmt.Sprintf("route %s %s: %s asks for no login there", r.GetName(), why, by))
+		a.step("login", fmt.Sprintf("route %s %s: %s requires no login there", r.GetName(), why, by))
 		return false, nil
 	}
 	message, err := messageFor(oauth2Filter, vh, r, &oauth2v3.OAuth2PerRoute{})
@@ -74,11 +74,11 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 		a.endWith(SignedOut, http.StatusFound, "login", fmt.Sprintf("%s signs the browser out at %s: its cookies are deleted, and it is sent to %s", by, path, to))
 		return true, nil
 	case hasSession(s, c):
-		a.step("login", fmt.Sprintf("the request has a session cookie of %s, whose validity only Envoy knows; what follows is what a valid one meets, and without one the browser is sent to log in", by))
+		a.step("login", fmt.Sprintf("the request has a session cookie of %s, whose validity only Envoy knows; the next steps assume a valid session, and without one the browser is sent to log in", by))
 		return false, nil
 	case path == exactPathOf(c.GetRedirectPathMatcher()):
 		a.endWith(LoginCallback, http.StatusUnauthorized, "login", fmt.Sprintf(
-			"%s is where the identity provider sends browsers back to, for %s: with a code and the cookies of that login the browser is sent on to the page that it wanted, else it gets 401", path, by))
+			"%s is the path to which the identity provider sends browsers back, for %s: with a code and the cookies of that login the browser is sent on to the page that it requested, otherwise it gets 401", path, by))
 		return true, nil
 	}
 	for _, m := range c.GetDenyRedirectMatcher() {
@@ -88,18 +88,18 @@ func (a *Answer) askForLogin(s subject, l *hcmv3.HttpConnectionManager, vh *rout
 		}
 		if check.Holds {
 			a.endWith(LoginRefused, http.StatusUnauthorized, "login", fmt.Sprintf(
-				"%s asks for a login, and the request has no session. It is not sent to log in but gets 401, because it is not a browser that opens a page: %s", by, check.Message))
+				"%s requires a login, and the request has no session. It gets 401 in place of a redirect to the login, because it is not a browser that opens a page: %s", by, check.Message))
 			return true, nil
 		}
 	}
 	if host := a.Request.Host; !isAmong(host, c.GetAllowedRedirectDomains()) {
 		a.endWith(LoginRefused, http.StatusUnauthorized, "login", fmt.Sprintf(
-			"%s asks for a login, and nobody is sent back to the Host %q after one: it is not among %s (of wildcards in lower case, and without an empty port)",
+			"%s requires a login, and sends no browser back to the Host %q afterwards: the Host is not among %s (a wildcard allows lower case only, and no empty port)",
 			by, host, strings.Join(c.GetAllowedRedirectDomains(), ", ")))
 		return true, nil
 	}
 	a.Location = withoutQuery(c.GetAuthorizationEndpoint())
-	a.endWith(LoginRequired, http.StatusFound, "login", fmt.Sprintf("%s asks for a login, and the request has no session: the browser is sent to %s", by, a.Location))
+	a.endWith(LoginRequired, http.StatusFound, "login", fmt.Sprintf("%s requires a login, and the request has no session: the browser is sent to %s", by, a.Location))
 	return true, nil
 }
 
@@ -164,7 +164,7 @@ func (f *Filter) describeLogin(p passed) error {
 	if u, err := url.Parse(where); err == nil {
 		where = u.Host
 	}
-	f.Message = fmt.Sprintf("lets nobody pass without a session of %s, made by a login at %s; callback %s", loginName(p.vh), where, exactPathOf(c.GetRedirectPathMatcher()))
+	f.Message = fmt.Sprintf("requires a session of %s, from a login at %s; callback %s", loginName(p.vh), where, exactPathOf(c.GetRedirectPathMatcher()))
 	if path := exactPathOf(c.GetSignoutPath()); path != "/ " {
 		f.Message += ", sign-out " + path
 	}
@@ -186,11 +186,11 @@ func (f *Filter) describeTokenCheck(p passed) error {
 		return err
 	}
 	if place := tokenPlaceOf(p.vh, p.route); place != nil {
-		f.Message = fmt.Sprintf("verifies the token in %s: signature, issuer, audience and end, as %s says. One that is missing or not right gets 401, one for another audience 403",
+		f.Message = fmt.Sprintf("verifies the token in %s: signature, issuer, audience and expiry, as %s says. A missing or wrong token gets 401, a token for another audience 403",
 			place, message.GetRequirementName())
 		return nil
 	}
-	f.Message = fmt.Sprintf("verifies the id_token of the session: signature, issuer, audience and end, as %s says. One that is not right gets 401, one for another audience 403",
+	f.Message = fmt.Sprintf("verifies the id_token of the session: signature, issuer, audience and expiry, as %s says. A wrong id_token gets 401, an id_token for another audience 403",
 		message.GetRequirementName())
 	return nil
 }
@@ -209,7 +209,7 @@ func (f *Filter) describeClaims(p passed) error {
 			required = append(required, requiredClaims(principal))
 		}
 	}
-	f.Message = "requires of the " + of + ": " + strings.Join(required, "; ") + ". Who has it not gets 403"
+	f.Message = "requires of the " + of + ": " + strings.Join(required, "; ") + ". Other requests get 403"
 	return nil
 }
 
@@ -253,8 +253,8 @@ func (f *Filter) describeCleaned(p passed) error {
 			cookies++
 		}
 	}
-	if f.Message = "takes the API key out of what the backend sees"; cookies > 0 {
-		f.Message = fmt.Sprintf("takes the %d cookies of the login that are the gateway's own out of what the backend sees", cookies)
+	if f.Message = "removes the API key from the request to the backend"; cookies > 0 {
+		f.Message = fmt.Sprintf("removes the gateway's own %d cookies of the login from the request to the backend", cookies)
 	}
 	return err
 }

@@ -49,13 +49,13 @@ var _ = Describe("A login", func() {
 		Expect(a.Code).To(Equal(explain.LoginRequired))
 		Expect(a.Status).To(Equal(302))
 		Expect(a.Location).To(Equal("https://login.test/auth"))
-		Expect(a.Message).To(Equal("filter staff asks for a login, and the request has no session: the browser is sent to https://login.test/auth"))
-		Expect(told(a, "envoy.filters.http.oauth2")).To(Equal("lets nobody pass without a session of filter staff, made by a login at login.test; callback /callback, sign-out /logout"))
+		Expect(a.Message).To(Equal("filter staff requires a login, and the request has no session: the browser is sent to https://login.test/auth"))
+		Expect(told(a, "envoy.filters.http.oauth2")).To(Equal("requires a session of filter staff, from a login at login.test; callback /callback, sign-out /logout"))
 		Expect(told(a, "envoy.filters.http.jwt_authn")).To(Equal(
-			"verifies the id_token of the session: signature, issuer, audience and end, as filter/staff/30d9eac6 says. One that is not right gets 401, one for another audience 403"))
-		Expect(told(a, "envoy.filters.http.rbac/claims")).To(Equal("requires of the id_token: realm.groups is, or has, a or b. Who has it not gets 403"))
+			"verifies the id_token of the session: signature, issuer, audience and expiry, as filter/staff/30d9eac6 says. A wrong id_token gets 401, an id_token for another audience 403"))
+		Expect(told(a, "envoy.filters.http.rbac/claims")).To(Equal("requires of the id_token: realm.groups is, or has, a or b. Other requests get 403"))
 		Expect(told(a, "envoy.filters.http.header_mutation/in")).To(Equal("removes headers that only the gateway may set: x-user"))
-		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("takes the 5 cookies of the login"))
+		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("removes the gateway's own 5 cookies of the login"))
 	})
 
 	DescribeTable("is not for", func(target, header, code string, status int, message string) {
@@ -67,7 +67,7 @@ var _ = Describe("A login", func() {
 	},
 		Entry("programs", "/a", "sec-fetch-mode: cors", "login_refused", 401, `header sec-fetch-mode is "cors"`),
 		Entry("what Authorization is in, which Envoy removes", "/a", "authorization: Bearer marker", "login_required", 302, "the browser is sent to"),
-		Entry("the callback", "/callback?code=marker&state=marker", "x-a: 1", "login_callback", 401, "/callback is where the identity provider sends browsers back to, for filter staff"),
+		Entry("the callback", "/callback?code=marker&state=marker", "x-a: 1", "login_callback", 401, "/callback is the path to which the identity provider sends browsers back, for filter staff"),
 		Entry("the way out", "/logout", "x-a: 1", "signed_out", 302, "the identity provider (https://login.test/end), which signs out too"),
 		Entry("public routes", "/health", "x-a: 1", "direct_response", 503, "the route answers 503 by itself"),
 		Entry("who may have a session", "/a", "cookie: a=1; OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1", "direct_response", 503, "the route answers 503"),
@@ -78,6 +78,6 @@ var _ = Describe("A login", func() {
 		a := ask(have(), "http://shop.test/a", "cookie: OauthHMAC-48ef6a1c=marker; OauthExpires-48ef6a1c=1")
 		Expect(a.Steps).To(ContainElement(HaveField("Message", ContainSubstring("a session cookie of filter staff, whose validity only Envoy knows"))))
 		a = ask(have(), "http://shop.test/health")
-		Expect(a.Steps).To(ContainElement(HaveField("Message", "route health is public: filter staff asks for no login there")))
+		Expect(a.Steps).To(ContainElement(HaveField("Message", "route health is public: filter staff requires no login there")))
 	})
 })

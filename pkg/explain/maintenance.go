@@ -25,7 +25,7 @@ func (a *Answer) passMaintenance(s subject, l *hcmv3.HttpConnectionManager, vh *
 	if err != nil || why != "" {
 		return err == nil, err
 	}
-	err = a.endRefused(l, policy, Maintenance, fmt.Sprintf("service %s is closed by a vh_filter_maintenance, which neither the address %s nor the path is exempt from", a.Service, s.client))
+	err = a.endRefused(l, policy, Maintenance, fmt.Sprintf("service %s is closed by a vh_filter_maintenance, from which neither the address %s nor the path is exempt", a.Service, s.client))
 	answer := vh.GetMetadata().GetFilterMetadata()["gatehouse"].GetFields()["maintenance"].GetStructValue()
 	a.Body = answer.GetFields()["body"].GetStringValue()
 	if isGRPC(s.headers.get("content-type")) {
@@ -36,7 +36,7 @@ func (a *Answer) passMaintenance(s subject, l *hcmv3.HttpConnectionManager, vh *
 
 func (f *Filter) describeMaintenance(p passed) error {
 	_, why, err := p.request.isExempt(p.vh, p.route)
-	f.Message = "is closed for others, and lets this request pass: " + why
+	f.Message = "is closed for others, and allows this request: " + why
 	return err
 }
 

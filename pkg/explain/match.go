@@ -116,7 +116,7 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 		c.Code, what = "method", "method"
 	}
 	values, there := s.headers[name]
-	shown := "is not there"
+	shown := "is missing"
 	if there {
 		shown = "is " + quoteList(values)
 	}
@@ -125,7 +125,7 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 	case *routev3.HeaderMatcher_PresentMatch:
 		wanted := spec.PresentMatch != invert
 		c.Holds = there == wanted
-		c.Message = fmt.Sprintf("%s %s; it %s", what, shown, map[bool]string{true: "has to be there", false: "must not be there"}[wanted])
+		c.Message = fmt.Sprintf("%s %s; it %s", what, shown, map[bool]string{true: "must be present", false: "must be absent"}[wanted])
 		return c, nil
 	case *routev3.HeaderMatcher_StringMatch:
 		matches, told, err := anyMatches(spec.StringMatch, values)
@@ -133,9 +133,9 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 			return c, err
 		}
 		c.Holds = (there || m.GetTreatMissingHeaderAsEmpty()) && matches != invert
-		must := "has to be"
+		must := "must be"
 		if invert {
-			must = "has to be there and not be"
+			must = "must be present and not be"
 		}
 		c.Message = fmt.Sprintf("%s %s; it %s %s", what, shown, must, told)
 		return c, nil
@@ -148,21 +148,21 @@ func (s subject) checkHeader(m *routev3.HeaderMatcher) (Check, error) {
 func (s subject) checkQuery(m *routev3.QueryParameterMatcher) (Check, error) {
 	value, there := firstParameter(s.query, m.GetName())
 	c := Check{Code: "query"}
-	shown := "is not there"
+	shown := "is missing"
 	if there {
 		shown = fmt.Sprintf("is %q", value)
 	}
 	switch spec := m.GetQueryParameterMatchSpecifier().(type) {
 	case *routev3.QueryParameterMatcher_PresentMatch:
 		c.Holds = there == spec.PresentMatch
-		c.Message = fmt.Sprintf("query parameter %s %s; it has to be there", m.GetName(), shown)
+		c.Message = fmt.Sprintf("query parameter %s %s; it must be present", m.GetName(), shown)
 	case *routev3.QueryParameterMatcher_StringMatch:
 		matches, told, err := anyMatches(spec.StringMatch, []string{value})
 		if err != nil {
 			return c, err
 		}
 		c.Holds = there && matches
-		c.Message = fmt.Sprintf("query parameter %s %s; it has to be %s", m.GetName(), shown, told)
+		c.Message = fmt.Sprintf("query parameter %s %s; it must be %s", m.GetName(), shown, told)
 	default:
 		return c, fmt.Errorf("condition %T on query parameter %q is not known", spec, m.GetName())
 	}
@@ -195,13 +195,13 @@ func anyMatches(m *matcherv3.StringMatcher, values []string) (matches bool, told
 		told = fmt.Sprintf("%q", p.Exact)
 		plain(func(s, part string) bool { return s == part }, p.Exact)
 	case *matcherv3.StringMatcher_Prefix:
-		told = fmt.Sprintf("%q with anything behind", p.Prefix)
+		told = fmt.Sprintf("%q with anything after it", p.Prefix)
 		plain(strings.HasPrefix, p.Prefix)
 	case *matcherv3.StringMatcher_Suffix:
-		told = fmt.Sprintf("%q with anything before", p.Suffix)
+		told = fmt.Sprintf("%q with anything before it", p.Suffix)
 		plain(strings.HasSuffix, p.Suffix)
 	case *matcherv3.StringMatcher_Contains:
-		told = fmt.Sprintf("%q with anything around", p.Contains)
+		told = fmt.Sprintf("%q with anything around it", p.Contains)
 		plain(strings.Contains, p.Contains)
 	case *matcherv3.StringMatcher_SafeRegex:
 		told = fmt.Sprintf("a match of %q as a whole", p.SafeRegex.GetRegex())

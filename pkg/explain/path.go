@@ -10,7 +10,7 @@ import (
 
 var (
 	errFragment = errors.New("the path contains a #, which clients never send")
-	errNUL      = errors.New("the path holds %00")
+	errNUL      = errors.New("the path contains %00")
 	errSlashes  = errors.New("the path contains an escaped slash")
 )
 

@@ -29,7 +29,7 @@ var _ = Describe("What shapes the traffic of a route", func() {
 
 	DescribeTable("is a limit of bodies", func(limit ir.BodyLimit, refused bool, headers ...string) {
 		a := to(ir.Host{}, ir.Route{BodyLimit: &limit}, "/", headers...)
-		Expect(said(a, "envoy.filters.http.buffer")).To(Equal("answers 413 to a body of more than 10 bytes, and holds others until they are complete"))
+		Expect(said(a, "envoy.filters.http.buffer")).To(Equal("answers 413 to a body of more than 10 bytes, and holds other bodies until they are complete"))
 		if !refused {
 			Expect(a.Code).To(Equal("direct_response"))
 			return
@@ -37,7 +37,7 @@ var _ = Describe("What shapes the traffic of a route", func() {
 		Expect(a.Code).To(Equal("body_too_large"))
 		Expect(a.Status).To(Equal(413))
 		Expect(a.Body).To(Equal("the body of the request is larger than is allowed here\n"))
-		Expect(a.Message).To(Equal("the body has 11 bytes, and a route_filter_bodylimit lets 10 pass"))
+		Expect(a.Message).To(Equal("the body has 11 bytes, and a route_filter_bodylimit allows 10"))
 	},
 		Entry("that is not met", ir.BodyLimit{Bytes: 10}, false, "Content-Length: 10"),
 		Entry("that is met", ir.BodyLimit{Bytes: 10}, true, "Content-Length: 11"),
@@ -67,7 +67,7 @@ var _ = Describe("What shapes the traffic of a route", func() {
 	It("is compression that a client chooses", func() {
 		c := &ir.Compress{Algorithms: []string{"gzip"}}
 		a := to(ir.Host{Compress: c}, ir.Route{}, "/", "Accept-Encoding: gzip")
-		Expect(said(a, "envoy.filters.http.compressor/gzip")).To(Equal("compresses the answer with gzip, if the client likes that best and the answer is a text of at least 1024 bytes"))
+		Expect(said(a, "envoy.filters.http.compressor/gzip")).To(Equal("compresses the answer with gzip, if the client prefers it and the answer is a text of at least 1024 bytes"))
 		Expect(said(a, "envoy.filters.http.compressor/br")).To(BeEmpty())
 		Expect(said(to(ir.Host{Compress: c}, ir.Route{}, "/"), "envoy.filters.http.compressor/gzip")).To(Equal("leaves the answer as it is: the request has no Accept-Encoding"))
 	})
@@ -76,11 +76,11 @@ var _ = Describe("What shapes the traffic of a route", func() {
 		a := to(ir.Host{Maintenance: &ir.Maintenance{Status: 410, Body: "gone\n", ContentType: "text/plain", Except: []netip.Prefix{netip.MustParsePrefix(except)}}}, ir.Route{}, path, headers...)
 		if status == 200 {
 			Expect(a.Code).To(Equal("direct_response"))
-			Expect(said(a, "envoy.filters.http.rbac/maintenance")).To(Equal("is closed for others, and lets this request pass: " + why))
+			Expect(said(a, "envoy.filters.http.rbac/maintenance")).To(Equal("is closed for others, and allows this request: " + why))
 			return
 		}
 		Expect(a.Code).To(Equal("maintenance"))
-		Expect(a.Message).To(Equal("service shop is closed by a vh_filter_maintenance, which neither the address 192.0.2.7 nor the path is exempt from"))
+		Expect(a.Message).To(Equal("service shop is closed by a vh_filter_maintenance, from which neither the address 192.0.2.7 nor the path is exempt"))
 		Expect(a.Body).To(Equal(why))
 		Expect(a.Status).To(Equal(status))
 	},

@@ -80,9 +80,9 @@ func (a *Answer) describeAbsentDomains(s subject, l *hcmv3.HttpConnectionManager
 			return err
 		}
 		domain := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, claimLimitFilter), rateLimitFilter), "/")
-		why := "no rates of domain " + domain + " hold for the proxy"
+		why := "no rates of domain " + domain + " apply to the proxy"
 		if !has(rateLimitFilter) {
-			why = "no rates hold for the proxy, or there is no rate-limit engine"
+			why = "no rates apply to the proxy, or there is no rate-limit engine"
 		}
 		for _, limit := range limits {
 			d, err := s.descriptor(limit.GetActions())
@@ -151,7 +151,7 @@ func (f *Filter) describeRateLimits(p passed) error {
 		}
 		f.Descriptors = append(f.Descriptors, d)
 	}
-	f.Message = fmt.Sprintf("asks about %d of %d descriptors in domain %s", sent, len(f.Descriptors), domain)
+	f.Message = fmt.Sprintf("checks %d of %d descriptors in domain %s", sent, len(f.Descriptors), domain)
 	return f.findLimits(p.have, domain)
 }
 
@@ -240,14 +240,14 @@ func (s subject) entry(action *routev3.RateLimit_Action) (e Entry, missing strin
 		}
 		values, there := s.headers[name]
 		if !there {
-			return e, "header " + name + " is not there", nil
+			return e, "header " + name + " is missing", nil
 		}
 		return Entry{a.RequestHeaders.GetDescriptorKey(), values[0]}, "", nil
 	case *routev3.RateLimit_Action_QueryParameters_:
 		name := a.QueryParameters.GetQueryParameterName()
 		value, there := decodeParameter(s.query, name)
 		if !there {
-			return e, "query parameter " + name + " is not there", nil
+			return e, "query parameter " + name + " is missing", nil
 		}
 		return Entry{a.QueryParameters.GetDescriptorKey(), value}, "", nil
 	case *routev3.RateLimit_Action_Metadata:

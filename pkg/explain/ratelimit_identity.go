@@ -22,9 +22,9 @@ func uncounted(p passed, limits []*routev3.RateLimit) (why string) {
 		for _, action := range limit.GetActions() {
 			switch filter := action.GetMetadata().GetMetadataKey().GetKey(); {
 			case filter == jwtFilter && !p.isOn(jwtFilter):
-				missing = "limits nothing: it counts by claims, and neither a http_filter_jwt nor a login verifies any there"
+				missing = "limits nothing: it counts by claims, which neither a http_filter_jwt nor a login verifies there"
 			case filter == keyFilter && !p.isOn(keyFilter):
-				missing = "limits nothing: it counts by the client of an API key, and no http_filter_apikey asks for one there"
+				missing = "limits nothing: it counts by the client of an API key, and no http_filter_apikey requires one there"
 			}
 		}
 		if missing == "" {
@@ -57,7 +57,7 @@ func (p passed) identify() (s subject, err error) {
 func (s subject) metadata(key *metadatav3.MetadataKey) (value, missing string) {
 	if key.GetKey() == keyFilter {
 		if s.apiClient == "" {
-			return "", "the request has no API key that was asked for"
+			return "", "the request has no API key that a filter requires"
 		}
 		return s.apiClient, ""
 	}
@@ -78,5 +78,5 @@ func (s subject) metadata(key *metadatav3.MetadataKey) (value, missing string) {
 	if text, ok := found.(string); ok && text != "" {
 		return text, ""
 	}
-	return "", "claim " + claim + " is not a text in the token"
+	return "", "claim " + claim + " is not a string in the token"
 }

@@ -46,25 +46,25 @@ var _ = Describe("A rate limit by who asks", func() {
 		}
 		return a.Code
 	}
-	const nothingVerifies = "limits nothing: it counts by claims, and neither a http_filter_jwt nor a login verifies any there"
+	const nothingVerifies = "limits nothing: it counts by claims, which neither a http_filter_jwt nor a login verifies there"
 
 	DescribeTable("says", func(h ir.Host, r ir.Route, want string, headers ...string) {
 		Expect(said(&h, &r, headers...)).To(Equal(want))
 	},
-		Entry("the claim of a token", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "asks about 1 of 1 descriptors in domain 1/edge; claim=ann", token),
-		Entry("the claim of a token of the route", ir.Host{}, ir.Route{Tokens: tokens, RateLimits: []ir.RateLimit{claim}}, "asks about 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("the claim of a token", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
+		Entry("the claim of a token of the route", ir.Host{}, ir.Route{Tokens: tokens, RateLimits: []ir.RateLimit{claim}}, "checks 1 of 1 descriptors in domain 1/edge; claim=ann", token),
 		Entry("that a token has no such claim", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{claim}},
-			"asks about 0 of 1 descriptors in domain 1/edge; is not sent: claim realm.user is not a text in the token", "Authorization: Bearer "+tokenSaying(map[string]any{"realm": map[string]any{"user": 7}})),
+			"checks 0 of 1 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token", "Authorization: Bearer "+tokenSaying(map[string]any{"realm": map[string]any{"user": 7}})),
 		Entry("that nothing verifies claims", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim}}, nothingVerifies, key, token),
 		Entry("that nothing does on a public route", ir.Host{Tokens: tokens}, ir.Route{Public: true, RateLimits: []ir.RateLimit{claim}}, nothingVerifies, token),
-		Entry("whose key it is", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "asks about 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
-		Entry("whose key it is on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "asks about 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("whose key it is", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
+		Entry("whose key it is on a route", ir.Host{}, ir.Route{Keys: keys, RateLimits: []ir.RateLimit{client}}, "checks 1 of 1 descriptors in domain 1/edge; api_client=a/x", key),
 		Entry("that nothing asks for a key", ir.Host{Tokens: tokens}, ir.Route{RateLimits: []ir.RateLimit{client}},
-			"limits nothing: it counts by the client of an API key, and no http_filter_apikey asks for one there", token, key),
+			"limits nothing: it counts by the client of an API key, and no http_filter_apikey requires one there", token, key),
 		Entry("what of two is sent", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{claim, client}},
-			"asks about 1 of 2 descriptors in domain 1/edge; is not sent: claim realm.user is not a text in the token; api_client=a/x", key, token),
+			"checks 1 of 2 descriptors in domain 1/edge; is not sent: claim realm.user is not a string in the token; api_client=a/x", key, token),
 		Entry("that a request without a key is not counted", ir.Host{Keys: keys}, ir.Route{RateLimits: []ir.RateLimit{client}},
-			"asks about 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that was asked for"),
+			"checks 0 of 1 descriptors in domain 1/edge; is not sent: the request has no API key that a filter requires"),
 	)
 
 	It("is told of a proxy without rates, too", func() {
@@ -72,8 +72,8 @@ var _ = Describe("A rate limit by who asks", func() {
 		a := ask(state(host("shop", []string{"*"}, must(translate.Route(r)))), "http://h/")
 		last := a.Filters[len(a.Filters)-1]
 		Expect(last).To(Equal(explain.Filter{
-			Name: "envoy.filters.http.ratelimit_claims/api", Message: "limits nothing: no rates hold for the proxy, or there is no rate-limit engine",
-			Descriptors: []explain.Descriptor{{Domain: "api", Unknown: true, Message: "is not sent: the request has no API key that was asked for", Entries: []explain.Entry{}}},
+			Name: "envoy.filters.http.ratelimit_claims/api", Message: "limits nothing: no rates apply to the proxy, or there is no rate-limit engine",
+			Descriptors: []explain.Descriptor{{Domain: "api", Unknown: true, Message: "is not sent: the request has no API key that a filter requires", Entries: []explain.Entry{}}},
 		}))
 	})
 })

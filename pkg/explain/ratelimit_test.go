@@ -46,10 +46,10 @@ var _ = Describe("A rate limit", func() {
 	It("is told with what is sent and what is not", func() {
 		have := limiting(ir.RateLimit{address}, ir.RateLimit{header("x-key", "key", false), address}, ir.RateLimit{header("x-key", "key", true), address})
 		Expect(told(have, "192.0.2.7", "http://h/")).To(Equal(explain.Filter{
-			Name: "envoy.filters.http.ratelimit", Message: "asks about 2 of 3 descriptors in domain 1/edge",
+			Name: "envoy.filters.http.ratelimit", Message: "checks 2 of 3 descriptors in domain 1/edge",
 			Descriptors: []explain.Descriptor{
 				{Domain: "1/edge", Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
-				{Domain: "1/edge", Message: "is not sent: header x-key is not there", Entries: []explain.Entry{}},
+				{Domain: "1/edge", Message: "is not sent: header x-key is missing", Entries: []explain.Entry{}},
 				{Domain: "1/edge", Sent: true, Message: "remote_address=192.0.2.7", Entries: []explain.Entry{{Key: "remote_address", Value: "192.0.2.7"}}},
 			},
 		}))
@@ -66,11 +66,11 @@ var _ = Describe("A rate limit", func() {
 		Entry("the plain path", ir.RateLimitEntry{Kind: ir.RateLimitPath, Key: "path"}, "::1", "http://h/a/../b?c", "path=/b"),
 		Entry("the plain path with its query, as a header", header(":path", "path", false), "::1", "http://h/a/../b?c", "path=/b?c"),
 		Entry("a decoded parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/?%6b=%61%zz&k=2", "key=a%zz"),
-		Entry("no parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/", "is not sent: query parameter k is not there"),
+		Entry("no parameter", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key"}, "::1", "http://h/", "is not sent: query parameter k is missing"),
 		Entry("nothing", ir.RateLimitEntry{Kind: ir.RateLimitQuery, Name: "k", Key: "key", SkipIfAbsent: true}, "::1", "http://h/", "is empty"),
 		Entry("conditions that hold", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/", "header_match=v"),
 		Entry("conditions that do not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", Headers: []ir.ValueMatch{{Name: "x-no"}}}, "::1", "http://h/",
-			"is not sent: header x-no is not there; it has to be there"),
+			"is not sent: header x-no is missing; it must be present"),
 		Entry("conditions that must not", ir.RateLimitEntry{Kind: ir.RateLimitHeaderMatch, Value: "v", NoMatch: true, Headers: []ir.ValueMatch{{Name: "x-key"}}}, "::1", "http://h/",
 			"is not sent: all conditions on headers hold"),
 	)
@@ -115,10 +115,10 @@ var _ = Describe("A rate limit", func() {
 		}
 		Expect(said).To(Equal([]string{
 			"envoy.filters.http.ratelimit limits nothing: the route has no rate limit",
-			"envoy.filters.http.ratelimit/api asks about 1 of 1 descriptors in domain 2/api",
+			"envoy.filters.http.ratelimit/api checks 1 of 1 descriptors in domain 2/api",
 			"envoy.filters.http.ratelimit/other limits nothing: the route has no rate limit in this domain",
 			"envoy.filters.http.router forwards the request, or answers as the route says",
-			"envoy.filters.http.ratelimit/gone limits nothing: no rates of domain gone hold for the proxy",
+			"envoy.filters.http.ratelimit/gone limits nothing: no rates of domain gone apply to the proxy",
 		}))
 	})
 

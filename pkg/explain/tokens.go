@@ -104,13 +104,13 @@ func (a *Answer) passTokens(s subject, l *hcmv3.HttpConnectionManager, vh *route
 		return true
 	case token == "":
 		a.Body = "Jwt is missing\n"
-		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and the request has none there", place.filter(), place))
+		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s requires a token in %s, and the request has none there", place.filter(), place))
 		return false
 	case !readable:
-		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s asks for a token in %s, and what is there is none", place.filter(), place))
+		a.endWith(TokenRefused, http.StatusUnauthorized, "token", fmt.Sprintf("%s requires a token in %s, and the value there is not a token", place.filter(), place))
 		return false
 	}
-	a.step("token", fmt.Sprintf("the request has a token for %s in %s, whose signature, end, issuer and audience only Envoy compares; what follows is what a valid one meets", place.filter(), place))
+	a.step("token", fmt.Sprintf("the request has a token for %s in %s, whose signature, expiry, issuer and audience only Envoy checks; the next steps assume a valid token", place.filter(), place))
 	return true
 }
 
@@ -132,7 +132,7 @@ func (a *Answer) passClaims(s subject, l *hcmv3.HttpConnectionManager, vh *route
 			return false, err
 		}
 		if refused == yes {
-			return false, a.endRefused(l, claimRefused, ClaimRefused, fmt.Sprintf("%s requires of the token: %s. That of the request does not have it", place.filter(), requiredClaims(principal)))
+			return false, a.endRefused(l, claimRefused, ClaimRefused, fmt.Sprintf("%s requires of the token: %s. The token of the request does not have it", place.filter(), requiredClaims(principal)))
 		}
 	}
 	return true, nil

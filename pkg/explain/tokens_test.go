@@ -66,14 +66,14 @@ var _ = Describe("The check of tokens", func() {
 		a := ask(bearer, nil, false, "/")
 		Expect(a.Status).To(Equal(401))
 		Expect(a.Body).To(Equal("Jwt is missing\n"))
-		Expect(a.Message).To(Equal("filter api asks for a token in header authorization, and the request has none there"))
+		Expect(a.Message).To(Equal("filter api requires a token in header authorization, and the request has none there"))
 		a = ask(bearer, nil, false, "/", "Authorization: Bearer "+roles("x"))
 		Expect(a.Status).To(Equal(403))
 		Expect(a.Body).To(Equal("the token does not have the claims that are required here\n"))
-		Expect(a.Message).To(Equal("filter api requires of the token: realm.roles is, or has, staff or admins. That of the request does not have it"))
+		Expect(a.Message).To(Equal("filter api requires of the token: realm.roles is, or has, staff or admins. The token of the request does not have it"))
 	})
 
-	It("is not asked where the route is public, and is the route's where it has one", func() {
+	It("is not asked where the route is public, but is the route's where it has one", func() {
 		Expect(ask(bearer, nil, true, "/").Code).To(Equal("direct_response"))
 		other := in(ir.TokenCheck{Header: "x-token"})
 		Expect(ask(bearer, other, false, "/", "X-Token: "+roles("x")).Code).To(Equal("direct_response"))

@@ -116,5 +116,5 @@ func unknownField(name string, known []string) string {
 	if best, near := suggest.Nearest(name, known); near {
 		return "unknown field; did you mean " + best + "?"
 	}
-	return "unknown field; known are " + strings.Join(known, ", ")
+	return "unknown field; known fields are " + strings.Join(known, ", ")
 }

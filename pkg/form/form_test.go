@@ -163,8 +163,8 @@ var _ = Describe("Bind", func() {
 			"Route_Name: is required",
 			`Route_prefix: "x" must start with "/"`,
 			"Route_config: is not a route configuration: unexpected EOF",
-			"zzzzzzzz: unknown field; known are Route_Name, Route_prefix, Route_config, tags",
-			"yyyyyyyy: unknown field; known are Route_Name, Route_prefix, Route_config, tags",
+			"zzzzzzzz: unknown field; known fields are Route_Name, Route_prefix, Route_config, tags",
+			"yyyyyyyy: unknown field; known fields are Route_Name, Route_prefix, Route_config, tags",
 		}))
 	})
 

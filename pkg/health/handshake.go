@@ -82,7 +82,7 @@ func verify(chain []*x509.Certificate, want Expected, now time.Time) Finding {
 	const day = "2006-01-02 15:04:05 UTC"
 	switch {
 	case now.After(leaf.NotAfter):
-		return Finding{Expired, fmt.Sprintf("its certificate ended on %s: renew it at the upstream", leaf.NotAfter.UTC().Format(day))}
+		return Finding{Expired, fmt.Sprintf("its certificate expired on %s: renew it at the upstream", leaf.NotAfter.UTC().Format(day))}
 	case now.Before(leaf.NotBefore):
 		return Finding{Expired, fmt.Sprintf("its certificate is not valid before %s: replace it at the upstream, or look at the clocks", leaf.NotBefore.UTC().Format(day))}
 	}

@@ -86,7 +86,7 @@ var _ = Describe("A handshake with an upstream", func() {
 			},
 			{
 				chain(sign(root, "", from, now.Add(-time.Second), false, "a.test")), health.Expired,
-				"its certificate ended on 2026-11-22 11:59:59 UTC: renew it at the upstream",
+				"its certificate expired on 2026-11-22 11:59:59 UTC: renew it at the upstream",
 			},
 			{
 				chain(sign(root, "", now.Add(time.Minute), to, false, "a.test")), health.Expired,

@@ -200,7 +200,7 @@ func (r *run) checkCertificate() {
 		case leaf.VerifyHostname(host) != nil:
 			others = append(others, secret.Name)
 		case r.Now().After(leaf.NotAfter):
-			r.fail("certificate", "store a new pair, with gatehouse secret set "+secret.Name, "that of secret %q ended on %s", secret.Name, leaf.NotAfter.UTC().Format(time.DateOnly))
+			r.fail("certificate", "store a new pair, with gatehouse secret set "+secret.Name, "that of secret %q expired on %s", secret.Name, leaf.NotAfter.UTC().Format(time.DateOnly))
 			return
 		default:
 			r.ok("certificate", "secret %q has one for %s", secret.Name, host)

@@ -59,9 +59,9 @@ func readCertificates(text string) ([]*pem.Block, []*x509.Certificate, error) {
 	for _, block := range blocks {
 		switch {
 		case strings.HasSuffix(block.Type, pemKeySuffix):
-			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is possible here, the key is sent as Secret_key", block.Type, pemCertificate)
+			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is allowed here; send the key as Secret_key", block.Type, pemCertificate)
 		case block.Type != pemCertificate:
-			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is possible here", block.Type, pemCertificate)
+			return nil, nil, fmt.Errorf("contains a PEM block %q; only %s is allowed here", block.Type, pemCertificate)
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -88,15 +88,15 @@ func readPrivateKey(text string) (*pem.Block, error) {
 	}
 	for _, b := range blocks {
 		if !strings.HasSuffix(b.Type, pemKeySuffix) {
-			return nil, fmt.Errorf("contains a PEM block %q; only a private key is possible here, certificates are sent as Secret_cert", b.Type)
+			return nil, fmt.Errorf("contains a PEM block %q; only a private key is allowed here; send certificates as Secret_cert", b.Type)
 		}
 	}
 	block := blocks[0]
 	switch {
 	case len(blocks) > 1:
-		return nil, fmt.Errorf("contains %d keys; only one is possible", len(blocks))
+		return nil, fmt.Errorf("contains %d keys; only one is allowed", len(blocks))
 	case strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "":
-		return nil, errors.New("is encrypted; decrypt it first, it is stored sealed")
+		return nil, errors.New("is encrypted; decrypt it first (Gatehouse stores it sealed)")
 	}
 	key, err := parseKey(block)
 	if err != nil {
@@ -148,7 +148,7 @@ func checkChain(certs []*x509.Certificate) error {
 			err = nil // Go does not verify the algorithm
 		}
 		if err != nil {
-			return fmt.Errorf("has certificate %d (%s), which did not sign certificate %d (%s); put the certificate of the host first, and behind each the one that signed it",
+			return fmt.Errorf("has certificate %d (%s), which did not sign certificate %d (%s); put the host's certificate first, and after each certificate the one that signed it",
 				i+2, parent.Subject, i+1, child.Subject)
 		}
 	}

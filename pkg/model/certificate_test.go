@@ -29,7 +29,7 @@ var _ = Describe("A certificate", func() {
 		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 		Expect(err).NotTo(HaveOccurred())
 		s := &model.Secret{Name: "shop", Cert: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
-		Expect(s.Validate()).To(ConsistOf(model.FieldError{Field: "Secret_cert", Message: "demands that an OCSP answer is sent with it (must-staple), " +
-			"and Gatehouse sends none: Envoy would refuse it; have it issued without"}))
+		Expect(s.Validate()).To(ConsistOf(model.FieldError{Field: "Secret_cert", Message: "requires a stapled OCSP response (must-staple), " +
+			"and Gatehouse sends none, so Envoy would refuse it; have it issued without must-staple"}))
 	})
 })

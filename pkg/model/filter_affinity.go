@@ -6,20 +6,20 @@ import "time"
 // +page=affinity.md
 // +example={cookie: shop-node, ttl: 1h}
 type AffinityFilter struct {
-	// Hash means that few clients move when upstreams come and go. Exact means that none does while its upstream is healthy,
-	// and that clients see, and can choose, the address of their upstream. Absent means hash.
+	// hash: few clients move when upstreams come and go. exact: no client moves while its upstream is healthy, and clients
+	// see, and can choose, the address of their upstream. Default: hash.
 	// +enum=[hash, exact]
 	Mode string `json:"mode"`
-	// What tells clients apart. Absent means cookie, or header where one is named.
+	// What tells clients apart. Default: header if header is set, otherwise cookie.
 	// +enum=[cookie, header, address]
 	By string `json:"by"`
-	// The name of the cookie, which the gateway sets. Absent means gh-node.
+	// The name of the cookie, which the gateway sets. Default: gh-node.
 	Cookie string `json:"cookie"`
 	// How long the cookie lives, such as 1h. Absent means as long as the browser runs.
 	// +anyOf=[{type: string}]
 	// +example=1h
 	TTL Duration `json:"ttl"`
-	// The header with what tells clients apart. Without it, any upstream answers.
+	// The header that tells clients apart. Any upstream answers a request without it.
 	// +maxLength=maxHeaderName
 	Header string `json:"header"`
 }
@@ -51,12 +51,12 @@ func readAffinity(v *validator, at, _ string, config JSON) Spec {
 	v.oneOf(at+".mode", f.Mode, []string{AffinityHash, AffinityExact})
 	v.oneOf(at+".by", f.By, []string{ByCookie, ByHeader, ByAddress})
 	if f.Mode == AffinityExact && f.By != ByCookie {
-		v.add(at+".by", "%q goes with mode hash only: exact needs a cookie", f.By)
+		v.add(at+".by", "%q requires mode hash: mode exact requires a cookie", f.By)
 	}
 	if f.By == ByCookie {
 		v.token(at+".cookie", f.Cookie)
 	} else if f.Cookie != "" || f.TTL != 0 {
-		v.add(at+".cookie", "goes with by cookie only, as ttl does")
+		v.add(at+".cookie", "requires by cookie, and so does ttl")
 	}
 	if ttl := time.Duration(f.TTL); ttl != 0 && (ttl < time.Second || ttl > mostAffinity) {
 		v.add(at+".ttl", "%s is not between 1s and 8760h", ttl)
@@ -65,7 +65,7 @@ func readAffinity(v *validator, at, _ string, config JSON) Spec {
 	case f.By == ByHeader:
 		v.matchedHeader(at+".header", f.Header)
 	case f.Header != "":
-		v.add(at+".header", "goes with by header only")
+		v.add(at+".header", "requires by header")
 	}
 	return &f
 }
@@ -92,5 +92,5 @@ func (f *AffinityFilter) Advice() []string {
 	if f.Mode != AffinityExact {
 		return nil
 	}
-	return []string{"shows clients the addresses of upstreams, and lets them choose among those of the route (mode exact); hash does neither"}
+	return []string{"shows clients the addresses of upstreams, and lets them choose one of the route's (mode exact); mode hash does neither"}
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// AnyOfFilter lets requests pass that have one of several credentials: an API key, the password of a user or a token. A
-// route's own takes the place of its service's.
+// AnyOfFilter accepts requests that have one of several credentials: an API key, the password of a user or a token. A
+// route's filter replaces its service's.
 // +page=anyof.md
 // +example={apikey: {keys: partners}, basicauth: {users: [{name: ann, password: correct-horse-battery}]}}
 type AnyOfFilter struct {
-	// An API key passes, as that of a http_filter_apikey.
+	// Accepts an API key, as a http_filter_apikey does.
 	APIKey *APIKeyFilter `json:"apikey,omitempty"`
-	// A user name and a password pass, as those of a http_filter_basicauth.
+	// Accepts a user name and a password, as a http_filter_basicauth does.
 	BasicAuth *BasicAuthFilter `json:"basicauth,omitempty"`
-	// A token passes, as that of a http_filter_jwt.
+	// Accepts a token, as a http_filter_jwt does.
 	JWT *JWTFilter `json:"jwt,omitempty"`
 }
 
@@ -48,11 +48,11 @@ func readAnyOf(v *validator, at, name string, config JSON) Spec {
 	f.JWT, _ = read("jwt", sent.JWT, readJWT).(*JWTFilter)
 	switch {
 	case given < 2:
-		v.add(at, "names %d credentials; give two at least of apikey, basicauth and jwt, or attach the filter of the one", given)
+		v.add(at, "has %d credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead", given)
 	case f.APIKey != nil && strings.ContainsAny(f.APIKey.Header, `'\`): // Envoy reads it in an expression
-		v.add(at+".apikey.header", "%q has a character that the name of this header cannot have", f.APIKey.Header)
+		v.add(at+".apikey.header", "%q has a character that is not allowed in the name of this header", f.APIKey.Header)
 	case f.BasicAuth != nil && f.JWT != nil && f.JWT.From == nil && f.BasicAuth.Forward != f.JWT.Forward:
-		v.add(at+".jwt.forward", "must be that of basicauth: both are in Authorization, which is removed or not")
+		v.add(at+".jwt.forward", "must equal basicauth.forward: both credentials are in Authorization, which is either removed or kept")
 	}
 	return f
 }

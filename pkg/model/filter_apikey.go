@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// APIKeyFilter asks for an API key of a set. A route's own takes the place of its service's; each has one at most.
+// APIKeyFilter requires an API key of a set. A route's filter replaces its service's; each has at most one.
 // +page=apikey.md
 // +example={keys: partners, header: x-api-key, clients: [mobile, web]}
 type APIKeyFilter struct {
 	// Name of the key set.
 	// +required
 	Keys string `json:"keys"`
-	// Name of the header that has the key; absent means x-api-key.
+	// Name of the header that has the key. Default: x-api-key.
 	// +maxLength=maxHeaderName
 	Header string `json:"header,omitempty"`
-	// Names of the keys that may ask; absent means all keys of the set.
+	// Names of the keys that are accepted; absent means all keys of the set.
 	// +minItems=1
 	// +maxItems=maxKeyClients
 	Clients []string `json:"clients,omitempty"`
@@ -49,15 +49,15 @@ func readAPIKey(v *validator, at, _ string, config JSON) Spec {
 	case slices.Contains([]string{"authorization", "cookie", KeyHeader, AnyKeyHeader, ClientHeader}, f.Header):
 		v.add(at+".header", "%q has another meaning; choose a header such as %s", f.Header, DefaultKeyHeader)
 	case strings.ContainsAny(f.Header, "%()?|:"): // Envoy reads them in the command that takes the key
-		v.add(at+".header", "%q has a character that the name of this header cannot have", f.Header)
+		v.add(at+".header", "%q has a character that is not allowed in the name of this header", f.Header)
 	default:
 		v.headerName(at+".header", f.Header, map[string]bool{})
 	}
 	if f.Clients != nil && len(f.Clients) == 0 {
-		v.add(at+".clients", "is empty, so that nobody could ask; name who may, or leave clients out")
+		v.add(at+".clients", "is empty, so no client would be allowed; name at least one, or omit clients")
 	}
 	if len(f.Clients) > maxKeyClients {
-		v.add(at+".clients", "has %d names; at most %d are allowed: make a key set of their own", len(f.Clients), maxKeyClients)
+		v.add(at+".clients", "has %d names; at most %d are allowed: create a key set for these clients", len(f.Clients), maxKeyClients)
 	}
 	for _, name := range f.Clients {
 		v.name(at+".clients", name, false)

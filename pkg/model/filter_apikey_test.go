@@ -27,7 +27,7 @@ var _ = Describe("A filter that names the header of API keys", func() {
 
 	It("names a client at least, and 100 at most", func() {
 		Expect(fault(`{"keys":"a","clients":[]}`)).To(Equal([]model.FieldError{
-			{Field: "Filter_config.clients", Message: "is empty, so that nobody could ask; name who may, or leave clients out"},
+			{Field: "Filter_config.clients", Message: "is empty, so no client would be allowed; name at least one, or omit clients"},
 		}))
 		many := strings.TrimSuffix(strings.Repeat(`"x",`, 100), ",")
 		Expect(fault(`{"keys":"a","clients":[` + many + `]}`)).To(BeEmpty())

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// BasicAuthFilter asks for a user name and a password (RFC 7617). A route's own takes the place of its service's, and of
-// its service's login or tokens.
+// BasicAuthFilter requires a user name and a password (RFC 7617). A route's filter replaces its service's, and its
+// service's login or tokens.
 // +page=basicauth.md
 // +example={users: [{name: ann, password: correct-horse-battery}, {name: bob, password: {secret: bob}}]}
 type BasicAuthFilter struct {
-	// Who may ask.
+	// The users whose requests are accepted.
 	// +required
 	// +minItems=1
 	// +maxItems=maxUsers
 	Users []User `json:"users"`
-	// The upstream gets the password too. Default: false, the header is removed.
+	// Whether the upstream receives the password too. Default: false, the header is removed.
 	Forward bool `json:"forward,omitempty"`
 }
 
 // User has a name and a password.
 type User struct {
-	// The upstream is told it in x-client. It is unique.
+	// The upstream receives it in x-client. It is unique.
 	// +required
 	// +maxLength=maxUserName
 	// +pattern=^[A-Za-z0-9._@+-]+$
@@ -33,8 +33,8 @@ type User struct {
 	Password Password `json:"password"`
 }
 
-// Password has at least 12 characters. A text is stored sealed, and reads <redacted>: written back for a user of the
-// same name, that means the password that is stored. An object names a secret that has the password.
+// Password has at least 12 characters. A text is stored sealed, and reads <redacted>, which means
+// the stored password when it is written back for a user of the same name. An object names a secret with the password.
 // +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
 // additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type Password struct {
@@ -85,7 +85,7 @@ func readBasicAuth(v *validator, at, _ string, config JSON) Spec {
 	}
 	switch {
 	case len(f.Users) == 0:
-		v.add(at+".users", "has nobody, so that nobody could ask; give each user a name and a password")
+		v.add(at+".users", "is empty, so no request would be allowed; give each user a name and a password")
 	case len(f.Users) > maxUsers:
 		v.add(at+".users", "has %d users; at most %d are allowed: use API keys, or a login", len(f.Users), maxUsers)
 	}
@@ -93,9 +93,9 @@ func readBasicAuth(v *validator, at, _ string, config JSON) Spec {
 	for i, u := range f.Users {
 		field := fmt.Sprintf("%s.users[%d]", at, i)
 		if !isUserName(u.Name) {
-			v.add(field+".name", "%q is no name of a user: it has 1 to %d characters of A-Z a-z 0-9 . _ @ + -", u.Name, maxUserName)
+			v.add(field+".name", "%q is not a user name of 1 to %d characters of A-Z a-z 0-9 . _ @ + -", u.Name, maxUserName)
 		} else if seen[u.Name] {
-			v.add(field+".name", "%q is there twice", u.Name)
+			v.add(field+".name", "%q is listed twice", u.Name)
 		}
 		seen[u.Name] = true
 		v.password(field+".password", u.Password)
@@ -126,7 +126,7 @@ func (v *validator) password(field string, p Password) {
 func PasswordFault(text string) string {
 	switch {
 	case utf8.RuneCountInString(text) < MinPassword:
-		return "has less than 12 characters: Envoy holds a SHA-1, from which short ones are found quickly"
+		return "has fewer than 12 characters: Envoy holds its SHA-1, from which a short password is found quickly"
 	case len(text) > maxPassword:
 		return "has more than 256 bytes"
 	case !isText(text) || text != strings.TrimSpace(text):
@@ -137,7 +137,7 @@ func PasswordFault(text string) string {
 
 // Advice says how far the passwords can be trusted.
 func (f *BasicAuthFilter) Advice() []string {
-	return []string{"keeps passwords as SHA-1 in Envoys, without salt: whoever reads the memory of one can guess them quickly. Give each user a long random one of its own, or use API keys or a login"}
+	return []string{"keeps passwords in Envoys as SHA-1 without salt: whoever reads the memory of an Envoy can guess them quickly. Give each user a long random password, or use API keys or a login"}
 }
 
 func (f *BasicAuthFilter) uses() []Key {

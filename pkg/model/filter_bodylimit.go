@@ -2,17 +2,17 @@ package model
 
 import "fmt"
 
-// BodyLimitFilter refuses requests whose body is larger, with 413, before an upstream sees anything of
-// them. The filter of a route takes the place of the service's. Websockets are refused where it is.
+// BodyLimitFilter answers 413 to requests with a larger body, before an upstream sees any part of
+// them. A route's filter replaces its service's. It refuses websockets.
 // +page=bodylimit.md
 // +example={bytes: 1048576}
 type BodyLimitFilter struct {
-	// The most bytes that a body may have. An Envoy holds a whole body before it sends it on.
+	// The most bytes that a body may have. An Envoy holds a whole body before it forwards it.
 	// +required
 	// +minimum=1
 	// +maximum=maxBodyLimit
 	Bytes int `json:"bytes"`
-	// Unpacks a body with Content-Encoding gzip, counts what comes out, and sends that on.
+	// Decompresses a body with Content-Encoding gzip, counts the result, and forwards it.
 	Decompress bool `json:"decompress"`
 }
 
@@ -40,14 +40,14 @@ func (f *BodyLimitFilter) uses() []Key { return nil }
 func (f *BodyLimitFilter) Advice() []string {
 	var list []string
 	if f.Bytes < oneFrame {
-		list = append(list, fmt.Sprintf("limits bodies to %d bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body of one frame, which has up to %d", f.Bytes, oneFrame))
+		list = append(list, fmt.Sprintf("limits bodies to %d bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body that fits in one frame, of up to %d bytes", f.Bytes, oneFrame))
 	}
 	if f.Bytes > manyBytes {
-		list = append(list, fmt.Sprintf("lets bodies of %d bytes pass, and an Envoy holds each whole body in memory until it is complete: "+
-			"let larger uploads go to storage of their own", f.Bytes))
+		list = append(list, fmt.Sprintf("allows bodies of %d bytes, and an Envoy holds each whole body in memory until it is complete: "+
+			"send larger uploads to separate storage", f.Bytes))
 	}
 	if f.Decompress {
-		list = append(list, "unpacks gzip: of a body that is damaged, or made of several gzip members, the upstream gets what could be unpacked, and nobody is told")
+		list = append(list, "decompresses gzip: of a body that is damaged or has several gzip members, the upstream receives only what could be decompressed, without an error")
 	}
 	return list
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CanaryFilter shares the requests of a route among upstreams, in place of those that are attached to the route. The last
+// CanaryFilter divides the requests of a route among upstreams, in place of the upstreams attached to the route. The last
 // upstream of the list is the canary.
 // +page=canary.md
 // +example={upstreams: [{name: blue, weight: 95}, {name: green, weight: 5}], sticky: cookie, header: {name: x-canary, value: "1"}}
@@ -15,10 +15,10 @@ type CanaryFilter struct {
 	// +minItems=1
 	// +maxItems=10
 	Upstreams []CanaryUpstream `json:"upstreams"`
-	// With cookie, who comes back with cookies gets the same upstream, while its weight is not 0.
+	// With cookie, a client that comes back with cookies gets the same upstream, while its weight is not 0.
 	// +enum=[cookie, none]
 	Sticky string `json:"sticky"`
-	// Who sends this header gets the last upstream of the list, whatever its weight.
+	// A request with this header goes to the last upstream of the list, whatever its weight.
 	Header *CanaryHeader `json:"header"`
 
 	// name is that of the filter.
@@ -29,7 +29,7 @@ type CanaryFilter struct {
 type CanaryUpstream struct {
 	// +required
 	Name string `json:"name"`
-	// The share beside the others; 0 means none. Not all are 0.
+	// The share, relative to the other weights; 0 means none. At least one weight is not 0.
 	// +minimum=0
 	// +maximum=1000000
 	Weight int `json:"weight"`
@@ -71,7 +71,7 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 		total += u.Weight
 	}
 	if len(f.Upstreams) > 0 && total == 0 {
-		v.add(at+".upstreams", "has only weights of 0, so that nobody would answer")
+		v.add(at+".upstreams", "has only weights of 0, so no upstream would answer")
 	}
 	if f.Sticky == "" {
 		f.Sticky = StickyNone
@@ -87,7 +87,7 @@ func readCanary(v *validator, at, name string, config JSON) Spec {
 // matchedHeader accepts a header that a client can send for a route.
 func (v *validator) matchedHeader(field, name string) {
 	if lower := strings.ToLower(name); strings.HasPrefix(name, ":") || slices.Contains(connectionHeaders(), lower) || strings.HasPrefix(lower, "x-envoy-") {
-		v.add(field, "%q is not a header that a client can choose by", name)
+		v.add(field, "%q is not a header that can select an upstream", name)
 		return
 	}
 	v.token(field, name)

@@ -2,13 +2,13 @@ package model
 
 import "slices"
 
-// CompressFilter compresses answers for clients that accept it: texts of at least 1024 bytes, as the list of
-// media types in the page says. The filter of a route takes the place of the service's.
+// CompressFilter compresses answers for clients that accept it: texts of at least 1024 bytes, with a media type
+// of the list in the page. A route's filter replaces its service's.
 // +page=compress.md
 // +example={algorithms: [br, gzip]}
 type CompressFilter struct {
-	// Those that a client may choose from; absent means all. Of those that a client likes alike, br is taken,
-	// and else the one that it names first.
+	// The algorithms that a client can choose from; absent means all. If a client prefers several equally, br is
+	// used, otherwise the first that it names.
 	// +minItems=1
 	// +items={type: string, enum: [br, gzip, zstd]}
 	Algorithms []string `json:"algorithms"`
@@ -23,7 +23,7 @@ func readCompress(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if f.Algorithms != nil && len(f.Algorithms) == 0 {
-		v.add(at+".algorithms", "is empty, so that nothing would be compressed; name some, or leave algorithms out for all")
+		v.add(at+".algorithms", "is empty, so nothing would be compressed; name at least one, or omit algorithms for all")
 	}
 	for i, a := range f.Algorithms {
 		v.oneOf(at+".algorithms", a, compressAlgorithms())

@@ -9,26 +9,26 @@ import (
 )
 
 // CORSFilter says which web pages of other origins may use the answers (CORS), and answers the preflights of
-// browsers. The filter of a route takes the place of its service's. A service or a route has one at most.
+// browsers. A route's filter replaces its service's; each has at most one.
 // +page=cors.md
 // +example={origins: ["https://app.example.com", {regex: 'https://[a-z0-9-]+\.example\.com'}], methods: [GET, PUT],
 // headers: [x-team], expose: [x-total], max_age: 600, credentials: true}
 type CORSFilter struct {
-	// Those of the pages; "*" alone means all.
+	// The origins of the pages; "*" alone means all.
 	// +required
 	// +minItems=1
 	// +maxItems=maxOrigins
 	Origins []Origin `json:"origins"`
-	// Methods that pages may use; "*" means all, absent GET, HEAD and POST, which need no permission.
+	// Methods that pages may use; "*" means all. Default: GET, HEAD and POST, which need no permission.
 	// +maxItems=maxCORSNames
 	Methods []string `json:"methods"`
-	// Headers that pages may set beside those that need no permission; "*" means all.
+	// Headers that pages may set in addition to those that need no permission; "*" means all.
 	// +maxItems=maxCORSNames
 	Headers []string `json:"headers"`
-	// Headers of answers that pages may read beside those that need no permission; "*" means all.
+	// Headers of answers that pages may read in addition to those that need no permission; "*" means all.
 	// +maxItems=maxCORSNames
 	Expose []string `json:"expose"`
-	// For how many seconds browsers remember the answer to a preflight; absent leaves it to them.
+	// For how many seconds browsers remember the answer to a preflight; absent means the browser's default.
 	// +minimum=0
 	// +maximum=86400
 	MaxAge *int `json:"max_age"`
@@ -36,8 +36,8 @@ type CORSFilter struct {
 	Credentials bool `json:"credentials"`
 }
 
-// Origin is an origin as browsers send it, such as https://app.example.com, or an object with an RE2 expression that whole
-// origins have to match.
+// Origin is an origin as browsers send it, such as https://app.example.com, or an object with an RE2 expression that
+// matches whole origins.
 // +anyOf=[{type: string, minLength: 1}, {type: object, required: [regex], additionalProperties: false,
 // properties: {regex: {type: string, minLength: 1, maxLength: 1024}}}]
 type Origin struct {
@@ -78,11 +78,11 @@ func readCORS(v *validator, at, _ string, config JSON) Spec {
 	v.corsNames(at+".headers", f.Headers)
 	v.corsNames(at+".expose", f.Expose)
 	if f.Credentials && slices.Contains(f.Expose, "*") {
-		v.add(at+".expose", `"*" means nothing to browsers where credentials are allowed; name them`)
+		v.add(at+".expose", `"*" has no effect in browsers where credentials are allowed; name the headers`)
 	}
 	for _, m := range f.Methods {
 		if upper := strings.ToUpper(m); upper != m {
-			v.add(at+".methods", "%q is not in upper case, as browsers compare it; write %q", m, upper)
+			v.add(at+".methods", "%q must be in upper case, because browsers compare the case; write %q", m, upper)
 		}
 	}
 	if f.MaxAge != nil {
@@ -96,16 +96,16 @@ func (f *CORSFilter) uses() []Key { return nil }
 func (f *CORSFilter) checkOrigins(v *validator, field string) {
 	switch all := slices.Contains(f.Origins, Origin{Exact: AnyOrigin}); {
 	case len(f.Origins) == 0:
-		v.add(field, `is required; name whose pages may use the answers, such as ["https://app.example.com"]`)
+		v.add(field, `is required; list the origins whose pages may read the answers, such as ["https://app.example.com"]`)
 		return
 	case len(f.Origins) > maxOrigins:
-		v.add(field, "has %d entries; a list may have %d; one expression can stand for many", len(f.Origins), maxOrigins)
+		v.add(field, "has %d entries; at most %d are allowed; one expression can match many origins", len(f.Origins), maxOrigins)
 		return
 	case all && f.Credentials:
 		v.add(field, `"*" and credentials together would let any page act as the user; name the origins`)
 		return
 	case all && len(f.Origins) > 1:
-		v.add(field, `"*" stands for all origins; leave the others out`)
+		v.add(field, `"*" matches all origins; remove the others`)
 		return
 	case all:
 		return
@@ -142,7 +142,7 @@ func (f *CORSFilter) Expression() string {
 // corsNames checks names that browsers compare, of methods or headers.
 func (v *validator) corsNames(field string, list []string) {
 	if len(list) > maxCORSNames {
-		v.add(field, "has %d entries; a list may have %d", len(list), maxCORSNames)
+		v.add(field, "has %d entries; at most %d are allowed", len(list), maxCORSNames)
 		return
 	}
 	for _, name := range list {
@@ -162,7 +162,7 @@ func (f *CORSFilter) Advice() []string {
 			list = append(list, "origins has the expression "+o.Regex+", "+hole)
 		}
 		if host, plain := strings.CutPrefix(o.Exact, "http://"); plain && f.Credentials && !isLocalHost(host) {
-			list = append(list, "origins has "+o.Exact+" and credentials are allowed: who is on the way can change such a page and act as its user; use https")
+			list = append(list, "origins has "+o.Exact+" and credentials are allowed: anyone on the network path can change such a page and act as its user; use https")
 		}
 	}
 	return list

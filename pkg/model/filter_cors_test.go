@@ -110,6 +110,6 @@ var _ = Describe("Credentials", func() {
 
 	It("for a page that anybody on the way can change are told of", func() {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterCORS, Config: `{"origins":["http://a.test","http://localhost:3000"],"credentials":true}`}).Parse().Spec.(*model.CORSFilter)
-		Expect(spec.Advice()).To(ConsistOf("origins has http://a.test and credentials are allowed: who is on the way can change such a page and act as its user; use https"))
+		Expect(spec.Advice()).To(ConsistOf("origins has http://a.test and credentials are allowed: anyone on the network path can change such a page and act as its user; use https"))
 	})
 })

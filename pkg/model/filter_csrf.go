@@ -1,11 +1,11 @@
 package model
 
-// CSRFFilter refuses POST, PUT, PATCH and DELETE that a page of another site asks for (cross-site request forgery): whose
-// Origin or, without one, Referer is not of the host itself. The filters of a service and a route add up.
+// CSRFFilter refuses POST, PUT, PATCH and DELETE (cross-site request forgery), unless their Origin or, without one, their
+// Referer is of the host itself. The filters of a service and a route both apply.
 // +page=csrf.md
 // +example={origins: ["https://app.example.com"]}
 type CSRFFilter struct {
-	// Origins whose pages may ask for changes beside those of the host itself. Only host and port are compared.
+	// Origins whose pages may send changes, in addition to the host itself. Only host and port are compared.
 	// +maxItems=maxOrigins
 	Origins []string `json:"origins"`
 }
@@ -16,7 +16,7 @@ func readCSRF(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if len(f.Origins) > maxOrigins {
-		v.add(at+".origins", "has %d entries; a list may have %d", len(f.Origins), maxOrigins)
+		v.add(at+".origins", "has %d entries; at most %d are allowed", len(f.Origins), maxOrigins)
 		return &f
 	}
 	for _, o := range f.Origins {
@@ -29,5 +29,5 @@ func (f *CSRFFilter) uses() []Key { return nil }
 
 // Advice says what works, but probably not as intended.
 func (f *CSRFFilter) Advice() []string {
-	return []string{"refuses POST, PUT, PATCH and DELETE without Origin and Referer, as most clients but browsers send them: attach it only where browsers ask"}
+	return []string{"refuses POST, PUT, PATCH and DELETE without Origin and Referer, and most clients other than browsers send neither: attach it only where browsers call"}
 }

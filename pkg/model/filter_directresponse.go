@@ -13,16 +13,16 @@ import (
 // +page=answers.md
 // +example={status: 503, body: "<h1>Back at ten</h1>", content_type: text/html, headers: {retry-after: "3600"}}
 type DirectResponseFilter struct {
-	// The status of the answer, which is no redirect; absent means 200.
+	// The status of the answer, not a redirect. Default: 200.
 	// +minimum=200
 	// +maximum=599
 	Status int `json:"status"`
 	// The body, in bytes as they are; empty for 204 and 205.
 	// +maxLength=MaxDirectResponse
 	Body string `json:"body"`
-	// The media type of the body (RFC 9110 section 8.3); absent means text/plain.
+	// The media type of the body (RFC 9110 section 8.3); default: text/plain.
 	ContentType string `json:"content_type"`
-	// Headers that are set beside it, by name.
+	// Other headers that are set, by name.
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Headers map[string]string `json:"headers"`
 }
@@ -49,7 +49,7 @@ func readDirectResponse(v *validator, at, _ string, config JSON) Spec {
 	case empty && f.Body != "":
 		v.add(at+".body", "must be empty: an answer with status %d has none", f.Status)
 	case len(f.Body) > MaxDirectResponse:
-		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it: serve more from an upstream", len(f.Body), MaxDirectResponse)
+		v.add(at+".body", "has %d bytes; at most %d are allowed, because every Envoy holds it: serve a larger body from an upstream", len(f.Body), MaxDirectResponse)
 	}
 	v.mediaType(at+".content_type", f.ContentType)
 	seen := map[string]bool{"content-type": true, "server": true}
@@ -57,7 +57,7 @@ func readDirectResponse(v *validator, at, _ string, config JSON) Spec {
 		field := at + ".headers." + name
 		switch strings.ToLower(name) {
 		case "content-type":
-			v.add(field, "is what content_type says")
+			v.add(field, "is set by content_type")
 		case "server":
 			v.add(field, "%q is set by the gateway and cannot be changed", name)
 		default:

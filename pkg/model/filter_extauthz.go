@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ExtAuthzFilter asks an authorization server whether a request may pass. A route's own takes the place of
+// ExtAuthzFilter asks an authorization server whether a request is allowed. A route's filter replaces
 // its service's.
 // +page=extauthz.md
 // +example={upstream: auth, path: /check, upstream_headers: [x-user], timeout: 500ms}
@@ -15,33 +15,33 @@ type ExtAuthzFilter struct {
 	// Name of the upstream that is the authorization server.
 	// +required
 	Upstream string `json:"upstream"`
-	// How it is asked: by a copy of the request without its body, or by Envoy's gRPC call
+	// How it is called: with a copy of the request without its body, or with Envoy's gRPC call
 	// envoy.service.auth.v3.Authorization/Check. Default: http.
 	// +enum=[AskHTTP, AskGRPC]
 	Protocol string `json:"protocol,omitempty"`
-	// The path that is asked for, in place of the request's own. That is then in x-forwarded-uri, beside
+	// The path of the call, in place of the request's path, which is then in x-forwarded-uri, next to
 	// x-forwarded-method and x-forwarded-host. For http only.
 	// +maxLength=maxAskedPath
 	// +example=/check
 	Path string `json:"path,omitempty"`
-	// Stands before the request's own path. For http only.
+	// Comes before the request's path in the path of the call. For http only.
 	// +maxLength=maxAskedPath
 	// +example=/authz
 	PathPrefix string `json:"path_prefix,omitempty"`
-	// Headers of its answer that the upstream of the route gets. What a client writes there itself is removed.
+	// Headers of its answer that the upstream of the route receives. The gateway removes these headers from the client's request.
 	// +maxItems=maxHeaders
 	// +items={type: string, minLength: 1, maxLength: maxHeaderName}
 	// +example=[x-user]
 	UpstreamHeaders []string `json:"upstream_headers,omitempty"`
-	// It gets the body too, up to so many bytes; a larger one gets 413. 0 means that it gets none.
+	// The most bytes of the body that it receives; a larger body gets 413. 0 means that it receives no body.
 	// +minimum=0
 	// +maximum=maxAskedBody
 	BodyBytes int `json:"body_bytes,omitempty"`
-	// How long it may take, 1ms to 1m. Default: 1s.
+	// Timeout of the call, 1ms to 1m. Default: 1s.
 	// +anyOf=[{type: string}]
 	// +example=500ms
 	Timeout Duration `json:"timeout,omitempty"`
-	// What becomes of a request while it is away, too slow, or answers with 5xx: 503, or allowed. Default: deny.
+	// What happens to a request while it is unavailable, too slow, or answers with 5xx: deny answers 503. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
 }
@@ -99,7 +99,7 @@ func (v *validator) checkServerPaths(at string, f *ExtAuthzFilter) {
 		switch {
 		case p.path == "":
 		case f.Protocol == AskGRPC:
-			v.add(at+p.field, "is for protocol http; a call of gRPC has the path of the request in its message")
+			v.add(at+p.field, "requires protocol http; a gRPC call has the path of the request in its message")
 		case len(p.path) > maxAskedPath || !strings.HasPrefix(p.path, "/") || strings.ContainsFunc(p.path, isNoASCIIText) || strings.ContainsAny(p.path, " #%"):
 			v.add(at+p.field, "%q is not a path such as /check", p.path)
 		case p.field == ".path_prefix" && strings.Contains(p.path, "?"):
@@ -107,7 +107,7 @@ func (v *validator) checkServerPaths(at string, f *ExtAuthzFilter) {
 		}
 	}
 	if f.Path != "" && f.PathPrefix != "" {
-		v.add(at+".path_prefix", "has no meaning beside path; give one of them")
+		v.add(at+".path_prefix", "cannot be combined with path")
 	}
 }
 
@@ -127,11 +127,11 @@ func serverNames() map[string]Kind { return map[string]Kind{"upstream": KindUpst
 func (f *ExtAuthzFilter) Advice() []string {
 	var list []string
 	if f.OnError == OnErrorAllow {
-		list = append(list, "has on_error allow: while upstream "+f.Upstream+" is away, too slow, or answers with 5xx, every request passes unasked")
+		list = append(list, "has on_error allow: while upstream "+f.Upstream+" is unavailable, too slow, or answers with 5xx, every request is allowed without a check")
 	}
 	for _, name := range f.UpstreamHeaders {
 		if slices.Contains([]string{"Authorization", "Cookie"}, http.CanonicalHeaderKey(name)) {
-			list = append(list, "has "+name+" in upstream_headers: it is removed from requests before the authorization server is asked, so that the server never sees the client's own")
+			list = append(list, "has "+name+" in upstream_headers: the gateway removes it from requests first, so the authorization server never sees the client's value")
 		}
 	}
 	return list

@@ -20,15 +20,15 @@ var _ = Describe("A filter that asks a server", func() {
 	})
 
 	It("asks for no path by gRPC", func() {
-		Expect(parse(`{"upstream":"auth","protocol":"grpc","path":"/a"}`).Fault).To(MatchError(ContainSubstring("is for protocol http")))
-		Expect(parse(`{"upstream":"auth","protocol":"grpc","path_prefix":"/a"}`).Fault).To(MatchError(ContainSubstring("is for protocol http")))
+		Expect(parse(`{"upstream":"auth","protocol":"grpc","path":"/a"}`).Fault).To(MatchError(ContainSubstring("requires protocol http")))
+		Expect(parse(`{"upstream":"auth","protocol":"grpc","path_prefix":"/a"}`).Fault).To(MatchError(ContainSubstring("requires protocol http")))
 	})
 
 	It("says what is open, and what the server never sees", func() {
 		f := parse(`{"upstream":"auth","on_error":"allow","upstream_headers":["authorization","x-user"]}`)
 		Expect(f.Spec.(*model.ExtAuthzFilter).Advice()).To(Equal([]string{
-			"has on_error allow: while upstream auth is away, too slow, or answers with 5xx, every request passes unasked",
-			"has authorization in upstream_headers: it is removed from requests before the authorization server is asked, so that the server never sees the client's own",
+			"has on_error allow: while upstream auth is unavailable, too slow, or answers with 5xx, every request is allowed without a check",
+			"has authorization in upstream_headers: the gateway removes it from requests first, so the authorization server never sees the client's value",
 		}))
 	})
 })

@@ -1,25 +1,25 @@
 package model
 
-// ExtProcFilter gives requests and answers to an external processor, which may change them or answer itself.
-// A route's own takes the place of its service's.
+// ExtProcFilter sends requests and answers to an external processor, which may change them or answer itself.
+// A route's filter replaces its service's.
 // +page=extproc.md
 // +example={upstream: processor, response_headers: true, request_body: buffered}
 type ExtProcFilter struct {
 	// Name of the upstream that is the processor (envoy.service.ext_proc.v3.ExternalProcessor). Its protocol is h2c or h2.
 	// +required
 	Upstream string `json:"upstream"`
-	// It gets the headers of requests. Default: true.
+	// Whether it receives the headers of requests. Default: true.
 	RequestHeaders *bool `json:"request_headers,omitempty"`
-	// It gets the headers of answers. Default: false.
+	// Whether it receives the headers of answers. Default: false.
 	ResponseHeaders bool `json:"response_headers,omitempty"`
-	// It gets the bodies of requests: not at all, as a whole, of at most 32 KiB, or piece by piece. Default: none.
+	// How it receives the bodies of requests: not at all, as a whole, of at most 32 KiB, or piece by piece. Default: none.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	RequestBody string `json:"request_body,omitempty"`
-	// The same of the bodies of answers.
+	// The same for the bodies of answers.
 	// +enum=[BodyNone, BodyBuffered, BodyStreamed]
 	ResponseBody string `json:"response_body,omitempty"`
-	// What becomes of a request while it is away, too slow, or ends the call with an error: 503, or it goes on as
-	// it is. Default: deny.
+	// What happens to a request while it is unavailable, too slow, or ends the call with an error: deny answers 503,
+	// allow forwards it unchanged. Default: deny.
 	// +enum=[OnErrorDeny, OnErrorAllow]
 	OnError string `json:"on_error,omitempty"`
 }
@@ -41,7 +41,7 @@ func readExtProc(v *validator, at, _ string, config JSON) Spec {
 	v.oneOf(at+".response_body", f.ResponseBody, []string{BodyNone, BodyBuffered, BodyStreamed})
 	v.oneOf(at+".on_error", f.OnError, []string{OnErrorDeny, OnErrorAllow})
 	if !f.SendsRequestHeaders() && !f.ResponseHeaders && f.RequestBody == BodyNone && f.ResponseBody == BodyNone {
-		v.add(at, "gives the processor nothing; set one of request_headers, response_headers, request_body and response_body")
+		v.add(at, "sends nothing to the processor; set at least one of request_headers, response_headers, request_body and response_body")
 	}
 	return &f
 }
@@ -58,5 +58,5 @@ func (f *ExtProcFilter) Advice() []string {
 	if f.OnError != OnErrorAllow {
 		return nil
 	}
-	return []string{"has on_error allow: while upstream " + f.Upstream + " is away, too slow, or ends its call with an error, every request and answer passes as it is"}
+	return []string{"has on_error allow: while upstream " + f.Upstream + " is unavailable, too slow, or ends its call with an error, every request and answer passes unchanged"}
 }

@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// FaultFilter delays or fails some requests on purpose, to try what clients do then. The filter of a route takes
-// the place of the service's.
+// FaultFilter delays or fails some requests on purpose, to test how clients react. A route's filter replaces its
+// service's.
 // +page=fault.md
 // +example={delay: 2000, abort: 503, percent: 0.5}
 type FaultFilter struct {
-	// How long a request waits, in milliseconds. At least one of delay and abort is given.
+	// How long a request waits, in milliseconds. Specify at least one of delay and abort.
 	// +minimum=1
 	// +maximum=maxFaultDelay
 	Delay int `json:"delay"`
-	// The status of the answer that takes the place of the upstream's.
+	// The status of the answer that replaces the upstream's.
 	// +minimum=400
 	// +maximum=599
 	Abort int `json:"abort"`
-	// The share of requests, in percent with at most four decimals; absent means 100. It is drawn for the delay
-	// and for the abort, each by itself.
+	// The share of requests, in percent with at most four decimals; absent means 100. It is drawn
+	// separately for the delay and for the abort.
 	// +minimum=0.0001
 	// +maximum=100
 	Percent *float64 `json:"percent"`
@@ -37,7 +37,7 @@ func readFault(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if f.Delay == 0 && f.Abort == 0 {
-		v.add(at, `does nothing; give delay or abort, such as {"abort":503,"percent":10}`)
+		v.add(at, `does nothing; set delay or abort, such as {"abort":503,"percent":10}`)
 	}
 	if f.Delay != 0 {
 		v.checkRange(at+".delay", f.Delay, 1, maxFaultDelay)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// GRPCJSONFilter makes calls of gRPC services of requests with JSON, as the google.api.http rules of the services
-// say, and JSON of their answers. The filter of a route takes the place of its service's.
+// GRPCJSONFilter converts requests with JSON to calls of gRPC services, by the google.api.http rules of the services,
+// and their answers to JSON. A route's filter replaces its service's.
 // +page=grpcjson.md
 // +example={services: [shop.Books], auto_mapping: true, descriptor_set: CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM=}
 type GRPCJSONFilter struct {
@@ -23,16 +23,16 @@ type GRPCJSONFilter struct {
 	Services []string `json:"services"`
 	// A method without a rule is called by POST /PACKAGE.SERVICE/METHOD, with its whole message in the body.
 	AutoMapping bool `json:"auto_mapping,omitempty"`
-	// What becomes of a request that no rule is for: 404, or it passes as it is. Default: reject.
+	// What happens to a request that no rule matches: 404, or it is forwarded unchanged. Default: reject.
 	// +enum=[GRPCJSONReject, GRPCJSONPass]
 	UnknownPaths string `json:"unknown_paths,omitempty"`
-	// What becomes of a query parameter that is no field of the message: 400, or it is left out. Default: reject.
+	// What happens to a query parameter that is not a field of the message: 400, or it is ignored. Default: reject.
 	// +enum=[GRPCJSONReject, GRPCJSONIgnore]
 	UnknownParameters string `json:"unknown_query_parameters,omitempty"`
-	// Query parameters that are left out wherever they are no fields, such as utm_source.
+	// Query parameters that are ignored where they are not fields, such as utm_source.
 	// +maxItems=maxGRPCServices
 	IgnoredParameters []string `json:"ignored_query_parameters,omitempty"`
-	// An error of the service has its google.rpc.Status as a body, beside the HTTP status. Default: true.
+	// An error of the service has its google.rpc.Status as the body, in addition to the HTTP status. Default: true.
 	ConvertStatus *bool `json:"convert_grpc_status,omitempty"`
 	// How messages are written.
 	Print GRPCJSONPrint `json:"print_options"`
@@ -48,7 +48,7 @@ type GRPCJSONFilter struct {
 
 // GRPCJSONPrint says how messages are written.
 type GRPCJSONPrint struct {
-	// Lines and indents for readers.
+	// Add lines and indents.
 	Whitespace bool `json:"add_whitespace,omitempty"`
 	// Fields with a zero value are written too.
 	Zeros bool `json:"always_print_primitive_fields,omitempty"`
@@ -88,11 +88,11 @@ func readGRPCJSON(v *validator, at, _ string, config JSON) Spec {
 	case err != nil:
 		v.add(at+".descriptor_set", "is not base64: %s", err)
 	case len(set) > maxDescriptorSet:
-		v.add(at+".descriptor_set", "has %d bytes; it may have %d. Leave out services that nobody calls this way, and --include_source_info", len(set), maxDescriptorSet)
+		v.add(at+".descriptor_set", "has %d bytes; at most %d are allowed. Leave out services that are not called this way, and --include_source_info", len(set), maxDescriptorSet)
 	}
 	f.checkServices(v, at+".services")
 	if len(f.IgnoredParameters) > maxGRPCServices {
-		v.add(at+".ignored_query_parameters", "has %d entries; a list may have %d", len(f.IgnoredParameters), maxGRPCServices)
+		v.add(at+".ignored_query_parameters", "has %d entries; at most %d are allowed", len(f.IgnoredParameters), maxGRPCServices)
 	}
 	v.oneOf(at+".unknown_paths", f.UnknownPaths, []string{GRPCJSONReject, GRPCJSONPass})
 	v.oneOf(at+".unknown_query_parameters", f.UnknownParameters, []string{GRPCJSONReject, GRPCJSONIgnore})
@@ -106,7 +106,7 @@ func (f *GRPCJSONFilter) checkServices(v *validator, field string) {
 	case n == 0:
 		v.add(field, `is required; name the services that requests call, such as ["shop.Books"]`)
 	case n > maxGRPCServices:
-		v.add(field, "has %d entries; a list may have %d", n, maxGRPCServices)
+		v.add(field, "has %d entries; at most %d are allowed", n, maxGRPCServices)
 	}
 	for i, name := range f.Services {
 		switch {
@@ -137,5 +137,5 @@ func (f *GRPCJSONFilter) Advice() []string {
 	if f.MaxRequestBytes <= manyBytes && f.MaxResponseBytes <= manyBytes {
 		return nil
 	}
-	return []string{"lets messages of more than 10 MiB pass, and an Envoy holds each whole message in memory: let larger files go to storage of their own"}
+	return []string{"allows messages of more than 10 MiB, and an Envoy holds each whole message in memory: move larger files to separate storage"}
 }

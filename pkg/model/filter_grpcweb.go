@@ -1,7 +1,7 @@
 package model
 
-// GRPCWebFilter lets web pages call gRPC services: it makes gRPC of what they send in gRPC-Web, and gRPC-Web of the
-// answers. Other requests pass as they are. It has no settings.
+// GRPCWebFilter lets web pages call gRPC services: it converts requests from gRPC-Web to gRPC, and their answers back.
+// Other requests are forwarded unchanged. It has no settings.
 // +page=grpcweb.md
 // +example={}
 type GRPCWebFilter struct{}

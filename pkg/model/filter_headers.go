@@ -14,10 +14,10 @@ type HeadersFilter struct {
 	Response HeaderChanges `json:"response"`
 }
 
-// HeaderChanges are made in this order: first remove, then set, then add. Not :path and the like, host,
-// headers of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
+// HeaderChanges are made in this order: remove, set, add. Not allowed are :path and the like, host, headers
+// of the connection, x-envoy-, x-forwarded-, forwarded and x-real-ip.
 type HeaderChanges struct {
-	// Replaces all values of a header, or makes the header.
+	// Replaces all values of a header, or creates the header.
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxHeaderText}
 	Set map[string]string `json:"set"`
 	// Adds a value to those of a header.
@@ -34,7 +34,7 @@ func readHeadersFilter(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if n := len(v.errs); f.Request.check(v, at+".request")+f.Response.check(v, at+".response") == 0 && n == len(v.errs) {
-		v.add(at, `changes no header; give request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
+		v.add(at, `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`)
 	}
 	v.notIn(at+".response", f.Response, "server")
 	return &f
@@ -102,7 +102,7 @@ func (v *validator) headerText(field, s string) {
 	case len(s) > maxHeaderText:
 		v.add(field, "has more than %d bytes", maxHeaderText)
 	case !isHeaderText(s):
-		v.add(field, "ends in a space or contains a control character, and no header value can")
+		v.add(field, "ends in a space or contains a control character, which a header value cannot")
 	}
 }
 

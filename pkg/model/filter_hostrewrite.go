@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// HostRewriteFilter changes the Host that the upstream sees. Exactly one of host, from_header and from_path is given. The
-// upstream finds the host of the request in x-forwarded-host.
+// HostRewriteFilter changes the Host that the upstream sees. Specify exactly one of host, from_header and from_path.
+// The upstream receives the host of the request in x-forwarded-host.
 // +page=hostrewrite.md
 // +example={host: inner.example.com}
 type HostRewriteFilter struct {
@@ -20,8 +20,8 @@ type HostRewriteFilter struct {
 	FromPath *HostFromPath `json:"from_path"`
 }
 
-// HostFromPath makes a host from the path of a request, without its query. A route with it takes only requests whose whole
-// path matches regex.
+// HostFromPath makes a host from the path of a request, without its query. A route with it matches only requests whose
+// whole path matches regex.
 type HostFromPath struct {
 	// An RE2 expression for the whole path.
 	// +required
@@ -53,7 +53,7 @@ func readHostRewrite(v *validator, at, _ string, config JSON) Spec {
 		f.FromPath.check(v, at+".from_path")
 	}
 	if given != 1 {
-		v.add(at, `needs one of host, from_header and from_path, such as {"host":"inner.example.com"}`)
+		v.add(at, `requires one of host, from_header and from_path, such as {"host":"inner.example.com"}`)
 	}
 	return &f
 }
@@ -65,7 +65,7 @@ func (f *HostRewriteFilter) Advice() []string {
 	if f.FromHeader == "" {
 		return nil
 	}
-	return []string{"takes the Host from the header " + f.FromHeader + ", which any client can send: let it be one that a proxy in front of the gateway sets or removes"}
+	return []string{"takes the Host from the header " + f.FromHeader + ", which any client can send: use a header that a proxy in front of the gateway sets or removes"}
 }
 
 // hostHeader accepts a header that may hold a host.
@@ -92,6 +92,6 @@ func (f HostFromPath) check(v *validator, at string) {
 	// What stands between the groups, with a letter for each of them.
 	host := strings.ReplaceAll(regexp.MustCompile(`\\[0-9]`).ReplaceAllString(f.Substitution, "a"), `\\`, `\`)
 	if _, err := hostOf(host); err != nil {
-		v.add(at+".substitution", "%q makes no host name, such as \\1.example.com", f.Substitution)
+		v.add(at+".substitution", "%q does not make a host name, such as \\1.example.com", f.Substitution)
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// IPAccessFilter lets requests from some addresses pass, and refuses others. The filters of a
-// service and a route add up: a client has to be in the allow of each that has one, and in no deny.
+// IPAccessFilter allows requests from some addresses, and refuses others. The filters of a service
+// and a route both apply: a client must be in the allow of each that has one, and in no deny.
 // +page=ipaccess.md
 // +minProperties=1
 // +example={allow: [192.0.2.0/24, "2001:db8::/32"], deny: [192.0.2.7]}
 type IPAccessFilter struct {
-	// Addresses and ranges that may ask; absent means all.
+	// Addresses and ranges that are allowed; absent means all.
 	// +minItems=1
 	// +maxItems=maxRanges
 	Allow []string `json:"allow"`
-	// Those that may not, also if allow has them.
+	// Addresses and ranges that are denied, also if allow has them.
 	// +maxItems=maxRanges
 	Deny []string `json:"deny"`
 }
@@ -29,10 +29,10 @@ func readIPAccess(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if f.Allow == nil && len(f.Deny) == 0 {
-		v.add(at, `names no address; give allow or deny, such as {"allow":["192.0.2.0/24"]}`)
+		v.add(at, `has no address; set allow or deny, such as {"allow":["192.0.2.0/24"]}`)
 	}
 	if f.Allow != nil && len(f.Allow) == 0 {
-		v.add(at+".allow", "is empty, so that nobody could ask; name who may, or leave allow out")
+		v.add(at+".allow", "is empty, so no client would be allowed; name at least one address, or omit allow")
 	}
 	v.ranges(at+".allow", f.Allow)
 	v.ranges(at+".deny", f.Deny)
@@ -57,7 +57,7 @@ func adviseRanges(name string, ranges []string) (list []string) {
 
 func (v *validator) ranges(field string, list []string) {
 	if len(list) > maxRanges {
-		v.add(field, "has %d entries; a list may have %d", len(list), maxRanges)
+		v.add(field, "has %d entries; at most %d are allowed", len(list), maxRanges)
 		return
 	}
 	for _, text := range list {

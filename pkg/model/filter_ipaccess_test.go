@@ -20,7 +20,7 @@ var _ = Describe("A list of addresses", func() {
 
 	It("is not empty where it says who is allowed", func() {
 		Expect(fault(`{"allow":[],"deny":["192.0.2.1"]}`)).To(Equal([]model.FieldError{
-			{Field: "Filter_config.allow", Message: "is empty, so that nobody could ask; name who may, or leave allow out"},
+			{Field: "Filter_config.allow", Message: "is empty, so no client would be allowed; name at least one address, or omit allow"},
 		}))
 	})
 
@@ -28,7 +28,7 @@ var _ = Describe("A list of addresses", func() {
 		many := strings.TrimSuffix(strings.Repeat(`"192.0.2.1",`, 2000), ",")
 		Expect(fault(`{"deny":[` + many + `]}`)).To(BeEmpty())
 		Expect(fault(`{"deny":[` + many + `,"192.0.2.1"]}`)).To(Equal([]model.FieldError{
-			{Field: "Filter_config.deny", Message: "has 2001 entries; a list may have 2000"},
+			{Field: "Filter_config.deny", Message: "has 2001 entries; at most 2000 are allowed"},
 		}))
 	})
 })

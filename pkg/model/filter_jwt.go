@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// JWTFilter lets requests pass that bring a token (JWT) of an issuer. The signature, the issuer, the audience and the
-// end of the token are verified. A filter of a route takes the place of that of its service.
+// JWTFilter accepts requests that have a token (JWT) of an issuer. The signature, the issuer, the audience and the
+// expiry of the token are verified. A route's filter replaces its service's.
 // At most 64 KiB.
 // +page=jwt.md
 // +example={issuer: "https://login.example.com", audiences: [shop-api], require: [{claim: scope, values: [shop, admin]}],
@@ -22,45 +22,45 @@ type JWTFilter struct {
 	// +minLength=1
 	// +maxLength=maxURL
 	Issuer string `json:"issuer"`
-	// A token is for one of these (aud). Absent means that this is not looked at.
+	// A token must be for one of these (aud). Absent means that the audience is not checked.
 	// +minItems=1
 	// +maxItems=maxAudiences
 	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Audiences []string `json:"audiences"`
-	// The public keys themselves, a key set (RFC 7517). At most one of jwks and jwks_uri is given.
+	// The public keys themselves, a key set (RFC 7517). Specify at most one of jwks and jwks_uri.
 	// +anyOf=[{type: object, required: [keys], additionalProperties: true, properties: {keys: {type: array, items: {type: object}}}}]
 	JWKS json.RawMessage `json:"jwks"`
-	// Where the keys are.
+	// URL of the key set.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri"`
-	// Name of the upstream through which the keys are fetched. Without it, the host of the URL is asked.
+	// Name of the upstream through which the keys are fetched. Without it, they are fetched from the host of the URL.
 	Upstream string `json:"upstream"`
 	// Where the token is in a request. Absent means Authorization: Bearer.
 	From *TokenPlace `json:"from"`
-	// Claims that the token has; without one of them a request gets 403. All must hold.
+	// Claims that the token must have, all of them; otherwise a request gets 403.
 	// +maxItems=maxRequired
 	Require []RequiredClaim `json:"require"`
-	// Claims that the upstream is told in headers. What a client sends in these is removed.
+	// Claims that the upstream receives in headers. The gateway removes these headers from the client's request.
 	// +maxItems=maxClaimHeaders
 	ClaimHeaders []ClaimHeader `json:"claim_headers"`
-	// The upstream gets the token too. Default: false.
+	// Whether the upstream receives the token too. Default: false.
 	Forward bool `json:"forward"`
 
 	provider *Provider
 }
 
-// TokenPlace is where a token is: in a header, a cookie or a query parameter. Exactly one is given.
+// TokenPlace is where a token is: in a header, a cookie or a query parameter. Specify exactly one.
 type TokenPlace struct {
 	Header string `json:"header"`
-	// What is in front of the token in the header, such as "Bearer ".
+	// The text before the token in the header, such as "Bearer ".
 	// +maxLength=maxWord
 	Prefix string `json:"prefix"`
 	Cookie string `json:"cookie"`
-	// Whoever sees a URL has such a token: it is in logs and in the history of browsers.
+	// Whoever sees the URL has the token: URLs appear in logs and browser histories.
 	Query string `json:"query"`
 }
 
-// RequiredClaim is a claim of a token, which is a text, or a list that has one. Dots are between the steps to it.
+// RequiredClaim is a claim of a token, which is a string, or a list with one. Dots separate the steps to it.
 // +example={claim: realm_access.roles, values: [staff]}
 type RequiredClaim struct {
 	// +required
@@ -75,7 +75,7 @@ type RequiredClaim struct {
 	Values []string `json:"values"`
 }
 
-// ClaimHeader is a header that tells the upstream a claim. Dots are between the steps to it.
+// ClaimHeader is a header in which the upstream receives a claim. Dots separate the steps to the claim.
 // +example={claim: sub, header: x-user}
 type ClaimHeader struct {
 	// +required
@@ -99,7 +99,7 @@ func readJWT(v *validator, at, _ string, config JSON) Spec {
 func (f *JWTFilter) check(v *validator, at string) {
 	f.checkKeys(v, at)
 	if f.Audiences != nil && len(f.Audiences) == 0 {
-		v.add(at+".audiences", "is empty, so that no token could pass; name who the tokens are for, or leave audiences out")
+		v.add(at+".audiences", "is empty, so no token would be accepted; name at least one audience, or omit audiences")
 	}
 	v.words(at+".audiences", f.Audiences, maxAudiences, isText, "an audience, such as https://api.example.com")
 	if f.From != nil {
@@ -114,7 +114,7 @@ func (f *JWTFilter) check(v *validator, at string) {
 	for i, c := range f.ClaimHeaders {
 		field := fmt.Sprintf("%s.claim_headers[%d]", at, i)
 		if f.From != nil && strings.EqualFold(c.Header, f.From.Header) && c.Header != "" {
-			v.add(field+".header", "%q has the token; choose another header", c.Header)
+			v.add(field+".header", "%q carries the token; choose another header", c.Header)
 			continue
 		}
 		v.claimHeader(field+".header", c.Header, seen)
@@ -143,7 +143,7 @@ func (f *JWTFilter) checkKeys(v *validator, at string) {
 		return
 	}
 	if f.JWKSURI != "" || f.Upstream != "" {
-		v.add(keys, "has the keys, so that jwks_uri and upstream say nothing; leave them out")
+		v.add(keys, "cannot be combined with jwks_uri or upstream; remove these")
 	}
 	if symmetricKey(f.JWKS) {
 		v.add(keys, "has a symmetric key (oct): whoever can verify with it can sign; use public keys")
@@ -174,11 +174,11 @@ func (p *TokenPlace) check(v *validator, at string) {
 	case p.Prefix != "" && p.Header == "":
 		v.add(at+".prefix", "requires header")
 	case p.Header != "" && (lower == "host" || lower == "cookie" || slices.Contains(connectionHeaders(), lower)):
-		v.add(at+".header", "%q cannot have a token; a cookie has a field of its own", p.Header)
+		v.add(at+".header", "%q cannot carry a token; for a cookie, use the field cookie", p.Header)
 	case p.Header != "":
 		v.token(at+".header", p.Header)
 		if len(p.Prefix) > maxWord || p.Prefix != "" && (!isText(p.Prefix) || strings.ContainsFunc(p.Prefix, isNoASCIIText)) {
-			v.add(at+".prefix", "%q is not what a header can have in front of a token, such as %q", clipField(p.Prefix), "Bearer ")
+			v.add(at+".prefix", "%q cannot precede a token in a header; an example is %q", clipField(p.Prefix), "Bearer ")
 		}
 	case !isPlainWord(p.Cookie + p.Query):
 		v.add(at, "%q must be a name of A-Z a-z 0-9 _ - of at most %d characters", clipField(p.Cookie+p.Query), maxWord)
@@ -199,7 +199,7 @@ func (v *validator) requiredClaims(at string, list []RequiredClaim) {
 		field := fmt.Sprintf("%s[%d]", at, i)
 		v.claim(field+".claim", c.Claim)
 		if len(c.Values) == 0 {
-			v.add(field+".values", "must list the values, of which a token needs one")
+			v.add(field+".values", "must list at least one value; a token needs one of them")
 		}
 		v.words(field+".values", c.Values, maxRequiredValues, isText, "a value of a claim")
 	}
@@ -258,7 +258,7 @@ func (f *JWTFilter) Keys() (keys, fault string) {
 func (f *JWTFilter) Advice() []string {
 	var list []string
 	if len(f.Audiences) == 0 {
-		list = append(list, "has no audiences: it takes every token of the issuer, also those that are for other programs")
+		list = append(list, "has no audiences: it accepts every token of the issuer, also those issued for other programs")
 	}
 	for _, c := range []struct{ name, url string }{{"issuer", f.Source().Issuer}, {"jwks_uri", f.JWKSURI}} {
 		if u, err := url.Parse(c.url); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
@@ -266,7 +266,7 @@ func (f *JWTFilter) Advice() []string {
 		}
 	}
 	if f.From != nil && f.From.Query != "" {
-		list = append(list, "takes tokens from the query: whoever sees a URL has such a token, and URLs are in logs and in the history of browsers")
+		list = append(list, "accepts tokens in the query: whoever sees a URL has its token, and URLs appear in logs and browser histories")
 	}
 	return list
 }

@@ -27,9 +27,9 @@ var _ = Describe("The configuration for tokens", func() {
 		Entry("with null for keys", `{"issuer":"us","jwks":null}`, ".jwks", `has no list "keys": a key set is {"keys": [...]}`),
 		Entry("with no place of the token", `{"issuer":"https://us.test","from":{}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
 		Entry("with two", `{"issuer":"https://us.test","from":{"cookie":"a","query":"b"}}`, ".from", "takes exactly one of header, cookie and query, so that nobody has to say which of two tokens counts"),
-		Entry("with a line feed in front of the token", `{"issuer":"https://us.test","from":{"header":"a","prefix":"b\n"}}`, ".from.prefix", `"b\n" is not what a header can have in front of a token, such as "Bearer "`),
+		Entry("with a line feed in front of the token", `{"issuer":"https://us.test","from":{"header":"a","prefix":"b\n"}}`, ".from.prefix", `"b\n" cannot precede a token in a header; an example is "Bearer "`),
 		Entry("with an issuer that has a query", `{"issuer":"https://us.test/?a"}`, ".issuer",
-			`"https://us.test/?a" must have no query: it is a name that the provider has for itself, and where its discovery document is`),
+			`"https://us.test/?a" must have no query: it is the provider's own name, and the address of its discovery document`),
 	)
 
 	It("is taken with an issuer that is no URL where the keys are given", func() {
@@ -41,12 +41,12 @@ var _ = Describe("The configuration for tokens", func() {
 		advice := func(config string) []string { return filter(config).Parse().Spec.(*model.JWTFilter).Advice() }
 		Expect(advice(`{"issuer":"https://us.test","audiences":["a"]}`)).To(BeEmpty())
 		Expect(advice(`{"issuer":"http://us.test","from":{"query":"a"}}`)).To(Equal([]string{
-			"has no audiences: it takes every token of the issuer, also those that are for other programs",
-			"has issuer http://us.test, which is plain HTTP: who is on the way can put other keys in the place of the provider's",
-			"takes tokens from the query: whoever sees a URL has such a token, and URLs are in logs and in the history of browsers",
+			"has no audiences: it accepts every token of the issuer, also those issued for other programs",
+			"has issuer http://us.test, which is plain HTTP: anyone on the network path can replace the provider's keys",
+			"accepts tokens in the query: whoever sees a URL has its token, and URLs appear in logs and browser histories",
 		}))
 		Expect(advice(`{"issuer":"us","audiences":["a"],"jwks_uri":"http://us.test/keys"}`)).To(Equal([]string{
-			"has jwks_uri http://us.test/keys, which is plain HTTP: who is on the way can put other keys in the place of the provider's",
+			"has jwks_uri http://us.test/keys, which is plain HTTP: anyone on the network path can replace the provider's keys",
 		}))
 	})
 

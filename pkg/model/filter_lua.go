@@ -1,7 +1,7 @@
 package model
 
 // LuaFilter runs a script for requests and answers, where the operator of the gateway allows it
-// (--allow-lua). That of a route takes the place of its service's.
+// (--allow-lua). A route's filter replaces its service's.
 // +page=lua.md
 // +example={script: "function envoy_on_request(handle) handle:headers():add(\"x-team\", \"shop\") end"}
 type LuaFilter struct {
@@ -25,7 +25,7 @@ func readLua(v *validator, at, _ string, config JSON) Spec {
 	case n == 0:
 		v.add(at+".script", "is required")
 	case n > maxScript:
-		v.add(at+".script", "has %d bytes; a script may have %d", n, maxScript)
+		v.add(at+".script", "has %d bytes; at most %d are allowed", n, maxScript)
 	}
 	return &f
 }

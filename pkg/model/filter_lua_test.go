@@ -17,6 +17,6 @@ var _ = Describe("A script", func() {
 	It("has between one and 16,384 bytes", func() {
 		Expect(fault(0)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "is required"}}))
 		Expect(fault(16384)).To(BeEmpty())
-		Expect(fault(16385)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "has 16385 bytes; a script may have 16384"}}))
+		Expect(fault(16385)).To(Equal([]model.FieldError{{Field: "Filter_config.script", Message: "has 16385 bytes; at most 16384 are allowed"}}))
 	})
 })

@@ -2,12 +2,12 @@ package model
 
 import "slices"
 
-// MaintenanceFilter closes a service: whatever is asked, its answer takes the place of that of the routes, and comes before
-// logins. Paths below /.well-known/ stay, so that certificates can be renewed.
+// MaintenanceFilter closes a service: its answer replaces the answers of all routes, and comes before logins. Paths below
+// /.well-known/ stay open, so that certificates can be renewed.
 // +page=maintenance.md
 // +example={status: 503, body: "<h1>Back at ten</h1>", content_type: text/html, retry_after: 3600, except: [192.0.2.0/24]}
 type MaintenanceFilter struct {
-	// Whether it closes the service; absent means true.
+	// Whether it closes the service. Default: true.
 	On *bool `json:"on"`
 	// The status of the answer; absent means 503.
 	// +enum=[200, 404, 410, 503]
@@ -17,11 +17,11 @@ type MaintenanceFilter struct {
 	Body string `json:"body"`
 	// The media type of the body (RFC 9110 section 8.3); absent means text/plain.
 	ContentType string `json:"content_type"`
-	// The seconds that Retry-After tells clients to wait; absent means that there is none.
+	// The seconds that clients should wait, in Retry-After; absent means no such header.
 	// +minimum=1
 	// +maximum=maxRetryAfter
 	RetryAfter int `json:"retry_after"`
-	// Addresses and ranges whose requests pass.
+	// Addresses and ranges whose requests are still served.
 	// +maxItems=maxExcept
 	Except []string `json:"except"`
 }

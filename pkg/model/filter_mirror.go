@@ -1,16 +1,16 @@
 package model
 
-// MirrorFilter sends a copy of requests to another upstream, whose answers nobody gets.
+// MirrorFilter sends a copy of requests to another upstream, whose answers are discarded.
 // +page=mirror.md
 // +example={upstream: shadow, percent: 10}
 type MirrorFilter struct {
 	// +required
 	Upstream string `json:"upstream"`
-	// How many of the requests are copied, at random. Absent means all.
+	// The share of requests that are copied, at random, in percent. Absent means all.
 	// +minimum=0.01
 	// +maximum=100
 	Percent *float64 `json:"percent"`
-	// Absent means true: the copy has no Authorization, Proxy-Authorization and Cookie.
+	// Removes Authorization, Proxy-Authorization and Cookie from the copy. Default: true.
 	StripCredentials *bool `json:"strip_credentials"`
 }
 

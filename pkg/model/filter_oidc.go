@@ -2,14 +2,14 @@ package model
 
 import "strings"
 
-// OIDCFilter asks users for a login with an identity provider. Either issuer or both endpoints are needed.
+// OIDCFilter requires a login of users with an identity provider. Specify issuer or both endpoints.
 // At most 64 KiB.
 // +page=login.md
 // +example={client_id: shop, client_secret: {secret: shop-client}, issuer: "https://login.example.com",
 // redirect_uri: "https://shop.example.com/callback", cookie_secret: cookie, logout_uri: /logout, scopes: [email],
 // claim_headers: {x-user: email}, require: {groups: [staff]}}
 type OIDCFilter struct { // specification, "OIDC filter configuration"; rest-api.md, "Filters and global configs"
-	// Kept; says nothing.
+	// Stored without effect.
 	Name string `json:"name,omitempty"`
 	// +required
 	// +minLength=1

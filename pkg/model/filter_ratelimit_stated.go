@@ -23,9 +23,9 @@ const (
 // StatedLimit is the short form of a rate limit. The filter states the limit itself; no global config is needed.
 // +example={per: client, limit: 5/minute}
 type StatedLimit struct { // rest-api.md, "Filters and global configs"
-	// Whom the limit is for: client counts by client address; header:NAME by the value of a header, and by client
-	// address if a request has none. claim:NAME counts by a claim of the token, or of the id_token of a login, that is verified, and
-	// api_client by whose API key it is; both count only requests that have one. all counts all requests together.
+	// What the limit counts by: client counts by client address; header:NAME by the value of a header, or by client
+	// address if a request has none. claim:NAME counts by a claim of the token, or of the id_token of a login, if it is verified, and
+	// api_client by the client of the API key; both count only requests that have one. all counts all requests together.
 	// +required
 	// +pattern="^(client|api_client|all|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+|claim:[!-~]+)$"
 	Per string `json:"per"`
@@ -33,7 +33,7 @@ type StatedLimit struct { // rest-api.md, "Filters and global configs"
 	// +required
 	// +pattern="^[0-9]{1,9}/(second|minute|hour|day|week|month|year)$"
 	Limit string `json:"limit"`
-	// Count and never limit.
+	// Count, but never limit.
 	Shadow bool `json:"shadow"`
 }
 

@@ -5,46 +5,46 @@ import (
 	"strings"
 )
 
-// RBACFilter says who may do what: a request passes if a rule of allow is for it, and none of deny. The filters of a
-// service and a route add up: a request has to pass each.
+// RBACFilter decides which requests are allowed: those that match a rule of allow, and no rule of deny. The filters of a
+// service and a route both apply: a request must be allowed by each.
 // +page=rbac.md
 // +example={allow: [{methods: [GET, HEAD]}, {paths: [{segment: /admin}], claims: [{claim: groups, values: [staff]}]}],
 // deny: [{paths: [{prefix: /internal}]}]}
 type RBACFilter struct {
-	// What may be done. All else may not.
+	// The requests that are allowed. All others are refused.
 	// +required
 	// +minItems=1
 	// +maxItems=maxRules
 	Allow []AccessRule `json:"allow"`
-	// What may not be done, also if allow has it. Paths are compared without regard to case.
+	// The requests that are denied, also if allow has them. Paths are compared without regard to case.
 	// +maxItems=maxRules
 	Deny []AccessRule `json:"deny"`
 }
 
-// AccessRule is for the requests that meet all its conditions.
+// AccessRule matches the requests that meet all its conditions.
 // +example={methods: [POST], paths: [{exact: /orders}], claims: [{claim: scope, values: [orders]}]}
 type AccessRule struct {
-	// One of these; absent means all.
+	// A request must have one of these; absent means all.
 	// +maxItems=maxRuleParts
 	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Methods []string `json:"methods"`
-	// One of these, of the path without its query; absent means all.
+	// The path, without its query, must match one of these; absent means all.
 	// +maxItems=maxRuleParts
 	Paths []AccessPath `json:"paths"`
-	// All of these, of the token or login that the request was verified with.
+	// The token or login that the request was verified with must have all of these.
 	// +maxItems=maxRequired
 	Claims []RequiredClaim `json:"claims"`
 }
 
-// AccessPath is a path, what paths begin with, or a path and all below it. Exactly one is given.
+// AccessPath is a path, what paths begin with, or a path and all below it. Specify exactly one.
 // +example={segment: /admin}
 type AccessPath struct {
 	// +maxLength=4096
 	Exact string `json:"exact"`
-	// /admin is also for /administrators.
+	// /admin also matches /administrators.
 	// +maxLength=4096
 	Prefix string `json:"prefix"`
-	// /admin is for /admin, and what begins with /admin/.
+	// /admin matches /admin, and paths that begin with /admin/.
 	// +maxLength=4096
 	Segment string `json:"segment"`
 }
@@ -58,13 +58,13 @@ func readRBAC(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if len(f.Allow) == 0 {
-		v.add(at+".allow", `has no rule, so that nothing could be done; give what may be, or {"allow":[{}]} with what may not in deny`)
+		v.add(at+".allow", `has no rule, so nothing would be allowed; list what is allowed, or write {"allow":[{}]} and list in deny what is not`)
 	}
 	v.rules(at+".allow", f.Allow)
 	v.rules(at+".deny", f.Deny)
 	for i, r := range f.Deny {
 		if r.isForAll() {
-			v.add(fmt.Sprintf("%s.deny[%d]", at, i), "has no condition, so that nothing could be done; give methods, paths or claims")
+			v.add(fmt.Sprintf("%s.deny[%d]", at, i), "has no condition, so nothing would be allowed; set methods, paths or claims")
 		}
 	}
 	return &f
@@ -99,7 +99,7 @@ func (v *validator) rules(at string, list []AccessRule) {
 		for j, m := range r.Methods {
 			field := fmt.Sprintf("%s.methods[%d]", rule, j)
 			if v.token(field, m); m != strings.ToUpper(m) {
-				v.add(field, "%q has small letters, and methods are compared as they are: write %s", m, strings.ToUpper(m))
+				v.add(field, "%q has lowercase letters, and methods are case-sensitive: write %s", m, strings.ToUpper(m))
 			}
 		}
 		for j, p := range r.Paths {
@@ -116,7 +116,7 @@ func (v *validator) accessPath(at string, p AccessPath) {
 	case (AccessPath{Exact: path}) != p && (AccessPath{Prefix: path}) != p && (AccessPath{Segment: path}) != p || path == "":
 		v.add(at, `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`)
 	case strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") || strings.ContainsAny(path, `\%`):
-		v.add(at, "%q is no path that a request has here: it has //, a dot segment, a backslash or a percent sign", path)
+		v.add(at, "%q matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign", path)
 	default:
 		v.urlPath(at, path)
 	}

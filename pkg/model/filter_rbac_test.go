@@ -15,13 +15,13 @@ var _ = Describe("The rules about who may do what", func() {
 	DescribeTable("are refused", func(config, field, message string) {
 		Expect(filter(config).Validate()).To(Equal([]model.FieldError{{Field: "Filter_config" + field, Message: message}}))
 	},
-		Entry("with an empty list", `{"allow":[]}`, ".allow", `has no rule, so that nothing could be done; give what may be, or {"allow":[{}]} with what may not in deny`),
+		Entry("with an empty list", `{"allow":[]}`, ".allow", `has no rule, so nothing would be allowed; list what is allowed, or write {"allow":[{}]} and list in deny what is not`),
 		Entry("with a path of two slashes", `{"allow":[{"paths":[{"exact":"/a//b"}]}]}`, ".allow[0].paths[0]",
-			`"/a//b" is no path that a request has here: it has //, a dot segment, a backslash or a percent sign`),
+			`"/a//b" matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`),
 		Entry("with a dot segment at the end", `{"allow":[{"paths":[{"prefix":"/a/."}]}]}`, ".allow[0].paths[0]",
-			`"/a/." is no path that a request has here: it has //, a dot segment, a backslash or a percent sign`),
+			`"/a/." matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`),
 		Entry("with an escaped letter", `{"allow":[{"paths":[{"segment":"/%61"}]}]}`, ".allow[0].paths[0]",
-			`"/%61" is no path that a request has here: it has //, a dot segment, a backslash or a percent sign`),
+			`"/%61" matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`),
 		Entry("with a query", `{"allow":[{"paths":[{"segment":"/a?b"}]}]}`, ".allow[0].paths[0]", `"/a?b" must be a path without query (?) and fragment (#)`),
 		Entry("with a claim that is none", `{"allow":[{"claims":[{"claim":"a..b","values":["c"]}]}]}`, ".allow[0].claims[0].claim",
 			`"a..b" is not the name of a claim, such as email or realm_access.roles`),

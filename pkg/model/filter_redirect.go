@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// RedirectFilter sends clients to another URL. What is not given stays as it is in the request; something but
-// the code is given. A service or a route has at most one filter that answers.
+// RedirectFilter sends clients to another URL. Fields that are not given keep the value of the request; specify
+// at least one other than the code. A service or a route has at most one filter that answers.
 // +page=answers.md
 // +example={host: new.example.com, prefix: /v2, code: 301}
 type RedirectFilter struct {
-	// Absent means that of the request.
+	// Absent means the scheme of the request.
 	// +enum=[https, http]
 	Scheme string `json:"scheme"`
 	// A host name or an address, without a port.
 	Host string `json:"host"`
-	// Absent means that of the request, without one that is usual for a scheme that changes.
+	// Absent means the port of the request, without a port that is the default of a scheme that changes.
 	// +minimum=1
 	// +maximum=65535
 	Port int `json:"port"`
-	// The whole path, and the query if it has one. At most one of path, prefix and regex is given.
+	// The whole path, and the query if it has one. Specify at most one of path, prefix and regex.
 	Path string `json:"path"`
-	// Takes the place of the path that the route matches.
+	// Replaces the path that the route matches.
 	Prefix string `json:"prefix"`
 	// An RE2 expression: each match in the path is replaced.
 	// +maxLength=1024
 	Regex string `json:"regex"`
-	// What takes the place of a match of regex, with \1 for the first group.
+	// The replacement of a match of regex, with \1 for the first group.
 	Substitution string `json:"substitution"`
-	// Takes the query away.
+	// Removes the query.
 	StripQuery bool `json:"strip_query"`
 	// Absent means 308 if scheme is https, otherwise 307: both keep the method (RFC 9110 section 15.4), and browsers
 	// remember 308.
@@ -43,7 +43,7 @@ func readRedirect(v *validator, at, _ string, config JSON) Spec {
 		return &f
 	}
 	if f == (RedirectFilter{Code: f.Code}) {
-		v.add(at, `leads nowhere else; give scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`)
+		v.add(at, `leads nowhere else; set scheme, host, port, path, prefix, regex or strip_query, such as {"path":"/new"}`)
 	}
 	if f.Scheme != "" {
 		v.oneOf(at+".scheme", f.Scheme, []string{"https", "http"})

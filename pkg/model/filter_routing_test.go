@@ -23,7 +23,7 @@ var _ = DescribeTable("A rewrite of the host", func(config, field string) {
 var _ = Describe("A rewrite of the host from a header", func() {
 	It("lets clients choose it, and says so", func() {
 		spec, _ := (&model.Filter{Name: "f", Type: model.FilterHostRewrite, Config: `{"from_header":"x-tenant"}`}).Parse().Spec.(*model.HostRewriteFilter)
-		Expect(spec.Advice()).To(Equal([]string{"takes the Host from the header x-tenant, which any client can send: let it be one that a proxy in front of the gateway sets or removes"}))
+		Expect(spec.Advice()).To(Equal([]string{"takes the Host from the header x-tenant, which any client can send: use a header that a proxy in front of the gateway sets or removes"}))
 		Expect((&model.HostRewriteFilter{Host: "a.test"}).Advice()).To(BeEmpty())
 	})
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// OAuthConfig asks for a login on every service of a proxy, but public ones and those with a login filter of
-// their own. At most 64 KiB.
+// OAuthConfig requires a login on every service of a proxy, except public services and services with their own
+// login filter. At most 64 KiB.
 // +page=login.md
 // +example={openid_connect: {provider: {authorization_endpoint: "https://login.example.com/authorize",
 // token_endpoint: "https://login.example.com/token"}, client_id: shop, client_secret: shop-client,
@@ -16,7 +16,7 @@ import (
 type OAuthConfig struct { // specification, "Global config of type globalconfig_oauth"
 	// +required
 	OpenIDConnect struct {
-		// Either issuer or both endpoints are needed.
+		// Specify issuer or both endpoints.
 		// +required
 		Provider struct {
 			AuthorizationEndpoint LoginURL `json:"authorization_endpoint,omitempty"`
@@ -33,10 +33,10 @@ type OAuthConfig struct { // specification, "Global config of type globalconfig_
 		// Name of the secret with the key of the cookies.
 		// +required
 		HMACSecret string `json:"hmac_secret"`
-		// Kept; says nothing.
+		// Stored without effect.
 		// +maxLength=253
 		ClientSecretNamespace string `json:"client_secret_namespace,omitempty"` // of a Kubernetes cluster
-		// Kept; says nothing.
+		// Stored without effect.
 		// +maxLength=253
 		HMACSecretNamespace string `json:"hmac_secret_namespace,omitempty"`
 		Scopes              Scopes `json:"scopes,omitempty"`
@@ -53,12 +53,12 @@ type OAuthConfig struct { // specification, "Global config of type globalconfig_
 		Upstream string `json:"upstream,omitempty"`
 		LoginOptions
 	} `json:"openid_connect"`
-	// Where the provider is, if not at the host of its token endpoint.
+	// The address of the provider, if it is not the host of its token endpoint.
 	ExternalOAuthService *struct {
 		// Host name or IP address.
 		// +required
 		Name string `json:"name"`
-		// Kept; says nothing.
+		// Stored without effect.
 		// +maxLength=253
 		Namespace string `json:"namespace,omitempty"`
 		// +required
@@ -120,7 +120,7 @@ func (c *OAuthConfig) checkService(v *validator, at string) {
 		v.add(at+".protocol", "%q does not fit openid_connect.provider.token_endpoint, which is %s", cmp.Or(s.Protocol, "tls"), scheme)
 	}
 	if c.OpenIDConnect.Upstream != "" {
-		v.add(at, "cannot be combined with openid_connect.upstream: both say where the identity provider is")
+		v.add(at, "cannot be combined with openid_connect.upstream: both specify the address of the identity provider")
 	}
 }
 

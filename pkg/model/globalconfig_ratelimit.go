@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// RateLimitConfig says how many requests may pass: the limits of a domain. Two sibling rules with the same key
+// RateLimitConfig has the limits of a domain: how many requests are allowed. Two sibling rules with the same key
 // and value are refused.
 // +page=ratelimit.md
 // +example={domain: shop, on_error: deny, headers: true, status: 429, shadow: false, descriptors: [
@@ -25,7 +25,7 @@ type RateLimitConfig struct { // specification, "Rate-limit global config"
 	// +minimum=400
 	// +maximum=599
 	Status int `json:"status,omitempty"` // a parsed config has none that Envoy refuses
-	// Count and never limit.
+	// Count, but never limit.
 	Shadow bool `json:"shadow,omitempty"` // a parsed config has it in each rule
 }
 
@@ -40,7 +40,7 @@ type RateLimitRule struct {
 	Value       string          `json:"value,omitempty"`
 	RateLimit   *RateLimit      `json:"rate_limit,omitempty"`
 	Descriptors []RateLimitRule `json:"descriptors,omitempty"`
-	// Count and never limit.
+	// Count, but never limit.
 	ShadowMode bool `json:"shadow_mode,omitempty"`
 }
 

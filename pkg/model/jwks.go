@@ -55,7 +55,7 @@ func ReadKeys(text []byte) (string, error) {
 		return "", fmt.Errorf(`has no list "keys": a key set is {"keys": [...]}`)
 	}
 	if len(list) > mostKeys {
-		return "", fmt.Errorf("has %d keys, more than %d: remove those that sign nothing any more", len(list), mostKeys)
+		return "", fmt.Errorf("has %d keys; at most %d are allowed: remove keys that no longer sign", len(list), mostKeys)
 	}
 	var keys [][]byte
 	for i, raw := range list {
@@ -75,7 +75,7 @@ func ReadKeys(text []byte) (string, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return "", fmt.Errorf("has no key, of %d, that can be used: a token is verified with RSA keys of 2048 bits or more, "+
+		return "", fmt.Errorf("has %d keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more, "+
 			"elliptic-curve keys (P-256, P-384, P-521) or Ed25519 keys, for signatures", len(list))
 	}
 	slices.SortFunc(keys, bytes.Compare)

@@ -53,19 +53,19 @@ type ProviderAddress struct {
 type LoginURL = string
 
 // Issuer is the provider's name for itself, a URL, exactly as in its discovery document. That document then
-// has what is not given here: the endpoints and the keys that verify the id_token.
+// supplies what is not specified here: the endpoints and the keys that verify the id_token.
 // +maxLength=maxURL
 // +example=https://login.example.com
 type Issuer = string
 
-// RedirectURI is where the provider sends users back to: a URL, a path on the host of the request, or a
+// RedirectURI is the address to which the provider sends users back: a URL, a path on the host of the request, or a
 // template: %REQ(x-forwarded-proto)% or a scheme, "://%REQ(:authority)%" and a path. The gateway answers this path.
 // +minLength=1
 // +maxLength=maxRedirect
 // +example="%REQ(x-forwarded-proto)%://%REQ(:authority)%/callback"
 type RedirectURI = string // see ParseRedirect
 
-// Scopes are what is asked for beside openid. With offline_access the gateway renews sessions.
+// Scopes are requested in addition to openid. With offline_access the gateway renews sessions.
 // +maxItems=maxScopes
 // +items={type: string, minLength: 1, maxLength: maxWord}
 // +example=[email]
@@ -73,31 +73,31 @@ type Scopes = []string
 
 // LoginOptions are the fields of a login that the specification does not have.
 type LoginOptions struct {
-	// Where the provider's keys are, if issuer is not given or its discovery document does not say so.
+	// URL of the provider's keys, if issuer is not set or its discovery document does not have it.
 	// +maxLength=maxURL
 	JWKSURI string `json:"jwks_uri,omitempty"`
-	// Signs a user out at the provider too. Without it that of the discovery document, if there is one.
+	// Signs a user out at the provider too. Default: the end_session_endpoint of the discovery document, if it has one.
 	// +maxLength=maxURL
 	EndSessionEndpoint string `json:"end_session_endpoint,omitempty"`
-	// Audiences (aud) that an id_token may be for beside client_id.
+	// Audiences (aud) that an id_token may be for, in addition to client_id.
 	// +maxItems=maxAudiences
 	// +items={type: string, minLength: 1, maxLength: maxWord}
 	Audiences []string `json:"audiences,omitempty"`
-	// Claims of the id_token that the upstream is told: by header, the claim, with dots between its steps.
+	// Claims of the id_token that the upstream receives: by header, the claim, with dots between its steps.
 	// +maxProperties=maxClaimHeaders
 	// +additionalProperties={type: string, minLength: 1, maxLength: maxWord}
 	// +example={x-user: email}
 	ClaimHeaders map[string]string `json:"claim_headers,omitempty"`
-	// By claim, the values of which a user needs one; others get 403. All claims must hold.
+	// By claim, the values of which a user must have one; others get 403. All claims are required.
 	// +maxProperties=maxRequired
 	// +additionalProperties={type: array, minItems: 1, maxItems: maxRequiredValues, items: {type: string, minLength: 1, maxLength: maxWord}}
 	// +example={groups: [staff, admins]}
 	Require map[string][]string `json:"require,omitempty"`
-	// The upstream gets the tokens: in the Cookie header, and the access token in Authorization. Default: false.
+	// Whether the upstream receives the tokens: in the Cookie header, and the access token in Authorization. Default: false.
 	ForwardTokens bool `json:"forward_tokens,omitempty"`
 	// Keep the access token in a cookie. Default: true.
 	AccessTokenCookie *bool `json:"access_token_cookie,omitempty"` // without it cookies are smaller, and no backend can have the token
-	// How the gateway proves itself at the token endpoint. Default: client_secret_post.
+	// How the gateway authenticates at the token endpoint. Default: client_secret_post.
 	// +enum=[ClientSecretPost, ClientSecretBasic]
 	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"` // OpenID Connect Core 1.0 section 9
 }
@@ -108,8 +108,8 @@ const (
 	ClientSecretBasic = "client_secret_basic"
 )
 
-// ClientSecret is the secret itself, which is stored sealed and reads <redacted>, or the object with the name
-// of a secret that has it. A text that is the name of a secret is stored as that name, and a warning says so.
+// ClientSecret is the secret itself, which is stored sealed and reads <redacted>, or an object with the name
+// of a secret that contains it. A text that is the name of a secret is stored as that name, and a warning says so.
 // +anyOf=[{type: string, minLength: 1, maxLength: maxClientSecret}, {type: object, required: [secret],
 // additionalProperties: false, properties: {secret: {$ref: "#/components/schemas/Name"}}}]
 type ClientSecret struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // onTheWay is what is wrong with keys over plain HTTP.
-const onTheWay = "who is on the way can put other keys in the place of the provider's"
+const onTheWay = "anyone on the network path can replace the provider's keys"
 
 // Advice says what of a login works, but probably not as intended. Each sentence
 // follows the path of the filter or global config.
@@ -19,14 +19,14 @@ func (l *Login) Advice() []string {
 		add("has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, is any user")
 	}
 	if l.Redirect.Scheme == "http" && !isLoopback(l.Redirect.Host) {
-		add("sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so that no login ends")
+		add("sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes")
 	}
 	for _, f := range []struct{ name, url, what string }{
 		{"issuer", l.Issuer, onTheWay},
 		{"jwks_uri", l.JWKSURI, onTheWay},
-		{"authorization_endpoint", l.AuthorizationEndpoint, "who is on the way can ask users for their passwords"},
-		{"token_endpoint", l.TokenEndpoint, "who is on the way reads the client secret and the tokens"},
-		{"end_session_endpoint", l.EndSessionEndpoint, "who is on the way reads id_tokens"},
+		{"authorization_endpoint", l.AuthorizationEndpoint, "anyone on the network path can ask users for their passwords"},
+		{"token_endpoint", l.TokenEndpoint, "anyone on the network path reads the client secret and the tokens"},
+		{"end_session_endpoint", l.EndSessionEndpoint, "anyone on the network path reads id_tokens"},
 	} {
 		if u, err := url.Parse(f.url); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
 			add("has %s %s, which is plain HTTP: %s", f.name, f.url, f.what)
@@ -34,7 +34,7 @@ func (l *Login) Advice() []string {
 	}
 	if l.Address != nil && !strings.Contains(strings.TrimSuffix(l.Address.Host, "."), ".") && !isLoopback(l.Address.Host) {
 		if _, err := netip.ParseAddr(l.Address.Host); err != nil {
-			add("looks for the provider at the host %s (external_oauth_service.name), which is a name within one network: outside a cluster, give the provider's host name", l.Address.Host)
+			add("looks for the provider at the host %s (external_oauth_service.name), which is a name within one network: outside a cluster, set the provider's host name", l.Address.Host)
 		}
 	}
 	if l.TokenEndpointAuthMethod == ClientSecretBasic && needsEncoding(l.ClientID) {
@@ -48,7 +48,7 @@ func (l *Login) Advice() []string {
 func (l *Login) ClientSecretAdvice(text string) string {
 	switch {
 	case text != strings.TrimSpace(text):
-		return "begins or ends with a space or a line end, which the provider takes as a part of it"
+		return "begins or ends with a space or a line end, which the provider takes as part of the secret"
 	case l.TokenEndpointAuthMethod == ClientSecretBasic && needsEncoding(text):
 		return "has a character that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post"
 	}
@@ -62,7 +62,7 @@ func CookieSecretAdvice(text string) string {
 	if len(text) >= least {
 		return ""
 	}
-	return fmt.Sprintf("has %d bytes, and who guesses it can make sessions of any user: take 32 random ones (openssl rand -hex 32)", len(text))
+	return fmt.Sprintf("has %d bytes, and whoever guesses it can forge a session of any user: use 32 random bytes (openssl rand -hex 32)", len(text))
 }
 
 // needsEncoding reports whether a text changes when it is encoded as in a form.
@@ -83,21 +83,21 @@ func (l *Login) AdviceFor(s *Service, hasCertificate, direct bool) []string {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	switch host := l.Redirect.Host; {
 	case host == "" && s.FQDN == "*":
-		add(`sends users back to the host that they ask for, and service %q is for every host ("*"): it answers 503, or anybody could send users elsewhere after a login; give the redirect a host`, s.Name)
+		add(`sends users back to the host that they requested, and service %q is for every host ("*"): it answers 503, because anybody could send users elsewhere after a login; set a host in the redirect`, s.Name)
 	case host != "" && !covers(s.FQDN, host):
-		add("sends users back to %s, and service %q is for %s: a login that begins there does not end there", host, s.Name, s.FQDN)
+		add("sends users back to %s, and service %q is for %s: a login that begins there does not complete there", host, s.Name, s.FQDN)
 	}
 	if strings.Contains(s.FQDN, "_") && l.Redirect.Host == "" {
-		add("cannot log anybody in on service %q: its host %s has an underscore, and Envoy takes no URL with one", s.Name, s.FQDN)
+		add("cannot log anybody in on service %q: its host %s has an underscore, which Envoy does not accept in a URL", s.Name, s.FQDN)
 	}
 	local := isLoopback(s.FQDN) || isLoopback(l.Redirect.Host)
 	switch {
 	case local || !direct:
 	case !hasCertificate:
-		add("cannot end a login on service %q, which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front",
+		add("cannot complete a login on service %q, which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front",
 			s.Name)
 	case s.HTTPS == HTTPSBoth:
-		add("cannot end a login on service %q over plain HTTP, where browsers do not keep its cookies: set Https=redirect", s.Name)
+		add("cannot complete a login on service %q over plain HTTP, where browsers do not keep its cookies: set Https=redirect", s.Name)
 	}
 	return list
 }

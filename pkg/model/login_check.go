@@ -40,7 +40,7 @@ func (v *validator) provider(at, issuer, authorization, token string) {
 	if issuer != "" {
 		v.loginURL(at+".issuer", issuer)
 		if strings.Contains(issuer, "?") {
-			v.add(at+".issuer", "%q must have no query: it is a name that the provider has for itself, and where its discovery document is", issuer)
+			v.add(at+".issuer", "%q must have no query: it is the provider's own name, and the address of its discovery document", issuer)
 		}
 	}
 	for _, f := range []struct{ name, value string }{{"authorization_endpoint", authorization}, {"token_endpoint", token}} {
@@ -143,7 +143,7 @@ func (o LoginOptions) check(v *validator, at, issuer string) {
 	v.words(at+".audiences", o.Audiences, maxAudiences, isText, "an audience, such as https://api.example.com")
 	o.checkClaims(v, at, issuer)
 	if o.ForwardTokens && !o.KeepsAccessToken() {
-		v.add(at+".forward_tokens", "needs the access token: leave access_token_cookie out")
+		v.add(at+".forward_tokens", "requires the access token: remove access_token_cookie")
 	}
 }
 
@@ -166,19 +166,19 @@ func (o LoginOptions) checkClaims(v *validator, at, issuer string) {
 		field := at + ".require." + clipField(claim)
 		v.claim(field, claim)
 		if len(o.Require[claim]) == 0 {
-			v.add(field, "must list the values, of which a user needs one")
+			v.add(field, "must list at least one value; a user needs one of them")
 		}
 		v.words(field, o.Require[claim], maxRequiredValues, isText, "a value of a claim")
 	}
 	if (len(o.Require) > 0 || len(o.ClaimHeaders) > 0) && issuer == "" && o.JWKSURI == "" {
-		v.add(at, "claims can be used only if the id_token is verified: give issuer, or jwks_uri")
+		v.add(at, "claims can be used only if the id_token is verified: set issuer or jwks_uri")
 	}
 }
 
 // claimHeader accepts a header that tells a claim.
 func (v *validator) claimHeader(field, name string, seen map[string]bool) {
 	if slices.Contains([]string{"authorization", "cookie", "set-cookie"}, strings.ToLower(name)) {
-		v.add(field, "%q has the tokens of users and cannot be changed; choose another header", name)
+		v.add(field, "%q carries the tokens of users and cannot be changed; choose another header", name)
 	} else {
 		v.headerName(field, name, seen)
 	}
@@ -198,7 +198,7 @@ func (v *validator) claim(field, s string) {
 	case len(s) > maxWord:
 		v.add(field, "has a claim of %d bytes; at most %d are allowed", len(s), maxWord)
 	case strings.Contains(s, "://"):
-		v.add(field, "%q cannot be used: dots are between the steps to a claim, so that none can be in its name; have the provider give the claim a plain name too", s)
+		v.add(field, "%q cannot be used: dots separate the steps to a claim, so a name cannot contain one; have the provider issue the claim under a plain name too", s)
 	case slices.Contains(strings.Split(s, "."), "") || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		v.add(field, "%q is not the name of a claim, such as email or realm_access.roles", s)
 	}
@@ -245,7 +245,7 @@ func CheckLoginURL(s string) error {
 		return errors.New("has a character that must be percent-encoded in a URL")
 	}
 	if _, err := url.PathUnescape(rest[end:]); err != nil {
-		return errors.New("has a percent sign without two hexadecimal digits behind it")
+		return errors.New("has a percent sign without two hexadecimal digits after it")
 	}
 	return nil
 }

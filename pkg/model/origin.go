@@ -17,17 +17,17 @@ func (v *validator) origin(field, s string) {
 	end := strings.IndexAny(host, "/?#")
 	switch {
 	case s == "null":
-		v.add(field, `"null" is what browsers send for pages without an origin, which anybody can make; leave it out`)
+		v.add(field, `browsers send "null" for pages without an origin, which anybody can make; remove it`)
 	case strings.Contains(s, "*"):
-		v.add(field, `%q has a "*", which stands only for all origins; use an expression, such as {"regex":"https://[a-z0-9-]+\\.example\\.com"}`, s)
+		v.add(field, `%q has a "*", which is allowed only alone, for all origins; use an expression, such as {"regex":"https://[a-z0-9-]+\\.example\\.com"}`, s)
 	case !found || scheme == "" || host == "" || strings.Contains(host, "@"):
 		v.add(field, "%q is not an origin such as https://app.example.com", s)
 	case end >= 0:
-		v.add(field, "%q has a path, which no origin has; write %q", s, scheme+"://"+host[:end])
+		v.add(field, "%q has a path, and an origin has none; write %q", s, scheme+"://"+host[:end])
 	case s != strings.ToLower(s):
-		v.add(field, "%q is not in lower case, as browsers send it; write %q", s, strings.ToLower(s))
+		v.add(field, "%q must be in lower case, as browsers send it; write %q", s, strings.ToLower(s))
 	case usual != "" && port == usual:
-		v.add(field, "%q has the usual port, which browsers leave out; write %q", s, scheme+"://"+bare)
+		v.add(field, "%q has the default port, which browsers omit; write %q", s, scheme+"://"+bare)
 	case !isScheme(scheme) || !isOriginHost(bare) || !isOriginPort(host, port):
 		v.add(field, "%q is not an origin such as https://app.example.com", s)
 	}
@@ -72,7 +72,7 @@ func (v *validator) originRegex(field, expr string) {
 	// Envoy asks for "*" too, and takes a yes for all origins.
 	for _, anybody := range []string{AnyOrigin, "null", "https://any.invalid", "http://any.invalid"} {
 		if re.MatchString(anybody) {
-			v.add(field, `%q matches the origin %q, and so lets in anybody; write "*" if all are meant`, expr, anybody)
+			v.add(field, `%q matches the origin %q, and so allows anybody; write "*" to allow all origins`, expr, anybody)
 			return
 		}
 	}

@@ -75,7 +75,7 @@ func ParsePathTemplate(s string) (*PathTemplate, error) {
 func (t *PathTemplate) readSegment(segment string) (expr string, varies bool, err error) {
 	switch segment {
 	case "":
-		return "", false, errors.New("has an empty segment (//), which no path has")
+		return "", false, errors.New("has an empty segment (//)")
 	case "*":
 		return oneSegment, true, nil
 	case "**":
@@ -85,7 +85,7 @@ func (t *PathTemplate) readSegment(segment string) (expr string, varies bool, er
 		return t.readVariable(strings.TrimSuffix(inner, "}"))
 	}
 	if !fixedText.MatchString(segment) {
-		return "", false, fmt.Errorf("has the segment %q: a segment is fixed text, of which other characters are percent-encoded, or it is *, ** or a variable such as {id} or {rest=**}", segment)
+		return "", false, fmt.Errorf("has the segment %q: a segment is percent-encoded fixed text, *, ** or a variable such as {id} or {rest=**}", segment)
 	}
 	return regexp.QuoteMeta(segment), false, nil
 }
@@ -94,7 +94,7 @@ func (t *PathTemplate) readVariable(inner string) (expr string, varies bool, err
 	name, pattern, given := strings.Cut(inner, "=")
 	switch {
 	case !templateName.MatchString(name):
-		return "", false, fmt.Errorf("has a variable %q: a name is letters, digits and underscores, and begins with a letter", name)
+		return "", false, fmt.Errorf("has a variable %q: a name has letters, digits and underscores, and begins with a letter", name)
 	case len(name) > maxTemplateName:
 		return "", false, fmt.Errorf("has the variable %s; Envoy takes names of at most %d characters", name, maxTemplateName)
 	case slices.Contains(t.names, name):
@@ -107,7 +107,7 @@ func (t *PathTemplate) readVariable(inner string) (expr string, varies bool, err
 	case pattern == "**":
 		return "(" + manySegments + ")", true, nil
 	}
-	return "", false, fmt.Errorf("has the variable {%s}: after = comes * (a segment) or ** (all that is left)", inner)
+	return "", false, fmt.Errorf("has the variable {%s}: only * (one segment) or ** (the rest of the path) can follow =", inner)
 }
 
 // String is the template as it was read.
@@ -145,7 +145,7 @@ func (t *PathTemplate) checkRewrite(to string) error {
 	for to != "" {
 		text, variable, found := strings.Cut(to, "{")
 		if text := strings.ReplaceAll(text, "/", ""); text != "" && !fixedText.MatchString(text) {
-			return fmt.Errorf("has the text %q; percent-encode what a path cannot have, and write {NAME} for a variable of Route_prefix", text)
+			return fmt.Errorf("has the text %q; percent-encode characters that a path cannot have, and write {NAME} for a variable of Route_prefix", text)
 		}
 		if !found {
 			return nil

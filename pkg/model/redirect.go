@@ -70,7 +70,7 @@ func parseOrigin(s string) (r Redirect, path string, err error) {
 	case lower == "https" || lower == "http":
 		r.Scheme, r.URI = lower, lower+"://"
 	case strings.Contains(scheme, "%"):
-		return r, "", fmt.Errorf("must not have anything but %s in the place of the scheme", requestScheme)
+		return r, "", fmt.Errorf("must have https, http or %s as the scheme", requestScheme)
 	default:
 		return r, "", errors.New("is neither an https nor an http URL")
 	}
@@ -83,7 +83,7 @@ func parseOrigin(s string) (r Redirect, path string, err error) {
 		r.URI += requestHost
 		return r, path, nil
 	case strings.Contains(authority, "%"):
-		return r, "", fmt.Errorf("must not have anything but %s in the place of the host", requestHost)
+		return r, "", fmt.Errorf("must have a host name or %s as the host", requestHost)
 	}
 	if r.Host, err = hostOf(authority); err != nil {
 		return r, "", err
@@ -113,7 +113,7 @@ func hostOf(authority string) (string, error) {
 	case err != nil && (!isDNSName(host) || looksLikeIPv4(host) || strings.HasSuffix(host, ".")):
 		return "", bad
 	case strings.Contains(host, "_"):
-		return "", fmt.Errorf("has an underscore in the host %s, and Envoy takes no URL with one", host)
+		return "", fmt.Errorf("has an underscore in the host %s, which Envoy does not accept in a URL", host)
 	}
 	return host, nil
 }
@@ -125,7 +125,7 @@ func hostOf(authority string) (string, error) {
 func checkLoginPath(path string) error {
 	switch {
 	case path == "" || path == "/":
-		return errors.New("needs a path of its own, such as /callback: requests for it are answered by the gateway")
+		return errors.New("requires a path of its own, such as /callback: the gateway answers requests for it")
 	case path[0] != '/':
 		return errors.New(`must be a path, which starts with "/"`)
 	case len(path) > maxLoginPath:

@@ -252,7 +252,7 @@ func (r Retries) validate(v *validator, at string, methods []string) {
 	case r.PerTry == 0 || r.Attempts == 0:
 		v.add(at+"hedge", "requires per_try and attempts: the next attempt begins when per_try is over")
 	case !idempotent(methods):
-		v.add(at+"hedge", "sends a request to two upstreams at once, whatever retries.methods are: give methods of the route, of which each can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
+		v.add(at+"hedge", "sends a request to two upstreams at the same time, whatever retries.methods has: set methods of the route, and only methods that can be repeated (GET, HEAD, OPTIONS, TRACE, PUT, DELETE)")
 	}
 }
 
@@ -332,7 +332,7 @@ func (r Rewrite) validate(v *validator, at, match, prefix string) {
 
 func (r Rewrite) validateTemplate(v *validator, at, match, prefix string) {
 	if match != MatchTemplate {
-		v.add(at, `requires "match":"template", whose variables it takes`)
+		v.add(at, `requires "match":"template", whose variables it uses`)
 		return
 	}
 	t, err := ParsePathTemplate(prefix)

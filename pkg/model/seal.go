@@ -52,7 +52,7 @@ func sealText(s Sealer, text, stored, place string) (sealed, message string, err
 	case text == "":
 		return "", "", nil
 	case text == Redacted && stored == "":
-		return "", "is " + Redacted + ", but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows", nil
+		return "", "is " + Redacted + ", but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns", nil
 	case text == Redacted || text == stored:
 		return stored, "", nil
 	case IsSealed(text):

@@ -63,7 +63,7 @@ func (s *Secret) Validate() []FieldError {
 	case s.Value != "" && isTLS:
 		v.add("Secret_value", "cannot be combined with a certificate, a key or a host name")
 	case s.Type == SecretGeneric && isTLS, s.Type == SecretTLS && s.Value != "":
-		v.add("Secret_type", "%q does not fit what the secret holds", s.Type)
+		v.add("Secret_type", "%q does not match what the secret contains", s.Type)
 	}
 	s.validateCertificate(&v)
 	if s.PrivateKey != "" && s.PrivateKey != Redacted && !IsSealed(s.PrivateKey) {
@@ -101,7 +101,7 @@ func (s *Secret) validateCertificate(v *validator) {
 		v.add("Secret_cert", "%s", err)
 	}
 	if demandsStaple(leaf) {
-		v.add("Secret_cert", "demands that an OCSP answer is sent with it (must-staple), and Gatehouse sends none: Envoy would refuse it; have it issued without")
+		v.add("Secret_cert", "requires a stapled OCSP response (must-staple), and Gatehouse sends none, so Envoy would refuse it; have it issued without must-staple")
 	}
 	if names := NamesOf(leaf); s.SNI != "" && !namesCover(names, s.SNI) {
 		if len(names) == 0 {

@@ -127,7 +127,7 @@ func (u *Upstream) SpeaksTLS() bool { return u.Protocol == "tls" || u.Protocol =
 func (u *Upstream) IsUnverified() bool { return u.SpeaksTLS() && u.TLSInsecure }
 
 // UnverifiedMessage is what is said of such an upstream.
-const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers"
+const UnverifiedMessage = "its certificate is not verified (Upstream_tls_insecure): anyone on the network path can read and change requests and answers"
 
 // IsDNSName reports whether Envoy has to resolve the address.
 func (u *Upstream) IsDNSName() bool {

@@ -131,7 +131,7 @@ var _ = Describe("A provider", func() {
 		Entry("has an endpoint with a line break", with("authorization_endpoint", "https://a.example/\r\nSet-Cookie: x"),
 			`has the authorization_endpoint "https://a.example/\r\nSet-Cookie: x", which is not a URL: change it at the provider`),
 		Entry("has an endpoint that Envoy refuses", with("authorization_endpoint", "https://my_login.example/auth"),
-			"has the authorization_endpoint https://my_login.example/auth, which has an underscore in the host my_login.example, and Envoy takes no URL with one: change it at the provider"),
+			"has the authorization_endpoint https://my_login.example/auth, which has an underscore in the host my_login.example, which Envoy does not accept in a URL: change it at the provider"),
 		Entry("has an endpoint with a fragment", with("end_session_endpoint", "https://a.example/#x"),
 			"has the end_session_endpoint https://a.example/#x, which has a user or a fragment (#): change it at the provider"),
 		Entry("has no keys", with("jwks_uri", ""), "has no jwks_uri: give jwks_uri in the configuration"),

@@ -82,15 +82,15 @@ var _ = Describe("A key set", func() {
 			_, err := read(ctx, text)
 			Expect(err).To(MatchError(ContainSubstring(words)))
 		},
-		Entry("is empty", `{"keys":[]}`, "has no key, of 0, that can be used"),
-		Entry("has no key for signatures", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has no key, of 1, that can be used: a token is verified with RSA keys of 2048 bits or more"),
+		Entry("is empty", `{"keys":[]}`, "has 0 keys, none of which can be used"),
+		Entry("has no key for signatures", `{"keys":[{"kty":"oct","k":"eA"}]}`, "has 1 keys, none of which can be used: tokens are verified with RSA keys of 2048 bits or more"),
 		Entry("has no keys", `{}`, `has no list "keys"`),
 		Entry("has keys that are no list", `{"keys":{}}`, `has no list "keys"`),
 		Entry("is no object", `[]`, "is not a JSON object"),
 		Entry("has a private key", `{"keys":[`+keyP256+`,`+strings.Replace(keyEd25519, "{", `{"d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",`, 1)+`]}`,
 			`publishes the private half of key 2 ("d"): its signatures prove nothing; replace the key at the provider`),
 		Entry("has a part of one", `{"keys":[`+strings.Replace(keyP256, "{", `{"qi":null,`, 1)+`]}`, `publishes the private half of key 1 ("qi")`),
-		Entry("has 101 keys", `{"keys":[`+strings.Repeat(keyP256+",", 100)+keyP256+`]}`, "has 101 keys, more than 100: remove those that sign nothing any more"),
+		Entry("has 101 keys", `{"keys":[`+strings.Repeat(keyP256+",", 100)+keyP256+`]}`, "has 101 keys; at most 100 are allowed: remove keys that no longer sign"),
 		Entry("has 10,000 keys", `{"keys":[`+strings.Repeat(keyP256+",", 9999)+keyP256+`]}`, "is larger than 512 KiB"),
 		Entry("is 10,000 numbers", `{"keys":[`+strings.Repeat("1,", 9999)+`1]}`, "has 10000 keys"),
 		Entry("is deep", `{"keys":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+`}`, "is not a JSON object"),

@@ -47,7 +47,7 @@ func (c checker) address(path string, u *model.Upstream) error {
 	}
 }
 
-const circle = ": requests may go round in a circle, or reach what only this machine should"
+const circle = ": requests may loop, or reach what only this machine should reach"
 
 func placeText(u *model.Upstream, place *egress.Place) string {
 	return fmt.Sprintf("leads to %s, at %s", place.What, net.JoinHostPort(u.IP, strconv.Itoa(u.Port)))
@@ -122,7 +122,7 @@ func (rules Rules) addressWarnings(r store.Reader, written store.Changes) ([]str
 			list = append(list, w.Key.Path()+": "+model.UnverifiedMessage)
 		}
 		if rules.Upstreams.MayResolveToDenied(u.IP) {
-			list = append(list, w.Key.Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it")
+			list = append(list, w.Key.Path()+" has a DNS name, which only Envoy resolves: --upstream-deny does not apply to the addresses behind it")
 		}
 	}
 	return list, nil

@@ -53,7 +53,7 @@ var _ = Describe("The address of an upstream", func() {
 			Open:    func() (bool, error) { return open, nil },
 		}
 	}
-	const circle = ": requests may go round in a circle, or reach what only this machine should"
+	const circle = ": requests may loop, or reach what only this machine should reach"
 
 	DescribeTable("may lead to the gateway itself",
 		func(ip string, port int, to string) {
@@ -143,7 +143,7 @@ var _ = Describe("The address of an upstream", func() {
 		warnings, _, err := ruled(precheck.Rules{}, nil, insert(u))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(warnings).To(Equal([]string{
-			"/upstream/u: its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers",
+			"/upstream/u: its certificate is not verified (Upstream_tls_insecure): anyone on the network path can read and change requests and answers",
 		}))
 	})
 
@@ -155,6 +155,6 @@ var _ = Describe("The address of an upstream", func() {
 		Expect(err).To(MatchError(ContainSubstring("/upstream/u cannot be used: its address 10.1.2.3 is in 10.0.0.0/8, which --upstream-deny names")))
 		warnings, _, err := ruled(r, nil, insert(at("u", "db.example", 80)))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(warnings).To(Equal([]string{"/upstream/u has a DNS name, which only Envoy resolves: --upstream-deny does not hold for the addresses behind it"}))
+		Expect(warnings).To(Equal([]string{"/upstream/u has a DNS name, which only Envoy resolves: --upstream-deny does not apply to the addresses behind it"}))
 	})
 })

@@ -86,7 +86,7 @@ func (c checker) checkAttached(service, secret, field string) error {
 		Hint:    "attach a secret whose certificate is for this host",
 	}
 	if field != "" {
-		e.Path, e.Hint = svc.Key().Path(), "detach the secret first, or replace its certificate by one for the new host"
+		e.Path, e.Hint = svc.Key().Path(), "detach the secret first, or replace its certificate with one for the new host"
 		e.Fields = []model.FieldError{{Field: field, Message: fmt.Sprintf("secret %q is attached, which %s", secret, why)}}
 	}
 	return e
@@ -145,9 +145,9 @@ func (c checker) checkSecret(s *model.Secret, before model.Object) error {
 	if end, ended := hasEnded(s, c.rules.now()); ended && !c.rules.Restoring {
 		return &model.Error{
 			Kind: model.Unworkable, Path: s.Key().Path(),
-			Message: fmt.Sprintf("%s cannot become a working configuration: its certificate ended on %s", s.Key().Path(), day(end)),
-			Hint:    "send one that is valid",
-			Fields:  []model.FieldError{{Field: certField, Message: "ended on " + day(end)}},
+			Message: fmt.Sprintf("%s cannot become a working configuration: its certificate expired on %s", s.Key().Path(), day(end)),
+			Hint:    "send a valid certificate",
+			Fields:  []model.FieldError{{Field: certField, Message: "expired on " + day(end)}},
 		}
 	}
 	if was == nil {

@@ -61,7 +61,7 @@ func (w *certificateWarner) secret(s *model.Secret, before model.Object) error {
 	}
 	now := w.rules.now()
 	if end, ended := hasEnded(s, now); ended {
-		w.warn("the certificate of secret %q ended on %s: clients refuse it", s.Name, day(end))
+		w.warn("the certificate of secret %q expired on %s: clients refuse it", s.Name, day(end))
 	}
 	if leaf := s.Leaf(); leaf != nil && leaf.NotBefore.After(now) {
 		w.warn("the certificate of secret %q is not valid before %s: clients refuse it until then", s.Name, day(leaf.NotBefore))
@@ -98,7 +98,7 @@ func (w *certificateWarner) warnLostHosts(service model.Key, was, is *model.Secr
 			lost = append(lost, host)
 		}
 	}
-	has := "has no certificate with its key now"
+	has := "now has no certificate with a key"
 	if is.IsPair() {
 		has = "is for " + strings.Join(model.NamesOf(is.Leaf()), ", ") + " now"
 	}

@@ -20,8 +20,8 @@ func (w warner) adviseAccess(link model.Key, f *model.Filter) (string, error) {
 	if err != nil || !missing.claims {
 		return "", err
 	}
-	return "compares claims, and nothing verifies any on " + route + " (a http_filter_jwt, or a login with issuer or jwks_uri): no request has one there, " +
-		"so that no rule with claims is for it, in allow as in deny", nil
+	return "compares claims, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): no request has any there, " +
+		"so no rule with claims applies, neither in allow nor in deny", nil
 }
 
 // adviseCounted warns if a limit counts by something that no filter provides.
@@ -35,9 +35,9 @@ func (w warner) adviseCounted(link model.Key, f *model.Filter) (string, error) {
 	case err != nil:
 		return "", err
 	case missing.claims:
-		return "counts by a claim, and nothing verifies any on " + route + " (a http_filter_jwt, or a login with issuer or jwks_uri): it counts no request there", nil
+		return "counts by a claim, but nothing on " + route + " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): it counts no request there", nil
 	case missing.client:
-		return "counts by the client of an API key, and no http_filter_apikey asks for one on " + route + ": it counts no request there", nil
+		return "counts by the client of an API key, but no http_filter_apikey applies to " + route + ": it counts no request there", nil
 	}
 	return "", nil
 }

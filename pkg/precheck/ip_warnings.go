@@ -50,7 +50,7 @@ func ipWarnings(r store.Reader, written store.Changes) ([]string, error) {
 			return nil, err
 		}
 		for _, p := range trusting {
-			list = append(list, fmt.Sprintf("%s compares the address that X-Forwarded-For names, because proxy %s has Trusted_hops %d and listens on %s: "+
+			list = append(list, fmt.Sprintf("%s compares the address in X-Forwarded-For, because proxy %s has Trusted_hops %d and listens on %s: "+
 				"a client that reaches that port directly chooses its address; let only the proxies in front reach it", link.Path(), p.Name, p.TrustedHops, p.ListenIP))
 		}
 	}

@@ -121,6 +121,6 @@ func wrongText(path, sent string, of model.Key, f namedText, s *model.Secret) er
 	}
 	return &model.Error{
 		Kind: model.Unworkable, Path: path, Message: path + " cannot become a working configuration: " + long,
-		Hint: "name a secret that was made with Secret_value", Fields: []model.FieldError{{Field: sent, Message: message}},
+		Hint: "name a secret that was created with Secret_value", Fields: []model.FieldError{{Field: sent, Message: message}},
 	}
 }

@@ -311,14 +311,14 @@ func (w *loginWarner) adviseService(s *model.Service, h *loginsInForce) error {
 	switch {
 	case len(own) > 1:
 		slices.SortFunc(own, func(a, b model.Key) int { return strings.Compare(a.Name(), b.Name()) })
-		w.warn("service %q has the logins %s and %s: nobody could say which of them asks, so that it answers 503; detach one", s.Name, own[0].Path(), own[1].Path())
+		w.warn("service %q has the logins %s and %s, and only one can apply: it answers 503; detach one", s.Name, own[0].Path(), own[1].Path())
 		return nil
 	case len(own) == 1 && s.Public:
-		w.warn("service %q is public, and %s on it asks for a login all the same: Public is about a globalconfig_oauth only", s.Name, own[0].Path())
+		w.warn("service %q is public, but %s on it still requires a login: Public applies to a globalconfig_oauth only", s.Name, own[0].Path())
 	case len(own) == 0 && !s.Public && !h.replaced[s.Key()]:
 		for _, p := range h.proxies[s.Key()] {
 			if globals := h.globals[p.Name]; len(globals) > 1 {
-				w.warn("proxy %q has the logins %s and %s: nobody could say which of them asks, so that service %q answers 503 there", p.Name, globals[0].Path(), globals[1].Path(), s.Name)
+				w.warn("proxy %q has the logins %s and %s, and only one can apply: service %q answers 503 there", p.Name, globals[0].Path(), globals[1].Path(), s.Name)
 			}
 		}
 	}

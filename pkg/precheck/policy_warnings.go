@@ -97,7 +97,7 @@ func (w warner) adviseCompress(link model.Key, _ *model.Filter) (string, error) 
 }
 
 func compresses(login model.Key) string {
-	return "compresses answers behind login " + login.Name() + ": their length tells something of secrets in them, if they also have text that others choose (BREACH)"
+	return "compresses answers behind login " + login.Name() + ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
 }
 
 // adviseBodyLimit warns of routes with requests whose body has no end.
@@ -108,7 +108,7 @@ func (w warner) adviseBodyLimit(link model.Key, _ *model.Filter) (string, error)
 	}
 	for _, r := range routes {
 		if r.Config.Websocket != nil && *r.Config.Websocket {
-			return fmt.Sprintf("refuses the websockets that %s allows: they have no end that a limit could wait for", r.Key().Path()), nil
+			return fmt.Sprintf("refuses the websockets that %s allows: the limit would wait for their end", r.Key().Path()), nil
 		}
 		u, err := w.findUpstream(r, carriesGRPC)
 		if err != nil {
@@ -132,7 +132,7 @@ func adviseCalls(f *model.Filter) (list []string) {
 		return nil // this is refused
 	}
 	for _, what := range calls.Overriding {
-		list = append(list, f.Key().Path()+" is no ground for rules by path: "+what)
+		list = append(list, f.Key().Path()+" makes rules by path unreliable: "+what)
 	}
 	return list
 }
@@ -149,7 +149,7 @@ func (w warner) adviseGRPC(link model.Key, _ *model.Filter) (string, error) {
 			return "", err
 		}
 		if u != nil {
-			return fmt.Sprintf("makes gRPC of requests of %s, and upstream %s has the protocol %s, which carries none: "+
+			return fmt.Sprintf("converts requests of %s to gRPC, and upstream %s has the protocol %s, which cannot carry gRPC: "+
 				"set its Upstream_protocol to h2c, or to h2 if it has TLS", r.Key().Path(), u.Name, u.Protocol), nil
 		}
 	}
@@ -204,7 +204,7 @@ func uselessAffinity(f *model.AffinityFilter, upstreams []*model.Upstream) strin
 	case len(upstreams) == 1 && isOneAddress(upstreams[0]):
 		return "has one upstream, " + upstreams[0].Name + ", and nothing to choose from"
 	case f.Mode == model.AffinityExact && !build.Alike(upstreams):
-		return "has upstreams that differ in more than address and weight, among which mode exact keeps nobody; give them the same settings, or take mode hash"
+		return "has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"
 	}
 	return ""
 }

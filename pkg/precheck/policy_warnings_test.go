@@ -75,13 +75,13 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 		"client_id":"a","client_secret":"nowhere","hmac_secret":"nowhere","redirect_url":"/cb","redirect_path_matcher":"/cb"}}`}
 
 	const (
-		verifies = " (a http_filter_jwt, or a login with issuer or jwks_uri): "
-		noClaim  = "compares claims, and nothing verifies any on /service/shop/route/root" + verifies +
-			"no request has one there, so that no rule with claims is for it, in allow as in deny"
-		noUser       = "counts by a claim, and nothing verifies any on /service/shop/route/root" + verifies + "it counts no request there"
-		noClient     = "counts by the client of an API key, and no http_filter_apikey asks for one on /service/shop/route/root: it counts no request there"
+		verifies = " verifies claims (a http_filter_jwt, or a login with issuer or jwks_uri): "
+		noClaim  = "compares claims, but nothing on /service/shop/route/root" + verifies +
+			"no request has any there, so no rule with claims applies, neither in allow nor in deny"
+		noUser       = "counts by a claim, but nothing on /service/shop/route/root" + verifies + "it counts no request there"
+		noClient     = "counts by the client of an API key, but no http_filter_apikey applies to /service/shop/route/root: it counts no request there"
 		notForwarded = "limits nothing here: only requests that go to an upstream are counted, and these are answered by the gateway"
-		breach       = ": their length tells something of secrets in them, if they also have text that others choose (BREACH)"
+		breach       = ": their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"
 	)
 
 	DescribeTable("is told of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
@@ -93,7 +93,7 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 		Entry("claims on a route, and a token on another", with(rules, tokens, health, &model.RouteFilter{Service: "shop", Route: "health", Filter: "tokens"}), insert(onRoot("rules")),
 			"/service/shop/route/root/filter/rules "+noClaim),
 		Entry("claims on a public route", with(rules, tokens, on("tokens"), health), insert(&model.RouteFilter{Service: "shop", Route: "health", Filter: "rules"}),
-			"/service/shop/route/health/filter/rules compares claims, and nothing verifies any on /service/shop/route/health"+noClaim[len("compares claims, and nothing verifies any on /service/shop/route/root"):]),
+			"/service/shop/route/health/filter/rules compares claims, but nothing on /service/shop/route/health"+noClaim[len("compares claims, but nothing on /service/shop/route/root"):]),
 		Entry("claims of a login that does not look at them", with(rules, unverified, on("staff")), insert(on("rules")), "/service/shop/filter/rules "+noClaim),
 		Entry("claims that lose their token", with(rules, tokens, on("rules"), onRoot("rules"), on("tokens")), remove(on("tokens").Key()),
 			"/service/shop/filter/rules "+noClaim, "/service/shop/route/root/filter/rules "+noClaim),
@@ -122,7 +122,7 @@ var _ = Describe("A warning of a filter that does not fit where it is", func() {
 		Entry("an affinity with one upstream", with(stay), insert(onRoot("stay")), "/service/shop/route/root/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
 		Entry("an affinity of a service whose routes all have one", with(stay), insert(on("stay")), "/service/shop/filter/stay does nothing: /service/shop/route/root has one upstream, blue, and nothing to choose from"),
 		Entry("an exact affinity among upstreams that differ", with(exact, other, to("green")), insert(onRoot("exact")),
-			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, among which mode exact keeps nobody; give them the same settings, or take mode hash"),
+			"/service/shop/route/root/filter/exact does nothing: /service/shop/route/root has upstreams that differ in more than address and weight, so mode exact keeps no client on one of them; give them the same settings, or use mode hash"),
 		Entry("nothing of one by hash among those", with(stay, other, to("green")), insert(onRoot("stay"))),
 		Entry("nothing of an exact one among upstreams that are alike", with(exact, upstream("red", "192.0.2.3"), to("red")), insert(onRoot("exact"))),
 		Entry("nothing of one upstream by name, which may have several addresses", append(with()[1:3:3], upstream("blue", "blue.test"), to("blue"), stay), insert(onRoot("stay"))),

@@ -282,7 +282,7 @@ var _ = Describe("Check", func() {
 			"the route has filter json, a http_filter_grpcjson, and rewrites paths in its Route_config"),
 		Entry("a limit of bodies on a route for websockets", shop(&model.Filter{Name: "small", Type: model.FilterBodyLimit, Config: `{"bytes":1}`}),
 			insert(websocket("ws"), &model.RouteFilter{Service: "shop", Route: "ws", Filter: "small"}), "/service/shop/route/ws",
-			"the route has filter small, a limit of bodies, and websocket in its Route_config, which would wait for the end of a body for ever,"),
+			"the route has filter small, a body limit, and websocket in its Route_config, whose requests would wait forever for the end of a body,"),
 		Entry("the first bad object of many",
 			shop(ca(""), upstream("u", "")), insert(uses("root", "u"), upstream("s", ""), upstream("t", "ca")), "/upstream/t", namesEmpty),
 	)

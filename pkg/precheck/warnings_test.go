@@ -70,7 +70,7 @@ var _ = Describe("Warnings", func() {
 	}
 	notTrusting := model.NewProxy()
 	notTrusting.Name = "edge"
-	const chosen = "compares the address that X-Forwarded-For names, because proxy edge has Trusted_hops 1 and listens on 0.0.0.0: " +
+	const chosen = "compares the address in X-Forwarded-For, because proxy edge has Trusted_hops 1 and listens on 0.0.0.0: " +
 		"a client that reaches that port directly chooses its address; let only the proxies in front reach it"
 
 	DescribeTable("tells of", func(stored []model.Object, change func(store.Writer) error, want ...string) {
@@ -108,30 +108,30 @@ var _ = Describe("Warnings", func() {
 		Entry("faults, and of how many requests", world, insert(&model.Filter{Name: "f", Type: model.FilterFault, Config: `{"abort":503,"percent":0.5,"header":"x-chaos"}`}),
 			"/filter/f is for tests: 0.5% of the requests with the header x-chaos are delayed or fail where it is attached"),
 		Entry("a limit that is less than a frame of HTTP/2", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16383}`}),
-			"/filter/f limits bodies to 16383 bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body of one frame, which has up to 16384"),
+			"/filter/f limits bodies to 16383 bytes over HTTP/1.1 only: over HTTP/2, Envoy does not count a body that fits in one frame, of up to 16384 bytes"),
 		Entry("nothing of one that is as much", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":16384}`})),
 		Entry("bodies that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterBodyLimit, Config: `{"bytes":10485761}`}),
-			"/filter/f lets bodies of 10485761 bytes pass, and an Envoy holds each whole body in memory until it is complete: let larger uploads go to storage of their own"),
+			"/filter/f allows bodies of 10485761 bytes, and an Envoy holds each whole body in memory until it is complete: send larger uploads to separate storage"),
 		Entry("websockets that a limit of their service closes", with(limited, websockets), insert(&model.ServiceFilter{Service: "shop", Filter: "small"}),
-			"/service/shop/filter/small refuses the websockets that /service/shop/route/ws allows: they have no end that a limit could wait for"),
+			"/service/shop/filter/small refuses the websockets that /service/shop/route/ws allows: the limit would wait for their end"),
 		Entry("streams that a limit holds", with(limited, streams, &model.RouteUpstream{Service: "shop", Route: "root", Upstream: "grpc"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "small"}),
 			"/service/shop/route/root/filter/small holds requests to upstream grpc of /service/shop/route/root until they are complete: streams, such as those of gRPC, would wait"),
 		Entry("compressed pages of a login", with(compressed, login("/"), &model.ServiceFilter{Service: "shop", Filter: "staff"}), insert(&model.RouteFilter{Service: "shop", Route: "root", Filter: "texts"}),
-			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length tells something of secrets in them, if they also have text that others choose (BREACH)"),
+			"/service/shop/route/root/filter/texts compresses answers behind login staff: their length reveals something of secrets in them, if they also contain text that others choose (BREACH)"),
 		Entry("nothing of compression without a login", with(compressed), insert(&model.ServiceFilter{Service: "shop", Filter: "texts"})),
 		Entry("nothing of a limit where there are none", with(limited), insert(&model.ServiceFilter{Service: "shop", Filter: "small"})),
 		Entry("calls for an upstream that takes none", with(calls), insert(&model.ServiceFilter{Service: "shop", Filter: "web"}),
-			"/service/shop/filter/web makes gRPC of requests of /service/shop/route/root, and upstream blue has the protocol http, which carries none: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
+			"/service/shop/filter/web converts requests of /service/shop/route/root to gRPC, and upstream blue has the protocol http, which cannot carry gRPC: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
 		Entry("calls where a filter becomes one", with(&model.Filter{Name: "web", Type: model.FilterCompress, Config: `{}`}, &model.RouteFilter{Service: "shop", Route: "root", Filter: "web"}), replace(calls),
-			"/service/shop/route/root/filter/web makes gRPC of requests of /service/shop/route/root, and upstream blue has the protocol http, which carries none: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
+			"/service/shop/route/root/filter/web converts requests of /service/shop/route/root to gRPC, and upstream blue has the protocol http, which cannot carry gRPC: set its Upstream_protocol to h2c, or to h2 if it has TLS"),
 		Entry("nothing of calls where the upstream takes them", with(calls, streams, &model.Route{Service: "shop", Name: "api", Prefix: "/api"}, &model.RouteUpstream{Service: "shop", Route: "api", Upstream: "grpc"}),
 			insert(&model.RouteFilter{Service: "shop", Route: "api", Filter: "web"})),
 		Entry("a path that a query parameter overrides", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: model.JSON(
 			`{"services":["shop.Books"],"descriptor_set":"` + overridden + `"}`)}),
-			"/filter/f is no ground for rules by path: the query parameter id takes the place of what the path of GET /b/{id} says: GET /b needs it too"),
+			"/filter/f makes rules by path unreliable: the query parameter id takes the place of what the path of GET /b/{id} says: GET /b needs it too"),
 		Entry("messages that fill an Envoy", world, insert(&model.Filter{Name: "f", Type: model.FilterGRPCJSON, Config: `{"services":["shop.Books"],"auto_mapping":true,"max_response_body_size":10485761,
 			"descriptor_set":"CksKCnNob3AucHJvdG8SBHNob3AiBgoEQm9vazInCgVCb29rcxIeCgRQaW5nEgouc2hvcC5Cb29rGgouc2hvcC5Cb29rYgZwcm90bzM="}`}),
-			"/filter/f lets messages of more than 10 MiB pass, and an Envoy holds each whole message in memory: let larger files go to storage of their own"),
+			"/filter/f allows messages of more than 10 MiB, and an Envoy holds each whole message in memory: move larger files to separate storage"),
 		Entry("exceptions with bits behind their length", world, insert(&model.Filter{Name: "f", Type: model.FilterMaintenance, Config: `{"except":["192.0.2.9/24"]}`}),
 			"/filter/f except has 192.0.2.9/24, which is all of 192.0.2.0/24: write that, or the address alone"),
 		Entry("nothing of what is deleted again", with(method), func(w store.Writer) error {

@@ -64,7 +64,7 @@ func (a *admin) forward(c *gin.Context) error {
 	case a.busy <- struct{}{}:
 		defer func() { <-a.busy }()
 	default:
-		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy is being asked for too much at a time; ask again")
+		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy's admin endpoint has too many requests at a time; try again")
 	}
 	method, target := c.Request.Method, c.FullPath()
 	if method == http.MethodHead {
@@ -76,7 +76,7 @@ func (a *admin) forward(c *gin.Context) error {
 	resp, err := a.opts.Ask(ctx, method, target)
 	if err != nil {
 		a.log.DebugContext(ctx, "admin request not answered", "err", err)
-		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy does not answer: it starts, or ends; its log says why")
+		return newProblem(http.StatusServiceUnavailable, "unavailable", "Envoy does not answer: it is starting or stopping; see its log")
 	}
 	defer resp.Body.Close()
 	h := c.Writer.Header()

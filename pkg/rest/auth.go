@@ -276,7 +276,7 @@ func (g *guard) refusalLevel(c *gin.Context, id identity) slog.Level {
 
 func unauthorized(c *gin.Context, detail string) *problem {
 	c.Header("WWW-Authenticate", `Bearer realm="gatehouse"`)
-	return refusal(http.StatusUnauthorized, "unauthorized", "A valid token is needed", detail)
+	return refusal(http.StatusUnauthorized, "unauthorized", "A valid token is required", detail)
 }
 
 func refusal(status int, code, title, detail string) *problem {

@@ -91,7 +91,7 @@ func refused(status int, code, title, detail, path string) string {
 const (
 	missing  = "this call needs a token: send it as Authorization: Bearer TOKEN"
 	wrong    = "the token is not valid: it is unknown or was revoked"
-	needs    = "A valid token is needed"
+	needs    = "A valid token is required"
 	unlikely = "gh_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 )
 
@@ -236,7 +236,7 @@ var _ = Describe("A token", func() {
 		Entry(nil, "", "Token_name", "is required", "Token_role", "is required: admin or viewer"),
 		Entry(nil, "Token_name=a%2Fb&Token_role=root", "Token_name", `\"a/b\" may contain only the characters A-Z a-z 0-9 . _ -`,
 			"Token_role", `\"root\" is not one of admin, viewer`),
-		Entry(nil, "token_name=a&Token_role=admin&x=1", "x", "unknown field; known are Token_name, Token_role"),
+		Entry(nil, "token_name=a&Token_role=admin&x=1", "x", "unknown field; known fields are Token_name, Token_role"),
 		Entry(nil, "Token_name=a&token_name=b&Token_role=admin", "Token_name", "is sent more than once"),
 		Entry(nil, "Token_name=Admin&Token_role=admin", "Token_name", `\"Admin\" is the name of another actor in the history; choose another name`),
 	)
@@ -295,7 +295,7 @@ var _ = Describe("Without any token", func() {
 		Expect(a.log.String()).To(MatchRegexp(`level=INFO msg=write actor=local role=admin method=POST path=/proxy status=201 rev=1 took=`))
 		a.send("GET", "/proxy", unlikely, "").expectProblem(401, refused(401, "unauthorized", needs, wrong, "/proxy"))
 		a.send("POST", "/token", "", "Token_name=ci&Token_role=viewer").expectProblem(409, refused(409, "conflict", "It conflicts with the current state",
-			"the first token must have the role admin; from then on every call needs a token, and with a viewer's alone nobody could change anything", "/token"))
+			"the first token must have the role admin; from then on every call requires a token, and a viewer's token cannot change anything", "/token"))
 		ann := a.makeToken("", "ann", "admin")
 		a.send("GET", "/proxy", "", "").expectProblem(401, refused(401, "unauthorized", needs, missing, "/proxy"))
 		Expect(a.send("GET", "/proxy", ann, "").status).To(Equal(200))

@@ -183,7 +183,7 @@ func decodeJSON(data []byte) ([]form.Value, error) {
 		return nil, malformedProblem("the body is not JSON: %s", jsonError(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, malformedProblem("the body goes on after the JSON object")
+		return nil, malformedProblem("the body continues after the JSON object")
 	}
 	return sent, nil
 }

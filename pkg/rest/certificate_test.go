@@ -106,7 +106,7 @@ var _ = Describe("A certificate", func() {
 		Entry("with the key of another", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert, Key: issue(ca, named("a")).Key} }, "",
 			"Secret_key", "does not belong to the certificate; send both in one call to replace both"),
 		Entry("with a key among the certificates", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert + shop.Key, Key: shop.Key} }, "",
-			"Secret_cert", `contains a PEM block \"PRIVATE KEY\"; only CERTIFICATE is possible here, the key is sent as Secret_key`),
+			"Secret_cert", `contains a PEM block \"PRIVATE KEY\"; only CERTIFICATE is allowed here; send the key as Secret_key`),
 		Entry("that is cut off", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert[:200], Key: shop.Key} }, "",
 			"Secret_cert", "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
 		Entry("whose chain is cut off", func() testkit.Pair {
@@ -119,13 +119,13 @@ var _ = Describe("A certificate", func() {
 		}, "", "Secret_cert", "contains a certificate that cannot be read"),
 		Entry("that has ended", func() testkit.Pair {
 			return issue(ca, testkit.CertificateOptions{Names: []string{"shop.example.com"}, NotAfter: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), NotBefore: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)})
-		}, "", "Secret_cert", "ended on 2026-01-02T03:04:05Z"),
+		}, "", "Secret_cert", "expired on 2026-01-02T03:04:05Z"),
 		Entry("for another name than Secret_sni", func() testkit.Pair { return shop }, "blog.example.com",
 			"Secret_sni", `\"blog.example.com\" is not a name of the certificate, which is for shop.example.com; leave this empty to serve all of them`),
 		Entry("without a name for Secret_sni", func() testkit.Pair { return issue(ca, named()) }, "blog.example.com",
 			"Secret_sni", "the certificate has no host name: its subject alternative name (SAN) is empty"),
 		Entry("behind the one that signed it", func() testkit.Pair { return testkit.Pair{Cert: ca.PEM + shop.Cert, Key: shop.Key} }, "",
-			"Secret_cert", "has certificate 2 (CN=shop), which did not sign certificate 1 (CN=root); put the certificate of the host first, and behind each the one that signed it"),
+			"Secret_cert", "has certificate 2 (CN=shop), which did not sign certificate 1 (CN=root); put the host's certificate first, and after each certificate the one that signed it"),
 		Entry("with a stranger in its chain", func() testkit.Pair { return testkit.Pair{Cert: shop.Cert + authority("stranger").PEM, Key: shop.Key} }, "",
 			"Secret_cert", "has certificate 2 (CN=stranger), which did not sign certificate 1 (CN=shop)"),
 		Entry("with a gap in its chain", func() testkit.Pair {
@@ -158,7 +158,7 @@ var _ = Describe("A certificate", func() {
 		Expect(a.patch("/secret/shop", pairForm(shop)).status).To(Equal(422))
 		got := a.post("/revision/3/rollback", "")
 		Expect(got.status).To(Equal(200), got.body)
-		Expect(got.header.Values("Gatehouse-Warning")).To(ConsistOf(MatchRegexp(`^the certificate of secret "shop" ended on [0-9T:-]*Z: clients refuse it$`)))
+		Expect(got.header.Values("Gatehouse-Warning")).To(ConsistOf(MatchRegexp(`^the certificate of secret "shop" expired on [0-9T:-]*Z: clients refuse it$`)))
 		Expect(a.delete("/secret/shop").status).To(Equal(200))
 		Expect(a.post("/revision/3/rollback", "").status).To(Equal(200))
 	})

@@ -103,7 +103,7 @@ var _ = Describe("The certificate of a service", func() {
 		By("also when it is emptied")
 		a.given("/secret", pairForm(issue(ca, named("x.example.com")), "Secret_name", "late"), "/service", "Service_Name=x&fqdn=x.example.com", "/service/x/secret/late", "")
 		Expect(a.put("/secret/late", "").header.Values("Gatehouse-Warning")).To(Equal([]string{
-			`service "x" loses its certificate for x.example.com: secret "late" has no certificate with its key now`,
+			`service "x" loses its certificate for x.example.com: secret "late" now has no certificate with a key`,
 		}))
 	})
 
@@ -111,13 +111,13 @@ var _ = Describe("The certificate of a service", func() {
 		secret("tls", "shop.example.com")
 		a.given("/secret", pairForm(testkit.Pair{Cert: ca.PEM}, "Secret_name", "ca"))
 		redirects := `service "shop" redirects plain HTTP to HTTPS and has no certificate for shop.example.com: unless a proxy in front has one, ` +
-			`clients get no further; attach a secret with a certificate and its key`
+			`clients cannot follow the redirect; attach a secret with a certificate and its key`
 		warned := func(got answer) []string { return got.header.Values("Gatehouse-Warning") }
 		Expect(warned(a.post("/service", "Service_Name=shop&fqdn=shop.example.com"))).To(BeEmpty())
 		Expect(warned(a.patch("/service/shop", "Https=redirect"))).To(Equal([]string{redirects}))
 		Expect(warned(a.patch("/service/shop", "Https=only"))).To(ConsistOf(HavePrefix(`service "shop" answers 403 over plain HTTP and has no certificate for shop.example.com`)))
 		Expect(warned(a.patch("/service/shop", "Https=both&Client_validation_cacertificate=ca"))).To(ConsistOf(
-			HavePrefix(`service "shop" asks clients for a certificate and has none for shop.example.com itself`)))
+			HavePrefix(`service "shop" requests client certificates and has no certificate for shop.example.com itself`)))
 		Expect(warned(a.post("/service/shop/secret/tls", ""))).To(BeEmpty())
 		Expect(warned(a.patch("/service/shop", "Https=redirect&Client_validation_cacertificate="))).To(BeEmpty())
 		Expect(warned(a.delete("/service/shop/secret/tls"))).To(Equal([]string{redirects}))

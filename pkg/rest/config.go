@@ -179,6 +179,6 @@ func (s *server) enterApply(c *gin.Context) (leave func(), err error) {
 	case <-wait.C:
 		c.Header("Retry-After", retryAfter)
 		return nil, newProblem(http.StatusTooManyRequests, "too_many_requests",
-			fmt.Sprintf("other documents are being applied, one at a time, and it was not this one's turn within %s; nothing was changed; try again", applyWait))
+			fmt.Sprintf("other documents are being applied, one at a time, and this one waited for more than %s; nothing was changed; try again", applyWait))
 	}
 }

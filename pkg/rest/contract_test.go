@@ -262,7 +262,7 @@ var _ = Describe("The contract", func() {
 			got, _ := a.call(method, path+"?zzzzzzzzz=1", "", nil)
 			message := "this call takes none"
 			if known := queryParameters(operation); len(known) > 0 {
-				message = "known are " + strings.Join(known, ", ")
+				message = "known parameters are " + strings.Join(known, ", ")
 			}
 			got.expectProblem(400, invalid(path, "zzzzzzzzz", "unknown query parameter; "+message))
 		}
@@ -278,7 +278,7 @@ var _ = Describe("The contract", func() {
 			}
 			got, _ := a.call(method, path, form, strings.NewReader("zzzzzzzzz=1"))
 			Expect(got.status).To(Equal(400), name)
-			known := regexp.MustCompile(`unknown field; (?:known are|this call takes) ([\w, ]+)`).FindStringSubmatch(got.body)
+			known := regexp.MustCompile(`unknown field; (?:known fields are|this call takes) ([\w, ]+)`).FindStringSubmatch(got.body)
 			Expect(known).To(HaveLen(2), got.body)
 			Expect(regexp.MustCompile(`, | and `).Split(known[1], -1)).
 				To(ConsistOf(properties(operation.RequestBody.Value.Content[form].Schema)), name)

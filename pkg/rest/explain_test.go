@@ -65,7 +65,7 @@ var _ = Describe("Explain", func() {
 			`{"basis":"envoys","envoys":["127.0.0.1:40001","127.0.0.1:40002"],"code":"direct_response",`+
 			`"message":"the route answers 503 by itself: route cart has no upstream","status":503,"body":"route cart has no upstream\n",`+
 			`"request":{"method":"GET","host":"shop.test","path":"/cart","query":"b=c"},"service":"shop","route":"cart","steps":[`+
-			`{"code":"listener","message":"listener http-0.0.0.0:8080 takes the connection"},`+
+			`{"code":"listener","message":"listener http-0.0.0.0:8080 accepts the connection"},`+
 			`{"code":"path","message":"path \"/a/../cart\" is read as \"/cart\""},`+
 			`{"code":"host","message":"host \"shop.test\" belongs to service shop (exact shop.test)"},`+
 			`{"code":"route","message":"route cart is the first that matches"},`+

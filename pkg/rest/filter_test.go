@@ -87,12 +87,12 @@ var _ = Describe("Filters", func() {
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"response":{"set":{"Forwarded":"a","x-real-ip":"b","server":"c"},"add":{"x-tail":"a "}}}`,
 			"Filter_config.response.set.Forwarded", `\"Forwarded\" is set by the gateway and cannot be changed`,
 			"Filter_config.response.set.x-real-ip", `\"x-real-ip\" is set by the gateway and cannot be changed`,
-			"Filter_config.response.add.x-tail", "ends in a space or contains a control character, and no header value can",
+			"Filter_config.response.add.x-tail", "ends in a space or contains a control character, which a header value cannot",
 			"Filter_config.response", `\"server\" is set by the gateway and cannot be changed`),
 		Entry("too many headers", `Filter_type=route_filter_headers&Filter_config={"request":{"remove":["`+strings.Join(numbered("x", 0, 51), `","`)+`"]}}`,
 			"Filter_config.request", "changes 51 headers; a filter may change at most 50, because receivers refuse messages with too many"),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"response":{}}`,
-			"Filter_config", `changes no header; give request or response, such as {\"request\":{\"set\":{\"x-team\":\"shop\"}}}`),
+			"Filter_config", `changes no header; set request or response, such as {\"request\":{\"set\":{\"x-team\":\"shop\"}}}`),
 		Entry(nil, `Filter_type=route_filter_headers&Filter_config={"request":{"replace":{}}}`, "Filter_config", `unknown field \"replace\"`),
 		Entry(nil, "Filter_type=http_filter_healthcheck&Filter_config={}", "Filter_type", `\"http_filter_healthcheck\" is not supported yet`),
 		Entry(nil, "Filter_type=route_filter_circuitbreakers&Filter_config={}", "Filter_type",
@@ -126,7 +126,7 @@ var _ = Describe("Filters", func() {
 			"Filter_config.client_secret", "is required", "Filter_config.redirect_uri", "is required", "Filter_config.cookie_secret", "is required",
 			"Filter_config.issuer", `\"x\" is not a URL such as https://login.example.com/token`),
 		Entry(nil, "Filter_type=route_filter_ratelimit&Filter_config="+limitConfig+"&x=1", "x",
-			"unknown field; known are Filter_name, Filter_type, Filter_config, tags"),
+			"unknown field; known fields are Filter_name, Filter_type, Filter_config, tags"),
 	)
 
 	DescribeTable("are attached where they fit", func(path, kind, filter string) {
@@ -141,7 +141,7 @@ var _ = Describe("Filters", func() {
 		Expect(a.get(list).body).To(Equal(a.get(path).body))
 
 		a.delete("/filter/"+filter).expectProblem(409, conflict("in_use", "The object is in use", "/filter/"+filter,
-			`filter \"`+filter+`\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["`+strings.TrimSuffix(list, "/filter")+`"]`))
+			`filter \"`+filter+`\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["`+strings.TrimSuffix(list, "/filter")+`"]`))
 		a.delete(path).expectWrite(200, `{"data":{"delete_core_db_`+kind+`":{"affected_rows":1}}}`, "11")
 		Expect(a.delete(path).status).To(Equal(404))
 		a.delete("/filter/"+filter).expectWrite(200, `{"data":{"delete_core_db_filter":{"affected_rows":1}}}`, "12")
@@ -159,7 +159,7 @@ var _ = Describe("Filters", func() {
 			`it works for whole services; attach it to the service`))
 		a.given("/service/shop/route/root/filter/limit", "")
 		a.put("/filter/limit", "Filter_type=http_filter_oidc&Filter_config="+loginConfig).expectProblem(422, cannotWork("/filter/limit",
-			`filter \"limit\" is attached to /service/shop/route/root, where the type \"http_filter_oidc\" cannot be; detach it there first`))
+			`filter \"limit\" is attached to /service/shop/route/root, where a filter of type \"http_filter_oidc\" cannot be attached; detach it there first`))
 		Expect(a.revision()).To(Equal(int64(10)))
 	})
 
@@ -192,7 +192,7 @@ var _ = Describe("Filters", func() {
 
 		a.post("/filter", "Filter_name=other&Filter_type=http_filter_oidc&Filter_config="+shown).expectProblem(400,
 			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; see errors",`+
-				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows"}]}`)
+				`"instance":"/filter","code":"invalid_fields","errors":[{"field":"Filter_config.client_secret","message":"is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"}]}`)
 	})
 
 	It("need the secret that they name", func() {
@@ -201,7 +201,7 @@ var _ = Describe("Filters", func() {
 			expectProblem(422, cannotWork("/filter", "/filter/login names /secret/hmac, which does not exist; create it first"))
 		a.given(filters()...)
 		a.delete("/secret/hmac").expectProblem(409, conflict("in_use", "The object is in use", "/secret/hmac",
-			`secret \"hmac\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login"]`))
+			`secret \"hmac\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/filter/login"]`))
 		Expect(a.put("/filter/login", "Filter_type=route_filter_ratelimit&Filter_config="+limitConfig).status).To(Equal(200))
 		Expect(a.delete("/secret/hmac").status).To(Equal(200))
 	})
@@ -242,7 +242,7 @@ var _ = Describe("Filters that say whose requests pass", func() {
 			"/service/shop/filter/one", "", "/service/shop/route/root/filter/one", "",
 		)
 		revision := a.revision()
-		const which = ", of which only one can say whose requests pass (put the other one on a route),"
+		const which = ", of which only one can decide which requests are allowed (attach the other one to a route),"
 		for link, why := range map[string]string{
 			"/service/shop/filter/two":            "the service has filters one and two" + which,
 			"/service/shop/filter/staff":          "the service has filters one and staff" + which,

@@ -65,7 +65,7 @@ var _ = Describe("Global configs", func() {
 		a.get("/proxy/gw/globalconfig").expectJSON(200, `{"data":{"core_db_globalconfig":[`+ratesJSON+`]}}`)
 		a.get("/proxy/gw/globalconfig/rates").expectJSON(200, `{"data":{"core_db_globalconfig":[`+ratesJSON+`]}}`)
 		a.delete("/globalconfig/rates").expectProblem(409, conflict("in_use", "The object is in use", "/globalconfig/rates",
-			`globalconfig \"rates\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/proxy/gw"]`))
+			`globalconfig \"rates\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/proxy/gw"]`))
 		a.delete("/proxy/gw/globalconfig/rates").expectWrite(200, `{"data":{"delete_core_db_proxy_globalconfig":{"affected_rows":1}}}`, "4")
 		Expect(a.delete("/globalconfig/rates").status).To(Equal(200))
 	})
@@ -77,7 +77,7 @@ var _ = Describe("Global configs", func() {
 		a.given("/secret", "Secret_name=cs&Secret_value=a", "/secret", "Secret_name=hs&Secret_value=b", "/globalconfig", fields)
 		for _, name := range []string{"cs", "hs"} {
 			a.delete("/secret/"+name).expectProblem(409, conflict("in_use", "The object is in use", "/secret/"+name,
-				`secret \"`+name+`\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/globalconfig/login"]`))
+				`secret \"`+name+`\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/globalconfig/login"]`))
 		}
 	})
 })

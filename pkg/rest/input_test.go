@@ -157,7 +157,7 @@ var _ = Describe("Bad fields", func() {
 			"Upstream_name", `\"a/b\" `+badName, "Upstream_ip", `\"no host\" is not an IPv4 address, an IPv6 address or a DNS name`,
 			"Upstream_port", `\"abc\" is not a whole number`, "Upstream_weight", `\"x\" is not a whole number`,
 			"Upstream_strategy", `\"best\" is not one of round_robin, least_request, random, ring_hash, maglev`,
-			"colour", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
+			"colour", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+
@@ -184,7 +184,7 @@ var _ = Describe("Bad fields", func() {
 		Entry(nil, "/upstream", name("a")+"&UPSTREAM_NAME=a", "Upstream_name", "is sent more than once"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_prot=1&Upstream_prot=2", "Upstream_prot", "unknown field; did you mean Upstream_port?"),
-		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
+		Entry(nil, "/upstream", name("blue")+"&=1", "", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 			"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 			"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 			"Upstream_tls_insecure, Upstream_client_certificate, "+
@@ -200,7 +200,7 @@ var _ = Describe("Bad fields", func() {
 			"Escaped_slashes", `\"yes\" is not one of redirect, keep, reject`, "Underscore_headers", `\"\" is not one of reject, drop, allow`, "Tls_min_version", `\"1.1\" is not one of 1.2, 1.3`),
 		Entry(nil, "/service", "Service_Name=s&fqdn=*&Https=yes&Hsts_seconds=-1&Client_validation_cacertificate=a/b", "Https", `\"yes\" is not one of both, redirect, only`,
 			"Hsts_seconds", "-1 is not between 0 and 315360000", "Client_validation_cacertificate", `\"a/b\" `+badName,
-			"Client_validation_cacertificate", "needs a host name in fqdn: a client's certificate is asked for by the host name that it connects to"),
+			"Client_validation_cacertificate", "requires a host name in fqdn: the gateway requests client certificates by the host name that a client connects to"),
 		Entry(nil, "/service", "Service_Name=s&fqdn=*&Hsts_seconds=1y", "Hsts_seconds", `\"1y\" is not a whole number`),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_tls_insecure=yes", "Upstream_tls_insecure", `\"yes\" is not true or false`),
 		Entry(nil, "/upstream", name("blue")+"&Upstream_tls_insecure=true&Upstream_client_certificate=pair&Upstream_validation_subjectname=b.example",
@@ -295,8 +295,8 @@ var _ = Describe("Bodies that cannot be read", func() {
 		Entry(nil, "application/json", "fqdn=*", 400, malformed("the body is not JSON: invalid character 'q' in literal false (expecting 'a')")),
 		Entry(nil, "application/json", `{"fqdn":"*"`, 400, malformed("the body is not JSON: it ends early")),
 		Entry(nil, "application/json", `{"fqdn":"*",}`, 400, malformed("the body is not JSON: invalid character '}' looking for beginning of object key string")),
-		Entry(nil, "application/json", `{"fqdn":"*"} {}`, 400, malformed("the body goes on after the JSON object")),
-		Entry(nil, "application/json", `{"fqdn":"*"}}`, 400, malformed("the body goes on after the JSON object")),
+		Entry(nil, "application/json", `{"fqdn":"*"} {}`, 400, malformed("the body continues after the JSON object")),
+		Entry(nil, "application/json", `{"fqdn":"*"}}`, 400, malformed("the body continues after the JSON object")),
 		Entry(nil, "application/json", `[{"fqdn":"*"}]`, 400, malformed(`the JSON body must be an object, such as {\"Name\": \"gw\"}`)),
 		Entry(nil, "application/json", `null`, 400, malformed(`the JSON body must be an object, such as {\"Name\": \"gw\"}`)),
 		Entry("a form of 1001 fields", form, strings.Repeat("a=1&", 1000)+"a=1", 400, malformed("the body has more than 1000 fields")),

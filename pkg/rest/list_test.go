@@ -115,7 +115,7 @@ var _ = Describe("Lists", func() {
 	})
 
 	garbage := func(s string) string {
-		return `\"` + s + `\" is not a cursor of this list; use the one of a Link header`
+		return `\"` + s + `\" is not a cursor of this list; use the cursor of a Link header`
 	}
 	encode := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	limit := func(s string) string { return `\"` + s + `\" is not a whole number between 1 and 1000` }
@@ -142,7 +142,7 @@ var _ = Describe("Lists", func() {
 		Entry(nil, "limi=1", "limi", "unknown query parameter; did you mean limit?"),
 		Entry(nil, "tag=%FF", "tag", "contains text that is not valid UTF-8"),
 		Entry(nil, "Limit=1", "Limit", "unknown query parameter; did you mean limit?"),
-		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known are limit, after, name, tag, status"),
+		Entry(nil, "x=1&nam=2", "nam", "unknown query parameter; did you mean name?", "x", "unknown query parameter; known parameters are limit, after, name, tag, status"),
 	)
 
 	It("refuse a query that cannot be read", func() {
@@ -155,7 +155,7 @@ var _ = Describe("Lists", func() {
 	It("have parameters that no other call has: none is taken no notice of", func() {
 		a := startAPI()
 		a.given(everything()...)
-		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known are dry_run, wait, timeout"
+		const read, write = "unknown query parameter; this call takes none", "unknown query parameter; known parameters are dry_run, wait, timeout"
 		for _, call := range [][3]string{
 			{"POST", "/service", write}, {"DELETE", "/service/shop", write}, {"PUT", "/service/shop", write}, {"PATCH", "/service/shop", write},
 			{"POST", "/proxy/gw/service/shop", write}, {"DELETE", "/proxy/gw/service/shop", write}, {"POST", "/service/copy/shop/b", write},

@@ -85,7 +85,7 @@ var _ = Describe("The client secret of a login", func() {
 		a = startAPI(openSecrets)
 		a.given("/secret", "Secret_name=cookie&Secret_value="+longText, "/secret", "Secret_name=client&Secret_value=open-sesame")
 	})
-	const warning = `/filter/login: client_secret is the name of secret "client", so its value is taken, not the name itself`
+	const warning = `/filter/login: client_secret is the name of secret "client", so the value of the secret is used, not its name`
 	named := changed(safeLogin, `"open-sesame"`, `"client"`)
 	reference := changed(safeLogin, `"open-sesame"`, `{"secret":"client"}`)
 	config := func() string {
@@ -110,7 +110,7 @@ var _ = Describe("The client secret of a login", func() {
 		Expect(got.warnings()).To(Equal([]string{warning}))
 		Expect(config()).To(Equal(reference))
 		a.delete("/secret/client").expectProblem(409, conflict("in_use", "The object is in use", "/secret/client",
-			`secret \"client\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login"]`))
+			`secret \"client\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/filter/login"]`))
 		Expect(a.get("/secret/client/filter").body).To(ContainSubstring(`"filter_name":"login"`))
 
 		By("which a second write with either form leaves as it is")
@@ -254,7 +254,7 @@ var _ = Describe("A service with a login", func() {
 	It("keeps the upstream and the secrets of the login, and what is public", func() {
 		a.given("/secret", "Secret_name=client&Secret_value=x", "/globalconfig", "globalconfig_name=sso&"+oauthForm(changed(safeOAuth, `"client_id"`, `"upstream":"idp","client_id"`)))
 		a.delete("/upstream/idp").expectProblem(409, conflict("in_use", "The object is in use", "/upstream/idp",
-			`upstream \"idp\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/filter/login","/globalconfig/sso"]`))
+			`upstream \"idp\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/filter/login","/globalconfig/sso"]`))
 		Expect(a.get("/upstream/idp/filter").body).To(ContainSubstring(`"filter_name":"login"`))
 		Expect(a.get("/upstream/idp/globalconfig").body).To(ContainSubstring(`"globalconfig_name":"sso"`))
 		Expect(a.delete("/secret/cookie").status).To(Equal(409))
@@ -314,8 +314,8 @@ var _ = Describe("A secret of a login", func() {
 	It("that is weak is told of, when it is named and when it is changed", func() {
 		a := startAPI(openSecrets)
 		a.given("/secret", "Secret_name=cookie&Secret_value=0123456789abcde", "/secret", "Secret_name=client&Secret_value=open-sesame%0A")
-		const short = `names secret "cookie", which has 15 bytes, and who guesses it can make sessions of any user: take 32 random ones (openssl rand -hex 32)`
-		const space = `names secret "client", which begins or ends with a space or a line end, which the provider takes as a part of it`
+		const short = `names secret "cookie", which has 15 bytes, and whoever guesses it can forge a session of any user: use 32 random bytes (openssl rand -hex 32)`
+		const space = `names secret "client", which begins or ends with a space or a line end, which the provider takes as part of the secret`
 		Expect(a.put("/filter/f", loginForm(changed(safeLogin, `"open-sesame"`, `{"secret":"client"}`))).warnings()).To(Equal([]string{"/filter/f " + space, "/filter/f " + short}))
 		Expect(a.put("/globalconfig/g", oauthForm(safeOAuth)).warnings()).To(Equal([]string{"/globalconfig/g " + space, "/globalconfig/g " + short}))
 		Expect(a.put("/secret/client", "Secret_value=open-sesame").warnings()).To(Equal([]string{"/filter/f " + short, "/globalconfig/g " + short}))
@@ -351,17 +351,17 @@ var _ = Describe("A login that does not do what it seems to", func() {
 			"has neither issuer nor jwks_uri: the id_token is not verified, so that whoever has the cookie secret, or is between here and the provider, is any user"),
 		Entry("keys without an issuer", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"https://l.example/a","token_endpoint":"https://l.example/t","jwks_uri":"https://l.example/k"`),
 		Entry("a way back over plain HTTP", "https://shop.example.com/", "http://shop.example.com/",
-			"sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so that no login ends"),
+			"sends users back over plain HTTP: browsers keep the cookies of a login only over HTTPS, so no login completes"),
 		Entry("a way back to this machine", "https://shop.example.com/", "http://localhost:8080/"),
 		Entry("a way back to its address", "https://shop.example.com/", "http://127.0.0.1:8080/"),
 		Entry("an issuer over plain HTTP", "https://login.example.com", "http://login.example.com",
-			"has issuer http://login.example.com, which is plain HTTP: who is on the way can put other keys in the place of the provider's"),
+			"has issuer http://login.example.com, which is plain HTTP: anyone on the network path can replace the provider's keys"),
 		Entry("an issuer on this machine", "https://login.example.com", "http://[::1]:8081"),
 		Entry("endpoints over plain HTTP", `"issuer":"https://login.example.com"`, `"authorization_endpoint":"http://l.example/a","token_endpoint":"http://l.example/t","jwks_uri":"http://l.example/k","end_session_endpoint":"http://l.example/e"`,
-			"has jwks_uri http://l.example/k, which is plain HTTP: who is on the way can put other keys in the place of the provider's",
-			"has authorization_endpoint http://l.example/a, which is plain HTTP: who is on the way can ask users for their passwords",
-			"has token_endpoint http://l.example/t, which is plain HTTP: who is on the way reads the client secret and the tokens",
-			"has end_session_endpoint http://l.example/e, which is plain HTTP: who is on the way reads id_tokens"),
+			"has jwks_uri http://l.example/k, which is plain HTTP: anyone on the network path can replace the provider's keys",
+			"has authorization_endpoint http://l.example/a, which is plain HTTP: anyone on the network path can ask users for their passwords",
+			"has token_endpoint http://l.example/t, which is plain HTTP: anyone on the network path reads the client secret and the tokens",
+			"has end_session_endpoint http://l.example/e, which is plain HTTP: anyone on the network path reads id_tokens"),
 		Entry("a client that Envoy sends as it is", `"client_id":"shop"`, `"client_id":"shop:1","token_endpoint_auth_method":"client_secret_basic"`,
 			"has a client_id that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post"),
 		Entry("one that needs nothing", `"client_id":"shop"`, `"client_id":"shop-1","token_endpoint_auth_method":"client_secret_basic"`),
@@ -375,7 +375,7 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		got = a.put("/filter/login", loginForm(changed(safeLogin, `"client_secret":"open-sesame"`, `"client_secret":{"secret":"odd"},"token_endpoint_auth_method":"client_secret_basic"`)))
 		Expect(got.warnings()).To(Equal([]string{`/filter/login names secret "odd", which has a character that client_secret_basic needs percent-encoded (RFC 6749 section 2.3.1), and Envoy sends it as it is: use client_secret_post`}))
 		got = a.put("/globalconfig/login", oauthForm(strings.TrimSuffix(safeOAuth, "}")+`,"external_oauth_service":{"name":"google","port":443}}`))
-		Expect(got.warnings()).To(Equal([]string{`/globalconfig/login looks for the provider at the host google (external_oauth_service.name), which is a name within one network: outside a cluster, give the provider's host name`}))
+		Expect(got.warnings()).To(Equal([]string{`/globalconfig/login looks for the provider at the host google (external_oauth_service.name), which is a name within one network: outside a cluster, set the provider's host name`}))
 	})
 
 	// attached is a service with the login, on a proxy.
@@ -399,24 +399,24 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		Entry("nothing", "Shop.Example.com", "", safeLogin, front),
 		Entry("a wildcard for the host", "*.example.com", "", safeLogin, front),
 		Entry("another host", "till.example.com", "", safeLogin, front,
-			`/filter/login sends users back to shop.example.com, and service "shop" is for till.example.com: a login that begins there does not end there`),
+			`/filter/login sends users back to shop.example.com, and service "shop" is for till.example.com: a login that begins there does not complete there`),
 		Entry("a wildcard for others", "*.shop.example.com", "", safeLogin, front,
-			`/filter/login sends users back to shop.example.com, and service "shop" is for *.shop.example.com: a login that begins there does not end there`),
+			`/filter/login sends users back to shop.example.com, and service "shop" is for *.shop.example.com: a login that begins there does not complete there`),
 		Entry("every host", "*", "", safeLogin, front),
 		Entry("every host and any way back", "*", "", anyHost, front,
-			`/filter/login sends users back to the host that they ask for, and service "shop" is for every host ("*"): it answers 503, or anybody could send users elsewhere after a login; give the redirect a host`),
+			`/filter/login sends users back to the host that they requested, and service "shop" is for every host ("*"): it answers 503, because anybody could send users elsewhere after a login; set a host in the redirect`),
 		Entry("a wildcard and any way back", "*.example.com", "", anyHost, front),
 		Entry("an underscore", "my_shop.example.com", "", anyHost, front,
-			`/filter/login cannot log anybody in on service "shop": its host my_shop.example.com has an underscore, and Envoy takes no URL with one`),
+			`/filter/login cannot log anybody in on service "shop": its host my_shop.example.com has an underscore, which Envoy does not accept in a URL`),
 		Entry("plain HTTP only", "shop.example.com", "", safeLogin, "",
-			`/filter/login cannot end a login on service "shop", which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front`),
+			`/filter/login cannot complete a login on service "shop", which has no certificate, unless a proxy in front has one: browsers keep the cookies of a login only over HTTPS; attach a certificate, or set Trusted_hops of the proxy to the number of proxies in front`),
 		Entry("this machine", "localhost", "", anyHost, ""),
 		Entry("what is public too", "shop.example.com", "&Public=true", safeLogin, front,
-			`service "shop" is public, and /filter/login on it asks for a login all the same: Public is about a globalconfig_oauth only`),
+			`service "shop" is public, but /filter/login on it still requires a login: Public applies to a globalconfig_oauth only`),
 	)
 
 	It("is told of when a certificate, a route, a host or another login comes", func() {
-		const plain = `/filter/login cannot end a login on service "shop" over plain HTTP, where browsers do not keep its cookies: set Https=redirect`
+		const plain = `/filter/login cannot complete a login on service "shop" over plain HTTP, where browsers do not keep its cookies: set Https=redirect`
 		Expect(attached("shop.example.com", "", safeLogin, "").warnings()).To(ConsistOf(ContainSubstring("which has no certificate")))
 		a.given("/secret", pairForm(issue(authority("root"), named("shop.example.com", "*.example.com")), "Secret_name", "tls"))
 		Expect(a.post("/service/shop/secret/tls", "").warnings()).To(Equal([]string{plain}))
@@ -432,7 +432,7 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		Expect(a.delete("/service/shop/route/b").status).To(Equal(200))
 		a.given("/filter", "Filter_name=second&"+loginForm(safeLogin))
 		Expect(a.post("/service/shop/filter/second", "").warnings()).To(Equal([]string{
-			`service "shop" has the logins /filter/login and /filter/second: nobody could say which of them asks, so that it answers 503; detach one`,
+			`service "shop" has the logins /filter/login and /filter/second, and only one can apply: it answers 503; detach one`,
 		}))
 		Expect(a.delete("/service/shop/filter/second").warnings()).To(BeEmpty())
 		Expect(a.delete("/service/shop/secret/tls").warnings()).To(ContainElement(ContainSubstring("which has no certificate")))
@@ -446,16 +446,16 @@ var _ = Describe("A login that does not do what it seems to", func() {
 		for _, service := range []string{"any", "free", "own", "shop"} {
 			a.given("/proxy/gw/service/"+service, "")
 		}
-		every := ContainSubstring(`/globalconfig/sso sends users back to the host that they ask for, and service "any" is for every host ("*")`)
+		every := ContainSubstring(`/globalconfig/sso sends users back to the host that they requested, and service "any" is for every host ("*")`)
 		Expect(a.put("/globalconfig/sso", oauthForm(safeOAuth)).warnings()).To(ConsistOf(every))
-		plain := ContainSubstring(`/globalconfig/sso cannot end a login on service "shop", which has no certificate`)
+		plain := ContainSubstring(`/globalconfig/sso cannot complete a login on service "shop", which has no certificate`)
 		Expect(a.post("/proxy/other/service/shop", "").warnings()).To(ConsistOf(plain))
 		Expect(a.post("/proxy/other/service/free", "").warnings()).To(BeEmpty())
 		Expect(a.patch("/service/free", "Public=false").warnings()).To(ConsistOf(ContainSubstring(`service "free"`)))
 		Expect(a.post("/proxy/gw/globalconfig/sso", "").warnings()).To(ConsistOf(every), "it holds no more for the other proxy")
 		a.patch("/service/free", "Public=true")
 		Expect(a.put("/globalconfig/two", oauthForm(safeOAuth)).warnings()).To(And(ContainElement(
-			`proxy "gw" has the logins /globalconfig/sso and /globalconfig/two: nobody could say which of them asks, so that service "shop" answers 503 there`),
+			`proxy "gw" has the logins /globalconfig/sso and /globalconfig/two, and only one can apply: service "shop" answers 503 there`),
 			Not(ContainElement(ContainSubstring(`service "free"`)))))
 	})
 })

@@ -26,7 +26,7 @@ func (s *server) testLogin(c *gin.Context) error {
 		return err
 	}
 	if s.loginTest == nil {
-		return &model.Error{Kind: model.Unavailable, Message: "this program cannot try logins"}
+		return &model.Error{Kind: model.Unavailable, Message: "this program cannot test logins"}
 	}
 	n, err := pathNames(c)
 	if err != nil {

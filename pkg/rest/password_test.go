@@ -53,7 +53,7 @@ var _ = Describe("Passwords", func() {
 	It("are stored sealed and shown nowhere, and a warning says what Envoy keeps", func() {
 		got := put(users(ann, bob, cat))
 		Expect(got.status).To(Equal(200), got.body)
-		Expect(got.warnings()).To(HaveExactElements(HavePrefix("/filter/users keeps passwords as SHA-1")))
+		Expect(got.warnings()).To(HaveExactElements(HavePrefix("/filter/users keeps passwords in Envoys as SHA-1")))
 		Expect(a.get("/filter/users").body).To(ContainSubstring(`"filter_config":` + users(annShown, bobShown, `{"name":"cat","password":"<redacted>"}`)))
 		for _, secret := range []string{"correct-horse-battery", "another-long-word", "a-third-long-word"} {
 			for _, path := range []string{"/filter", "/filter/users", "/service/shop/filter", "/service/dump/shop", "/proxy/dump/gw", "/config", "/config?secrets=sealed", "/revision/1", "/revision/6"} {
@@ -78,7 +78,7 @@ var _ = Describe("Passwords", func() {
 		By("not for another name")
 		put(users(bobShown, annShown)).expectProblem(400,
 			`{"type":"urn:gatehouse:problem:invalid_fields","title":"Fields are missing or wrong","status":400,"detail":"a secret cannot be stored; see errors",`+
-				`"instance":"/filter/users","code":"invalid_fields","errors":[{"field":"Filter_config.users[ann].password","message":"is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows"}]}`)
+				`"instance":"/filter/users","code":"invalid_fields","errors":[{"field":"Filter_config.users[ann].password","message":"is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"}]}`)
 		Expect(a.passwordsOf("users")).To(Equal(map[string]string{"bob": "another-long-word"}))
 	})
 
@@ -122,7 +122,7 @@ var _ = Describe("Passwords", func() {
 			"/filter", "Filter_name=login&"+loginForm(safeLogin), "/filter", "Filter_name=keys&Filter_type=http_filter_apikey&Filter_config={\"keys\":\"a\"}",
 			"/filter", "Filter_name=keys2&Filter_type=http_filter_apikey&Filter_config={\"keys\":\"a\",\"header\":\"x-b\"}",
 			"/service/shop/filter/keys", "", "/service/shop/route/root/filter/more", "")
-		for link, other := range map[string]string{"more": "of which only one can say whose requests pass", "tokens": "of which only one can say whose requests pass", "login": "of which only one can say whose requests pass", "keys2": "of which only one can say which API keys pass"} {
+		for link, other := range map[string]string{"more": "of which only one can decide which requests are allowed", "tokens": "of which only one can decide which requests are allowed", "login": "of which only one can decide which requests are allowed", "keys2": "of which only one can say which API keys are accepted"} {
 			got := a.post("/service/shop/filter/"+link, "")
 			Expect(got.status).To(Equal(http.StatusUnprocessableEntity), link)
 			Expect(got.body).To(ContainSubstring(other), link)

@@ -66,10 +66,10 @@ func checkPrecondition(c *gin.Context, r store.Reader, key model.Key) error {
 	switch {
 	case len(match) > 0 && !matches(match, tag):
 		return newProblem(http.StatusPreconditionFailed, "precondition_failed",
-			key.Path()+" is not in the state that If-Match names; read it again, then repeat the change")
+			key.Path()+" does not match If-Match; read it again, then repeat the change")
 	case len(noneMatch) > 0 && matches(noneMatch, tag):
 		return newProblem(http.StatusPreconditionFailed, "precondition_failed",
-			key.Path()+" is there already, which If-None-Match excludes")
+			key.Path()+" already exists, which If-None-Match excludes")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ func stale(path, detail string) string {
 }
 
 var _ = Describe("Preconditions", func() {
-	const isStale = " is not in the state that If-Match names; read it again, then repeat the change"
+	const isStale = " does not match If-Match; read it again, then repeat the change"
 
 	It("name the state of an object with an ETag", func() {
 		a := startAPI()
@@ -71,7 +71,7 @@ var _ = Describe("Preconditions", func() {
 		a.put("/service/shop", "fqdn=*", "If-None-Match", "*").
 			expectWrite(201, `{"data":{"insert_core_db_service":{"affected_rows":1}}}`, "1")
 		a.put("/service/shop", "fqdn=x", "If-None-Match", "*").
-			expectProblem(412, stale("/service/shop", "/service/shop is there already, which If-None-Match excludes"))
+			expectProblem(412, stale("/service/shop", "/service/shop already exists, which If-None-Match excludes"))
 		a.put("/service/shop", "fqdn=x", "If-Match", "*").expectWrite(200, `{"data":{"update_core_db_service":{"affected_rows":1}}}`, "2")
 		a.do(http.MethodDelete, "/service/shop", "", nil, "If-Match", "*").
 			expectWrite(200, `{"data":{"delete_core_db_service":{"affected_rows":1}}}`, "3")

@@ -68,10 +68,10 @@ var _ = Describe("PUT", func() {
 		Entry(nil, "PUT", form, "fqdn=shop.example.com"),
 		Entry(nil, "PUT", form, "SERVICE_name=shop&fqdn=shop.example.com"),
 		Entry(nil, "PATCH", "application/json", `{"Service_Name":"shop","fqdn":"shop.example.com"}`),
-		Entry(nil, "PUT", form, "Service_Name=Shop&fqdn=shop.example.com", "Service_Name", `must be \"shop\" as in the path, or be left out: a name cannot be changed`),
-		Entry(nil, "PATCH", form, "Service_Name=b", "Service_Name", `must be \"shop\" as in the path, or be left out: a name cannot be changed`),
+		Entry(nil, "PUT", form, "Service_Name=Shop&fqdn=shop.example.com", "Service_Name", `must be \"shop\" as in the path, or be omitted: a name cannot be changed`),
+		Entry(nil, "PATCH", form, "Service_Name=b", "Service_Name", `must be \"shop\" as in the path, or be omitted: a name cannot be changed`),
 		Entry(nil, "PUT", form, "", "fqdn", "is required"),
-		Entry(nil, "PUT", form, "fqdn=a&colour=red", "colour", "unknown field; known are Service_Name, fqdn, Https, Hsts_seconds, Client_validation_cacertificate, Public, tags"),
+		Entry(nil, "PUT", form, "fqdn=a&colour=red", "colour", "unknown field; known fields are Service_Name, fqdn, Https, Hsts_seconds, Client_validation_cacertificate, Public, tags"),
 	)
 
 	It("is refused for a name that nothing can have", func() {
@@ -170,7 +170,7 @@ var _ = Describe("PATCH", func() {
 		a.given(everything()...)
 		a.patch("/upstream/blue", "Upstream_port=0&Upstream_ip=x+y&more=1").expectProblem(400, invalid("/upstream/blue",
 			"Upstream_ip", `\"x y\" is not an IPv4 address, an IPv6 address or a DNS name`, "Upstream_port", "0 is not between 1 and 65535",
-			"more", "unknown field; known are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
+			"more", "unknown field; known fields are Upstream_name, Upstream_ip, Upstream_port, Upstream_weight, Upstream_hc_path, Upstream_hc_host, "+
 				"Upstream_hc_intervalseconds, Upstream_hc_timeoutseconds, Upstream_hc_unhealthythresholdcount, Upstream_hc_healthythresholdcount, "+
 				"Upstream_strategy, Upstream_protocol, Upstream_validation_cacertificate, Upstream_validation_subjectname, "+
 				"Upstream_tls_insecure, Upstream_client_certificate, "+

@@ -128,7 +128,7 @@ func unknownParameter(name string, known []string) string {
 	if best, near := suggest.Nearest(name, known); near {
 		return "unknown query parameter; did you mean " + best + "?"
 	}
-	return "unknown query parameter; known are " + strings.Join(known, ", ")
+	return "unknown query parameter; known parameters are " + strings.Join(known, ", ")
 }
 
 // writeCursor and readCursor hide the ID in a text that means nothing to a
@@ -138,7 +138,7 @@ func writeCursor(kind model.Kind, id int64) string {
 }
 
 func readCursor(kind model.Kind, cursor string) (int64, error) {
-	wrong := fmt.Errorf("%q is not a cursor of this list; use the one of a Link header", cursor)
+	wrong := fmt.Errorf("%q is not a cursor of this list; use the cursor of a Link header", cursor)
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return 0, wrong

@@ -39,8 +39,8 @@ var _ = Describe("Revisions", func() {
 		last := a.get(next[1:strings.Index(next, ">")])
 		last.expectJSON(200, rows(1))
 		Expect(last.header).NotTo(HaveKey("Link"))
-		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known are limit, after"))
-		a.get("/revision?after=x").expectProblem(400, invalid("/revision", "after", `\"x\" is not a cursor of this list; use the one of a Link header`))
+		a.get("/revision?name=x").expectProblem(400, invalid("/revision", "name", "unknown query parameter; known parameters are limit, after"))
+		a.get("/revision?after=x").expectProblem(400, invalid("/revision", "after", `\"x\" is not a cursor of this list; use the cursor of a Link header`))
 	})
 
 	It("say what they changed", func() {
@@ -112,10 +112,10 @@ var _ = Describe("Revisions", func() {
 		a.post("/revision/"+n+"/rollback", "").expectProblem(404, unknown("/revision/"+n+"/rollback", detail))
 	},
 		Entry(nil, "2", "revision 2 does not exist; the newest is 1"),
-		Entry(nil, "0", `revision \"0\" does not exist; a revision is a number from 1 on`),
-		Entry(nil, "-1", `revision \"-1\" does not exist; a revision is a number from 1 on`),
-		Entry(nil, "x", `revision \"x\" does not exist; a revision is a number from 1 on`),
-		Entry(nil, "99999999999999999999", `revision \"99999999999999999999\" does not exist; a revision is a number from 1 on`),
+		Entry(nil, "0", `revision \"0\" does not exist; a revision is a number, 1 or higher`),
+		Entry(nil, "-1", `revision \"-1\" does not exist; a revision is a number, 1 or higher`),
+		Entry(nil, "x", `revision \"x\" does not exist; a revision is a number, 1 or higher`),
+		Entry(nil, "99999999999999999999", `revision \"99999999999999999999\" does not exist; a revision is a number, 1 or higher`),
 	)
 
 	It("that the history does not hold any more are 410", func(ctx SpecContext) {

@@ -39,7 +39,7 @@ var _ = Describe("Rules between objects", func() {
 		a := startAPI()
 		a.given(everything()...)
 		a.delete(path).expectProblem(409, conflict("in_use", "The object is in use", path,
-			object+" is in use; detach it from what referenced_by lists, then delete it", `,"referenced_by":["`+user+`"]`))
+			object+" is in use; detach it from the objects in referenced_by, then delete it", `,"referenced_by":["`+user+`"]`))
 		Expect(a.revision()).To(Equal(int64(6)))
 	},
 		Entry(nil, "/upstream/blue", `upstream \"blue\"`, "/service/shop/route/root"),

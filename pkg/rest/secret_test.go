@@ -152,7 +152,7 @@ var _ = Describe("Secrets", func() {
 			a.get("/secret?expires_before="+bad).expectProblem(400, invalid("/secret", "expires_before",
 				`\"`+bad+`\" is not a date such as 2026-12-24, a time such as 2026-12-24T00:00:00Z, or a number of days such as 30d`))
 		}
-		a.get("/upstream?expires_before=30d").expectProblem(400, invalid("/upstream", "expires_before", "unknown query parameter; known are limit, after, name, tag, status"))
+		a.get("/upstream?expires_before=30d").expectProblem(400, invalid("/upstream", "expires_before", "unknown query parameter; known parameters are limit, after, name, tag, status"))
 	})
 
 	It("can be any text", func() {
@@ -204,18 +204,18 @@ var _ = Describe("Secrets", func() {
 		}, "is on the curve P-224; Envoy needs P-256, P-384 or P-521"),
 		Entry("encrypted", func() string {
 			return string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}))
-		}, "is encrypted; decrypt it first, it is stored sealed"),
+		}, "is encrypted; decrypt it first (Gatehouse stores it sealed)"),
 		Entry("encrypted, the old way", func() string {
 			return string(pem.EncodeToMemory(&pem.Block{
 				Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("x"),
 			}))
-		}, "is encrypted; decrypt it first, it is stored sealed"),
+		}, "is encrypted; decrypt it first (Gatehouse stores it sealed)"),
 		Entry("a certificate", func() string { return newPair("x").cert },
-			`contains a PEM block \"CERTIFICATE\"; only a private key is possible here, certificates are sent as Secret_cert`),
+			`contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert`),
 		Entry("no key in the block", func() string {
 			return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
 		}, "is not a private key in PKCS #8, PKCS #1 or SEC 1 form"),
-		Entry("two keys", func() string { return newPair("x").key + newPair("x").key }, "contains 2 keys; only one is possible"),
+		Entry("two keys", func() string { return newPair("x").key + newPair("x").key }, "contains 2 keys; only one is allowed"),
 		Entry("cut off", func() string { return newPair("x").key[:100] }, "has a damaged PEM block, number 1 of 1: it is cut off, or is not base64"),
 		Entry("without its beginning", func() string { return newPair("x").key[40:] }, "has the end of a PEM block without its beginning"),
 		Entry("damaged base64", func() string { return strings.Replace(newPair("x").key, "M", "*", 1) },
@@ -236,7 +236,7 @@ var _ = Describe("Secrets", func() {
 		a.post("/secret", "Secret_name=shop&"+fields).expectProblem(400, invalid("/secret", errs...))
 	},
 		Entry(nil, "Secret_value=v&Secret_sni=a.example.com", "Secret_value", "cannot be combined with a certificate, a key or a host name"),
-		Entry(nil, "Secret_type=tls&Secret_value=v", "Secret_type", `\"tls\" does not fit what the secret holds`),
+		Entry(nil, "Secret_type=tls&Secret_value=v", "Secret_type", `\"tls\" does not match what the secret contains`),
 		Entry(nil, "Secret_type=x", "Secret_type", `\"x\" is not one of tls, generic`),
 		Entry(nil, "Secret_cert=hunter2", "Secret_cert", "contains no PEM certificate (-----BEGIN CERTIFICATE-----)"),
 		Entry(nil, "Secret_sni=a b", "Secret_sni", `\"a b\" is not a host name such as shop.example.com, *.example.com or *`),
@@ -269,11 +269,11 @@ var _ = Describe("Secrets", func() {
 		a.post("/service/shop/secret/s", "").expectWrite(200, `{"data":{"insert_core_db_service_secret":{"affected_rows":0}}}`, "8")
 		Expect(a.get("/service/shop/secret").body).To(Equal(a.get("/secret/s").body))
 		a.delete("/secret/s").expectProblem(409, conflict("in_use", "The object is in use", "/secret/s",
-			`secret \"s\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/service/shop"]`))
+			`secret \"s\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/service/shop"]`))
 		a.delete("/service/shop/secret/s").expectWrite(200, `{"data":{"delete_core_db_service_secret":{"affected_rows":1}}}`, "9")
 		a.given("/upstream", "Upstream_name=t&Upstream_ip=::1&Upstream_port=1&Upstream_protocol=tls&Upstream_validation_cacertificate=s")
 		a.delete("/secret/s").expectProblem(409, conflict("in_use", "The object is in use", "/secret/s",
-			`secret \"s\" is in use; detach it from what referenced_by lists, then delete it`, `,"referenced_by":["/upstream/t"]`))
+			`secret \"s\" is in use; detach it from the objects in referenced_by, then delete it`, `,"referenced_by":["/upstream/t"]`))
 		Expect(a.patch("/upstream/t", "Upstream_validation_cacertificate=").status).To(Equal(200))
 		Expect(a.delete("/secret/s").status).To(Equal(200))
 	})

@@ -295,7 +295,7 @@ var _ = Describe("GET /proxy/{proxy}/xds", func() {
 		}
 		a.get("/proxy/gw/xds?type=listeners").expectJSON(200, `{"data":{"core_db_xds":[]}}`)
 		a.get("/proxy/gw/xds?type=x").expectProblem(400, invalid("/proxy/gw/xds", "type",
-			`\"x\" is not a type of resources; known are cluster, endpoint, listener, route, secret, extension, and their type URLs`))
+			`\"x\" is not a resource type; known types are cluster, endpoint, listener, route, secret, extension, and their type URLs`))
 	})
 
 	It("says nothing of why a resource cannot be shown", func() {

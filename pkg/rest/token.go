@@ -146,7 +146,7 @@ func (s *server) createToken(c *gin.Context, _ names, sent []form.Value) (made m
 	if identityOf(c).open && t.Role != store.RoleAdmin {
 		return madeToken{}, "", &model.Error{
 			Kind: model.Conflict, Message: "the first token must have the role admin",
-			Hint: "from then on every call needs a token, and with a viewer's alone nobody could change anything",
+			Hint: "from then on every call requires a token, and a viewer's token cannot change anything",
 		}
 	}
 	text := store.MakeToken()
@@ -210,5 +210,5 @@ func takenFields(fields []tokenField) string {
 	for _, f := range fields {
 		list = append(list, f.name)
 	}
-	return "known are " + strings.Join(list, ", ")
+	return "known fields are " + strings.Join(list, ", ")
 }

@@ -61,15 +61,15 @@ func (s *server) writeMode(c *gin.Context, more ...string) (m mode, query url.Va
 func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Duration {
 	if !query.Has("wait") {
 		if query.Has("timeout") {
-			errs.Add("timeout", "means something with wait=applied only")
+			errs.Add("timeout", "requires wait=applied")
 		}
 		return 0
 	}
 	switch {
 	case query.Get("wait") != "applied":
-		errs.Add("wait", "%q is not applied, the only thing to wait for", query.Get("wait"))
+		errs.Add("wait", "%q must be applied, the only value", query.Get("wait"))
 	case dry:
-		errs.Add("wait", "does not go with dry_run: nothing is applied then")
+		errs.Add("wait", "cannot be combined with dry_run, which applies nothing")
 	case s.wait == nil:
 		errs.Add("wait", "is not possible here: this API serves no Envoys")
 	}
@@ -78,7 +78,7 @@ func (s *server) readWait(query url.Values, dry bool, errs *form.Errors) time.Du
 	}
 	d, err := time.ParseDuration(query.Get("timeout"))
 	if err != nil || d <= 0 || d > maxWait {
-		errs.Add("timeout", "%q is not a time of more than 0 and at most 10m, such as 500ms or 5s", query.Get("timeout"))
+		errs.Add("timeout", "%q is not a duration above 0 and at most 10m, such as 500ms or 5s", query.Get("timeout"))
 	}
 	return d
 }

@@ -127,13 +127,13 @@ var _ = Describe("?wait=applied", func() {
 		Expect(*waits).To(BeEmpty())
 		Expect(a.revision()).To(Equal(int64(6)))
 	},
-		Entry(nil, "wait=sent", "wait", `\"sent\" is not applied, the only thing to wait for`),
-		Entry(nil, "wait=", "wait", `\"\" is not applied, the only thing to wait for`),
-		Entry(nil, "wait=applied&timeout=5", "timeout", `\"5\" is not a time of more than 0 and at most 10m, such as 500ms or 5s`),
-		Entry(nil, "wait=applied&timeout=0s", "timeout", `\"0s\" is not a time of more than 0 and at most 10m, such as 500ms or 5s`),
-		Entry(nil, "wait=applied&timeout=601s", "timeout", `\"601s\" is not a time of more than 0 and at most 10m, such as 500ms or 5s`),
-		Entry(nil, "timeout=5s", "timeout", "means something with wait=applied only"),
-		Entry(nil, "wait=applied&dry_run=true", "wait", "does not go with dry_run: nothing is applied then"),
+		Entry(nil, "wait=sent", "wait", `\"sent\" must be applied, the only value`),
+		Entry(nil, "wait=", "wait", `\"\" must be applied, the only value`),
+		Entry(nil, "wait=applied&timeout=5", "timeout", `\"5\" is not a duration above 0 and at most 10m, such as 500ms or 5s`),
+		Entry(nil, "wait=applied&timeout=0s", "timeout", `\"0s\" is not a duration above 0 and at most 10m, such as 500ms or 5s`),
+		Entry(nil, "wait=applied&timeout=601s", "timeout", `\"601s\" is not a duration above 0 and at most 10m, such as 500ms or 5s`),
+		Entry(nil, "timeout=5s", "timeout", "requires wait=applied"),
+		Entry(nil, "wait=applied&dry_run=true", "wait", "cannot be combined with dry_run, which applies nothing"),
 	)
 
 	It("is refused where there is nothing to wait for", func() {

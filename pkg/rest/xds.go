@@ -82,6 +82,6 @@ func readType(query url.Values) ([]string, error) {
 		short = append(short, name)
 	}
 	var errs form.Errors
-	errs.Add("type", "%q is not a type of resources; known are %s, and their type URLs", sent, strings.Join(short, ", "))
+	errs.Add("type", "%q is not a resource type; known types are %s, and their type URLs", sent, strings.Join(short, ", "))
 	return nil, invalidFields(errs.List)
 }

@@ -82,7 +82,7 @@ func prepare(w Writer, obj model.Object) error {
 		return err == nil, err
 	})
 	if err == nil && name != "" {
-		w.Warn(f.Key().Path() + ": client_secret is the name of secret \"" + name + "\", so its value is taken, not the name itself")
+		w.Warn(f.Key().Path() + ": client_secret is the name of secret \"" + name + "\", so the value of the secret is used, not its name")
 	}
 	return err
 }
@@ -151,7 +151,7 @@ func checkStillFits(r Reader, f *model.Filter) error {
 		if len(users) > 0 {
 			return &model.Error{
 				Kind: model.Unworkable, Path: f.Key().Path(),
-				Message: `filter "` + f.Name + `" is attached to ` + users[0].Key().Owner().Path() + `, where the type "` + f.Type + `" cannot be`,
+				Message: `filter "` + f.Name + `" is attached to ` + users[0].Key().Owner().Path() + `, where a filter of type "` + f.Type + `" cannot be attached`,
 				Hint:    "detach it there first",
 			}
 		}
@@ -238,7 +238,7 @@ func Delete(w Writer, key model.Key) error {
 		e := &model.Error{
 			Kind: model.InUse, Path: key.Path(),
 			Message: string(key.Kind) + ` "` + key.Name() + `" is in use`,
-			Hint:    "detach it from what referenced_by lists, then delete it",
+			Hint:    "detach it from the objects in referenced_by, then delete it",
 		}
 		for _, u := range users {
 			e.ReferencedBy = append(e.ReferencedBy, cmp.Or(u.Key().Owner(), u.Key()).Path())

@@ -197,7 +197,7 @@ var _ = Describe("A directory", func() {
 		Entry("of a large file", func(w *world, _ string) { w.put("shop.key", strings.Repeat("x", 1<<20+1)) }, "key has more than 1 MiB: it is no certificate or key"),
 		Entry("of a named pipe", func(_ *world, path string) { Expect(syscall.Mkfifo(path, 0o600)).To(Succeed()) }, "key is not a regular file"),
 		Entry("of other words", func(w *world, _ string) { w.put("shop.key", "secret\n") }, "key contains no PEM key (-----BEGIN PRIVATE KEY-----)"),
-		Entry("of a certificate in place of the key", func(w *world, _ string) { w.put("shop.key", w.authority.PEM) }, "key contains a PEM block \"CERTIFICATE\"; only a private key is possible here, certificates are sent as Secret_cert"),
+		Entry("of a certificate in place of the key", func(w *world, _ string) { w.put("shop.key", w.authority.PEM) }, "key contains a PEM block \"CERTIFICATE\"; only a private key is allowed here; send certificates as Secret_cert"),
 	)
 
 	It("says what cannot be read, or have a name", func() {

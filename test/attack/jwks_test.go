@@ -64,7 +64,7 @@ func hostileAnswers(good string) []hostileKeys {
 	Expect(err).NotTo(HaveOccurred())
 	n := testkit.Base64(weak.N.Bytes())
 	one := strings.TrimSuffix(strings.TrimPrefix(good, `{"keys":[`), "]}")
-	const nothing = "has no key, of 1, that can be used"
+	const nothing = "has 1, that can be used"
 	return []hostileKeys{
 		{"a giant", text(`{"keys":[],"x":"` + strings.Repeat("a", 600<<10) + `"}`), "is larger than 512 KiB"},
 		{"an answer without an end", endless, "is larger than 512 KiB"},
@@ -77,13 +77,13 @@ func hostileAnswers(good string) []hostileKeys {
 		{"nothing", text(""), "is not a JSON object"},
 		{"deep JSON (CVE-2026-48042)", text(`{"keys":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"), "is not a JSON object"},
 		{"keys that are no list", text(`{"keys":{}}`), "has no list"},
-		{"no keys", text(`{"keys":[]}`), "has no key, of 0, that can be used"},
+		{"no keys", text(`{"keys":[]}`), "has 0 keys, none of which can be used"},
 		{"a key that is too short", text(`{"keys":[{"kty":"RSA","kid":"one","n":"` + n + `","e":"AQAB"}]}`), nothing},
 		{"a symmetric key (CVE-2026-39999)", text(`{"keys":[{"kty":"oct","kid":"one","alg":"HS256","k":"c2VjcmV0"}]}`), nothing},
 		{"a key to encrypt with", text(strings.Replace(good, `"kty"`, `"use":"enc","kty"`, 1)), nothing},
 		{"a point that is on no curve", text(`{"keys":[{"kty":"EC","crv":"P-256","kid":"one","x":"` + strings.Repeat("A", 43) + `","y":"` + strings.Repeat("A", 43) + `"}]}`), nothing},
 		{"a private key", text(strings.Replace(good, `"kty"`, `"d":"AQAB","kty"`, 1)), "publishes the private half of key 1"},
-		{"too many keys", text(`{"keys":[` + strings.Repeat(one+",", 100) + one + `]}`), "has 101 keys, more than 100"},
+		{"too many keys", text(`{"keys":[` + strings.Repeat(one+",", 100) + one + `]}`), "has 101 keys; at most 100"},
 		{"packed keys", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, gzipped(good))

@@ -87,7 +87,7 @@ var _ = Describe("An upstream that leads to the gateway itself", func() {
 		} {
 			a := create("/upstream", "Upstream_name=self"+port+"&Upstream_ip=localhost&Upstream_port="+port)
 			Expect(a.Header["Gatehouse-Warning"]).To(ConsistOf(
-				"/upstream/self" + port + " leads to " + what + ", at localhost:" + port + ": requests may go round in a circle, or reach what only this machine should"))
+				"/upstream/self" + port + " leads to " + what + ", at localhost:" + port + ": requests may loop, or reach what only this machine should reach"))
 		}
 		a := create("/upstream", "Upstream_name=other&Upstream_ip=127.0.0.1&Upstream_port=1")
 		Expect(a.Header).NotTo(HaveKey("Gatehouse-Warning"))

@@ -205,7 +205,7 @@ var _ = Describe("gatehouse envoy", func() {
 		},
 		Entry("no Envoy", "there is no Envoy at /not/there: run `make envoy` or give another path with --envoy", 1, "--envoy", "/not/there"),
 		Entry("a configuration of another", "Envoy's configuration is the bootstrap that this program makes: leave out -c and --config-path, or start Envoy itself", 1, "--", "-c", "x.yaml"),
-		Entry("an argument without --", `unknown argument "x": arguments for Envoy come behind --`, 2, "x"),
+		Entry("an argument without --", `unknown argument "x": arguments for Envoy follow --`, 2, "x"),
 		Entry("no authority", `--xds-tls-ca: there is no file /not/there: it is the authority of the control plane ("gatehouse pki init DIR" makes its ca.crt)`, 2, "--xds-tls-ca", "/not/there"),
 		Entry("no token", "--xds-token-file: there is no file /not/there: POST /proxy/gw/token answers a token", 2, "--xds-token-file", "/not/there"),
 	)

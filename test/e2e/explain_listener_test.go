@@ -23,7 +23,7 @@ var _ = Describe("What explain says of a listener that Envoy refused", func() {
 		explained := func() string { return read(g.API, "/proxy/gw/explain?url=http://shop.example/") }
 		Eventually(explained).Should(And(
 			ContainSubstring(`"basis":"envoys"`), ContainSubstring(`"code":"no_listener"`),
-			ContainSubstring("Envoy refused listener http-127.0.0.1:"+takenPort+", so that nothing takes the connection: "),
+			ContainSubstring("Envoy refused listener http-127.0.0.1:"+takenPort+", so nothing accepts the connection: "),
 			ContainSubstring("Address already in use"), Not(ContainSubstring("goes to blue"))))
 
 		By("an older listener goes on")
@@ -37,10 +37,10 @@ var _ = Describe("What explain says of a listener that Envoy refused", func() {
 		change(strconv.Itoa(port))
 		gw := gateway{g.API, port}
 		gw.expect("shop.example", "/", "blue")
-		Expect(explained()).To(ContainSubstring(`"message":"listener http-127.0.0.1:` + strconv.Itoa(port) + ` takes the connection"`))
+		Expect(explained()).To(ContainSubstring(`"message":"listener http-127.0.0.1:` + strconv.Itoa(port) + ` accepts the connection"`))
 		change(takenPort)
 		Eventually(explained).Should(And(ContainSubstring(`"code":"forwarded"`), ContainSubstring(
-			"listener http-127.0.0.1:"+strconv.Itoa(port)+" takes the connection; Envoy refused http-127.0.0.1:"+takenPort+", which is to replace it: ")))
+			"listener http-127.0.0.1:"+strconv.Itoa(port)+" accepts the connection; Envoy refused http-127.0.0.1:"+takenPort+", which is to replace it: ")))
 		Expect(gw.answers("shop.example", "/")).To(Equal("blue"))
 	})
 })

@@ -81,7 +81,7 @@ var _ = Describe("What is said of HTTPS", func() {
 		Expect(strings.Count(body, "redacted")).To(Equal(5))
 		Expect(body).NotTo(ContainSubstring("PRIVATE KEY"))
 		Expect(certificateUses(read("/secret/shop-rsa"))).To(ConsistOf(
-			"CertificateServed shop.test on proxy gw: the certificate of secret shop-rsa of service shop answers clients that take RSA only: it is for shop.test",
+			"CertificateServed shop.test on proxy gw: the certificate of secret shop-rsa of service shop answers clients that accept RSA only: it is for shop.test",
 		))
 	})
 })

@@ -102,7 +102,7 @@ var _ = Describe("A filter that names a domain", func() {
 		Expect(statuses(gw, "/", 3)).To(Equal([]int{200, 200, 429}))
 		Expect(statuses(other, "/", 3)).To(Equal([]int{200, 200, 200}))
 		Expect(read(gw.api, "/proxy/gw/explain?url=http://shop.example/")).To(ContainSubstring("meets remote_address: 2 each week"))
-		Expect(read(gw.api, "/proxy/other/explain?url=http://shop.example/")).To(ContainSubstring("no rates of domain api hold for the proxy"))
+		Expect(read(gw.api, "/proxy/other/explain?url=http://shop.example/")).To(ContainSubstring("no rates of domain api apply to the proxy"))
 
 		By("limiting there too once it has the domain")
 		applied(gw.api, http.MethodPost, "/proxy/other/globalconfig/api")

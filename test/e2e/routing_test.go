@@ -247,7 +247,7 @@ var _ = Describe("Route_config", Ordered, func() {
 			match{"GET", "/h", "X-Tier: gild", "blue"}, match{"GET", "/h", "X-Tier: gilded!", "green"}),
 		Entry("a header that is there", "header", "/h", `{"headers":[{"name":"x-tier"}]}`,
 			match{"GET", "/h", "X-Tier: any", "blue"}, match{"GET", "/h", "", "green"}),
-		Entry("a header that is not there", "no-header", "/h", `{"headers":[{"name":"x-tier","invert":true}]}`,
+		Entry("a header that is missing", "no-header", "/h", `{"headers":[{"name":"x-tier","invert":true}]}`,
 			match{"GET", "/h", "", "blue"}, match{"GET", "/h", "X-Tier: any", "green"}),
 		Entry("the query", "query", "/q", `{"query":[{"name":"v","exact":"2"},{"name":"debug"}]}`,
 			match{"GET", "/q?v=2&debug=", "", "blue"}, match{"GET", "/q?v=2", "", "green"}, match{"GET", "/q?v=22&debug=1", "", "green"}),

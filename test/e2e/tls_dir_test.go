@@ -204,7 +204,7 @@ var _ = Describe("--tls-dir", func() {
 		chain := filepath.Join(dir, "live/shop/fullchain.pem")
 		writeFile(chain, ended.Cert, true)
 		writeFile(live, ended.Key, true)
-		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(ConsistOf(And(HavePrefix(chain+" with "+live+" is refused: "), ContainSubstring("its certificate ended on"))))
+		Eventually(wrongFiles).WithArguments(s.api, "shop").Should(ConsistOf(And(HavePrefix(chain+" with "+live+" is refused: "), ContainSubstring("its certificate expired on"))))
 		Expect(s.shown("shop.test")).To(Equal(raw(third)))
 		writeFile(chain, third.Cert+s.authority.PEM, true)
 		writeFile(live, third.Key, true)

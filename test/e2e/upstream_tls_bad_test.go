@@ -168,7 +168,7 @@ var _ = Describe("An upstream whose certificate is wrong", Ordered, func() {
 		Entry("expired", "expired", "127.0.0.1",
 			func() tls.Certificate {
 				return issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}, NotAfter: time.Now().Add(-time.Hour)})
-			}, "certificate_expired", "its certificate ended on 2"),
+			}, "certificate_expired", "its certificate expired on 2"),
 		Entry("for clients", "clients", "127.0.0.1",
 			func() tls.Certificate {
 				return issued(l.ca, testkit.CertificateOptions{Names: []string{"127.0.0.1"}, Client: true})
@@ -288,7 +288,7 @@ var _ = Describe("An upstream over TLS", Ordered, func() {
 
 	It("takes every certificate if it is told to, with a warning", func() {
 		b := serving("any", "tls", issued(l.other, testkit.CertificateOptions{Names: []string{"a.test"}, NotAfter: time.Now().Add(-time.Hour)}))
-		const words = "its certificate is not verified (Upstream_tls_insecure): whoever is on the way can read and change requests and answers"
+		const words = "its certificate is not verified (Upstream_tls_insecure): anyone on the network path can read and change requests and answers"
 		a := post(l.api, "/upstream", "Upstream_name=any", "Upstream_ip=127.0.0.1", "Upstream_port="+strconv.Itoa(b.Port), "Upstream_protocol=tls", "Upstream_tls_insecure=true")
 		Expect(a.Header.Values("Gatehouse-Warning")).To(ConsistOf("/upstream/any: " + words))
 		for _, name := range []string{"any", "any2"} {

@@ -87,7 +87,7 @@ spec:
 		g.expect("login.example", "503")
 		Eventually(p.row("gatewayhost", "login")).Should(Equal("login login.example gatehouse False Quarantined"))
 		Expect(p.condition("gatewayhost", "login", "Accepted")()).To(Equal("False Quarantined (1): spec.filters[1].name: filter " + p.namespace + ".second cannot be enforced: " +
-			"another http_filter_oidc is on the service too, and nobody could say which of them asks for the login. The service answers 503 and lets nobody in"))
+			"the service has another http_filter_oidc too, and only one login can apply. The service answers 503 and lets nobody in"))
 
 		By("a route whose backend is ruled out")
 		g.expect("pay.example", "200 blue")

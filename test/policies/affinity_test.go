@@ -30,10 +30,10 @@ func affinity() policy {
 		},
 		refusals: []refusal{
 			{`{"mode":"sticky"}`, "Filter_config.mode", `"sticky" is not one of hash, exact`},
-			{`{"mode":"exact","by":"address"}`, "Filter_config.by", `"address" goes with mode hash only: exact needs a cookie`},
+			{`{"mode":"exact","by":"address"}`, "Filter_config.by", `"address" requires mode hash: mode exact requires a cookie`},
 			{`{"by":"header"}`, "Filter_config.header", `"" is not an HTTP token`},
-			{`{"by":"address","header":"x"}`, "Filter_config.header", "goes with by header only"},
-			{`{"by":"address","ttl":"1h"}`, "Filter_config.cookie", "goes with by cookie only, as ttl does"},
+			{`{"by":"address","header":"x"}`, "Filter_config.header", "requires by header"},
+			{`{"by":"address","ttl":"1h"}`, "Filter_config.cookie", "requires by cookie, and so does ttl"},
 			{`{"cookie":"a b"}`, "Filter_config.cookie", `"a b" is not an HTTP token`},
 			{`{"ttl":"1ms"}`, "Filter_config.ttl", "1ms is not between 1s and 8760h"},
 		},

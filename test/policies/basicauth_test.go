@@ -30,7 +30,7 @@ func basicAuth() policy {
 	const ann, bob = "correct-horse-battery", "staple: über alles"
 	annHeader, bobHeader := basic("ann", ann), basic("bob@example.com", bob)
 	encoded := annHeader[len("Authorization: Basic "):]
-	const password = "has less than 12 characters: Envoy holds a SHA-1, from which short ones are found quickly"
+	const password = "has fewer than 12 characters: Envoy holds its SHA-1, from which a short password is found quickly"
 	const all, nobody = "200 with Authorization", "401"
 	return policy{
 		kind: "http_filter_basicauth", filter: "envoy.filters.http.basic_auth", denies: http.StatusUnauthorized, says: saysUser,
@@ -62,18 +62,18 @@ func basicAuth() policy {
 			{what: "a host that no service has", host: "else.test", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config.users", "has nobody, so that nobody could ask; give each user a name and a password"},
-			{`{"users":[{"name":"a:b","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"a:b" is no name of a user: it has 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
-			{`{"users":[{"name":"#ann","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"#ann" is no name of a user: it has 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
-			{`{"users":[{"name":"a/b","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"a/b" is no name of a user: it has 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
-			{`{"users":[{"password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"" is no name of a user: it has 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
-			{`{"users":[{"name":"ann","password":"` + ann + `"},{"name":"ann","password":"` + bob + `"}]}`, "Filter_config.users[1].name", `"ann" is there twice`},
+			{`{}`, "Filter_config.users", "is empty, so no request would be allowed; give each user a name and a password"},
+			{`{"users":[{"name":"a:b","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"a:b" is not a user name of 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
+			{`{"users":[{"name":"#ann","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"#ann" is not a user name of 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
+			{`{"users":[{"name":"a/b","password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"a/b" is not a user name of 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
+			{`{"users":[{"password":"` + ann + `"}]}`, "Filter_config.users[0].name", `"" is not a user name of 1 to 128 characters of A-Z a-z 0-9 . _ @ + -`},
+			{`{"users":[{"name":"ann","password":"` + ann + `"},{"name":"ann","password":"` + bob + `"}]}`, "Filter_config.users[1].name", `"ann" is listed twice`},
 			{`{"users":[{"name":"ann"}]}`, "Filter_config.users[0].password", "is required"},
 			{`{"users":[{"name":"ann","password":"eleven-char"}]}`, "Filter_config.users[0].password", password},
 			{`{"users":[{"name":"ann","password":"üüüüüüüüüüü"}]}`, "Filter_config.users[0].password", password},
 			{`{"users":[{"name":"ann","password":"correct-horse\n"}]}`, "Filter_config.users[0].password", "begins or ends with a space, or has a control character, such as the line feed at the end of a file"},
 			{`{"users":[{"name":"ann","Password":"` + ann + `"}]}`, "Filter_config.users[0].Password", "unknown field; write it password"},
-			{`{"users":[{"name":"ann","password":"<redacted>"}]}`, "Filter_config.users[ann].password", "is <redacted>, but nothing is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed shows"},
+			{`{"users":[{"name":"ann","password":"<redacted>"}]}`, "Filter_config.users[ann].password", "is <redacted>, but no value is stored that it could stand for; write the secret itself, or apply what GET /config?secrets=sealed returns"},
 			{`{"users":[{"name":"ann","password":{"secret":""}}]}`, "Filter_config", `password must be a text, or {"secret": NAME} with the name of a secret`},
 			{`{"users":[{"name":"ann","hash":"{SHA}x"}]}`, "Filter_config", `unknown field "hash"`},
 		},

@@ -41,11 +41,11 @@ func canary() policy {
 		},
 		refusals: []refusal{
 			{`{"upstreams":[]}`, "Filter_config.upstreams", `has 0 upstreams; give 1 to 10, such as [{"name":"blue","weight":95},{"name":"green","weight":5}]`},
-			{`{"upstreams":[{"name":"blue","weight":0}]}`, "Filter_config.upstreams", "has only weights of 0, so that nobody would answer"},
+			{`{"upstreams":[{"name":"blue","weight":0}]}`, "Filter_config.upstreams", "has only weights of 0, so no upstream would answer"},
 			{`{"upstreams":[{"name":"blue","weight":1},{"name":"blue","weight":1}]}`, "Filter_config.upstreams[1].name", `"blue" is in the list twice`},
 			{`{"upstreams":[{"name":"blue","weight":-1},{"name":"green","weight":2}]}`, "Filter_config.upstreams[0].weight", "-1 is not between 0 and 1000000"},
 			{`{"upstreams":[{"name":"blue","weight":1}],"sticky":"ip"}`, "Filter_config.sticky", `"ip" is not one of cookie, none`},
-			{`{"upstreams":[{"name":"blue","weight":1}],"header":{"name":":path","value":"/"}}`, "Filter_config.header.name", `":path" is not a header that a client can choose by`},
+			{`{"upstreams":[{"name":"blue","weight":1}],"header":{"name":":path","value":"/"}}`, "Filter_config.header.name", `":path" is not a header that can select an upstream`},
 			{`{"upstreams":[{"name":"blue","weight":1}],"header":{"name":"x-a","value":""}}`, "Filter_config.header.value", "is empty; use remove to remove a header"},
 		},
 	}

@@ -38,7 +38,7 @@ func compress() policy {
 			{what: "a path that no route has", path: "/nowhere", header: both, off: "404  ", on: "404  ", changed: "404  ", both: "404  "},
 		},
 		refusals: []refusal{
-			{`{"algorithms":[]}`, "Filter_config.algorithms", "is empty, so that nothing would be compressed; name some, or leave algorithms out for all"},
+			{`{"algorithms":[]}`, "Filter_config.algorithms", "is empty, so nothing would be compressed; name at least one, or omit algorithms for all"},
 			{`{"algorithms":["deflate"]}`, "Filter_config.algorithms", `"deflate" is not one of br, gzip, zstd`},
 			{`{"algorithms":["gzip","gzip"]}`, "Filter_config.algorithms", `names "gzip" twice`},
 			{`{"min_bytes":1}`, "Filter_config", `unknown field "min_bytes"`},

@@ -29,10 +29,10 @@ func directResponse() policy {
 			{`{"status":199}`, "Filter_config.status", "must be between 200 and 599"},
 			{`{"status":204,"body":"x"}`, "Filter_config.body", "must be empty: an answer with status 204 has none"},
 			{`{"content_type":"html"}`, "Filter_config.content_type", `"html" is not a media type such as text/html; charset=utf-8`},
-			{`{"headers":{"Content-Type":"text/html"}}`, "Filter_config.headers.Content-Type", "is what content_type says"},
+			{`{"headers":{"Content-Type":"text/html"}}`, "Filter_config.headers.Content-Type", "is set by content_type"},
 			{`{"headers":{"Server":"x"}}`, "Filter_config.headers.Server", `"Server" is set by the gateway and cannot be changed`},
 			{`{"headers":{"te":"x"}}`, "Filter_config.headers.te", `"te" belongs to the connection and cannot be changed`},
-			{`{"headers":{"x-a":"b\r\nc: d"}}`, "Filter_config.headers.x-a", "ends in a space or contains a control character, and no header value can"},
+			{`{"headers":{"x-a":"b\r\nc: d"}}`, "Filter_config.headers.x-a", "ends in a space or contains a control character, which a header value cannot"},
 		},
 	}
 }

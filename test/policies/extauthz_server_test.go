@@ -167,7 +167,7 @@ var _ = Describe("An authorization server", func() {
 		a, err = w.api.Post(limit(), "/filter/f/config", `Filter_config={"upstream":"auth","on_error":"allow"}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusOK), a.Body)
-		Expect(a.Header.Get("Gatehouse-Warning")).To(Equal("/filter/f has on_error allow: while upstream auth is away, too slow, or answers with 5xx, every request passes unasked"))
+		Expect(a.Header.Get("Gatehouse-Warning")).To(Equal("/filter/f has on_error allow: while upstream auth is unavailable, too slow, or answers with 5xx, every request is allowed without a check"))
 	})
 })
 

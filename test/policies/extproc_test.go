@@ -43,7 +43,7 @@ func extProc() policy {
 		},
 		refusals: []refusal{
 			{`{}`, "Filter_config.upstream", "is required"},
-			{`{"upstream":"processor","request_headers":false}`, "Filter_config", "gives the processor nothing; set one of request_headers, response_headers, request_body and response_body"},
+			{`{"upstream":"processor","request_headers":false}`, "Filter_config", "sends nothing to the processor; set at least one of request_headers, response_headers, request_body and response_body"},
 			{`{"upstream":"processor","request_body":"all"}`, "Filter_config.request_body", `"all" is not one of none, buffered, streamed`},
 			{`{"upstream":"processor","on_error":"open"}`, "Filter_config.on_error", `"open" is not one of deny, allow`},
 			{`{"upstream":"processor","timeout":"1s"}`, "Filter_config", `unknown field "timeout"`},

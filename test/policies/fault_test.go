@@ -16,7 +16,7 @@ func fault() policy {
 			{what: "a path that no route has", path: "/nowhere", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config", `does nothing; give delay or abort, such as {"abort":503,"percent":10}`},
+			{`{}`, "Filter_config", `does nothing; set delay or abort, such as {"abort":503,"percent":10}`},
 			{`{"delay":60001}`, "Filter_config.delay", "60001 is not between 1 and 60000"},
 			{`{"abort":200}`, "Filter_config.abort", "200 is not between 400 and 599"},
 			{`{"abort":503,"percent":0}`, "Filter_config.percent", "0 is not between 0.0001 and 100"},

@@ -37,7 +37,7 @@ func headers() policy {
 			{what: "a path that no route has", path: "/nowhere", off: "404     |  ", on: "404     |  ", changed: "404     |  ", both: "404     |  "},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config", `changes no header; give request or response, such as {"request":{"set":{"x-team":"shop"}}}`},
+			{`{}`, "Filter_config", `changes no header; set request or response, such as {"request":{"set":{"x-team":"shop"}}}`},
 			{`{"request":{"set":{"host":"a"}}}`, "Filter_config.request.set.host", `"host" cannot be changed; the rewrite of Route_config changes path and host`},
 		},
 	}

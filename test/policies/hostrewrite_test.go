@@ -9,7 +9,7 @@ import (
 )
 
 func hostRewrite() policy {
-	const one = `needs one of host, from_header and from_path, such as {"host":"inner.example.com"}`
+	const one = `requires one of host, from_header and from_path, such as {"host":"inner.example.com"}`
 	const inner, header = "200 inner.test:81 shop.test", "200 shop.test "
 	return policy{
 		kind:    "route_filter_host_rewrite",
@@ -54,8 +54,8 @@ func hostRewrite() policy {
 			{`{"from_header":"x a"}`, "Filter_config.from_header", `"x a" is not an HTTP token`},
 			{`{"from_path":{"substitution":"a"}}`, "Filter_config.from_path.regex", "is required"},
 			{`{"from_path":{"regex":"/(a)","substitution":"\\2.test"}}`, "Filter_config.from_path.substitution", `"\\2.test" refers to group 2, but the expression has only 1`},
-			{`{"from_path":{"regex":"/(a)","substitution":"\\1/b"}}`, "Filter_config.from_path.substitution", `"\\1/b" makes no host name, such as \1.example.com`},
-			{`{"from_path":{"regex":"/(a)"}}`, "Filter_config.from_path.substitution", `"" makes no host name, such as \1.example.com`},
+			{`{"from_path":{"regex":"/(a)","substitution":"\\1/b"}}`, "Filter_config.from_path.substitution", `"\\1/b" does not make a host name, such as \1.example.com`},
+			{`{"from_path":{"regex":"/(a)"}}`, "Filter_config.from_path.substitution", `"" does not make a host name, such as \1.example.com`},
 		},
 	}
 }

@@ -21,8 +21,8 @@ func ipAccess() policy {
 			{what: "a host that no service has", host: "else.test", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config", `names no address; give allow or deny, such as {"allow":["192.0.2.0/24"]}`},
-			{`{"allow":[],"deny":["192.0.2.1"]}`, "Filter_config.allow", "is empty, so that nobody could ask; name who may, or leave allow out"},
+			{`{}`, "Filter_config", `has no address; set allow or deny, such as {"allow":["192.0.2.0/24"]}`},
+			{`{"allow":[],"deny":["192.0.2.1"]}`, "Filter_config.allow", "is empty, so no client would be allowed; name at least one address, or omit allow"},
 			{`{"allow":["192.0.2.0/33"]}`, "Filter_config.allow", `"192.0.2.0/33" ` + what},
 			{`{"deny":["localhost"]}`, "Filter_config.deny", `"localhost" ` + what},
 			{`{"deny":["fe80::1%eth0"]}`, "Filter_config.deny", `"fe80::1%eth0" ` + what},

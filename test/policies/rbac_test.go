@@ -27,15 +27,15 @@ func rbac() policy {
 			{what: "a path that no route has", path: "/nowhere", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config.allow", `has no rule, so that nothing could be done; give what may be, or {"allow":[{}]} with what may not in deny`},
-			{`{"allow":[{}],"deny":[{}]}`, "Filter_config.deny[0]", "has no condition, so that nothing could be done; give methods, paths or claims"},
-			{`{"allow":[{"methods":["get"]}]}`, "Filter_config.allow[0].methods[0]", `"get" has small letters, and methods are compared as they are: write GET`},
+			{`{}`, "Filter_config.allow", `has no rule, so nothing would be allowed; list what is allowed, or write {"allow":[{}]} and list in deny what is not`},
+			{`{"allow":[{}],"deny":[{}]}`, "Filter_config.deny[0]", "has no condition, so nothing would be allowed; set methods, paths or claims"},
+			{`{"allow":[{"methods":["get"]}]}`, "Filter_config.allow[0].methods[0]", `"get" has lowercase letters, and methods are case-sensitive: write GET`},
 			{`{"allow":[{"methods":["A B"]}]}`, "Filter_config.allow[0].methods[0]", `"A B" is not an HTTP token`},
 			{`{"allow":[{"paths":[{}]}]}`, "Filter_config.allow[0].paths[0]", `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`},
 			{`{"allow":[{"paths":[{"exact":"/a","prefix":"/a"}]}]}`, "Filter_config.allow[0].paths[0]", `takes exactly one of exact, prefix and segment, such as {"segment":"/admin"}`},
 			{`{"allow":[{"paths":[{"exact":"a"}]}]}`, "Filter_config.allow[0].paths[0]", `"a" must start with "/"`},
-			{`{"allow":[{"paths":[{"exact":"/a/../b"}]}]}`, "Filter_config.allow[0].paths[0]", `"/a/../b" is no path that a request has here: it has //, a dot segment, a backslash or a percent sign`},
-			{`{"allow":[{"claims":[{"claim":"a","values":[]}]}]}`, "Filter_config.allow[0].claims[0].values", "must list the values, of which a token needs one"},
+			{`{"allow":[{"paths":[{"exact":"/a/../b"}]}]}`, "Filter_config.allow[0].paths[0]", `"/a/../b" matches no request: paths are normalized first, and have no //, dot segment, backslash or percent sign`},
+			{`{"allow":[{"claims":[{"claim":"a","values":[]}]}]}`, "Filter_config.allow[0].claims[0].values", "must list at least one value; a token needs one of them"},
 		},
 	}
 }

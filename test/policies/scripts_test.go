@@ -77,8 +77,8 @@ var _ = Describe("A script", func() {
 		Expect(a.Body).To(ContainSubstring(message))
 	},
 		Entry("where no scripts are allowed", nil, onRequest(""), `/filter/script cannot work: the gateway runs no scripts`),
-		Entry("with a fault", []string{"--allow-lua"}, "function envoy_on_request(h)\n\n if then end", `its script has a fault in line 3, at \"then\"`),
-		Entry("that ends too early", []string{"--allow-lua"}, "function envoy_on_request(h)", `its script ends too early, behind \")\"`),
+		Entry("with a fault", []string{"--allow-lua"}, "function envoy_on_request(h)\n\n if then end", `its script has an error in line 3, at \"then\"`),
+		Entry("that ends too early", []string{"--allow-lua"}, "function envoy_on_request(h)", `its script ends too early, after \")\"`),
 		Entry("without a hook", []string{"--allow-lua"}, "local function envoy_on_request(h) end", `its script defines neither envoy_on_request nor envoy_on_response`),
 	)
 })

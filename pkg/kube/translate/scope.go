@@ -101,7 +101,7 @@ func inWordsOfKubernetes(message string) string {
 		"Upstream_protocol tls or h2", "protocol tls or h2", "Upstream_validation_cacertificate", "caSecret",
 		"the rewrite of Route_config changes", "the rewrite of a route changes", "; send both in one call to replace both", "",
 		"create a secret with the text as its Secret_value, and give its name", "create a Secret with the text as its only entry, and give its name",
-		"the key is sent as Secret_key", "the key is the entry tls.key", "certificates are sent as Secret_cert", "certificates are the entry tls.crt",
+		"send the key as Secret_key", "the key is the entry tls.key", "send certificates as Secret_cert", "certificates are the entry tls.crt",
 	).Replace(message)
 }
 

@@ -83,7 +83,7 @@ func ruleSpecs(h *harness) {
 		Expect(h.tryCreate(ctx, onRoute)).To(Succeed())
 		err = replace(model.FilterOIDC)
 		Expect(err).To(beOfKind(model.Unworkable))
-		Expect(err).To(MatchError(HavePrefix(`filter "f" is attached to /service/shop/route/root, where the type "http_filter_oidc" cannot be`)))
+		Expect(err).To(MatchError(HavePrefix(`filter "f" is attached to /service/shop/route/root, where a filter of type "http_filter_oidc" cannot be attached`)))
 	})
 
 	It("lists at most a hundred of those who use an object", func(ctx SpecContext) {

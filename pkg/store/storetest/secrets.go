@@ -112,7 +112,7 @@ func secretSpecs(h *harness) {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(string(f.(*model.Filter).Config)).To(ContainSubstring(kept))
 		}
-		stored("client", `"client_secret":{"secret":"client"},`, `/filter/login: client_secret is the name of secret "client", so its value is taken, not the name itself`)
+		stored("client", `"client_secret":{"secret":"client"},`, `/filter/login: client_secret is the name of secret "client", so the value of the secret is used, not its name`)
 		stored("clients", `"client_secret":"sealed:v1:`)
 	})
 
