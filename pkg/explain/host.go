@@ -60,6 +60,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 	if err != nil {
 		return false, err
 	}
+	badPath := false // the answer to a request whose Host is bad too is about the Host
 	for _, name := range slices.Sorted(maps.Keys(rules.GetPolicies())) {
 		policy := rules.GetPolicies()[name]
 		if policy.GetCondition() != nil { // see isMisdirected
@@ -67,9 +68,7 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 		}
 		for _, principal := range policy.GetPrincipals() {
 			if part := principal.GetUrlPath().GetPath().GetContains(); part != "" {
-				if strings.Contains(s.path, part) {
-					return false, a.endRefused(l, dotSegment, BadRequest, fmt.Sprintf("the path %s has a dot segment with parameters, which only some backends would resolve", s.path))
-				}
+				badPath = badPath || strings.Contains(s.path, part)
 				continue
 			}
 			c, err := s.checkHeader(principal.GetHeader())
@@ -82,6 +81,9 @@ func (a *Answer) passHost(s subject, l *hcmv3.HttpConnectionManager) (bool, erro
 				return false, nil
 			}
 		}
+	}
+	if badPath {
+		return false, a.endRefused(l, dotSegment, BadRequest, fmt.Sprintf("the path %s has a dot segment with parameters, which only some backends would resolve", s.path))
 	}
 	if _, wanted := s.headers.upgrade(); wanted {
 		return true, nil // no filter runs before the upgrade is allowed

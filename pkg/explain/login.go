@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
@@ -112,7 +113,7 @@ func isAmong(host string, domains []string) bool {
 		port = strings.TrimPrefix(port, ":")
 		found = found && strings.HasSuffix(host, ":"+port)
 	}
-	if found && (port == "" || strings.Trim(port, "0123456789") != "") {
+	if _, err := strconv.ParseUint(port, 10, 16); found && err != nil {
 		return false
 	}
 	if !strings.HasPrefix(host, "[") && strings.Contains(name, "_") {
