@@ -60,8 +60,8 @@ func anyOf() policy {
 			{what: "a path that no route has", path: "/nowhere", off: "404", on: "404", changed: "404", both: "404"},
 		},
 		refusals: []refusal{
-			{`{}`, "Filter_config", "names 0 credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead"},
-			{`{` + users + `}`, "Filter_config", "names 1 credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead"},
+			{`{}`, "Filter_config", "has 0 credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead"},
+			{`{` + users + `}`, "Filter_config", "has 1 credentials; specify at least two of apikey, basicauth and jwt, or attach the filter of a single credential instead"},
 			{`{"apikey":{},` + users + `}`, "Filter_config.apikey.keys", "is required"},
 			{`{"apikey":{"keys":"partners","header":"x'y"},` + users + `}`, "Filter_config.apikey.header", `"x'y" has a character that is not allowed in the name of this header`},
 			{`{"apikey":{"keys":"partners"},"basicauth":{"users":[{"name":"ann","password":"short"}]}}`, "Filter_config.basicauth.users[0].password", "has fewer than 12 characters: Envoy holds its SHA-1, from which a short password is found quickly"},
