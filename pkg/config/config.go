@@ -183,7 +183,7 @@ func (c *Config) complete(command string, env map[string]string, sources map[str
 		return fmt.Errorf("--admin-addr: %q (from %s) is not possible here: the specification asks for it; port 0 means any free one", v.text, v.from)
 	}
 	if v, given := sources["ratelimit-metrics"]; given && len(c.RateLimitMetrics) > 0 && c.RateLimitAddress == "" {
-		return fmt.Errorf("--ratelimit-metrics: %q (from %s) is of no use without --ratelimit-address, the engine that Envoys ask; give both", v.text, v.from)
+		return fmt.Errorf("--ratelimit-metrics: %q (from %s) requires --ratelimit-address, the engine that Envoys call; set both", v.text, v.from)
 	}
 	if err := c.completeConnect(); err != nil {
 		return err

@@ -317,8 +317,8 @@ var _ = Describe("A bad setting", func() {
 
 	It("is the metrics of an engine that nobody asks", func() {
 		_, _, err := given{env: []string{"GATEHOUSE_RATELIMIT_METRICS=http://a"}}.load()
-		Expect(err).To(MatchError(`--ratelimit-metrics: "http://a" (from environment GATEHOUSE_RATELIMIT_METRICS) is of no use without --ratelimit-address, ` +
-			`the engine that Envoys ask; give both`))
+		Expect(err).To(MatchError(`--ratelimit-metrics: "http://a" (from environment GATEHOUSE_RATELIMIT_METRICS) requires --ratelimit-address, ` +
+			`the engine that Envoys call; set both`))
 	})
 
 	It("is one port for both listeners", func() {

@@ -50,6 +50,13 @@ var _ = Describe("The host", func() {
 		Entry("not a name below it", "a.test", "wide", "suffix"),
 	)
 
+	It("is named where the path is bad too", func() {
+		have := state(host("any", []string{"*"}, answering("r", prefixed("/"))))
+		a, err := explain.Explain(have, explain.Request{Method: "GET", Target: "/a/%2e%2e;/b", Headers: []explain.Header{{Name: "Host", Value: "a.test:80:81"}}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Message).To(Equal(`the Host "a.test:80:81" is not a single host name or address, optionally with a port`))
+	})
+
 	DescribeTable("is refused when it is not one host",
 		func(headers ...string) {
 			have := state(host("any", []string{"*"}, answering("r", prefixed("/"))))

@@ -58,6 +58,18 @@ var _ = Describe("A login", func() {
 		Expect(told(a, "envoy.filters.http.header_mutation/clean")).To(HavePrefix("removes the gateway's own 5 cookies of the login"))
 	})
 
+	DescribeTable("returns to a Host with a port, if there is such a port", func(port, code string, status int) {
+		a, err := explain.Explain(have(), explain.Request{Method: "GET", Target: "/", Headers: []explain.Header{{Name: "Host", Value: "shop.test" + port}}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.Code).To(Equal(code))
+		Expect(a.Status).To(Equal(status))
+	},
+		Entry("the highest", ":65535", "login_required", 302),
+		Entry("with zeros", ":0080", "login_required", 302),
+		Entry("one too high", ":65536", "login_refused", 401),
+		Entry("none", ":", "login_refused", 401),
+	)
+
 	DescribeTable("is not for", func(target, header, code string, status int, message string) {
 		a := ask(have(), "http://shop.test"+target, header)
 		Expect(a.Code).To(Equal(code))

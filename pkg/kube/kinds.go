@@ -43,7 +43,7 @@ func kinds() []kind {
 		},
 		{
 			gvk: own.WithKind(gatewayv1.KindGlobalConfig), object: &gatewayv1.GlobalConfig{}, needed: true,
-			without: "no Envoy is answered, because nobody knows what asks for a login",
+			without: "no Envoy is answered, because the services that require a login are unknown",
 		},
 		{
 			gvk: own.WithKind(gatewayv1.KindRouteFilter), object: &gatewayv1.RouteFilter{},

@@ -86,7 +86,7 @@ func laterTypes() []string {
 
 // fieldTypes are types of rest-api.md whose settings are fields of an object, with the hint that names them.
 func fieldTypes() map[string]string {
-	const has = "is no filter here: the upstream has the fields "
+	const has = "is not a filter: set the upstream's fields "
 	return map[string]string{
 		"route_filter_circuitbreakers":  has + "Upstream_max_connections, Upstream_max_pending, Upstream_max_requests and Upstream_max_retries",
 		"route_filter_outlierdetection": has + "Upstream_outlier_thresholdcount, Upstream_outlier_ejectionseconds and Upstream_panic_thresholdpercent",
@@ -257,7 +257,7 @@ func sealConfig(s Sealer, t configType, config, stored JSON, place, field string
 				return "", err
 			}
 		case IsSealed(text):
-			message = "is no secret; write it in the clear"
+			message = "is not a secret; write it in plain text"
 		}
 		if message != "" {
 			bad = append(bad, FieldError{Field: field + "." + at.named, Message: message})

@@ -104,7 +104,7 @@ var _ = DescribeTable("A RouteFilter that cannot be read closes what names it:",
 		`request.set.host: "host" cannot be changed; the rewrite of a route changes path and host`),
 	Entry("a type", "http_filter_accesslog", "{}", "spec.type", `"http_filter_accesslog" is not supported yet`),
 	Entry("what a store takes for its own", "route_filter_headers", `{"request":{"set":{"x-a":"sealed\u003av1:x"}}}`, "spec.routeFilterConfig.config",
-		"request.set.x-a: is no secret; write it in the clear"),
+		"request.set.x-a: is not a secret; write it in plain text"),
 )
 
 var _ = Describe("A login of a host", func() {
