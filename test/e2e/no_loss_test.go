@@ -49,6 +49,51 @@ var _ = Describe("A change of the configuration", func() {
 		Entry("that have to be found healthy first", "Upstream_hc_path="+testkit.HealthPath),
 	)
 
+	// Each document gives shop.example to another service, which has a new upstream that has to be found healthy first. The
+	// service that had it is deleted, or gets the other host name.
+	DescribeTable("loses no request while a host name moves between services 20 times", func(swap bool) {
+		_, gw := standalone("--access-log", "off")
+		https := freePort()
+		put := func(move int) (wanted string) {
+			GinkgoHelper()
+			var upstreams, services []any
+			var names []string
+			for i, fqdn := range []string{"shop.example", "news.example"} {
+				name := fmt.Sprintf("s%d", move+i)
+				if swap {
+					name = fmt.Sprintf("s%d", (move+i)%2)
+				}
+				b := backend(fmt.Sprintf("b%d-%d", move, i))
+				upstreams = append(upstreams, map[string]any{
+					"upstream_name": b.Name, "upstream_ip": b.IP, "upstream_port": b.Port, "upstream_hc_path": testkit.HealthPath,
+				})
+				services = append(services, map[string]any{
+					"service_name": name, "fqdn": fqdn,
+					"routes": []any{map[string]any{"route_name": "root", "route_prefix": "/", "upstreams": []string{b.Name}}},
+				})
+				names = append(names, name)
+			}
+			putConfig(gw.api, map[string]any{"version": 1, "upstreams": upstreams, "services": services, "proxies": []any{
+				map[string]any{"name": "gw", "http_port": gw.port, "https_port": https, "listen_ip": "127.0.0.1", "services": names},
+			}}, "?prune=true")
+			return fmt.Sprintf("b%d-0", move)
+		}
+		gw.expect("shop.example", "/", put(0))
+		shop, stop := gw.traffic("shop.example", 300)
+		_, stopNews := gw.traffic("news.example", 300)
+		for move := 1; move <= 20; move++ {
+			wanted := put(move)
+			if move%2 == 0 {
+				Eventually(func() string { return served(shop, wanted) }).Should(Equal("only " + wanted))
+			}
+		}
+		stop()
+		stopNews()
+	},
+		Entry("of which one is deleted", false),
+		Entry("that exchange their names", true),
+	)
+
 	It("moves the gateway's port on a restart with another --http-port", func() {
 		dir := GinkgoT().TempDir()
 		b := backend("blue")

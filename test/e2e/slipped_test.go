@@ -312,11 +312,11 @@ func addProxyOf(api testkit.API, port, good, bad int) {
 	}})
 }
 
-func putConfig(api testkit.API, document map[string]any) {
+func putConfig(api testkit.API, document map[string]any, query ...string) {
 	GinkgoHelper()
 	text, err := json.Marshal(document)
 	Expect(err).NotTo(HaveOccurred())
-	a, err := api.Do(limit(), http.MethodPut, "/config", "application/json", string(text))
+	a, err := api.Do(limit(), http.MethodPut, "/config"+strings.Join(query, ""), "application/json", string(text))
 	Expect(err).NotTo(HaveOccurred())
 	Expect(a.Status).To(Equal(http.StatusOK), a.Body)
 }

@@ -7,7 +7,8 @@
 //
 // Invariants: no route ever names a cluster that was not sent to Envoy; only
 // the hosts that name a slow or refused cluster wait for it, and not longer
-// than a bound; nothing that a route of this Envoy may still name is removed;
+// than a bound; no domain is in two hosts or, while its new host waits, in none;
+// nothing that a route of this Envoy may still name is removed;
 // the same version is not sent twice, except alone after a refusal of a
 // larger message or after a new subscription; the final state does not depend
 // on the order of events.

@@ -32,7 +32,9 @@ type routes struct {
 	// guilty one; 0 means any number.
 	most    int
 	limited bool // the last choice omitted pieces because of most
-	pace    pace
+	// searched is the version of the last configuration that the Envoy refused during the search.
+	searched string
+	pace     pace
 }
 
 // refusal is a piece that is not sent again.
@@ -86,7 +88,7 @@ func (r *routes) ack(f *flight) {
 		return
 	}
 	r.has(f.hosts, f.want)
-	r.flight, r.refusedWhole = nil, Refusal{}
+	r.flight, r.refusedWhole, r.searched = nil, Refusal{}, ""
 	r.pace.answered = r.most == 0 // a search does not rest
 	r.most *= 2
 	if !r.limited {
@@ -139,21 +141,27 @@ func (r *routes) nack(f *flight, text string, now time.Time) (guilty string) {
 		r.refusedWhole = Refusal{
 			Type: snapshot.RouteType, Resource: whole.Name, Version: whole.Version, Revision: f.Revision, Text: text, At: now,
 		}
-	case len(changed) > 1:
-		r.most = len(changed) / 2
-	default:
-		h := changed[0]
-		if h.Unavailable {
-			r.refused[h.Name] = refusal{r.refused[h.Name].Refusal, true}
-		} else {
-			r.refused[h.Name] = refusal{Refusal: Refusal{
-				Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Objects: []snapshot.ObjectRef{h.Object}, Revision: f.Revision, Text: text, At: now,
-			}}
+	case len(changed) > 1 && r.searched != f.Resources[0].Version:
+		r.most, r.searched = len(changed)/2, f.Resources[0].Version
+	default: // several are inseparable (settleDomains)
+		for _, h := range changed {
+			r.blame(h, f.Revision, text, now)
 		}
-		guilty = h.Name
+		guilty = changed[0].Name
 		r.most *= 2
 	}
 	return guilty
+}
+
+// blame records a refused piece.
+func (r *routes) blame(h *snapshot.Host, revision int64, text string, now time.Time) {
+	if h.Unavailable {
+		r.refused[h.Name] = refusal{r.refused[h.Name].Refusal, true}
+		return
+	}
+	r.refused[h.Name] = refusal{Refusal: Refusal{
+		Type: snapshot.RouteType, Resource: h.Name, Version: h.Version, Objects: []snapshot.ObjectRef{h.Object}, Revision: revision, Text: text, At: now,
+	}}
 }
 
 // changedPieces returns the pieces of to whose version is not in from.
@@ -256,8 +264,19 @@ func (s *Stream) nextRoutes(now time.Time, next *due) *flight {
 }
 
 // choosePieces selects the piece of each host. until is when the earliest wait for what
-// a host names ends. The keeper waits for nothing.
+// a host names ends.
 func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time.Time) {
+	for {
+		hosts, until = s.chooseSome(now)
+		if !s.routes.limited || !same(hosts, s.routes.sent) {
+			return hosts, until
+		}
+		s.routes.most++ // domains move between more hosts than a message may contain
+	}
+}
+
+// chooseSome is choosePieces with at most s.routes.most changed pieces. The keeper waits for nothing.
+func (s *Stream) chooseSome(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.hosts(), s.routes.sent
 	keeper := s.want.KeeperName()
 	if same(want, have) {
@@ -302,10 +321,12 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 			hosts = append(hosts, next)
 		}
 	}
-	s.routes.waiting = waiting
 	if slices.Equal(hosts, want) {
 		hosts = want // all streams share the list
+	} else {
+		hosts = s.settleDomains(hosts, want, s.routes.sent, waiting)
 	}
+	s.routes.waiting = waiting
 	return hosts, wait.at
 }
 
