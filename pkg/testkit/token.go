@@ -38,9 +38,9 @@ func (i *TokenIssuer) JWKS() string {
 	return fmt.Sprintf(`{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":%q,"x":%q,"y":%q}]}`, i.KeyID, Base64(b[1:33]), Base64(b[33:]))
 }
 
-// Token signs a token of the issuer that expires in an hour; claims override others.
+// Token signs a token of the issuer that expires in a day, after the longest run of the specs; claims override others.
 func (i *TokenIssuer) Token(claims map[string]any) string {
-	all := map[string]any{"iss": i.Issuer, "exp": time.Now().Add(time.Hour).Unix()}
+	all := map[string]any{"iss": i.Issuer, "exp": time.Now().Add(24 * time.Hour).Unix()}
 	maps.Copy(all, claims)
 	return i.Sign(map[string]any{"alg": "ES256", "typ": "JWT", "kid": i.KeyID}, all)
 }
