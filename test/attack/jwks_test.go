@@ -64,7 +64,7 @@ func hostileAnswers(good string) []hostileKeys {
 	Expect(err).NotTo(HaveOccurred())
 	n := testkit.Base64(weak.N.Bytes())
 	one := strings.TrimSuffix(strings.TrimPrefix(good, `{"keys":[`), "]}")
-	const nothing = "has 1, that can be used"
+	const nothing = "has 1 keys, none of which can be used"
 	return []hostileKeys{
 		{"a giant", text(`{"keys":[],"x":"` + strings.Repeat("a", 600<<10) + `"}`), "is larger than 512 KiB"},
 		{"an answer without an end", endless, "is larger than 512 KiB"},

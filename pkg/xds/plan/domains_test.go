@@ -185,6 +185,31 @@ var _ = Describe("a domain that moves to another host", func() {
 		Expect(e.stream.Refused()).To(BeEmpty())
 	})
 
+	It("ends a search whose rest is taken back", func() {
+		e.want(1, hostAt("h1", "x.test", a), hostAt("h2", "y.test", b), hostAt("h3", "z.test", b))
+		next := func() plan.Message {
+			GinkgoHelper()
+			messages, _ := e.stream.Next(e.now)
+			for _, m := range messages {
+				if m.Type == snapshot.RouteType {
+					return m
+				}
+				e.stream.Ack(m.Nonce)
+			}
+			Fail("no configuration is sent")
+			return plan.Message{}
+		}
+		e.stream.Want(world(2, hostAt("h1", "x.test", b), hostAt("h2", "y.test", a), hostAt("h3", "z.test", cluster("poison", 1, false))))
+		_, _ = e.stream.Nack(next().Nonce, "no", e.now)
+		first := next()
+		Expect(domainsIn(first.Resources[0])).To(Equal(map[string]string{"x.test": "h1=b", "y.test": "h2=b", "z.test": "h3=b"}))
+		e.stream.Want(world(3, hostAt("h1", "x.test", b), hostAt("h2", "y.test", b), hostAt("h3", "z.test", b)))
+		e.stream.Ack(first.Nonce)
+		e.settle()
+		_, applied := e.stream.Applied()
+		Expect(applied).To(BeTrue())
+	})
+
 	It("is never in two hosts, never missing while it is wanted, and gets where it should, whatever else changes", func() {
 		for seed := range seeds() {
 			rng := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a seeded test

@@ -278,6 +278,7 @@ func (s *Stream) choosePieces(now time.Time) (hosts []*snapshot.Host, until time
 // chooseSome is choosePieces with at most s.routes.most changed pieces. The keeper waits for nothing.
 func (s *Stream) chooseSome(now time.Time) (hosts []*snapshot.Host, until time.Time) {
 	want, have := s.hosts(), s.routes.sent
+	s.routes.limited = false
 	keeper := s.want.KeeperName()
 	if same(want, have) {
 		clear(s.routes.waiting)
@@ -287,7 +288,6 @@ func (s *Stream) chooseSome(now time.Time) (hosts []*snapshot.Host, until time.T
 	hosts = make([]*snapshot.Host, 0, len(want))
 	waiting := map[string]Wait{}
 	changed := 0
-	s.routes.limited = false
 	for _, h := range want {
 		old := pieceOf(&have, h)
 		next := h
