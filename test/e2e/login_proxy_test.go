@@ -208,7 +208,7 @@ var _ = Describe("A globalconfig_oauth", func() {
 		g.attach()
 		g.expectAsked(g.open(ctx, g.url("a.wide", "/")), "proxy", "openid email", g.url("a.wide", "/callback"))
 		Expect(g.get("elsewhere.test", "/").Status).To(Equal(http.StatusServiceUnavailable))
-		Expect(read(g.api, "/proxy/gw/status")).To(ContainSubstring("give redirect_uri a host"))
+		Expect(read(g.api, "/proxy/gw/status")).To(ContainSubstring("set a host in redirect_uri"))
 	})
 
 	It("leaves no service open for a moment while other things of its proxy change", func(ctx SpecContext) {

@@ -142,6 +142,6 @@ var _ = Describe("retries.hedge", func() {
 			`{"Route_config":{"retries":{"attempts":1,"per_try":"200ms","hedge":true,"methods":["GET"]}}}`)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(http.StatusBadRequest), a.Body)
-		Expect(a.Body).To(ContainSubstring("give methods of the route"))
+		Expect(a.Body).To(ContainSubstring("set methods of the route"))
 	})
 })

@@ -53,7 +53,7 @@ var _ = Describe("gatehouse token", func() {
 		By("which then wants that token")
 		code, stdout, stderr = run(server, "token", "create", "ci", "--role", "viewer")
 		Expect([]any{code, stdout}).To(Equal([]any{1, ""}))
-		Expect(stderr).To(ContainSubstring("give a token with --token-file"))
+		Expect(stderr).To(ContainSubstring("send a token with --token-file"))
 		file := filepath.Join(GinkgoT().TempDir(), "token")
 		Expect(os.WriteFile(file, []byte(token), 0o600)).To(Succeed())
 		code, stdout, stderr = run(server, "token", "create", "ci", "--role", "viewer", "--token-file", file)
