@@ -255,6 +255,7 @@ var _ = Describe("Check", func() {
 		Entry("a route that Envoy does not take", shop(), insert(badRoute(), upstream("u", ""), uses("bad", "u")), "/service/shop/route/bad", ""),
 		Entry("a host that Envoy does not take", nil, insert(service("bad", "a\nb")), "/service/bad", ""),
 		Entry("a proxy with such a port", nil, insert(proxy("0.0.0.0", 70000)), "/proxy/gw", ""),
+		Entry("an upstream with such a port", nil, insert(func() *model.Upstream { u := upstream("u", ""); u.Port = 70000; return u }()), "/upstream/u", ""),
 		Entry("rates that an engine does not take", nil, insert(&model.GlobalConfig{
 			Name: "rates", Type: model.GlobalConfigRateLimit, Config: `{"domain":"d","descriptors":[{"key":"a"},{"key":"a"}]}`,
 		}), "/globalconfig/rates", "the rate-limit engine refuses this configuration"),
