@@ -20,77 +20,68 @@ func (c *domainChange) isHeld() bool { return c.next == c.old }
 // configuration with a domain in two hosts; and a domain whose new host still waits would get 404.
 func (s *Stream) settleDomains(hosts, want, have []*snapshot.Host, waiting map[string]Wait) []*snapshot.Host {
 	changes := domainChanges(hosts, want, have)
-	settled := false
-	for again := true; again; {
-		again = false
-		held, awaited := map[string]*domainChange{}, map[string]*domainChange{}
-		for _, c := range changes {
-			if !c.isHeld() {
-				continue
-			}
-			for _, d := range domainsOf(c.old) {
-				held[d] = c
-			}
-			if w, waits := waiting[c.name]; waits && !w.Until.IsZero() || !waits && s.routes.limited { // not for a refusal, which may stay
-				for _, d := range domainsOf(c.want) {
-					awaited[d] = c
-				}
-			}
+	wanting, having := map[string]*domainChange{}, map[string]*domainChange{} // by domain
+	var held []*domainChange
+	for _, c := range changes {
+		for _, d := range domainsOf(c.want) {
+			wanting[d] = c
 		}
-		for _, c := range changes {
-			by := c.heldBy(held, awaited)
-			if by == nil {
-				continue
-			}
-			c.next, again, settled = c.old, true, true
-			if w, waits := waiting[by.name]; waits && c.want != nil {
-				w.Host, w.Object = c.name, c.want.Object
-				if earlier, waited := s.routes.waiting[c.name]; waited {
-					w.Since = earlier.Since
-				}
-				waiting[c.name] = w
-			}
+		for _, d := range domainsOf(c.old) {
+			having[d] = c
+		}
+		if c.isHeld() {
+			held = append(held, c)
 		}
 	}
-	if !settled {
+	chosen := len(held)
+	hold := func(c, by *domainChange) {
+		if c == nil || c.isHeld() {
+			return
+		}
+		c.next, held = c.old, append(held, c)
+		if w, waits := waiting[by.name]; waits && c.want != nil {
+			w.Host, w.Object = c.name, c.want.Object
+			if earlier, waited := s.routes.waiting[c.name]; waited {
+				w.Since = earlier.Since
+			}
+			waiting[c.name] = w
+		}
+	}
+	for i := 0; i < len(held); i++ { // it grows
+		c := held[i]
+		for _, d := range domainsOf(c.old) {
+			hold(wanting[d], c)
+		}
+		if w, waits := waiting[c.name]; waits && w.Until.IsZero() || !waits && !s.routes.limited {
+			continue // the Envoy refused what it needs, which may stay so
+		}
+		for _, d := range domainsOf(c.want) {
+			hold(having[d], c)
+		}
+	}
+	if len(held) == chosen {
 		return hosts
 	}
 	return withChanges(hosts, changes)
 }
 
-// heldBy returns the host that c has to wait for: one that keeps a domain of c's next piece, or one that waits and gets a
-// domain that c would give up.
-func (c *domainChange) heldBy(held, awaited map[string]*domainChange) *domainChange {
-	if c.isHeld() {
-		return nil
-	}
-	for _, d := range domainsOf(c.next) {
-		if by := held[d]; by != nil {
-			return by
-		}
-	}
-	for _, d := range domainsOf(c.old) {
-		if by := awaited[d]; by != nil {
-			return by
-		}
-	}
-	return nil
-}
-
-// domainChanges compares the domains of the wanted hosts with those that the Envoy has. All lists are sorted by name.
+// domainChanges compares the domains of the wanted hosts with those that the Envoy has; nil if no host gives up a domain. All
+// lists are sorted by name.
 func domainChanges(hosts, want, have []*snapshot.Host) []*domainChange {
 	var list []*domainChange
-	for len(want)+len(have) > 0 {
-		c := &domainChange{}
-		if len(have) == 0 || len(want) > 0 && want[0].Name <= have[0].Name {
-			c.want, c.name, want = want[0], want[0].Name, want[1:]
+	rest := want
+	for _, h := range have {
+		if w := pieceOf(&rest, h); w != h && !slices.Equal(domainsOf(w), h.Domains) {
+			list = append(list, &domainChange{name: h.Name, old: h, want: w, next: hostIn(hosts, h.Name)})
 		}
-		if len(have) > 0 && (c.want == nil || have[0].Name == c.name) {
-			c.old, c.name, have = have[0], have[0].Name, have[1:]
-		}
-		if c.old != c.want && !slices.Equal(domainsOf(c.old), domainsOf(c.want)) {
-			c.next = hostIn(hosts, c.name)
-			list = append(list, c)
+	}
+	if list == nil {
+		return nil
+	}
+	rest = have
+	for _, h := range want {
+		if pieceOf(&rest, h) == nil {
+			list = append(list, &domainChange{name: h.Name, want: h, next: hostIn(hosts, h.Name)})
 		}
 	}
 	return list
