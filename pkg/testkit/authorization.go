@@ -94,7 +94,8 @@ func (s *AuthServer) judge(ctx context.Context, r AuthRequest) verdict {
 	s.mu.Unlock()
 	if d, err := time.ParseDuration(r.Headers.Get("X-Delay")); err == nil {
 		select {
-		case <-ctx.Done():
+		case <-ctx.Done(): // a check that timed out must not allow the request
+			return verdict{status: http.StatusServiceUnavailable}
 		case <-time.After(d):
 		}
 	}

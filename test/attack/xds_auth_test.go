@@ -209,7 +209,7 @@ func (l *xdsLab) expectClean(text string, what string) {
 var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, ContinueOnFailure, func() {
 	var l *xdsLab
 	var edge xdsClient
-	addresses := 0
+	addresses, weight := 0, 1
 	// nextAddress returns an address that no other client has.
 	nextAddress := func() string {
 		addresses++
@@ -229,7 +229,8 @@ var _ = Describe("Somebody at the xDS port who is not who he says", Ordered, Con
 	AfterEach(func(ctx SpecContext) {
 		Expect(l.Exited()).NotTo(BeClosed(), l.Stderr.String())
 		Expect(l.served("/")).To(Equal("blue"), "the Envoy of the gateway")
-		a, err := l.API.Do(ctx, "PATCH", "/upstream/up-edge", "application/x-www-form-urlencoded", fmt.Sprintf("Upstream_weight=%d", 1+time.Now().UnixNano()%99))
+		weight++ // every PATCH is a change
+		a, err := l.API.Do(ctx, "PATCH", "/upstream/up-edge", "application/x-www-form-urlencoded", fmt.Sprintf("Upstream_weight=%d", weight))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(a.Status).To(Equal(200), a.Body)
 		r, err := edge.Recv()
