@@ -25,9 +25,9 @@ func main() {
 
 const head = `# Fields of the kinds of cluster mode
 
-Made by ` + "`make crds`" + ` of the comments in ` + "`api/gateway/v1`" + `; ` + "`kubectl explain`" + ` shows the same. Every kind is of the group
-` + "`gateway.gatehouse.dev`" + ` and, but for ReferenceGrant, served as v1 and v1beta1, which do not differ. Required fields are bold.
-[kubernetes.md](kubernetes.md) says how to use them.
+` + "`make crds`" + ` generates this page from the comments in ` + "`api/gateway/v1`" + `. ` + "`kubectl explain`" + ` shows the same. The group of every kind is
+` + "`gateway.gatehouse.dev`" + `. ReferenceGrant is served as v1, the other kinds as v1 and v1beta1, which do not differ. Required fields are bold.
+[kubernetes.md](kubernetes.md) explains how to use them.
 `
 
 func write(w io.Writer, files []string) error {
@@ -67,7 +67,7 @@ func rows(at string, s apiextensionsv1.JSONSchemaProps) string {
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | %s |\n", shown, typeOf(field), standard, strings.ReplaceAll(meaning, "|", `\|`))
 		if strings.HasSuffix(path, "status.conditions") {
-			continue // those of Kubernetes
+			continue // the conditions of Kubernetes
 		}
 		out.WriteString(rows(path, field))
 		if field.Items != nil && field.Items.Schema != nil {
@@ -80,7 +80,7 @@ func rows(at string, s apiextensionsv1.JSONSchemaProps) string {
 func typeOf(s apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case s.XIntOrString:
-		return "number or text"
+		return "integer or string"
 	case len(s.Enum) > 0:
 		var words []string
 		for _, v := range s.Enum {
@@ -88,15 +88,19 @@ func typeOf(s apiextensionsv1.JSONSchemaProps) string {
 		}
 		return strings.Join(words, ", ")
 	case s.Items != nil && s.Items.Schema != nil:
-		return "list of " + typeOf(*s.Items.Schema)
+		element := typeOf(*s.Items.Schema)
+		if element == "object" || element == "string" {
+			element += "s"
+		}
+		return "list of " + element
 	case s.Minimum != nil && s.Maximum != nil:
 		return fmt.Sprintf("%d to %d", int(*s.Minimum), int(*s.Maximum))
 	case s.Type == "string":
-		return "text"
+		return "string"
 	case s.Type == "integer":
-		return "number"
+		return "integer"
 	case s.Type == "boolean":
-		return "true or false"
+		return "boolean"
 	}
 	return s.Type
 }

@@ -142,19 +142,19 @@ var _ = Describe("The fields", func() {
 		}
 		Expect(said).To(Equal(map[string]string{
 			b + "strategy": u.Strategy, "virtualhost.tls.https": s.HTTPS,
-			b + "protocol":                           "as",    // appProtocol of the Service's port says
-			b + "healthCheck.host":                   "the",   // name of Envoy's cluster
-			b + "tls.subjectName":                    "the",   // host name of an ExternalName Service
-			b + "tls.insecure":                       "false", // as of every field that is true or false, but for websocket
+			b + "protocol":                           "derived", // from appProtocol of the Service's port
+			b + "healthCheck.host":                   "the",     // name of Envoy's cluster
+			b + "tls.subjectName":                    "the",     // host name of an ExternalName Service
+			b + "tls.insecure":                       "false",   // as of every field that is true or false, but for websocket
 			"public":                                 "false",
 			"routes[].public":                        "false",
 			"routes[].websocket":                     "true",
 			"virtualhost.tls.external":               "false",
 			"routes[].conditions[].headers[].invert": "false",
-			"routes[].timeouts.request":              "no", // bound
+			"routes[].timeouts.request":              "no", // limit
 			"routes[].timeouts.idle":                 "300s",
 			"routes[].timeouts.grpc":                 "grpc-timeout", // is ignored
-			"routes[].retries.perTry":                "no",           // bound of its own
+			"routes[].retries.perTry":                "no",           // limit of its own
 			"routes[].retries.backoff":               "5ms",
 			"routes[].retries.maxBackoff":            "20", // times backoff
 		}))
@@ -164,8 +164,8 @@ var _ = Describe("The fields", func() {
 		// The API server publishes the schemas some time after it serves the kinds.
 		Eventually(ctx, func() (string, error) { return api.Kubectl(ctx, "explain", "gwh.spec.routes.websocket") }).Should(ContainSubstring("Whether a client may upgrade to a WebSocket. Default: true."))
 		for _, e := range []struct{ field, version, text string }{
-			{"gwf.spec.routeFilterConfig.config", "v1beta1", "A JSON object as a text."},
-			{"gwc.spec.proxy", "v1", "The proxy that it is for."},
+			{"gwf.spec.routeFilterConfig.config", "v1beta1", "A JSON object in a string."},
+			{"gwc.spec.proxy", "v1", "The proxy that it applies to."},
 			{"gwrg.spec.to.name", "v1", "Empty means every object of the kind."},
 		} {
 			Eventually(ctx, func() (string, error) {

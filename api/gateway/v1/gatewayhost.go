@@ -14,7 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.proxy`,description="The proxy that serves it"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy of the proxy has it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
-// +kubebuilder:printcolumn:name="Envoys",type=integer,JSONPath=`.status.envoys`,priority=1,description="How many Envoys have it"
+// +kubebuilder:printcolumn:name="Envoys",type=integer,JSONPath=`.status.envoys`,priority=1,description="The number of Envoys that have it"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].message`,priority=1,description="What to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GatewayHost struct {
@@ -23,7 +23,7 @@ type GatewayHost struct {
 
 	// What the gateway does with requests for the host.
 	Spec GatewayHostSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status Status `json:"status,omitempty"`
 }
@@ -40,26 +40,26 @@ type GatewayHostList struct {
 // GatewayHostSpec is what the gateway does with requests for a host.
 type GatewayHostSpec struct {
 	// The proxy that serves the host: the name under which its Envoys connect. Empty means the
-	// first of the installation's proxies. A host of a proxy that the installation does not
-	// have belongs to another installation, and is left alone.
+	// installation's first proxy. If the installation does not have the proxy, it ignores the
+	// host, which belongs to another installation.
 	// +optional
 	Proxy ProxyName `json:"proxy,omitempty"`
 	// The host name and its certificate.
 	VirtualHost VirtualHost `json:"virtualhost"`
-	// Whether everybody may come in, although a GlobalConfig of type globalconfig_oauth holds
-	// for the proxy. Default: false.
+	// Exempts the host from the login of a GlobalConfig of type globalconfig_oauth for the proxy.
+	// Default: false.
 	// +optional
 	Public bool `json:"public,omitempty"`
 	// Filters for every route of the host: names of RouteFilters in the host's namespace. Their
-	// order says nothing.
+	// order has no effect.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Filters []FilterReference `json:"filters,omitempty"`
-	// The routes. The most specific one that matches a request takes it, whatever its place in the
+	// The routes. The most specific route that matches a request receives it, wherever it is in the
 	// list: exact paths, then regular expressions, then the longest prefix, then the most
-	// conditions. A request that none matches is answered with 404.
+	// conditions. A request that matches no route gets 404.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -74,12 +74,12 @@ type ProxyName string
 
 // VirtualHost is a host name and how it is served.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tls.clientCASecret) || self.fqdn != '*'",message="clients are asked for a certificate by the host name that they connect to: write it in fqdn instead of *",fieldPath=.tls.clientCASecret
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tls.clientCASecret) || self.fqdn != '*'",message="the gateway requests client certificates by the host name that clients connect to: set fqdn to that name instead of *",fieldPath=.tls.clientCASecret
 type VirtualHost struct {
-	// The host name, without regard to case: an exact name such as shop.example.com, a
+	// The host name, case-insensitive: an exact name such as shop.example.com, a
 	// wildcard such as *.example.com for every name below it, or * for any host. The exact name
-	// wins, then the longest wildcard. When two GatewayHosts of a proxy have the same
-	// one, the older has it.
+	// wins, then the longest wildcard. If two GatewayHosts of a proxy have the same name, the
+	// older one gets it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|([*][.])?[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?([.][A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*)$')",message="must be a host name such as shop.example.com, *.example.com or *, without a scheme, port or path"
@@ -92,40 +92,40 @@ type VirtualHost struct {
 // TLS is the certificate of a host and what it means for requests.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.https) || self.https == 'both' || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="redirect and only need a certificate: name its Secret in secretName, or write external: true if a load balancer in front of the gateway has it",fieldPath=.https
-// +kubebuilder:validation:XValidation:rule="!has(self.clientCASecret) || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="clients show a certificate only to a host that has one itself: name its Secret in secretName",fieldPath=.clientCASecret
+// +kubebuilder:validation:XValidation:rule="!has(self.clientCASecret) || has(self.secretName) || has(self.additionalSecrets) || (has(self.external) && self.external)",message="clients present a certificate only to a host that has one itself: name its Secret in secretName",fieldPath=.clientCASecret
 // +kubebuilder:validation:XValidation:rule="!has(self.secretNamespace) || has(self.secretName)",message="is the namespace of secretName, which is missing",fieldPath=.secretNamespace
 type TLS struct {
 	// The Secret with the certificate and its key, of type kubernetes.io/tls.
 	// +optional
 	SecretName ObjectName `json:"secretName,omitempty"`
-	// The namespace of the Secret, which needs a ReferenceGrant there. Empty means that of the
-	// GatewayHost.
+	// The namespace of the Secret. Empty means the namespace of the GatewayHost. Another namespace
+	// needs a ReferenceGrant in it.
 	// +optional
 	SecretNamespace Namespace `json:"secretNamespace,omitempty"`
-	// Further Secrets of this type: certificates of another kind of key, or for other names below a
+	// Further Secrets of this type: certificates with another type of key, or for other names below a
 	// wildcard.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	AdditionalSecrets []SecretReference `json:"additionalSecrets,omitempty"`
-	// Whether a load balancer in front of the gateway has the certificate, and the gateway needs
+	// Set it if a load balancer in front of the gateway has the certificate, so that the gateway needs
 	// none. Default: false.
 	// +optional
 	External bool `json:"external,omitempty"`
-	// What becomes of a request over plain HTTP: both serves it, redirect sends the client to
+	// What happens to a request over plain HTTP: both serves it, redirect redirects the client to
 	// https, only answers 403. Default: both.
 	// +optional
 	// +kubebuilder:validation:Enum=both;redirect;only
 	HTTPS string `json:"https,omitempty"`
-	// For how many seconds a browser that came over HTTPS keeps away from plain HTTP
-	// (Strict-Transport-Security). Default: 0, which says nothing to browsers.
+	// Seconds for which a browser that used HTTPS avoids plain HTTP (Strict-Transport-Security).
+	// Default: 0, which sends no header.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=315360000
 	HSTSSeconds *int32 `json:"hstsSeconds,omitempty"`
-	// The Secret with the certificate authorities (ca.crt), one of which must have signed the
-	// certificate of a client. Without it clients need none.
+	// The Secret with the certificate authorities (ca.crt). One of them must have signed a client's
+	// certificate. Without it, clients need no certificate.
 	// +optional
 	ClientCASecret *SecretReference `json:"clientCASecret,omitempty"`
 }
@@ -140,13 +140,13 @@ type FilterReference struct {
 type SecretReference struct {
 	// The name of the Secret.
 	Name ObjectName `json:"name"`
-	// The namespace of the Secret, which needs a ReferenceGrant there. Empty means that of the object that
-	// names it.
+	// The namespace of the Secret. Empty means the namespace of the object that names it. Another namespace
+	// needs a ReferenceGrant in it.
 	// +optional
 	Namespace Namespace `json:"namespace,omitempty"`
 }
 
-// ObjectName is the name of an object of Kubernetes.
+// ObjectName is the name of a Kubernetes object.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GlobalConfig is a setting for a whole proxy, or for all of the installation: the limits of a
+// GlobalConfig is a setting for a proxy, or for all proxies of the installation: the limits of a
 // rate-limit domain, or a login for every host.
 //
 // +kubebuilder:object:root=true
@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=gwc,categories=gatehouse
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="What it sets"
-// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.spec.proxy`,description="The proxy that it is for; empty: all"
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.spec.proxy`,description="The proxy that it applies to; empty: all"
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether it can be used"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy has it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
@@ -22,7 +22,7 @@ type GlobalConfig struct {
 
 	// The setting.
 	Spec GlobalConfigSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status Status `json:"status,omitempty"`
 }
@@ -38,18 +38,18 @@ type GlobalConfigList struct {
 
 // GlobalConfigSpec is a setting for a proxy.
 type GlobalConfigSpec struct {
-	// A name for people.
+	// A display name. It has no effect.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string           `json:"name,omitempty"`
 	Type GlobalConfigType `json:"type"`
-	// The configuration of the type: a JSON object as a text. The controller reads it; the condition
-	// Accepted says what is wrong with it.
+	// The configuration of the type: a JSON object in a string. The Accepted condition reports what is
+	// wrong with it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
 	Config string `json:"config"`
-	// The proxy that it is for. Empty means all of the installation's. A proxy that the installation
-	// does not have belongs to another installation, and the object is left alone.
+	// The proxy that it applies to. Empty means all proxies of the installation. If the installation
+	// does not have the proxy, it ignores the object, which belongs to another installation.
 	// +optional
 	Proxy ProxyName `json:"proxy,omitempty"`
 }

@@ -2,8 +2,8 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ReferenceGrant lets objects of other namespaces name Secrets and Services of its own namespace.
-// Without one they cannot.
+// ReferenceGrant lets objects in other namespaces name Secrets and Services in its own namespace.
+// Without a grant they cannot.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -12,7 +12,7 @@ type ReferenceGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Who may name what.
+	// Which objects may name what.
 	Spec ReferenceGrantSpec `json:"spec"`
 }
 
@@ -25,21 +25,21 @@ type ReferenceGrantList struct {
 	Items           []ReferenceGrant `json:"items"`
 }
 
-// ReferenceGrantSpec says who may name what.
+// ReferenceGrantSpec says which objects may name what.
 type ReferenceGrantSpec struct {
-	// The objects that may: each entry by itself.
+	// The objects that get the permission. One matching entry is enough.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	From []ReferenceGrantFrom `json:"from"`
-	// What they may name in the namespace of the ReferenceGrant: each entry by itself.
+	// What they may name in the namespace of the ReferenceGrant. One matching entry is enough.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	To []ReferenceGrantTo `json:"to"`
 }
 
-// ReferenceGrantFrom is a kind of objects of a namespace.
+// ReferenceGrantFrom is all objects of a kind in a namespace.
 type ReferenceGrantFrom struct {
 	// The kind of the objects: GatewayHost, RouteFilter or GlobalConfig.
 	// +kubebuilder:validation:Enum=GatewayHost;RouteFilter;GlobalConfig

@@ -40,7 +40,7 @@ func grant(spec string) string {
 
 const (
 	badHost     = ": must be a host name such as shop.example.com, *.example.com or *, without a scheme, port or path"
-	badDuration = ": must be a time with its unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
+	badDuration = ": must be a time with a unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
 	badPort     = ": must be the number of a port, 1 to 65535, or the name of a port of the Service"
 	badPath     = "spec.routes[0].conditions: Invalid value: all conditions must hold, so only one of them can have a path; write a route for each path"
 	noTLS       = "spec.routes[0].services[0].tls: Invalid value: needs a protocol over TLS: write protocol: tls or protocol: h2"
@@ -66,9 +66,9 @@ var _ = DescribeTable("A mistake is refused by the API server", func(ctx context
 	Entry("another word for HTTPS", virtualHost("{fqdn: a.example.com, tls: {secretName: a, https: always}}"),
 		`spec.virtualhost.tls.https: Unsupported value: "always": supported values: "both", "redirect", "only"`),
 	Entry("client certificates without a certificate", virtualHost("{fqdn: a.example.com, tls: {clientCASecret: {name: ca}}}"),
-		"spec.virtualhost.tls.clientCASecret: Invalid value: clients show a certificate only to a host that has one itself: name its Secret in secretName"),
+		"spec.virtualhost.tls.clientCASecret: Invalid value: clients present a certificate only to a host that has one itself: name its Secret in secretName"),
 	Entry("client certificates for any host", virtualHost(`{fqdn: "*", tls: {secretName: a, clientCASecret: {name: ca}}}`),
-		"spec.virtualhost.tls.clientCASecret: Invalid value: clients are asked for a certificate by the host name that they connect to: write it in fqdn instead of *"),
+		"spec.virtualhost.tls.clientCASecret: Invalid value: the gateway requests client certificates by the host name that clients connect to: set fqdn to that name instead of *"),
 	Entry("a namespace of no Secret", virtualHost("{fqdn: a.example.com, tls: {secretNamespace: b}}"),
 		"spec.virtualhost.tls.secretNamespace: Invalid value: is the namespace of secretName, which is missing"),
 	Entry("eleven years of HSTS", virtualHost("{fqdn: a.example.com, tls: {secretName: a, hstsSeconds: 346896000}}"),

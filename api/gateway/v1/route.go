@@ -8,77 +8,76 @@ package v1
 // +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.prefix) || !has(self.conditions) || !self.conditions.exists(c, has(c.template))",message="there is no prefix to replace where a condition has a template; use rewrite.template",fieldPath=.rewrite
 // +kubebuilder:validation:XValidation:rule="!has(self.rewrite) || !has(self.rewrite.template) || has(self.conditions) && self.conditions.exists(c, has(c.template))",message="requires a condition with a template, whose variables it takes",fieldPath=.rewrite.template
 type Route struct {
-	// The name of the route, unique within the host. It is seen in status, metrics and
-	// explain. Without it the gateway makes one of the conditions.
+	// The name of the route, unique within the host. Status, metrics and explain show it.
+	// Without it, the gateway makes a name from the conditions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*|[.]{3,})$`
 	Name string `json:"name,omitempty"`
-	// What a request must be like. All conditions must hold, and only one of them may have a path. Without a
-	// path the route is for all paths.
+	// The conditions on a request. All of them must match, and only one may have a path. Without a
+	// path, the route matches all paths.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []Condition `json:"conditions,omitempty"`
-	// The Services that share the requests by weight. Without one the route answers 503.
+	// The Services that share the requests by weight. Without a Service, the route answers 503.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Services []Backend `json:"services,omitempty"`
-	// Filters for the route: names of RouteFilters in the host's namespace. Their order says
-	// nothing.
+	// Filters for the route: names of RouteFilters in the host's namespace. Their order has no
+	// effect.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=32
 	Filters []FilterReference `json:"filters,omitempty"`
-	// What the Service sees instead of the request's own path and host.
+	// The path and host that the Service receives instead of the request's own.
 	// +optional
 	Rewrite *Rewrite `json:"rewrite,omitempty"`
-	// How long a request may take.
+	// Time limits of a request.
 	// +optional
 	Timeouts *Timeouts `json:"timeouts,omitempty"`
-	// When a request is tried again. Without it: twice, where it cannot have reached the
+	// When a request is retried. Without it: at most twice, if the request cannot have reached the
 	// Service.
 	// +optional
 	Retries *Retries `json:"retries,omitempty"`
 	// Whether a client may upgrade to a WebSocket. Default: true.
 	// +optional
 	Websocket *bool `json:"websocket,omitempty"`
-	// Whether nobody has to log in for the route, whatever the host and a GlobalConfig of type
-	// globalconfig_oauth ask for. Default: false.
+	// Exempts the route from the login of its host and of a GlobalConfig of type globalconfig_oauth.
+	// Default: false.
 	// +optional
 	Public bool `json:"public,omitempty"`
-	// Words by which people group routes. They change nothing.
+	// Words that group routes. They do not change how requests are handled.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	Tags []Tag `json:"tags,omitempty"`
 }
 
-// Tag is a word by which people group objects.
+// Tag is a word that groups objects.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
 // +kubebuilder:validation:Pattern=`^[A-Za-z0-9._:/-]+$`
 type Tag string
 
-// Condition is what a request must be like. Everything that it says must hold.
+// Condition is a condition on a request. All of its fields must match.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.segment), has(self.exact), has(self.template), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of prefix, segment, exact, template and regex"
 type Condition struct {
-	// The beginning of the path, as a text: /shop is also for /shopping.
+	// A prefix of the path: /shop also matches /shopping.
 	// +optional
 	Prefix *URLPath `json:"prefix,omitempty"`
-	// The beginning of the path in whole segments: /shop is for /shop and /shop/cart, not for
-	// /shopping.
+	// A prefix of the path in whole segments: /shop matches /shop and /shop/cart, but not /shopping.
 	// +optional
 	Segment *URLPath `json:"segment,omitempty"`
 	// The whole path.
 	// +optional
 	Exact *URLPath `json:"exact,omitempty"`
-	// The whole path with variables, such as /users/{id} or /files/{rest=**}: {id} and * are a segment, {rest=**} and
-	// ** all that is left. At most 5 variables have a name.
+	// The whole path with variables, such as /users/{id} or /files/{rest=**}: {id} and * match one segment, {rest=**} and
+	// ** match the rest of the path. At most 5 variables may have a name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -90,24 +89,24 @@ type Condition struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
 	Regex *string `json:"regex,omitempty"`
-	// HTTP methods, such as GET: one of them must be the request's. Empty means all.
+	// HTTP methods, such as GET. The request must have one of them. Empty means all methods.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	Methods []Method `json:"methods,omitempty"`
-	// Conditions on headers. All must hold.
+	// Conditions on headers. All must match.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Headers []HeaderMatch `json:"headers,omitempty"`
-	// Conditions on query parameters. All must hold.
+	// Conditions on query parameters. All must match.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Query []QueryMatch `json:"query,omitempty"`
 }
 
-// URLPath is an absolute path without query and fragment.
+// URLPath is an absolute path without a query or fragment.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=4096
@@ -122,12 +121,11 @@ type URLPath string
 // +kubebuilder:validation:XValidation:rule="self.matches(\"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$\")",message="must be an HTTP method such as GET"
 type Method string
 
-// HeaderMatch is a condition on a header. Without exact, prefix and regex the header must be there.
+// HeaderMatch is a condition on a header. Without exact, prefix or regex, the header must be present.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.exact), has(self.prefix), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of exact, prefix and regex"
 type HeaderMatch struct {
-	// The name of the header, without regard to case, or one of :authority, :path, :method and
-	// :scheme.
+	// The name of the header, case-insensitive, or one of :authority, :path, :method and :scheme.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern="^(:authority|:path|:method|:scheme|[A-Za-z0-9!#$%&'*+.^_`|~-]+)$"
@@ -137,7 +135,7 @@ type HeaderMatch struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Exact *string `json:"exact,omitempty"`
-	// The beginning of the value.
+	// A prefix of the value.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -147,12 +145,12 @@ type HeaderMatch struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Regex *string `json:"regex,omitempty"`
-	// Whether the condition must not hold instead. Default: false.
+	// Inverts the condition. Default: false.
 	// +optional
 	Invert bool `json:"invert,omitempty"`
 }
 
-// QueryMatch is a condition on a query parameter. Without exact, prefix and regex the parameter must be there.
+// QueryMatch is a condition on a query parameter. Without exact, prefix or regex, the parameter must be present.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.exact), has(self.prefix), has(self.regex)].filter(x, x).size() <= 1",message="takes only one of exact, prefix and regex"
 type QueryMatch struct {
@@ -166,7 +164,7 @@ type QueryMatch struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Exact *string `json:"exact,omitempty"`
-	// The beginning of the value.
+	// A prefix of the value.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -178,75 +176,76 @@ type QueryMatch struct {
 	Regex *string `json:"regex,omitempty"`
 }
 
-// Rewrite is what the Service sees instead of the request's own path and host.
+// Rewrite is the path and host that the Service receives instead of the request's own.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.prefix), has(self.regex), has(self.template)].filter(x, x).size() <= 1",message="takes only one of prefix, regex and template"
 // +kubebuilder:validation:XValidation:rule="!has(self.substitution) || has(self.regex)",message="requires regex",fieldPath=.substitution
 type Rewrite struct {
-	// What stands in place of the part of the path that the route's condition matched.
+	// Replaces the part of the path that the route's condition matched.
 	// +optional
 	Prefix *URLPath `json:"prefix,omitempty"`
-	// A regular expression (RE2): what it matches in the path is replaced by substitution.
+	// A regular expression (RE2). What it matches in the path is replaced with substitution.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Regex string `json:"regex,omitempty"`
-	// The replacement; \1 stands for the first group of regex.
+	// The replacement; \1 is the first group of regex.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Substitution string `json:"substitution,omitempty"`
-	// The path, with {id} for a variable of the condition's template.
+	// The new path, with {id} for a variable of the condition's template.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="must start with /"
 	Template string `json:"template,omitempty"`
-	// The Host header.
+	// The new Host header.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Host string `json:"host,omitempty"`
 }
 
-// Timeouts bound one request.
+// Timeouts limit one request.
 type Timeouts struct {
-	// The whole exchange, such as 15s; at most 24h. Default: no bound.
+	// The limit of the whole exchange, such as 15s; at most 24h. Default: no limit.
 	// +optional
 	Request Duration `json:"request,omitempty"`
-	// The time without a byte, at most 24h. Default: 300s.
+	// The limit of the time without a byte, at most 24h. Default: 300s.
 	// +optional
 	Idle Duration `json:"idle,omitempty"`
-	// The longest time that a client may ask for in grpc-timeout, which then bounds the exchange. Default: grpc-timeout is ignored.
+	// The maximum of a client's grpc-timeout, which then limits the exchange. Default: grpc-timeout is ignored.
 	// +optional
 	GRPC Duration `json:"grpc,omitempty"`
 }
 
-// Duration is a time with its unit, such as 1.5s, 200ms or 1h30m.
+// Duration is a time with a unit, such as 1.5s, 200ms or 1h30m.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('24h')",message="must be a time with its unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$') && duration(self) <= duration('24h')",message="must be a time with a unit, such as 1.5s, 200ms or 1h30m, and at most 24h"
 type Duration string
 
-// Retries say when a request is tried again.
+// Retries say when a request is retried.
 type Retries struct {
-	// How often, at most. 0 switches retries off.
+	// The maximum number of retries. 0 turns retries off.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Attempts int32 `json:"attempts"`
-	// After what (Envoy's retry_on). Empty means: where the request cannot have reached the Service.
+	// What is retried (Envoy's retry_on). Empty means requests that cannot have reached the Service.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	RetryOn []RetryCondition `json:"retryOn,omitempty"`
-	// The methods of the requests that are tried again. Empty means all.
+	// Only requests with one of these methods are retried. Empty means all methods.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	Methods []Method `json:"methods,omitempty"`
-	// The time of each attempt, at most 24h. Default: no bound of its own.
+	// The limit of each attempt, at most 24h. Default: no limit of its own.
 	// +optional
 	PerTry Duration `json:"perTry,omitempty"`
-	// When perTry is over, the attempt goes on beside the next one; the first answer wins. Requires perTry, and methods of the route that can be repeated.
+	// An attempt continues after perTry while the next one runs; the first answer wins. Requires perTry, and a route whose methods are
+	// all idempotent.
 	// +optional
 	Hedge bool `json:"hedge,omitempty"`
 	// The longest wait before the first retry, 1ms to 1h. It doubles with each retry; each wait is random

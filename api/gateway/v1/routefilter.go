@@ -2,8 +2,8 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RouteFilter is something that happens to requests. GatewayHosts of its namespace name it, for a
-// route or for all of theirs.
+// RouteFilter is a filter for requests. GatewayHosts in its namespace name it, for one route or for
+// all of their routes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -19,9 +19,9 @@ type RouteFilter struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What happens to requests.
+	// The type of the filter and its configuration.
 	Spec RouteFilterSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status Status `json:"status,omitempty"`
 }
@@ -35,9 +35,9 @@ type RouteFilterList struct {
 	Items           []RouteFilter `json:"items"`
 }
 
-// RouteFilterSpec is what happens to requests.
+// RouteFilterSpec is the type of a filter and its configuration.
 type RouteFilterSpec struct {
-	// A name for people. GatewayHosts name the filter by metadata.name.
+	// A display name. GatewayHosts name the filter by metadata.name.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string          `json:"name,omitempty"`
@@ -48,8 +48,7 @@ type RouteFilterSpec struct {
 
 // RouteFilterConfig holds the configuration of a filter.
 type RouteFilterConfig struct {
-	// A JSON object as a text. The controller reads it; the condition Accepted says what is wrong with
-	// it.
+	// A JSON object in a string. The Accepted condition reports what is wrong with it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	Config string `json:"config"`

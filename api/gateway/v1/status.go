@@ -2,19 +2,19 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Status is what became of an object.
+// Status is the state of an object.
 type Status struct {
 	// The generation of the object that the conditions are about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// The proxy that serves the object. Empty means all of the installation's.
+	// The proxy that serves the object. Empty means all proxies of the installation.
 	// +optional
 	Proxy string `json:"proxy,omitempty"`
-	// How many Envoys have it.
+	// The number of Envoys that have the object.
 	// +optional
 	Envoys *int32 `json:"envoys,omitempty"`
-	// Accepted: whether it can be used. ResolvedRefs: whether everything that it names exists and
-	// may be named. Programmed: whether every Envoy of its proxy has it.
+	// Accepted: whether the object can be used. ResolvedRefs: whether every object that it names
+	// exists and may be named. Programmed: whether every Envoy of its proxy has it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -24,11 +24,10 @@ type Status struct {
 
 // The types of conditions.
 const (
-	// ConditionAccepted: False means that the object, or a part of it, is closed: a fixed 503
-	// stands in its place.
+	// ConditionAccepted: False means that a fixed 503 replaces the object, or a part of it.
 	ConditionAccepted = "Accepted"
-	// ConditionResolvedRefs: False means that something it names does not exist, or must not be
-	// named from its namespace.
+	// ConditionResolvedRefs: False means that an object that it names does not exist, or must not
+	// be named from its namespace.
 	ConditionResolvedRefs = "ResolvedRefs"
 	// ConditionProgrammed: True means that every Envoy of the proxy, at every replica, has
 	// acknowledged the observed generation. Unknown means that a replica is not heard.

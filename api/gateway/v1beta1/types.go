@@ -15,7 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.status.proxy`,description="The proxy that serves it"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy of the proxy has it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
-// +kubebuilder:printcolumn:name="Envoys",type=integer,JSONPath=`.status.envoys`,priority=1,description="How many Envoys have it"
+// +kubebuilder:printcolumn:name="Envoys",type=integer,JSONPath=`.status.envoys`,priority=1,description="The number of Envoys that have it"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].message`,priority=1,description="What to do"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GatewayHost struct {
@@ -24,7 +24,7 @@ type GatewayHost struct {
 
 	// What the gateway does with requests for the host.
 	Spec v1.GatewayHostSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status v1.Status `json:"status,omitempty"`
 }
@@ -38,8 +38,8 @@ type GatewayHostList struct {
 	Items           []GatewayHost `json:"items"`
 }
 
-// RouteFilter is something that happens to requests. GatewayHosts of its namespace name it, for a
-// route or for all of theirs.
+// RouteFilter is a filter for requests. GatewayHosts in its namespace name it, for one route or for
+// all of their routes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -54,9 +54,9 @@ type RouteFilter struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What happens to requests.
+	// The type of the filter and its configuration.
 	Spec v1.RouteFilterSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status v1.Status `json:"status,omitempty"`
 }
@@ -70,14 +70,14 @@ type RouteFilterList struct {
 	Items           []RouteFilter `json:"items"`
 }
 
-// GlobalConfig is a setting for a whole proxy, or for all of the installation: the limits of a
+// GlobalConfig is a setting for a proxy, or for all proxies of the installation: the limits of a
 // rate-limit domain, or a login for every host.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=gwc,categories=gatehouse
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="What it sets"
-// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.spec.proxy`,description="The proxy that it is for; empty: all"
+// +kubebuilder:printcolumn:name="Proxy",type=string,JSONPath=`.spec.proxy`,description="The proxy that it applies to; empty: all"
 // +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether it can be used"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether every Envoy has it"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].reason`,description="Why it is ready or not"
@@ -89,7 +89,7 @@ type GlobalConfig struct {
 
 	// The setting.
 	Spec v1.GlobalConfigSpec `json:"spec"`
-	// What became of it. The controller writes it.
+	// The state of the object. The controller writes it.
 	// +optional
 	Status v1.Status `json:"status,omitempty"`
 }
