@@ -101,10 +101,10 @@ var recipePages = []struct {
 	args  []string
 }{
 	{page: "ratelimit.md", names: []string{"Per IP", "Per API key", "Per API client", "Per user", "Per path and method", "Burst and sustained together", "Global ceiling"}},
-	{page: "affinity.md", names: []string{"A cart that is in the memory of one upstream"}},
+	{page: "affinity.md", names: []string{"A cart in the memory of one upstream"}},
 	{page: "anyof.md", names: []string{"Programs with a key, and people with a password"}},
-	{page: "answers.md", names: []string{"An old part that has moved, and a new one that is not open yet"}},
-	{page: "apikey.md", names: []string{"Partners, of which one may change things"}},
+	{page: "answers.md", names: []string{"A part that has moved, and one that is not open yet"}},
+	{page: "apikey.md", names: []string{"Partners, one of whom may make changes"}},
 	{page: "basicauth.md", names: []string{"Users and administrators"}},
 	{page: "bodylimit.md", names: []string{"Small bodies, and larger uploads"}},
 	{page: "canary.md", names: []string{"A new version for testers first"}},
@@ -112,16 +112,16 @@ var recipePages = []struct {
 	{page: "cors.md", names: []string{"An application and its API"}},
 	{page: "csrf.md", names: []string{"A shop that browsers use"}},
 	{page: "extauthz.md", names: []string{"An admin area that is closed"}},
-	{page: "extproc.md", names: []string{"Requests and answers that are marked"}},
-	{page: "fault.md", names: []string{"A tester chooses"}},
+	{page: "extproc.md", names: []string{"Marked requests and answers"}},
+	{page: "fault.md", names: []string{"Faults on request"}},
 	{page: "headers.md", names: []string{"A header for the backend, and one for browsers"}},
 	{page: "hostrewrite.md", names: []string{"One host inside, and one for each tenant"}},
 	{page: "ipaccess.md", names: []string{"An office", "An admin area"}},
 	{page: "jwt.md", names: []string{"An API"}},
-	{page: "lua.md", names: []string{"A header that has to be there"}, args: []string{"--allow-lua"}},
+	{page: "lua.md", names: []string{"A required header"}, args: []string{"--allow-lua"}},
 	{page: "maintenance.md", names: []string{"A shop that is closed"}},
-	{page: "mirror.md", names: []string{"A new version that gets a copy of everything"}},
-	{page: "rbac.md", names: []string{"Readers and writers", "Staff writes"}},
+	{page: "mirror.md", names: []string{"A copy of all requests for a new version"}},
+	{page: "rbac.md", names: []string{"Readers and writers", "Only staff may write"}},
 }
 
 // filterPages returns the pages of docs/filters.md.
